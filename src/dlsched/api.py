@@ -1,0 +1,436 @@
+"""The public calls: load, solve, verify, compare, bound, generate, model, export."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from dlsched import library
+from dlsched import problem as catalogue
+from dlsched.errors import InstanceError, OptionError
+from dlsched.files import read_json, write_bytes, write_json
+from dlsched.judge import judge
+from dlsched.problem import Kind, Method, Problem
+from dlsched.records import load_result
+from dlsched.result import Bounds, Claim, Point, Report, Result, Start, Status, gap
+from dlsched.run import Run
+from dlsched.schema import SCHEMA_VERSION, Instance, Solution
+from dlsched.table import Failure, comparison_rows
+
+if TYPE_CHECKING:
+    import pandas
+
+InstanceLike: TypeAlias = "Instance | str | Path | Mapping[str, Any]"
+SolutionLike: TypeAlias = "Solution | Result | str | Path | Mapping[str, Any]"
+MethodLike: TypeAlias = "str | Callable[..., Any]"
+
+
+def problems() -> list[str]:
+    """Return the names of the problems."""
+    return list(catalogue.CATALOGUE)
+
+
+def methods(problem: str) -> pandas.DataFrame:
+    """Return the methods of a problem as a table: name, kind, summary, options.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such problem.
+    """
+    import pandas as pd
+
+    rows = [
+        (m.name, str(m.kind), m.summary, m.options)
+        for m in catalogue.problem(problem).methods.values()
+    ]
+    return pd.DataFrame(rows, columns=["method", "kind", "summary", "options"])
+
+
+def instances(problem: str | None = None) -> list[str]:
+    """Return the names of the shipped instances, of one problem or of all."""
+    return library.names(problem)
+
+
+def load(source: InstanceLike) -> Instance:
+    """Load an instance.
+
+    Parameters
+    ----------
+    source
+        A name in the library, a path to ``.json`` or ``.json.gz``, plain data, or an instance.
+
+    Raises
+    ------
+    InstanceError
+        If the file or the data cannot be used; it names the field and the remedy.
+    UnknownName
+        If it is neither a file nor a name in the library.
+    """
+    if isinstance(source, Instance):
+        return source
+    if isinstance(source, Mapping):
+        return _parse_instance(source, "the instance")
+    path = Path(source)
+    if not path.is_file() and path.name in library.index() and path.parent == Path():
+        path = library.instance_file(path.name)
+    elif isinstance(source, str) and not path.exists() and path.name == source and not path.suffix:
+        library.instance_file(source)  # raises, naming the near names
+    return _parse_instance(read_json(path), str(source))
+
+
+def load_solution(source: SolutionLike, problem: str | None = None) -> Solution:
+    """Load a solution from a path, plain data, or a result.
+
+    Raises
+    ------
+    InstanceError
+        If it cannot be used, or belongs to another problem than `problem`.
+    """
+    if isinstance(source, Solution):
+        return source
+    if isinstance(source, Result):
+        if source.solution is None:
+            raise InstanceError("the result", "solution", "is missing", source.reason)
+        return source.solution
+    if isinstance(source, Mapping):
+        where, data = "the solution", source
+    else:
+        where, data = str(source), read_json(Path(source))
+    owner = _owner(data, where)
+    if problem is not None and owner.name != problem:
+        raise InstanceError(
+            where, "problem", f'is "{owner.name}"', f'a solution of a "{problem}" instance is needed'
+        )
+    return owner.solution.parse(data, where)
+
+
+def save(document: Instance | Solution, path: str | Path) -> None:
+    """Write an instance or a solution; gzipped if the name ends in ``.gz``."""
+    write_json(Path(path), document.to_data())
+
+
+def read_result(text: str) -> Result:
+    """Return the result that `Result.to_json` wrote."""
+    return load_result(text)
+
+
+def solve(
+    instance: InstanceLike,
+    method: MethodLike = "exact",
+    *,
+    time_limit: float | None = None,
+    gap: float = 0.0,
+    threads: int = 1,
+    seed: int = 0,
+    solver: str = "highs",
+    start: SolutionLike | None = None,
+    log: bool = False,
+    on_progress: Callable[[Point], None] | None = None,
+    **method_options: Any,
+) -> Result:
+    """Solve an instance and have the answer checked.
+
+    Parameters
+    ----------
+    instance
+        Anything that `load` takes.
+    method
+        Name of a method, or any callable ``f(instance, rng) -> Solution``. ``"exact"`` is the
+        best exact method for the problem.
+    time_limit
+        Wall-clock seconds for everything, or ``None``. A limit that strikes never raises: the
+        status says whether there is a solution, the bound what holds.
+    gap
+        Relative gap at which a proof is good enough.
+    threads, seed
+        The same seed gives the same answer on one thread.
+    solver
+        ``"highs"`` or any solver that Pyomo knows, for methods that build a model.
+    start
+        A solution to start from; the result's ``start`` says whether it was used.
+    log
+        Let the solver write to the terminal.
+    on_progress
+        Called with each `Point` (seconds, objective, bound).
+    **method_options
+        Options of the method; see `methods`.
+
+    Raises
+    ------
+    InstanceError
+        If instance or start cannot be used.
+    UnknownName, OptionError, SolverMissing
+        If there is no such method, option or solver.
+    SolverDisagreement
+        If the checker does not confirm what the method claims.
+    """
+    inst = load(instance)
+    owner = catalogue.problem(inst.problem)
+    chosen = _method(owner, method)
+    chosen.refuse_unknown(method_options)
+    _refuse_nonsense(time_limit, gap, threads)
+    run = Run(time_limit, gap, threads, seed, solver, log=log, on_progress=on_progress)
+    run.start, rejected = _start(owner, inst, start)
+    why = owner.explain(inst)
+    if why:
+        claim = Claim(status=Status.INFEASIBLE, reason=why)
+    elif chosen.wants_run:
+        with run.interruptible():
+            claim = chosen(inst, run, method_options)
+    else:
+        claim = chosen(inst, run, method_options)
+    result = judge(owner, inst, chosen, claim, run, method_options)
+    if start is not None and result.start is None:
+        reason = rejected or f"{chosen.name} takes no start"
+        result = replace(result, start=Start(False, reason))
+    return result
+
+
+def verify(
+    instance: InstanceLike, solution: SolutionLike, *, bound: Bounds | None = None
+) -> Report:
+    """Check a solution against the problem's definition; no solver is involved.
+
+    Parameters
+    ----------
+    instance, solution
+        Anything that `load` and `load_solution` take.
+    bound
+        What to state the gap to; by default the library's bound, if the instance is in it.
+
+    Raises
+    ------
+    InstanceError
+        If either cannot be used, or the solution is of another problem or instance.
+    """
+    inst = load(instance)
+    owner = catalogue.problem(inst.problem)
+    sol = load_solution(solution, inst.problem)
+    if sol.instance_sha256 not in (None, inst.sha256):
+        raise InstanceError(
+            "the solution",
+            "instance_sha256",
+            f"is not the digest of {inst.name}",
+            "verify it against the instance it was made for, or drop the field",
+        )
+    report = owner.check(inst, sol)
+    bound = bound if bound is not None else library.best_bounds(inst.sha256)
+    if bound is not None and report.feasible and report.objective is not None:
+        report = replace(report, gap=gap(report.objective, bound))
+    return report
+
+
+def compare(
+    instances: Iterable[InstanceLike],
+    methods: Sequence[MethodLike],
+    *,
+    on_answer: Callable[[Result | Failure], None] | None = None,
+    **solve_options: Any,
+) -> pandas.DataFrame:
+    """Solve every instance with every method and return one row for each.
+
+    The gap of a method is to the strongest bound that any of the methods proved for the instance.
+    A method that raises becomes a row with status ``"error"`` and the reason; it stops nothing.
+
+    Parameters
+    ----------
+    instances, methods
+        Anything that `solve` takes.
+    on_answer
+        Called with each result or failure as soon as it is there.
+    **solve_options
+        Passed on to `solve`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: instance, problem, method, kind, status, reason; ``gap``, that of the first level
+        that is not at its bound, with ``gap_level`` and ``bound_kind``; for each level of the
+        problem ``<level>``, ``<level>_bound`` and ``<level>_gap``; ``seconds`` by phase.
+    """
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for source in instances:
+        inst = load(source)
+        group: list[Result | Failure] = []
+        for chosen in methods:
+            answer = attempt(inst, chosen, **solve_options)
+            group.append(answer)
+            if on_answer:
+                on_answer(answer)
+        rows += comparison_rows(group)
+    return pd.DataFrame(rows)
+
+
+def attempt(instance: Instance, method: MethodLike, **solve_options: Any) -> Result | Failure:
+    """Solve, and return what was raised instead of raising it."""
+    try:
+        return solve(instance, method, **solve_options)
+    except Exception as error:  # a method may raise anything; the row says what
+        name = method if isinstance(method, str) else getattr(method, "__name__", "method")
+        return Failure(instance.problem, instance.name, name, f"{type(error).__name__}: {error}")
+
+
+def bound(instance: InstanceLike, method: str | None = None, **solve_options: Any) -> Bounds:
+    """Return a bound per level, each certified or claimed.
+
+    Parameters
+    ----------
+    instance
+        Anything that `load` takes.
+    method
+        A bound or exact method; by default the problem's own bound method.
+
+    Raises
+    ------
+    OptionError
+        If the method is a heuristic, which proves nothing.
+    """
+    inst = load(instance)
+    owner = catalogue.problem(inst.problem)
+    chosen = owner.method(method or owner.bound)
+    if chosen.kind in (Kind.HEURISTIC, Kind.BASELINE):
+        raise OptionError(f"{chosen.name} is a {chosen.kind}: it proves no bound")
+    return solve(inst, chosen.name, **solve_options).bound
+
+
+def generate(problem: str, seed: int = 0, **parameters: Any) -> Instance:
+    """Return a random instance with the paper's statistics.
+
+    Parameters
+    ----------
+    problem
+        Name of the problem.
+    seed
+        The same seed and parameters give the same instance.
+    **parameters
+        Of the problem's generator; see its docstring, ``dlsched show PROBLEM``, or the docs.
+
+    Raises
+    ------
+    OptionError
+        If the generator has no such parameter, or cannot take the value.
+    """
+    generator = catalogue.problem(problem).module("generate").generate
+    known = list(inspect.signature(generator).parameters)[1:]
+    for name in parameters:
+        if name not in known:
+            raise OptionError(f"generate {problem} has no parameter {name!r}; it has: {known}")
+    rng = np.random.default_rng(seed)
+    made: Instance = generator(rng, **parameters)
+    said = "".join(f", {k}={v!r}" for k, v in sorted(parameters.items()))
+    labels = {
+        "name": f"{problem}-{seed}" if made.name == "unnamed" else made.name,
+        "source": f"dlsched.generate({problem!r}, seed={seed}{said})",
+    }
+    return made.model_copy(update=labels)
+
+
+def model(instance: InstanceLike) -> Any:
+    """Return the instance's Pyomo model, with one objective per level, all of them active."""
+    inst = load(instance)
+    return catalogue.problem(inst.problem).module("model").build(inst)
+
+
+def export(
+    instance: InstanceLike,
+    path: str | Path,
+    *,
+    level: str | None = None,
+    held: Mapping[str, float] | None = None,
+) -> None:
+    """Write one level of an instance's model as an MPS file, for any solver.
+
+    Parameters
+    ----------
+    instance
+        Anything that `load` takes.
+    path
+        ``.mps`` or ``.mps.gz``.
+    level
+        Name of the level to optimise; the first by default.
+    held
+        ``{level name: value}`` for every earlier level: the value that it must keep.
+
+    Raises
+    ------
+    OptionError
+        If there is no such level, or an earlier one has no value.
+    """
+    from dlsched.solvers.mps import mps_text
+
+    inst = load(instance)
+    levels = [entry.name for entry in catalogue.problem(inst.problem).levels]
+    target = level or levels[0]
+    if target not in levels:
+        raise OptionError(f"{inst.problem} has no level {target!r}; it has: {', '.join(levels)}")
+    rank = levels.index(target)
+    missing = [name for name in levels[:rank] if name not in (held or {})]
+    if missing:
+        raise OptionError(f"level {target!r} needs the value of {missing[0]!r}: pass it in held=")
+    holds = [float((held or {})[name]) for name in levels[:rank]]
+    write_bytes(Path(path), mps_text(inst.name, model(inst), rank, holds).encode())
+
+
+def _owner(data: Mapping[str, Any], where: str) -> Problem:
+    version = data.get("dlsched")
+    if version is None:
+        raise InstanceError(where, "dlsched", "is missing", f'add "dlsched": {SCHEMA_VERSION}')
+    if version != SCHEMA_VERSION or isinstance(version, bool):
+        raise InstanceError(
+            where,
+            "dlsched",
+            f"is {version!r:.40}, a schema this version does not know",
+            f"this is schema {SCHEMA_VERSION}; upgrade dlsched if the file is newer",
+        )
+    name = data.get("problem")
+    if name not in catalogue.CATALOGUE:
+        known = ", ".join(catalogue.CATALOGUE)
+        problem = "is missing" if name is None else f"is {name!r:.40}, an unknown problem"
+        raise InstanceError(where, "problem", problem, f"write one of: {known}")
+    return catalogue.problem(str(name))
+
+
+def _parse_instance(data: Mapping[str, Any], where: str) -> Instance:
+    return _owner(data, where).instance.parse(data, where)
+
+
+def _method(owner: Problem, method: MethodLike) -> Method:
+    if isinstance(method, str):
+        return owner.method(method)
+    known = (m for m in owner.methods.values() if m.function is method)
+    name = getattr(method, "__name__", type(method).__name__)
+    return next(known, Method(name, owner.name, Kind.HEURISTIC, method))
+
+
+def _start(
+    owner: Problem, inst: Instance, start: SolutionLike | None
+) -> tuple[Solution | None, str]:
+    """Return the start if the checker accepts it, else why not."""
+    if start is None:
+        return None, ""
+    solution = load_solution(start, inst.problem)
+    report = owner.check(inst, solution)
+    if report.feasible:
+        return solution, ""
+    first = report.violations[0]
+    return None, f"rejected by the checker: {first.where}: {first.message}"
+
+
+def _refuse_nonsense(time_limit: float | None, gap: float, threads: int) -> None:
+    if time_limit is not None and not time_limit > 0:
+        raise OptionError(f"time_limit={time_limit} must be above 0 seconds, or None")
+    if not 0 <= gap < 1:
+        raise OptionError(f"gap={gap} must be a fraction from 0 to below 1")
+    if threads < 1:
+        raise OptionError(f"threads={threads} must be at least 1")
+    if time_limit is not None and time_limit > 1e9:
+        warnings.warn("a time limit beyond 30 years is no limit", stacklevel=3)

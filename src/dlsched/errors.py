@@ -1,0 +1,65 @@
+"""What can go wrong, one class per kind; every message says what to do about it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DlschedError(Exception):
+    """Base of every error that dlsched raises on purpose."""
+
+
+class InstanceError(DlschedError, ValueError):
+    """An instance or solution that cannot be used.
+
+    Parameters
+    ----------
+    where
+        The file, or a name for where the document came from.
+    path
+        The field, as ``jobs[3].workers[0].server``; empty for the document as a whole.
+    problem
+        What is wrong.
+    remedy
+        What would be right.
+    """
+
+    def __init__(self, where: str, path: str, problem: str, remedy: str) -> None:
+        self.where, self.path, self.problem, self.remedy = where, path, problem, remedy
+        super().__init__(": ".join(filter(None, (where, path, f"{problem}; {remedy}"))))
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, str, str]]:
+        """Survive the way through a worker process."""
+        return type(self), (self.where, self.path, self.problem, self.remedy)
+
+
+class UnknownName(DlschedError, LookupError):
+    """A problem, method, instance or solver that is not there; the message names the near ones."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind, self.name, self.known = kind, name, sorted(known)
+        near = difflib.get_close_matches(name, self.known, n=3)
+        some = ", ".join(self.known[:12]) + (", ..." if len(self.known) > 12 else "")
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {some}"
+        super().__init__(f"no {kind} is called {name!r}; {hint}")
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, list[str]]]:
+        """Survive the way through a worker process."""
+        return type(self), (self.kind, self.name, self.known)
+
+
+class SolverDisagreement(DlschedError):
+    """A method's claim that the checker does not confirm; both values are in the message."""
+
+
+class SolverMissing(DlschedError):
+    """A solver that is known but not installed here; the message says how to get it."""
+
+
+class SolverFailure(DlschedError):
+    """A solver that broke down, or answered with a code that dlsched does not know."""
+
+
+class OptionError(DlschedError, ValueError):
+    """An option that the method or the solver does not have, or a value it cannot take."""

@@ -1,0 +1,171 @@
+"""Reading and writing ``.json`` and ``.json.gz``, with bounded memory and errors that help.
+
+What JSON leaves to chance is decided here: a field that stands twice, ``NaN``, ``1e400`` and
+numbers that a double cannot carry are refused; a file is replaced in one step or not at all.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from dlsched.errors import InstanceError
+from dlsched.schema import Unusable, spell_path
+
+MAX_BYTES = 256 * 2**20
+"""The largest document read, after decompression."""
+_HEAD = 4096
+_MAX_LITERAL = 64
+
+
+class _Repeated(dict[str, Any]):
+    """An object in which a field stood twice."""
+
+    field: str
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read one JSON object.
+
+    Raises
+    ------
+    InstanceError
+        If there is no such file, it is no JSON object, too large, cut off, or nested too deeply.
+    """
+    where = str(path)
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            text = _text(cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw, where)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InstanceError(
+            where, "", f"the gzip data is damaged ({error})", "copy or make the file anew"
+        ) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InstanceError(where, "", f"cannot be read: {reason}", "check the path") from None
+    return _parse(text, where)
+
+
+def _text(stream: BinaryIO, where: str) -> str:
+    head = stream.read(_HEAD)
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start.startswith(b"{"):
+        problem = "begins with blanks only" if head and not start else "holds no JSON object"
+        problem = problem if head else "is empty"
+        raise InstanceError(where, "", problem, 'write an object: {"dlsched": 1, ...}')
+    body = io.BytesIO()
+    body.write(head)
+    while chunk := stream.read(2**20):
+        if body.tell() + len(chunk) > MAX_BYTES:
+            limit = f"larger than {MAX_BYTES >> 20} MiB"
+            raise InstanceError(where, "", limit, "split it, or drop what is not needed")
+        body.write(chunk)
+    try:
+        return body.getvalue().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = f"is not UTF-8 (byte {error.start})"
+        raise InstanceError(where, "", problem, "save it as UTF-8") from None
+
+
+def _parse(text: str, where: str) -> dict[str, Any]:
+    repeated: list[_Repeated] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        data = dict(items)
+        if len(data) == len(items):
+            return data
+        names = [name for name, _ in items]
+        double = _Repeated(data)
+        double.field = next(name for i, name in enumerate(names) if name in names[:i])
+        repeated.append(double)
+        return double
+
+    try:
+        data = json.loads(
+            text,
+            parse_float=_decimal,
+            parse_int=_integer,
+            parse_constant=lambda word: Unusable(word, "is not a number", "write a finite decimal"),
+            object_pairs_hook=pairs,
+        )
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno} column {error.colno}"
+        problem = f"is not JSON ({error.msg.lower()} at {place})"
+        raise InstanceError(where, "", problem, "mend it there") from None
+    except RecursionError:
+        raise InstanceError(
+            where, "", "is nested too deeply", "a document has at most 5 levels; see docs/schema"
+        ) from None
+    if repeated:
+        path = spell_path((*_path_to(data, repeated[-1]), repeated[-1].field))
+        raise InstanceError(where, path, "stands twice", "keep one of the two")
+    return cast(dict[str, Any], data)
+
+
+def _decimal(literal: str) -> float | Fraction | Unusable:
+    value = float(literal)
+    if value in (float("inf"), float("-inf")):
+        return Unusable(literal[:_MAX_LITERAL], "is too large", "use a unit that keeps it in 1e15")
+    if len(literal) > _MAX_LITERAL or (value == 0) != (Decimal(literal) == 0):
+        return Unusable(literal[:12] + "...", "has too many digits", "round it to 15 digits")
+    return Fraction(Decimal(literal)) if value else 0.0
+
+
+def _integer(literal: str) -> int | Unusable:
+    if len(literal) > _MAX_LITERAL:
+        return Unusable(literal[:12] + "...", "is too large", "use a unit that keeps it in 1e15")
+    return int(literal)
+
+
+def _path_to(data: Any, target: object) -> tuple[str | int, ...]:
+    stack: list[tuple[Any, tuple[str | int, ...]]] = [(data, ())]
+    while stack:
+        node, path = stack.pop()
+        if node is target:
+            return path
+        if isinstance(node, dict):
+            stack += [(child, (*path, key)) for key, child in node.items()]
+        elif isinstance(node, list):
+            stack += [(child, (*path, i)) for i, child in enumerate(node)]
+    return ()
+
+
+def spell(data: Mapping[str, Any]) -> str:
+    """Return JSON text with one line per field, and per entry where a field is a list."""
+    lines = []
+    for key, value in data.items():
+        if isinstance(value, (list, tuple)) and value and isinstance(value[0], dict):
+            rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in value)
+            text = f"[\n{rows}\n  ]"
+        else:
+            text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        lines.append(f"  {json.dumps(key)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Write one JSON object; gzipped, without a time stamp, if the name ends in ``.gz``."""
+    write_bytes(path, spell(data).encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace `path` in one step; gzipped, without a time stamp, if the name ends in ``.gz``."""
+    if path.suffix == ".gz":
+        content = gzip.compress(content, compresslevel=9, mtime=0)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(content)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

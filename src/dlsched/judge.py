@@ -1,0 +1,151 @@
+"""From what a method claims to what the checker confirms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dlsched.errors import SolverDisagreement
+from dlsched.problem import Method, Problem
+from dlsched.result import (
+    Bound,
+    ByLevel,
+    Claim,
+    Level,
+    Report,
+    Result,
+    Seconds,
+    Status,
+    gap,
+    relative_gap,
+)
+from dlsched.run import Run
+from dlsched.schema import Instance
+
+TOLERANCE = 1e-6
+"""Relative difference at which a floating-point claim still agrees with the exact value."""
+
+
+def judge(
+    problem: Problem,
+    instance: Instance,
+    method: Method,
+    claim: Claim,
+    run: Run,
+    options: Mapping[str, Any],
+) -> Result:
+    """Check a claim and state what holds.
+
+    Raises
+    ------
+    SolverDisagreement
+        If the solution is not feasible, is not worth what the method claims, beats the method's
+        own bound, or was called optimal although a gap larger than the one asked for is left.
+    """
+    solved = run.elapsed()
+    report = _check(problem, instance, method, claim)
+    checked = run.elapsed()
+    bound = _strongest(problem, claim.bounds, ("certified", "claimed"))
+    certified = _strongest(problem, claim.bounds, ("certified",))
+    objective = report.objective if report else None
+    if objective is not None:
+        bound = _reconcile(method, objective, bound)
+        certified = _reconcile(method, objective, certified)
+    gaps = gap(objective, bound) if objective is not None else problem.by_level([None] * len(bound))
+    if claim.status is Status.OPTIMAL and not _proved(bound, gaps, run.gap):
+        raise SolverDisagreement(
+            f"{method.name} calls {objective} optimal, but its own bound {bound} leaves gap {gaps}"
+        )
+    return Result(
+        problem=problem.name,
+        instance=instance.name,
+        instance_sha256=instance.sha256,
+        method=method.name,
+        kind=method.kind,
+        status=claim.status,
+        reason=claim.reason,
+        solution=claim.solution,
+        objective=objective,
+        bound=bound,
+        certified=certified,
+        gap=gaps,
+        seconds=Seconds(
+            claim.build_seconds, solved - claim.build_seconds, checked - solved, run.elapsed()
+        ),
+        seed=run.seed,
+        options=dict(options),
+        details=report.details if report else {},
+        trajectory=tuple(run.trajectory),
+        start=claim.start,
+        solver=claim.solver,
+        solver_version=claim.solver_version,
+        solver_message=claim.solver_message,
+    )
+
+
+def _proved(bound: ByLevel[Bound | None], gaps: ByLevel[float | None], asked: float) -> bool:
+    """Whether every level has a bound and is within the gap asked for, where a gap is stated."""
+    within = all(g is None or g <= asked + TOLERANCE for g in gaps)
+    return within and gaps[0] is not None and None not in bound
+
+
+def _check(problem: Problem, instance: Instance, method: Method, claim: Claim) -> Report | None:
+    if claim.solution is None:
+        return None
+    report = problem.check(instance, claim.solution)
+    if not report.feasible:
+        first = report.violations[0]
+        raise SolverDisagreement(
+            f"{method.name} returned a solution of {instance.name} with "
+            f"{len(report.violations)} violations; the first: {first.where}: {first.message}"
+        )
+    for (level, true), said in zip(
+        report.objective.pairs() if report.objective else (), claim.objective or (), strict=False
+    ):
+        if relative_gap(true, said) > TOLERANCE:
+            raise SolverDisagreement(
+                f"{method.name} claims {level.name} = {said}, the checker finds {true}"
+            )
+    return report
+
+
+def _strongest(
+    problem: Problem, bounds: Sequence[Sequence[Bound]], kinds: tuple[str, ...]
+) -> ByLevel[Bound | None]:
+    """Pick per level the strongest bound of the given kinds; the first kind wins ties."""
+    chosen: list[Bound | None] = []
+    for i, level in enumerate(problem.levels):
+        best: Bound | None = None
+        for bound in bounds[i] if i < len(bounds) else ():
+            if bound.kind in kinds and (best is None or _stronger(level, bound, best)):
+                best = bound
+        chosen.append(best)
+    return problem.by_level(chosen)
+
+
+def _stronger(level: Level, a: Bound, b: Bound) -> bool:
+    if a.value == b.value:
+        return a.kind == "certified" and b.kind == "claimed"
+    return level.better(b.value, a.value)
+
+
+def _reconcile(
+    method: Method, objective: ByLevel[Any], bounds: ByLevel[Bound | None]
+) -> ByLevel[Bound | None]:
+    """Refuse an objective that beats a bound; forgive a claimed one its rounding.
+
+    A later level's bound speaks of solutions that attain the earlier bounds, and of no other.
+    """
+    result: list[Bound | None] = []
+    attained = True
+    for (level, value), bound in zip(objective.pairs(), bounds, strict=True):
+        kept = bound
+        if bound is not None and attained and level.better(value, bound.value):
+            if bound.kind == "certified" or relative_gap(value, bound.value) > TOLERANCE:
+                raise SolverDisagreement(
+                    f"{method.name}: {level.name} = {value} beats its bound {bound}"
+                )
+            kept = bound._replace(value=value)
+        result.append(kept)
+        attained = attained and kept is not None and kept.value == value
+    return ByLevel(objective.levels, result)

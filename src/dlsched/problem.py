@@ -1,0 +1,242 @@
+"""What a problem must bring, what a method is, and the catalogue of both."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache, cached_property
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
+
+from dlsched.errors import OptionError, UnknownName
+from dlsched.result import ByLevel, Claim, Level, Report
+from dlsched.run import Run
+from dlsched.schema import Instance, Solution
+
+CATALOGUE = ("reclaiming", "elastic")
+"""The problems, each a folder of this name under ``dlsched.problems``."""
+
+ENTRY_POINTS = "dlsched.methods"
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Kind(StrEnum):
+    """What a method promises."""
+
+    EXACT = "exact"
+    """Runs until it has proved optimality, or a limit strikes."""
+    HEURISTIC = "heuristic"
+    """Returns a feasible solution; proves nothing."""
+    BASELINE = "baseline"
+    """A heuristic that a paper compares its own with."""
+    BOUND = "bound"
+    """Returns bounds only."""
+    REFERENCE = "reference"
+    """A published formulation as it stands; its answer need not be a feasible solution."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A named way to solve one problem.
+
+    Attributes
+    ----------
+    function
+        ``f(instance, rng, **options) -> Solution``, or ``f(instance, run, **options) -> Claim``
+        for methods that mind limits, prove bounds or talk to a solver. Which of the two is read
+        off the name of the second parameter, ``rng`` or ``run``.
+    """
+
+    name: str
+    problem: str
+    kind: Kind
+    function: Callable[..., Solution | Claim]
+
+    @cached_property
+    def parameters(self) -> tuple[inspect.Parameter, ...]:
+        """The function's parameters."""
+        return tuple(inspect.signature(self.function).parameters.values())
+
+    @property
+    def wants_run(self) -> bool:
+        """Whether the function minds limits: its second parameter is called ``run``."""
+        return len(self.parameters) > 1 and self.parameters[1].name == "run"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options it takes, with their defaults."""
+        rest = self.parameters[2:]
+        return {p.name: p.default for p in rest if p.kind is not p.VAR_KEYWORD}
+
+    @property
+    def summary(self) -> str:
+        """First line of the docstring."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+    def refuse_unknown(self, options: Mapping[str, Any]) -> None:
+        """Check option names before anything runs.
+
+        Raises
+        ------
+        OptionError
+            Naming the options that there are.
+        """
+        if any(p.kind is p.VAR_KEYWORD for p in self.parameters):
+            return
+        for name in options:
+            if name not in self.options:
+                known = ", ".join(self.options) or "none"
+                raise OptionError(f"{self.name} has no option {name!r}; it has: {known}")
+
+    def __call__(self, instance: Instance, run: Run, options: Mapping[str, Any]) -> Claim:
+        """Run it and return what it claims."""
+        if self.wants_run:
+            answer = self.function(instance, run, **options)
+        elif len(self.parameters) > 1:
+            answer = self.function(instance, run.rng, **options)
+        else:
+            answer = self.function(instance)
+        return answer if isinstance(answer, Claim) else Claim(solution=answer)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a family of instances brings; the object called ``PROBLEM`` in its folder.
+
+    Attributes
+    ----------
+    levels
+        The objective, most important level first.
+    check
+        ``check(instance, solution) -> Report``: the definition.
+    explain
+        ``explain(instance) -> str``: why there is no solution, in the instance's words; an empty
+        string if it knows of no reason.
+    exact
+        Name of the method that ``"exact"`` stands for.
+    bound
+        Name of the method that `dlsched.bound` uses unless told otherwise.
+    package
+        The folder. Its modules ``model``, ``generate``, ``draw`` are imported when first asked
+        for; its modules ``exact``, ``heuristics`` and ``bounds`` hold the methods.
+    """
+
+    name: str
+    title: str
+    source: str
+    levels: tuple[Level, ...]
+    instance: type[Instance]
+    solution: type[Solution]
+    check: Callable[[Any, Any], Report]
+    explain: Callable[[Any], str]
+    exact: str
+    bound: str
+    package: str = field(repr=False)
+
+    def module(self, name: str) -> Any:
+        """Import one of the room's modules."""
+        return importlib.import_module(f"{self.package}.{name}")
+
+    def by_level(self, entries: Sequence[Any]) -> ByLevel[Any]:
+        """Pair one entry per level with the level."""
+        return ByLevel(self.levels, entries)
+
+    @property
+    def methods(self) -> dict[str, Method]:
+        """Every method there is for it: the room's, then the registered ones."""
+        _load_methods(self.package)
+        _load_plugins()
+        return dict(_METHODS.get(self.name, {}))
+
+    def method(self, name: str) -> Method:
+        """Return the method called `name`; ``"exact"`` is the best exact one.
+
+        Raises
+        ------
+        UnknownName
+            If there is none of that name.
+        """
+        methods = self.methods
+        name = self.exact if name == "exact" else name
+        if name not in methods:
+            raise UnknownName(f"method for {self.name}", name, [*methods, "exact"])
+        return methods[name]
+
+
+@cache
+def problem(name: str) -> Problem:
+    """Return the problem called `name`.
+
+    Raises
+    ------
+    UnknownName
+        If the catalogue has none.
+    """
+    if name not in CATALOGUE:
+        raise UnknownName("problem", name, CATALOGUE)
+    found: Problem = importlib.import_module(f"dlsched.problems.{name}").PROBLEM
+    return found
+
+
+_METHODS: dict[str, dict[str, Method]] = {}
+
+
+def method(problem: str, *, kind: str, name: str | None = None) -> Callable[[F], F]:
+    """Register a function as a method of a problem; use it as a decorator.
+
+    Parameters
+    ----------
+    problem
+        Name of the problem.
+    kind
+        ``exact``, ``heuristic``, ``baseline``, ``bound`` or ``reference``; see `Kind`.
+    name
+        Its name; the function's own by default.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such problem or kind.
+    OptionError
+        If the name is taken by a function of another module.
+    """
+    if problem not in CATALOGUE:
+        raise UnknownName("problem", problem, CATALOGUE)
+    if kind not in list(Kind):
+        raise UnknownName("kind of method", kind, list(Kind))
+
+    def register(function: F) -> F:
+        entry = Method(name or function.__name__, problem, Kind(kind), function)
+        known = _METHODS.setdefault(problem, {})
+        taken = known.get(entry.name)
+        if taken and taken.function.__module__ != function.__module__:
+            raise OptionError(
+                f"{problem} already has a method {entry.name!r}, from "
+                f"{taken.function.__module__}; give yours another name"
+            )
+        known[entry.name] = entry
+        return function
+
+    return register
+
+
+@cache
+def _load_methods(package: str) -> None:
+    for module in ("exact", "heuristics", "bounds"):
+        if importlib.util.find_spec(f"{package}.{module}"):
+            importlib.import_module(f"{package}.{module}")
+
+
+@cache
+def _load_plugins() -> None:
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            entry.load()
+        except Exception as error:  # a stranger's broken package must not take ours down
+            warnings.warn(f"methods of {entry.value} not loaded: {error}", stacklevel=2)

@@ -1,0 +1,1 @@
+"""One room per problem, each with the same files."""

@@ -1,0 +1,19 @@
+"""Reclaiming: which on-loan servers to return so that the fewest jobs are preempted (Lyra)."""
+
+from dlsched.problem import Problem
+from dlsched.problems.reclaiming.check import LEVELS, check, explain
+from dlsched.problems.reclaiming.schema import Instance, Solution
+
+PROBLEM = Problem(
+    name="reclaiming",
+    title="Which on-loan servers to return so that the fewest jobs are preempted",
+    source="Lyra (EuroSys'23), section 4",
+    levels=LEVELS,
+    instance=Instance,
+    solution=Solution,
+    check=check,
+    explain=explain,
+    exact="milp",
+    bound="lp",
+    package=__name__,
+)

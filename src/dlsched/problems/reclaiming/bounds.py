@@ -1,0 +1,20 @@
+"""Bounds for reclaiming."""
+
+from __future__ import annotations
+
+from dlsched.problem import method
+from dlsched.problems.reclaiming import model
+from dlsched.problems.reclaiming.schema import Instance
+from dlsched.result import Claim
+from dlsched.run import Run
+from dlsched.solvers.levels import relax_first_level
+
+
+@method("reclaiming", kind="bound")
+def lp(instance: Instance, run: Run) -> Claim:
+    """Linear relaxation of level 1, certified from its duals and rounded up.
+
+    The preempted weight is a whole number when all weights are, so the bound may be rounded up to
+    the next multiple of their greatest common divisor. Level 2 has no bound apart from level 1.
+    """
+    return relax_first_level(instance, run, model)

@@ -1,0 +1,77 @@
+"""The definition of reclaiming: what a set of returned servers breaks, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.result import ByLevel, Level, Report, Violation
+from dlsched.schema import Number
+
+LEVELS = (Level("preempted", "min", "jobs"), Level("collateral", "min", "GPUs"))
+
+
+def check(instance: Instance, solution: Solution) -> Report:
+    """Judge a solution.
+
+    Violations: ``instance`` (made for another one), ``unknown_server``, ``repeated_server``,
+    ``too_few_servers``, ``too_many_servers``.
+
+    ``details`` has ``collateral_fraction``, the collateral GPUs per GPU of the returned servers,
+    and ``gpus_returned``.
+    """
+    violations = list(_violations(instance, solution))
+    index = instance.server_index
+    returned = {index[s] for s in solution.returned if s in index}
+    objective = evaluate(instance, returned)
+    gpus = sum(instance.servers[s].gpus for s in returned)
+    details = {"gpus_returned": gpus, "collateral_fraction": objective[1] / gpus if gpus else 0}
+    return Report(tuple(violations), objective, details)
+
+
+def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
+    if solution.instance != instance.name:
+        yield Violation(
+            "instance",
+            "instance",
+            f'the solution is for "{solution.instance}", not for "{instance.name}"',
+        )
+    seen: set[str] = set()
+    for i, server in enumerate(solution.returned):
+        where = f"returned[{i}]"
+        if server not in instance.server_index:
+            yield Violation("unknown_server", where, f'there is no server "{server}"')
+        elif server in seen:
+            yield Violation("repeated_server", where, f'server "{server}" is returned twice')
+        seen.add(server)
+    count = len(seen & instance.server_index.keys())
+    if count < instance.demand:
+        message = f"demand {instance.demand} servers, {count} are returned"
+        yield Violation("too_few_servers", "returned", message, instance.demand - count)
+    if count > instance.demand:
+        message = f"demand {instance.demand} servers, {count} are returned"
+        yield Violation("too_many_servers", "returned", message, count - instance.demand)
+
+
+def evaluate(instance: Instance, returned: set[int]) -> ByLevel[Number]:
+    """Return (preempted weight, collateral GPUs) when these servers go back.
+
+    A job is preempted if one of its base workers sits on a returned server; it then loses all its
+    workers. Those on servers that stay are the collateral damage.
+    """
+    preempted: Number = 0
+    collateral = 0
+    for job, base, held in zip(
+        instance.jobs, instance.base_servers, instance.held, strict=True
+    ):
+        if not base.isdisjoint(returned):
+            preempted += job.weight
+            collateral += sum(gpus for server, gpus in held.items() if server not in returned)
+    return ByLevel(LEVELS, (preempted, collateral))
+
+
+def explain(instance: Instance) -> str:
+    """Say why no solution exists; an empty string if one does."""
+    if instance.demand > len(instance.servers):
+        return f"demand {instance.demand} servers, {len(instance.servers)} exist"
+    return ""

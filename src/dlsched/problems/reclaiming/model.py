@@ -1,0 +1,79 @@
+"""The declarative model of reclaiming; components are named as on the card models/reclaiming.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyomo.environ as pyo
+
+from dlsched.problems.reclaiming.schema import Instance, Solution
+
+
+def build(instance: Instance) -> Any:
+    """Return the Pyomo model: the paper's dependent knapsack with both levels as objectives.
+
+    Sets and variables are indexed by the instance's ids.
+    """
+    jobs = {job.id: job for job in instance.jobs}
+    servers = [server.id for server in instance.servers]
+    held = dict(zip(jobs, instance.held, strict=True))
+    base = dict(zip(jobs, instance.base_servers, strict=True))
+    base_pairs = [(j, servers[s]) for j in jobs for s in sorted(base[j])]
+    # Collateral needs a variable only where the job can be preempted while the server stays.
+    damage = {
+        (j, servers[s]): gpus
+        for j in jobs
+        for s, gpus in held[j].items()
+        if base[j] and base[j] != {s}
+    }
+
+    m = pyo.ConcreteModel(instance.name)
+    m.SERVERS = pyo.Set(initialize=servers)
+    m.JOBS = pyo.Set(initialize=list(jobs))
+    m.BASE = pyo.Set(initialize=base_pairs, dimen=2)
+    m.DAMAGE = pyo.Set(initialize=list(damage), dimen=2)
+
+    m.x = pyo.Var(m.SERVERS, domain=pyo.Binary)
+    m.y = pyo.Var(m.JOBS, domain=pyo.Binary)
+    m.z = pyo.Var(m.DAMAGE, domain=pyo.Binary)
+
+    m.preempted = pyo.Objective(
+        expr=pyo.quicksum(job.weight * m.y[j] for j, job in jobs.items() if job.weight)
+    )
+    m.collateral = pyo.Objective(expr=pyo.quicksum(g * m.z[js] for js, g in damage.items()))
+
+    m.demand = pyo.Constraint(expr=pyo.quicksum(m.x.values()) == instance.demand)
+
+    @m.Constraint(m.BASE)
+    def preempt(m: Any, j: str, s: str) -> Any:
+        return m.y[j] >= m.x[s]
+
+    @m.Constraint(m.DAMAGE)
+    def vacate(m: Any, j: str, s: str) -> Any:
+        return m.z[j, s] >= m.y[j] - m.x[s]
+
+    return m
+
+
+def read(instance: Instance, m: Any) -> Solution:
+    """Return the solution that the model's variables hold."""
+    returned = tuple(s for s in m.SERVERS if round(m.x[s].value or 0) == 1)
+    return Solution(
+        instance=instance.name, instance_sha256=instance.sha256, method="milp", returned=returned
+    )
+
+
+def assign(instance: Instance, m: Any, solution: Solution) -> None:
+    """Set every variable to the value that the solution gives it."""
+    returned = set(solution.returned)
+    index = {instance.server_index[s] for s in returned}
+    hit = {
+        job.id: not base.isdisjoint(index)
+        for job, base in zip(instance.jobs, instance.base_servers, strict=True)
+    }
+    for s in m.SERVERS:
+        m.x[s].set_value(int(s in returned), skip_validation=True)
+    for j in m.JOBS:
+        m.y[j].set_value(int(hit[j]), skip_validation=True)
+    for j, s in m.DAMAGE:
+        m.z[j, s].set_value(int(hit[j] and s not in returned), skip_validation=True)

@@ -1,0 +1,97 @@
+"""Instance and solution of reclaiming: which on-loan servers to return (Lyra, section 4)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal, Self
+
+from pydantic import StrictBool, model_validator
+
+from dlsched import schema
+from dlsched.schema import Amount, Count, Document, Flaw, Id, PositiveCount, dangling
+
+
+class Server(Document):
+    """An on-loan inference server."""
+
+    id: Id
+    gpus: PositiveCount
+
+
+class Worker(Document):
+    """Some GPUs that a job holds on a server.
+
+    A base worker (``flexible`` false) takes its job down with it; a flexible one stops alone.
+    """
+
+    server: Id
+    gpus: PositiveCount
+    flexible: StrictBool = False
+
+
+class Job(Document):
+    """A training job and where its workers are."""
+
+    id: Id
+    weight: Amount = 1
+    workers: tuple[Worker, ...]
+
+
+class Instance(schema.Instance):
+    """Servers on loan, the jobs on them, and how many servers must go back."""
+
+    problem: Literal["reclaiming"] = "reclaiming"
+    demand: Count
+    servers: tuple[Server, ...]
+    jobs: tuple[Job, ...]
+
+    @model_validator(mode="after")
+    def _resolve(self) -> Self:
+        schema.require_unique((s.id for s in self.servers), "servers")
+        schema.require_unique((j.id for j in self.jobs), "jobs")
+        free = {s.id: s.gpus for s in self.servers}
+        for j, job in enumerate(self.jobs):
+            for w, worker in enumerate(job.workers):
+                here = ("jobs", j, "workers", w)
+                if worker.server not in free:
+                    raise dangling((*here, "server"), "server", worker.server, free)
+                free[worker.server] -= worker.gpus
+                if free[worker.server] < 0:
+                    raise Flaw(
+                        (*here, "gpus"),
+                        f'server "{worker.server}" is over its GPUs by {-free[worker.server]}',
+                        "give it more gpus, or move workers away",
+                    )
+        return self
+
+    @cached_property
+    def server_index(self) -> dict[str, int]:
+        """Position of each server id."""
+        return {s.id: i for i, s in enumerate(self.servers)}
+
+    @cached_property
+    def base_servers(self) -> tuple[frozenset[int], ...]:
+        """For each job the servers that host a base worker of it."""
+        index = self.server_index
+        return tuple(
+            frozenset(index[w.server] for w in job.workers if not w.flexible) for job in self.jobs
+        )
+
+    @cached_property
+    def held(self) -> tuple[dict[int, int], ...]:
+        """For each job the GPUs that it holds, base and flexible, by server."""
+        result = []
+        for job in self.jobs:
+            gpus: dict[int, int] = {}
+            for worker in job.workers:
+                s = self.server_index[worker.server]
+                gpus[s] = gpus.get(s, 0) + worker.gpus
+            result.append(gpus)
+        return tuple(result)
+
+
+class Solution(schema.Solution):
+    """The servers that go back."""
+
+    problem: Literal["reclaiming"] = "reclaiming"
+    returned: tuple[Id, ...]

@@ -1,0 +1,97 @@
+"""The limits, the seed and the ears of one run of a method."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+
+import numpy as np
+
+from dlsched.result import Point
+from dlsched.schema import Solution
+
+
+@dataclass
+class Run:
+    """What a method may use and must respect; the second argument of methods that ask for ``run``.
+
+    Attributes
+    ----------
+    time_limit
+        Wall-clock seconds for everything, building included; ``None`` for no limit.
+    gap
+        Relative gap at which a proof is good enough.
+    threads, seed, solver, log
+        As given to `dlsched.solve`. The same seed gives the same answer on one thread.
+    start
+        A checked solution to start from, or ``None``.
+    rng
+        Seeded generator.
+    trajectory
+        The points told so far.
+    """
+
+    time_limit: float | None = None
+    gap: float = 0.0
+    threads: int = 1
+    seed: int = 0
+    solver: str = "highs"
+    start: Solution | None = None
+    log: bool = False
+    on_progress: Callable[[Point], None] | None = None
+    trajectory: list[Point] = field(default_factory=list)
+    interrupted: bool = False
+    began: float = field(default_factory=time.perf_counter)
+
+    def __post_init__(self) -> None:
+        """Seed the generator."""
+        self.rng = np.random.default_rng(self.seed)
+
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self.began
+
+    def remaining(self) -> float:
+        """Seconds left; infinite without a limit, never below 0."""
+        if self.time_limit is None:
+            return float("inf")
+        return max(0.0, self.time_limit - self.elapsed())
+
+    def stop_reason(self) -> str | None:
+        """Say why to stop now (``"interrupted"``, ``"time limit"``), or ``None`` to go on."""
+        if self.interrupted:
+            return "interrupted"
+        return "time limit" if self.remaining() == 0 else None
+
+    def tell(self, objective: float | None, bound: float | None) -> None:
+        """Add a point to the trajectory and pass it to the listener."""
+        point = Point(self.elapsed(), objective, bound)
+        self.trajectory.append(point)
+        if self.on_progress:
+            self.on_progress(point)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Turn the first Ctrl-C into ``interrupted``; a second one raises as usual.
+
+        Python delivers signals to the main thread only; elsewhere this does nothing.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def note(number: int, frame: FrameType | None) -> None:
+            if self.interrupted:
+                raise KeyboardInterrupt
+            self.interrupted = True
+
+        before = signal.signal(signal.SIGINT, note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)

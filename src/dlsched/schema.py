@@ -1,0 +1,266 @@
+"""The envelope that every file shares, ids and numbers, digests, and errors with a path.
+
+A problem's room derives its own ``Instance`` and ``Solution`` from the two classes here. Numbers
+are kept as the file writes them: an ``int``, or a ``fractions.Fraction`` equal to the decimal, so
+that checkers can compute exactly while ``float(x)`` stays lossless.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import numbers
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    PlainSerializer,
+    PlainValidator,
+    StringConstraints,
+    ValidationError,
+    WithJsonSchema,
+)
+
+from dlsched.errors import InstanceError
+
+SCHEMA_VERSION = 1
+LARGEST = 10**15
+"""No number in a file may be larger: sums of a million of them still fit 64 bits exactly enough."""
+
+Number: TypeAlias = int | Fraction
+"""An exact number: what the checkers compute with."""
+
+
+class Flaw(ValueError):
+    """Raised by a room's validator: a path below the model, what is wrong, what would be right."""
+
+    def __init__(self, path: Sequence[str | int], problem: str, remedy: str) -> None:
+        self.path, self.problem, self.remedy = tuple(path), problem, remedy
+        super().__init__(f"{problem}; {remedy}")
+
+
+class Unusable:
+    """A literal that JSON can spell but no quantity can be (NaN, 1e400); refused with its path."""
+
+    def __init__(self, text: str, problem: str, remedy: str) -> None:
+        self.text, self.problem, self.remedy = text, problem, remedy
+
+
+def exact(value: object) -> Number:
+    """Return `value` as an exact number: the decimal that its shortest spelling denotes.
+
+    Raises
+    ------
+    Flaw
+        If it is not a number, not finite, beyond 1e15, or has more digits than a double keeps.
+    """
+    if isinstance(value, Unusable):
+        raise Flaw((), f"{value.text} {value.problem}", value.remedy)
+    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
+        raise Flaw((), f"{_shown(value)} is not a number", "write a plain number without quotes")
+    if isinstance(value, numbers.Integral):
+        number: Number = int(value)
+    elif isinstance(value, (Decimal, Fraction)):
+        number = Fraction(value) if math.isfinite(value) else _refuse_infinite(value)
+    else:
+        double = float(value)
+        number = Fraction(repr(double)) if math.isfinite(double) else _refuse_infinite(value)
+    if abs(number) > LARGEST:
+        raise Flaw((), f"{_shown(value)} is too large", "use a unit that keeps it within 1e15")
+    if isinstance(number, Fraction):
+        if number.denominator == 1:
+            return int(number)
+        if number != Fraction(repr(float(number))):
+            raise Flaw(
+                (), f"{_shown(value)} has more digits than a double", "round it to 15 digits"
+            )
+    return number
+
+
+def _refuse_infinite(value: object) -> Fraction:
+    raise Flaw((), f"{value} is not a finite number", "write a finite decimal")
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, default=str) if not isinstance(value, Fraction) else str(float(value))
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def whole(value: object) -> int:
+    """Return `value` as an int; a decimal, even 2.0, is refused because the thing is indivisible.
+
+    Raises
+    ------
+    Flaw
+        If it is not a whole number.
+    """
+    number = exact(value)
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise Flaw((), f"{_shown(value)} is not a whole number", "write an integer without a point")
+    return int(number)
+
+
+def _at_least(convert: Callable[[object], Number], low: int, strict: bool = False) -> Any:
+    def validate(value: object) -> Number:
+        number = convert(value)
+        if number < low or (strict and number == low):
+            word = "above" if strict else "at least"
+            raise Flaw((), f"{_shown(value)} is too small", f"write a number {word} {low}")
+        return number
+
+    return PlainValidator(validate)
+
+
+def to_json(number: Number) -> int | float:
+    """Return the JSON number that spells an exact number."""
+    return number if isinstance(number, int) else float(number)
+
+
+_SPELL = PlainSerializer(to_json)
+Amount = Annotated[
+    int | Fraction, _at_least(exact, 0), _SPELL, WithJsonSchema({"type": "number", "minimum": 0})
+]
+PositiveAmount = Annotated[
+    int | Fraction,
+    _at_least(exact, 0, strict=True),
+    _SPELL,
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
+]
+Count = Annotated[
+    int, _at_least(whole, 0), WithJsonSchema({"type": "integer", "minimum": 0})
+]
+PositiveCount = Annotated[
+    int, _at_least(whole, 1), WithJsonSchema({"type": "integer", "minimum": 1})
+]
+Id = Annotated[str, StringConstraints(strict=True, min_length=1)]
+
+
+class Document(BaseModel):
+    """A frozen piece of a file; unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Enveloped(Document):
+    dlsched: Literal[1] = SCHEMA_VERSION
+    problem: str
+
+    @classmethod
+    def parse(cls, data: object, where: str) -> Self:
+        """Validate plain JSON data.
+
+        Raises
+        ------
+        InstanceError
+            Naming `where`, the first offending field, and the remedy.
+        """
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise _first_flaw(error, where, cls) from None
+
+    def to_data(self) -> dict[str, Any]:
+        """Return plain JSON data; fields at their default are left out, the envelope is not."""
+        data = self.model_dump(mode="json", exclude_defaults=True)
+        return {"dlsched": self.dlsched, "problem": self.problem} | data
+
+
+class Instance(_Enveloped):
+    """The envelope of an instance; the problem's own fields stand beside these."""
+
+    name: Id
+    source: str | None = None
+    notes: str | None = None
+
+    @cached_property
+    def sha256(self) -> str:
+        """Digest of what is to be solved: every field but ``name``, ``source`` and ``notes``.
+
+        It is taken over the canonical JSON text (sorted keys, defaults written out), so neither
+        layout nor labels change it.
+        """
+        data = self.model_dump(mode="json", exclude={"name", "source", "notes"})
+        text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Solution(_Enveloped):
+    """The envelope of a solution; the problem's own fields stand beside these."""
+
+    instance: Id
+    instance_sha256: str | None = None
+    method: str | None = None
+
+
+def require_unique(ids: Iterable[str], *path: str) -> None:
+    """Refuse a list of ids in which one stands twice.
+
+    Raises
+    ------
+    Flaw
+        At ``path[i].id`` of the second occurrence.
+    """
+    seen: dict[str, int] = {}
+    for i, name in enumerate(ids):
+        if name in seen:
+            raise Flaw(
+                (*path, i, "id"),
+                f'the id "{name}" is already used at {"".join(path)}[{seen[name]}]',
+                "give every entry its own id",
+            )
+        seen[name] = i
+
+
+def dangling(path: Sequence[str | int], kind: str, name: str, known: Iterable[str]) -> Flaw:
+    """Return the flaw of a reference that does not resolve."""
+    known = list(known)
+    some = ", ".join(known[:4]) + (", ..." if len(known) > 4 else "")
+    return Flaw(path, f'no {kind} has the id "{name}"', f"use one of the {len(known)}: {some}")
+
+
+def spell_path(path: Iterable[str | int]) -> str:
+    """Return a path as users write it: ``jobs[3].workers[0].server``."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+    return text
+
+
+_REMEDIES: Mapping[str, tuple[str, str]] = {
+    "missing": ("is missing", "add it"),
+    "string_type": ("is not a string", "write text in quotes"),
+    "string_too_short": ("is an empty string", "write at least one character"),
+    "bool_type": ("is not a truth value", "write true or false"),
+    "tuple_type": ("is not a list", "write [...]"),
+    "list_type": ("is not a list", "write [...]"),
+    "dict_type": ("is not an object", "write {...}"),
+    "model_type": ("is not an object", "write {...}"),
+    "model_attributes_type": ("is not an object", "write {...}"),
+}
+
+
+def _first_flaw(error: ValidationError, where: str, model: type[BaseModel]) -> InstanceError:
+    flaws = error.errors(include_url=False)
+    first = flaws[0]
+    path: tuple[str | int, ...] = tuple(first["loc"])
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, Flaw):
+        path, problem, remedy = path + cause.path, cause.problem, cause.remedy
+    elif first["type"] == "extra_forbidden":
+        problem = "is an unknown field"
+        remedy = "remove it" if len(path) > 1 else f"remove it (known: {_fields(model)})"
+    elif first["type"] in _REMEDIES:
+        problem, remedy = _REMEDIES[first["type"]]
+    else:
+        problem, remedy = first["msg"][0].lower() + first["msg"][1:], "see docs/schema"
+    return InstanceError(where, spell_path(path), problem, remedy)
+
+
+def _fields(model: type[BaseModel]) -> str:
+    return ", ".join(model.model_fields)

@@ -1,0 +1,1 @@
+"""A Pyomo model in, a checked outcome out."""

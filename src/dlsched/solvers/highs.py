@@ -1,0 +1,197 @@
+"""HiGHS in process: a standard form in, an outcome out, in one call."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from dlsched.errors import SolverFailure
+from dlsched.result import Start, Status
+from dlsched.run import Run
+from dlsched.solvers.outcome import Outcome, Vector
+from dlsched.solvers.standard_form import StandardForm
+
+NAME = "highs"
+
+# Every HiGHS model status by name: (status with a solution, status without one, reason).
+# What is absent is an error of HiGHS or of ours, never a verdict about the instance.
+_VERDICTS: dict[str, tuple[Status, Status, str]] = {
+    "kOptimal": (Status.OPTIMAL, Status.NO_SOLUTION, "proved optimal"),
+    "kModelEmpty": (Status.OPTIMAL, Status.OPTIMAL, "the model is empty"),
+    "kInfeasible": (Status.INFEASIBLE, Status.INFEASIBLE, "proved infeasible"),
+    "kUnbounded": (Status.UNBOUNDED, Status.UNBOUNDED, "proved unbounded"),
+    "kTimeLimit": (Status.FEASIBLE, Status.NO_SOLUTION, "time limit"),
+    "kIterationLimit": (Status.FEASIBLE, Status.NO_SOLUTION, "iteration limit"),
+    "kSolutionLimit": (Status.FEASIBLE, Status.NO_SOLUTION, "solution limit"),
+    "kMemoryLimit": (Status.FEASIBLE, Status.NO_SOLUTION, "memory limit"),
+    "kObjectiveBound": (Status.FEASIBLE, Status.NO_SOLUTION, "objective bound reached"),
+    "kObjectiveTarget": (Status.FEASIBLE, Status.NO_SOLUTION, "objective target reached"),
+    "kInterrupt": (Status.FEASIBLE, Status.NO_SOLUTION, "interrupted"),
+    "kHighsInterrupt": (Status.FEASIBLE, Status.NO_SOLUTION, "interrupted"),
+    "kUnknown": (Status.FEASIBLE, Status.NO_SOLUTION, "HiGHS could not decide"),
+}
+
+
+@cache
+def version() -> str:
+    """Return the version of HiGHS."""
+    import highspy
+
+    return str(highspy.Highs().version())
+
+
+def build(form: StandardForm, level: int, integer: bool = True) -> Any:
+    """Return a ``highspy.HighsLp`` of one level, with the integrality or without."""
+    import highspy
+
+    lp = highspy.HighsLp()
+    lp.num_row_, lp.num_col_ = form.shape
+    lp.col_cost_ = form.costs[level]
+    lp.offset_ = form.offsets[level]
+    lp.col_lower_, lp.col_upper_ = form.lower, form.upper
+    lp.row_lower_, lp.row_upper_ = form.row_lower, form.row_upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_ = form.A.indptr
+    lp.a_matrix_.index_ = form.A.indices
+    lp.a_matrix_.value_ = form.A.data
+    if form.senses[level] == "max":
+        lp.sense_ = highspy.ObjSense.kMaximize
+    if integer and form.integer.any():
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        lp.integrality_ = [kinds[flag] for flag in form.integer.tolist()]
+    return lp
+
+
+def solve(
+    form: StandardForm, level: int, run: Run, *, relax: bool = False, start: Vector | None = None
+) -> Outcome:
+    """Optimise one level of a form within the run's limits.
+
+    Parameters
+    ----------
+    form, level
+        What to optimise.
+    run
+        Limits, seed, threads, progress; an interrupt is noticed at HiGHS's next callback.
+    relax
+        Drop integrality; the outcome then has the row duals.
+    start
+        A point to start the search from.
+
+    Raises
+    ------
+    SolverFailure
+        If HiGHS breaks down or answers with a status that is not on our list.
+    """
+    import highspy
+
+    highs = highspy.Highs()
+    ears = _Ears(run, quiet=relax)
+    _configure(highs, run, ears)
+    if highs.passModel(build(form, level, integer=not relax)) == highspy.HighsStatus.kError:
+        raise SolverFailure("HiGHS refused the model")
+    if start is not None:
+        point = highspy.HighsSolution()
+        point.col_value = start.tolist()
+        highs.setSolution(point)
+    highs.run()
+    if _status(highs) == "kUnboundedOrInfeasible":  # presolve cannot tell which; the solver can
+        highs.setOptionValue("presolve", "off")
+        highs.run()
+    return _outcome(highs, form, level, relax, ears.start_verdict() if start is not None else None)
+
+
+def _configure(highs: Any, run: Run, ears: _Ears) -> None:
+    options = {
+        "output_flag": True,
+        "log_to_console": run.log,
+        "threads": run.threads,
+        "random_seed": run.seed % 2**31,
+        "mip_rel_gap": run.gap,
+        "mip_abs_gap": 1e-9,
+    }
+    if run.time_limit is not None:
+        options["time_limit"] = run.remaining()
+    for name, value in options.items():
+        highs.setOptionValue(name, value)
+    highs.cbLogging += ears.on_log
+    highs.cbMipLogging += ears.on_progress
+    highs.cbMipImprovingSolution += ears.on_progress
+    highs.cbMipInterrupt += ears.on_chance
+    highs.cbSimplexInterrupt += ears.on_chance
+    highs.cbIpmInterrupt += ears.on_chance
+
+
+class _Ears:
+    """What HiGHS tells while it works: progress out, interrupts in."""
+
+    def __init__(self, run: Run, quiet: bool) -> None:
+        self.run, self.quiet = run, quiet
+        self.start_words = ""
+
+    def on_log(self, event: Any) -> None:
+        if "MIP start solution" in event.message:
+            self.start_words = event.message.strip()
+
+    def on_progress(self, event: Any) -> None:
+        if not self.quiet:
+            data = event.data_out
+            self.run.tell(_finite(data.mip_primal_bound), _finite(data.mip_dual_bound))
+
+    def on_chance(self, event: Any) -> None:
+        if self.run.interrupted:
+            event.interrupt()
+
+    def start_verdict(self) -> Start:
+        if "is feasible" in self.start_words:
+            return Start(True, self.start_words)
+        return Start(False, self.start_words or "HiGHS finished before it looked at the start")
+
+
+def _status(highs: Any) -> str:
+    return str(highs.getModelStatus().name)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _outcome(
+    highs: Any, form: StandardForm, level: int, relax: bool, start: Start | None
+) -> Outcome:
+    name = _status(highs)
+    if name not in _VERDICTS:
+        raise SolverFailure(f"HiGHS {version()} ended with {name}: {_words(highs)}")
+    info = highs.getInfo()
+    with_solution, without, reason = _VERDICTS[name]
+    found = info.primal_solution_status == 2  # kSolutionStatusFeasible
+    values = np.array(highs.getSolution().col_value) if found else None
+    status = with_solution if found else without
+    if name == "kModelEmpty":
+        values, found = form.lower.copy(), True
+    duals = None
+    if relax or not form.integer.any():
+        bound = form.value(level, values) if name == "kOptimal" and values is not None else None
+        if name == "kOptimal":
+            duals = np.array(highs.getSolution().row_dual)
+    else:
+        bound = _finite(info.mip_dual_bound)
+    if name == "kModelEmpty":
+        bound = form.offsets[level]
+    return Outcome(
+        status=status,
+        reason=reason,
+        message=f"{name}: {_words(highs)}",
+        values=values,
+        objective=form.value(level, values) if values is not None else None,
+        bound=bound,
+        duals=duals,
+        start=start,
+    )
+
+
+def _words(highs: Any) -> str:
+    return str(highs.modelStatusToString(highs.getModelStatus()))

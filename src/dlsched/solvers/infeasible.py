@@ -1,0 +1,49 @@
+"""Why a model has no solution: an irreducible set of its named constraints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.result import Status
+from dlsched.run import Run
+from dlsched.solvers import highs
+from dlsched.solvers.standard_form import StandardForm
+
+
+def irreducible_set(form: StandardForm, run: Run) -> list[str]:
+    """Return names of constraints that contradict each other, none of which can be spared.
+
+    A deletion filter: drop constraints, in halves and then one by one, as long as what is left
+    stays infeasible. If the run's time ends first, the set is still infeasible but may not be
+    irreducible, and its last entry says so.
+    """
+    kept = np.arange(form.shape[0])
+    size = max(1, len(kept) // 2)
+    while True:
+        i = 0
+        while i < len(kept):
+            if run.stop_reason():
+                return [*(form.row_names[k] for k in kept), "(not reduced to the end)"]
+            shorter = np.delete(kept, np.s_[i : i + size])
+            if _infeasible(form, shorter, run):
+                kept = shorter
+            else:
+                i += size
+        if size == 1:
+            return [form.row_names[k] for k in kept]
+        size //= 2
+
+
+def _infeasible(form: StandardForm, rows: NDArray[np.int64], run: Run) -> bool:
+    part = replace(
+        form,
+        A=form.A[rows, :].tocsc(),
+        row_lower=form.row_lower[rows],
+        row_upper=form.row_upper[rows],
+        costs=tuple(np.zeros_like(c) for c in form.costs),
+    )
+    quiet = Run(run.remaining() if run.time_limit is not None else None, threads=run.threads)
+    return highs.solve(part, 0, quiet).status is Status.INFEASIBLE

@@ -1,0 +1,204 @@
+"""Solve a model level by level, each with the earlier ones held, and gather the bounds.
+
+This is the body of every room's ``milp``: build, compile, and for each level solve the linear
+relaxation (whose duals give a certified bound), then the integer program if the two differ.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dlsched.result import Bound, Claim, Start, Status
+from dlsched.run import Run
+from dlsched.schema import Instance, Solution
+from dlsched.solvers import highs, pyomo
+from dlsched.solvers.certificate import dual_bound, round_to_grid
+from dlsched.solvers.infeasible import irreducible_set
+from dlsched.solvers.outcome import Outcome, Vector
+from dlsched.solvers.standard_form import StandardForm, compile_model
+
+_SLACK = 1e-6
+"""Relative slack granted to a solver's bound before it is rounded to the grid."""
+_INTEGRAL_VERTEX = 1e-9
+"""How far from whole numbers the relaxation's vertex may be to be taken for a solution."""
+
+
+def solve_levels(instance: Instance, run: Run, model: Any, depth: int | None = None) -> Claim:
+    """Solve an instance's model lexicographically.
+
+    Parameters
+    ----------
+    instance, run
+        What to solve, and the limits.
+    model
+        The room's ``model`` module: ``build(instance)``, ``read(instance, model)`` and
+        ``assign(instance, model, solution)``.
+    depth
+        Number of levels to solve; all by default.
+    """
+    began = time.perf_counter()
+    pyomo_model = model.build(instance)
+    form = compile_model(pyomo_model)
+    start = None
+    if run.start is not None:
+        model.assign(instance, pyomo_model, run.start)
+        start = form.point()
+    search = _Search(run, pyomo_model, form, start, time.perf_counter() - began)
+    claim = search.descend(len(form.costs) if depth is None else depth)
+    if search.incumbent is None:
+        return claim()
+    search.form.load(search.incumbent)
+    return claim(solution=model.read(instance, pyomo_model))
+
+
+def relax_first_level(instance: Instance, run: Run, model: Any) -> Claim:
+    """Return the bound that the linear relaxation of level 1 gives, re-checked from its duals."""
+    began = time.perf_counter()
+    pyomo_model = model.build(instance)
+    form = compile_model(pyomo_model)
+    search = _Search(run, pyomo_model, form, None, time.perf_counter() - began)
+    search.bounds.append([])
+    outcome = search.relax(0)
+    reason = (outcome.reason if outcome else "") or "bound only"
+    return Claim(
+        status=Status.NO_SOLUTION,
+        reason=reason,
+        bounds=search.bounds,
+        solver="highs",
+        solver_version=highs.version(),
+        build_seconds=search.build_seconds,
+    )
+
+
+class _Search:
+    """The state between the levels: the form with the rows that hold, the incumbent, the bounds."""
+
+    def __init__(
+        self, run: Run, model: Any, form: StandardForm, start: Vector | None, build_seconds: float
+    ) -> None:
+        self.run, self.model, self.form = run, model, form
+        self.point = start
+        self.incumbent: Vector | None = None
+        self.bounds: list[list[Bound]] = []
+        self.verdict: Start | None = None
+        self.message = ""
+        self.build_seconds = build_seconds
+
+    def descend(self, depth: int) -> Callable[..., Claim]:
+        status, reason = Status.OPTIMAL, "proved optimal"
+        proved: list[float] = []
+        for level in range(depth):
+            outcome = self.solve_level(level)
+            self.message = outcome.message
+            if outcome.values is not None:
+                self.incumbent = self.point = outcome.values
+            if outcome.status is not Status.OPTIMAL or self.incumbent is None:
+                status, reason = self.stopped(outcome, level, depth)
+                break
+            # Only a proved value is claimed: an early incumbent's auxiliaries may be slack.
+            proved.append(self.form.value(level, self.incumbent))
+            if level + 1 < len(self.form.costs):
+                self.hold(level, outcome)
+        levels = len(self.form.costs)
+        if status is Status.OPTIMAL and depth < levels:
+            status, reason = Status.FEASIBLE, f"only {depth} of {levels} levels asked for"
+
+        def claim(solution: Solution | None = None) -> Claim:
+            return Claim(
+                solution=solution,
+                status=status,
+                reason=reason,
+                objective=proved,
+                bounds=self.bounds,
+                solver_message=self.message,
+                solver=self.run.solver,
+                solver_version=self.version(),
+                build_seconds=self.build_seconds,
+                start=self.verdict,
+            )
+
+        return claim
+
+    def stopped(self, outcome: Outcome, level: int, depth: int) -> tuple[Status, str]:
+        """Say what it means that a level was not solved to its end."""
+        where = f" at level {level + 1} of {depth}" if depth > 1 else ""
+        if outcome.status is Status.INFEASIBLE and level == 0:
+            names = irreducible_set(self.form, self.run)
+            return outcome.status, f"these constraints contradict each other: {', '.join(names)}"
+        if self.incumbent is not None:  # an earlier level's solution stands
+            return Status.FEASIBLE, outcome.reason + where
+        return outcome.status, outcome.reason + where
+
+    def solve_level(self, level: int) -> Outcome:
+        """Solve the relaxation, then the integer program unless the relaxation answered it."""
+        self.bounds.append([])
+        relaxed = self.relax(level)
+        if relaxed is not None:
+            return relaxed
+        start = self.point
+        if self.run.solver == highs.NAME:
+            outcome = highs.solve(self.form, level, self.run, start=start)
+        else:
+            outcome = pyomo.solve(self.run.solver, self.model, self.form, level, self.run, start)
+        if level == 0:
+            self.verdict = outcome.start if self.run.start is not None else None
+        if outcome.bound is not None:
+            self.claim_bound(level, outcome.bound)
+        return outcome
+
+    def relax(self, level: int) -> Outcome | None:
+        """Solve the linear relaxation and re-check its bound; return it if it settles the level."""
+        outcome = highs.solve(self.form, level, self.run, relax=True)
+        if outcome.duals is not None:
+            certified = dual_bound(self.form, level, outcome.duals)
+            if certified is not None:
+                step, sense = self.form.steps(level), self.form.senses[level]
+                value = round_to_grid(certified, step, sense)
+                self.bounds[level].append(Bound(value, "certified", "dual vector of the LP"))
+        if outcome.status is Status.INFEASIBLE or self.integral(outcome):
+            return outcome
+        stop = self.run.stop_reason()
+        if stop and outcome.status is not Status.OPTIMAL:
+            return Outcome(Status.NO_SOLUTION, stop, outcome.message)
+        return None
+
+    def integral(self, outcome: Outcome) -> bool:
+        """Whether the relaxation's optimum is a solution already, so that no search is needed."""
+        if outcome.status is not Status.OPTIMAL or outcome.values is None or self.run.start:
+            return False
+        x = outcome.values[self.form.integer]
+        return bool(np.all(np.abs(x - np.rint(x)) < _INTEGRAL_VERTEX))
+
+    def claim_bound(self, level: int, bound: float) -> None:
+        step, sense = self.form.steps(level), self.form.senses[level]
+        value: float | int = bound
+        if step:  # what a solver reports may be off by its tolerance
+            slack = _SLACK * max(1.0, abs(bound))
+            inner = bound - slack if sense == "min" else bound + slack
+            value = int(round_to_grid(Fraction(inner), step, sense))
+        self.bounds[level].append(Bound(value, "claimed", self.run.solver))
+
+    def hold(self, level: int, outcome: Outcome) -> None:
+        """Keep a solved level from getting worse, in the form and in the model."""
+        import pyomo.environ as pyo
+
+        assert outcome.values is not None
+        rounded = np.where(self.form.integer, np.rint(outcome.values), outcome.values)
+        value = self.form.value(level, rounded)
+        objective = list(self.model.component_data_objects(pyo.Objective))[level]
+        name = objective.name
+        self.form = self.form.held(level, value, name)
+        if self.run.solver != highs.NAME:
+            low = self.form.senses[level] == "min"
+            limit = objective.expr <= value if low else objective.expr >= value
+            self.model.add_component(f"hold_{name}", pyo.Constraint(expr=limit))
+
+    def version(self) -> str:
+        """Return the version of the solver in use."""
+        return highs.version() if self.run.solver == highs.NAME else pyomo.version(self.run.solver)
+

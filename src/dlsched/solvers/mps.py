@@ -1,0 +1,48 @@
+"""One level of a model as MPS text, for people who bring their own solver."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dlsched.errors import SolverFailure
+from dlsched.solvers import highs
+from dlsched.solvers.standard_form import compile_model
+
+
+def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
+    """Return the model with one level as its objective and the earlier ones as rows.
+
+    Parameters
+    ----------
+    name
+        For the NAME line.
+    model
+        A Pyomo model with one objective per level.
+    level
+        Index of the level to optimise.
+    held
+        The values that the earlier levels must keep, as rows ``hold_<level>``.
+    """
+    import highspy
+    import pyomo.environ as pyo
+
+    names = [o.name for o in model.component_data_objects(pyo.Objective)]
+    form = compile_model(model)
+    for i, value in enumerate(held):
+        form = form.held(i, value, names[i])
+    lp = highs.build(form, level)
+    lp.model_name_ = "_".join(name.split())
+    lp.objective_name_ = names[level]
+    lp.col_names_, lp.row_names_ = form.column_names, form.row_names
+    writer = highspy.Highs()
+    writer.silent()
+    if writer.passModel(lp) == highspy.HighsStatus.kError:
+        raise SolverFailure("HiGHS refused the model")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "model.mps"
+        if writer.writeModel(str(file)) == highspy.HighsStatus.kError:
+            raise SolverFailure("HiGHS could not write the MPS file")
+        return file.read_text()

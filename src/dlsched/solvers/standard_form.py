@@ -1,0 +1,147 @@
+"""A Pyomo model as arrays: the one form that every back end and the certificates share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dlsched.solvers.outcome import Vector
+
+INF = float("inf")
+
+
+@dataclass(frozen=True)
+class StandardForm:
+    """Rows ``row_lower <= A x <= row_upper``, columns ``lower <= x <= upper``, some integer.
+
+    ``costs[l]``, ``offsets[l]`` and ``senses[l]`` belong to level ``l`` of the objective.
+    """
+
+    A: sparse.csc_array
+    row_lower: Vector
+    row_upper: Vector
+    lower: Vector
+    upper: Vector
+    integer: NDArray[np.bool_]
+    costs: tuple[Vector, ...]
+    offsets: tuple[float, ...]
+    senses: tuple[str, ...]
+    variables: Sequence[Any] = field(repr=False)
+    constraints: Sequence[Any] = field(repr=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, columns."""
+        return self.A.shape[0], self.A.shape[1]
+
+    @cached_property
+    def column_names(self) -> list[str]:
+        """The variables' names, fit for an MPS file."""
+        return _names([v.name for v in self.variables])
+
+    @cached_property
+    def row_names(self) -> list[str]:
+        """The constraints' names, fit for an MPS file."""
+        return _names([c if isinstance(c, str) else c.name for c in self.constraints])
+
+    def value(self, level: int, x: Vector) -> float:
+        """Return the objective of one level at a point."""
+        return float(self.costs[level] @ x) + self.offsets[level]
+
+    def held(self, level: int, value: float, name: str) -> StandardForm:
+        """Return the form with one more row: this level is no worse than `value`."""
+        limit = value - self.offsets[level]
+        low, high = (-INF, limit) if self.senses[level] == "min" else (limit, INF)
+        row = sparse.csc_array(self.costs[level].reshape(1, -1))
+        return StandardForm(
+            A=sparse.csc_array(sparse.vstack([self.A, row], format="csc")),
+            row_lower=np.append(self.row_lower, low),
+            row_upper=np.append(self.row_upper, high),
+            lower=self.lower,
+            upper=self.upper,
+            integer=self.integer,
+            costs=self.costs,
+            offsets=self.offsets,
+            senses=self.senses,
+            variables=self.variables,
+            constraints=[*self.constraints, f"hold_{name}"],
+        )
+
+    def load(self, x: Vector) -> None:
+        """Put a point into the Pyomo variables, integer ones rounded."""
+        rounded = np.where(self.integer, np.rint(x), x)
+        for variable, value in zip(self.variables, rounded.tolist(), strict=True):
+            variable.set_value(value, skip_validation=True)
+
+    def point(self) -> Vector | None:
+        """Return the Pyomo variables' values; ``None`` if one has none."""
+        values = [v.value for v in self.variables]
+        return None if None in values else np.array(values, dtype=float)
+
+    def steps(self, level: int) -> int:
+        """Return the grid on which the level's value lies: all its values are multiples of this.
+
+        0 if there is no such grid: a cost that is not a whole number, or a variable that is not
+        integer.
+        """
+        cost = self.costs[level]
+        used = cost != 0
+        whole = np.all(cost == np.rint(cost)) and self.offsets[level].is_integer()
+        if not whole or not self.integer[used].all() or np.abs(cost).max(initial=0) > 2**53:
+            return 0
+        terms = np.append(cost[used], self.offsets[level]).astype(np.int64)
+        return int(np.gcd.reduce(terms)) if len(terms) else 0
+
+
+def _names(names: list[str]) -> list[str]:
+    """Make names unique and free of blanks, keeping them recognisable."""
+    seen: set[str] = set()
+    result = []
+    for name in names:
+        text = "_".join(name.split()) or "_"
+        while text in seen:
+            text += "_"
+        seen.add(text)
+        result.append(text)
+    return result
+
+
+def compile_model(model: Any) -> StandardForm:
+    """Compile a Pyomo model whose objectives are its levels, in their order.
+
+    Parameters
+    ----------
+    model
+        A linear ``pyomo.environ.ConcreteModel`` with all its objectives active.
+    """
+    import pyomo.environ as pyo
+    from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+
+    columns = list(model.component_data_objects(pyo.Var, descend_into=True))
+    info = LinearStandardFormCompiler().write(
+        model, mixed_form=True, set_sense=None, column_order=columns
+    )
+    rhs = np.array([float(b) for b in info.rhs])
+    kind = np.array([row.bound_type for row in info.rows], dtype=int)
+    bounds = [v.bounds for v in info.columns]
+    costs = info.c.toarray()
+    senses = tuple("min" if o.sense == pyo.minimize else "max" for o in info.objectives)
+    return StandardForm(
+        A=sparse.csc_array(info.A),
+        row_lower=np.where(kind == 1, -INF, rhs),
+        row_upper=np.where(kind == -1, INF, rhs),
+        lower=np.array([-INF if low is None else low for low, _ in bounds], dtype=float),
+        upper=np.array([INF if high is None else high for _, high in bounds], dtype=float),
+        integer=np.array([v.is_integer() or v.is_binary() for v in info.columns], dtype=bool),
+        costs=tuple(costs),
+        offsets=tuple(float(offset) for offset in info.c_offset),
+        senses=senses,
+        variables=info.columns,
+        constraints=[row.constraint for row in info.rows],
+    )
