@@ -106,7 +106,10 @@ def load_solution(source: SolutionLike, problem: str | None = None) -> Solution:
     owner = _owner(data, where)
     if problem is not None and owner.name != problem:
         raise InstanceError(
-            where, "problem", f'is "{owner.name}"', f'a solution of a "{problem}" instance is needed'
+            where,
+            "problem",
+            f'is "{owner.name}"',
+            f'a solution of a "{problem}" instance is needed',
         )
     return owner.solution.parse(data, where)
 

@@ -42,7 +42,7 @@ def instance_file(name: str) -> Path:
     """
     if name not in index():
         raise UnknownName("instance", name, index())
-    return root() / index()[name]["file"]
+    return root() / str(index()[name]["file"])
 
 
 def solution_file(name: str) -> Path:
@@ -60,4 +60,3 @@ def best_bounds(sha256: str) -> Bounds | None:
             bounds = entry["bound"]
             return owner.by_level([bound_from_data(bounds[level.name]) for level in owner.levels])
     return None
-

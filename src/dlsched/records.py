@@ -53,7 +53,9 @@ def result_to_data(result: Result) -> dict[str, Any]:
         "kind": str(result.kind),
         "status": str(result.status),
         "reason": result.reason,
-        "objective": _each(result.objective, number_to_data) if result.objective is not None else None,
+        "objective": _each(result.objective, number_to_data)
+        if result.objective is not None
+        else None,
         "bound": _each(result.bound, bound_to_data),
         "certified": _each(result.certified, bound_to_data),
         "gap": result.gap.as_dict(),

@@ -134,8 +134,9 @@ def relative_gap(value: Number | float, bound: Number | float) -> float:
     if value == bound:
         return 0.0
     if isinstance(value, float) or isinstance(bound, float):
-        value, bound = float(value), float(bound)
-    return float(abs(value - bound) / max(abs(value), abs(bound)))
+        return abs(float(value) - float(bound)) / max(abs(float(value)), abs(float(bound)))
+    a, b = Fraction(value), Fraction(bound)
+    return float(abs(a - b) / max(abs(a), abs(b)))
 
 
 def gap(objective: Sequence[Any], bounds: ByLevel[Any]) -> ByLevel[float | None]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -29,7 +29,7 @@ from pydantic import (
 
 from dlsched.errors import InstanceError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 LARGEST = 10**15
 """No number in a file may be larger: sums of a million of them still fit 64 bits exactly enough."""
 
@@ -71,7 +71,7 @@ def exact(value: object) -> Number:
     else:
         double = float(value)
         number = Fraction(repr(double)) if math.isfinite(double) else _refuse_infinite(value)
-    if abs(number) > LARGEST:
+    if not -LARGEST <= number <= LARGEST:
         raise Flaw((), f"{_shown(value)} is too large", "use a unit that keeps it within 1e15")
     if isinstance(number, Fraction):
         if number.denominator == 1:
@@ -132,9 +132,7 @@ PositiveAmount = Annotated[
     _SPELL,
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
 ]
-Count = Annotated[
-    int, _at_least(whole, 0), WithJsonSchema({"type": "integer", "minimum": 0})
-]
+Count = Annotated[int, _at_least(whole, 0), WithJsonSchema({"type": "integer", "minimum": 0})]
 PositiveCount = Annotated[
     int, _at_least(whole, 1), WithJsonSchema({"type": "integer", "minimum": 1})
 ]

@@ -201,4 +201,3 @@ class _Search:
     def version(self) -> str:
         """Return the version of the solver in use."""
         return highs.version() if self.run.solver == highs.NAME else pyomo.version(self.run.solver)
-

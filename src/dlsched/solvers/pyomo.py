@@ -50,7 +50,8 @@ INTERFACES: dict[str, Interface] = {
     ),
     "mosek": Interface(
         "mosek", "pip install mosek, and a licence from mosek.com",
-        "dparam.optimizer_max_time", "dparam.mio_tol_rel_gap", "iparam.num_threads", "iparam.mio_seed",
+        "dparam.optimizer_max_time", "dparam.mio_tol_rel_gap",
+        "iparam.num_threads", "iparam.mio_seed",
     ),
 }  # fmt: skip
 """The solvers whose options are known here; ``highs`` has a back end of its own."""
@@ -189,5 +190,3 @@ def solve(
         bound=float(side) if side is not None and abs(float(side)) < 1e100 else None,
         start=verdict,
     )
-
-

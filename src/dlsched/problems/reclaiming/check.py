@@ -61,9 +61,7 @@ def evaluate(instance: Instance, returned: set[int]) -> ByLevel[Number]:
     """
     preempted: Number = 0
     collateral = 0
-    for job, base, held in zip(
-        instance.jobs, instance.base_servers, instance.held, strict=True
-    ):
+    for job, base, held in zip(instance.jobs, instance.base_servers, instance.held, strict=True):
         if not base.isdisjoint(returned):
             preempted += job.weight
             collateral += sum(gpus for server, gpus in held.items() if server not in returned)

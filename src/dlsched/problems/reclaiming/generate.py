@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,7 +34,8 @@ def generate(
     servers, gpus
         Number of servers and of GPUs on each; the paper's inference cluster has 520 with 8.
     jobs
-        Jobs that arrive; one that no longer fits is turned away. By default 700 per 520 servers.
+        Jobs that arrive; one that does not fit is turned away. By default they arrive until the
+        first is turned away.
     demand
         Servers to return; a tenth by default.
     sizes
@@ -47,17 +49,19 @@ def generate(
     """
     if servers < 1 or gpus < 1:
         raise OptionError("servers and gpus must be at least 1")
-    count = round(servers * 700 / 520) if jobs is None else jobs
     free = np.full(servers, gpus)
     values = np.array(sorted(sizes))
     weights = np.array([sizes[v] for v in values.tolist()], dtype=float)
     placed = []
-    for size in rng.choice(values, size=count, p=weights / weights.sum()).tolist():
+    for _ in itertools.count() if jobs is None else range(jobs):
+        size = int(rng.choice(values, p=weights / weights.sum()))
         fitting = [w for w in (1, 2, 4, 8) if w <= gpus and size % w == 0]
         worker = int(rng.choice(fitting))
         apart = bool(rng.random() < spread)
         elastic = bool(rng.random() < flexible)
         where = best_fit(free, worker, size // worker, apart)
+        if where is None and jobs is None:
+            break
         if where is None:
             continue
         first_flexible = len(where) - len(where) // 2 if elastic else len(where)

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from dlsched.problem import method
 from dlsched.problems.reclaiming.schema import Instance, Solution
-
-Share = Callable[[int, int], Fraction]
-"""``share(job, server)``: what the job adds to the cost of a server that hosts a base worker."""
 
 
 @method("reclaiming", kind="heuristic")
@@ -28,8 +25,7 @@ def lyra(instance: Instance, rng: np.random.Generator) -> Solution:
     servers that it is. Ties go to the least collateral damage, then to the earlier server in the
     file. Only base workers make a server a host, so a server without them costs 0.
     """
-    base = instance.base_servers
-    return _solution(instance, "lyra", _greedy(instance, lambda j, s: Fraction(1, len(base[j]))))
+    return _greedy(instance, "lyra", lyra_shares(instance))
 
 
 @method("reclaiming", kind="baseline")
@@ -38,17 +34,13 @@ def gpu_fraction(instance: Instance, rng: np.random.Generator) -> Solution:
 
     Lyra, section 4.2 and Table 1. GPUs of base and flexible workers count alike.
     """
-    held = instance.held
-    total = [sum(gpus.values()) for gpus in held]
-    return _solution(
-        instance, "gpu_fraction", _greedy(instance, lambda j, s: Fraction(held[j][s], total[j]))
-    )
+    return _greedy(instance, "gpu_fraction", gpu_shares(instance))
 
 
 @method("reclaiming", kind="baseline")
 def scf(instance: Instance, rng: np.random.Generator) -> Solution:
     """Smallest job count first: the cost of a server is the number of jobs based on it."""
-    return _solution(instance, "scf", _greedy(instance, lambda j, s: Fraction(1)))
+    return _greedy(instance, "scf", count_shares(instance))
 
 
 @method("reclaiming", kind="baseline")
@@ -58,13 +50,38 @@ def random(instance: Instance, rng: np.random.Generator) -> Solution:
     return _solution(instance, "random", chosen.tolist())
 
 
-def costs(instance: Instance, share: Share) -> list[Fraction]:
-    """Return each server's cost before anything is returned (a column of the paper's Table 1)."""
-    result = [Fraction(0)] * len(instance.servers)
-    for j, servers in enumerate(instance.base_servers):
-        for s in servers:
-            result[s] += share(j, s)
-    return result
+@dataclass(frozen=True)
+class Shares:
+    """What job ``j`` adds to the cost of server ``s``: ``parts[j][s] / whole[j]``."""
+
+    parts: list[dict[int, int]]
+    whole: list[int]
+
+    def costs(self, servers: int) -> list[Fraction]:
+        """Return each server's cost before anything is returned, a column of Table 1."""
+        result = [Fraction(0)] * servers
+        for parts, whole in zip(self.parts, self.whole, strict=True):
+            for s, part in parts.items():
+                result[s] += Fraction(part, whole)
+        return result
+
+
+def lyra_shares(instance: Instance) -> Shares:
+    """One part of as many as there are servers hosting the job."""
+    base = instance.base_servers
+    return Shares([dict.fromkeys(b, 1) for b in base], [len(b) for b in base])
+
+
+def gpu_shares(instance: Instance) -> Shares:
+    """The job's GPUs on the server, of all its GPUs."""
+    held, base = instance.held, instance.base_servers
+    parts = [{s: h[s] for s in b} for h, b in zip(held, base, strict=True)]
+    return Shares(parts, [sum(h.values()) for h in held])
+
+
+def count_shares(instance: Instance) -> Shares:
+    """The job as a whole."""
+    return Shares([dict.fromkeys(b, 1) for b in instance.base_servers], [1] * len(instance.jobs))
 
 
 def _solution(instance: Instance, name: str, returned: list[int]) -> Solution:
@@ -76,48 +93,62 @@ def _solution(instance: Instance, name: str, returned: list[int]) -> Solution:
     )
 
 
-def _greedy(instance: Instance, share: Share) -> list[int]:
-    """Return the servers in the order in which they are taken."""
-    state = _State(instance, share)
+def _greedy(instance: Instance, name: str, shares: Shares) -> Solution:
+    """Take the cheapest server until the demand is met."""
+    state = _State(instance, shares)
     order: list[int] = []
-    while len(order) < instance.demand:
-        room = instance.demand - len(order) - 1
+    for room in reversed(range(instance.demand)):
         server = state.cheapest(room)
         order.append(server)
         state.take(server)
-    return order
+    return _solution(instance, name, order)
 
 
 class _State:
     """Costs as integers over a common denominator, and a heap of (cost, collateral, server).
 
-    A server's entry is stale once its cost or collateral has changed; the current one is kept in
-    ``key``, and stale entries are dropped when they surface.
+    Collateral damage only breaks ties, so it is measured when a server surfaces, not before: an
+    entry starts as (cost, -1, server). ``key`` has each server's valid entry; others are stale.
     """
 
-    def __init__(self, instance: Instance, share: Share) -> None:
+    def __init__(self, instance: Instance, shares: Shares) -> None:
         self.base, self.held = instance.base_servers, instance.held
+        self.parts = shares.parts
+        scale = math.lcm(*{whole for whole in shares.whole if whole})
+        self.unit = [scale // whole if whole else 0 for whole in shares.whole]
         n = len(instance.servers)
-        self.jobs: list[set[int]] = [set() for _ in range(n)]
-        shares = {}
-        for j, servers in enumerate(self.base):
-            for s in servers:
+        self.jobs: list[set[int]] = [set() for _ in range(n)]  # with a base worker here
+        self.guests: list[list[int]] = [[] for _ in range(n)]  # with flexible workers only
+        self.cost = [0] * n
+        for j, parts in enumerate(self.parts):
+            unit = self.unit[j]
+            for s, part in parts.items():
                 self.jobs[s].add(j)
-                shares[j, s] = share(j, s)
-        scale = math.lcm(*{f.denominator for f in shares.values()})
-        self.share = {js: f.numerator * (scale // f.denominator) for js, f in shares.items()}
-        self.cost = [sum(self.share[j, s] for j in self.jobs[s]) for s in range(n)]
+                self.cost[s] += part * unit
+            for s in self.held[j].keys() - parts.keys():
+                self.guests[s].append(j)
         self.taken = [False] * n
-        self.idle: list[list[int]] = [[]] * n
-        self.lasting = [0] * n
-        self.spread: dict[int, None] = {}  # servers whose idle list matters when room gets short
-        for s in range(n):
-            self.measure(s)
-        self.key = [(self.cost[s], self.lasting[s]) for s in range(n)]
-        self.heap = [(*self.key[s], s) for s in range(n)]
+        self.vacated: list[tuple[int, list[int]]] = [(0, [])] * n
+        self.key = [(cost, -1, s) for s, cost in enumerate(self.cost)]
+        self.heap = self.key.copy()
         heapq.heapify(self.heap)
 
-    def measure(self, s: int) -> None:
+    def cheapest(self, room: int) -> int:
+        """Take the cheapest server off the heap; `room` more will be taken after it."""
+        while True:
+            key = heapq.heappop(self.heap)
+            cost, collateral, s = key
+            if self.taken[s] or key != self.key[s]:
+                continue
+            if collateral < 0:
+                self.vacated[s] = self.measure(s)
+            lasting, idle = self.vacated[s]
+            lasting += sum(idle[: max(0, len(idle) - room)])
+            if lasting == collateral:
+                return s
+            self.push((cost, lasting, s))
+
+    def measure(self, s: int) -> tuple[int, list[int]]:
         """Find the GPUs that taking `s` vacates elsewhere: for good, and on servers it empties.
 
         A server that loses its last base worker this way can be returned next at no cost, so what
@@ -131,44 +162,27 @@ class _State:
                 for t, gpus in held.items():
                     if t != s and not self.taken[t]:
                         vacated[t] = vacated.get(t, 0) + gpus
-        idle = sorted(gpus for t, gpus in vacated.items() if self.jobs[t] <= jobs)
-        self.idle[s], self.lasting[s] = idle, sum(vacated.values()) - sum(idle)
-        if idle:
-            self.spread[s] = None
-        else:
-            self.spread.pop(s, None)
+        idle = [gpus for t, gpus in vacated.items() if self.jobs[t] <= jobs]
+        return sum(vacated.values()) - sum(idle), sorted(idle)
 
-    def push(self, s: int, room: int) -> None:
-        """Renew the heap's entry of `s` if it changed."""
-        idle = self.idle[s]
-        over = sum(idle[: len(idle) - room]) if len(idle) > room else 0
-        key = (self.cost[s], self.lasting[s] + over)
-        if key != self.key[s]:
-            self.key[s] = key
-            heapq.heappush(self.heap, (*key, s))
-
-    def cheapest(self, room: int) -> int:
-        """Take the cheapest server off the heap, with room for `room` more after it."""
-        for s in self.spread:
-            if len(self.idle[s]) > room:
-                self.push(s, room)
-        while True:
-            cost, collateral, s = heapq.heappop(self.heap)
-            if not self.taken[s] and (cost, collateral) == self.key[s]:
-                return s
+    def push(self, key: tuple[int, int, int]) -> None:
+        """Make this the valid entry of its server."""
+        self.key[key[2]] = key
+        heapq.heappush(self.heap, key)
 
     def take(self, server: int) -> None:
-        """Return a server: its jobs leave all their servers, whose neighbours are measured anew."""
+        """Return a server: its jobs leave all their servers, and neighbours are measured anew."""
         self.taken[server] = True
-        self.spread.pop(server, None)
-        touched: set[int] = set()
+        stale: set[int] = set()
+        for j in self.guests[server]:
+            stale |= self.base[j]
         for j in tuple(self.jobs[server]):
-            for s in self.base[j]:
+            parts, unit = self.parts[j], self.unit[j]
+            for s, part in parts.items():
                 self.jobs[s].discard(j)
-                self.cost[s] -= self.share[j, s]
-            touched |= self.base[j]
-        near = {s for t in touched for j in self.jobs[t] for s in self.base[j]}
-        for s in touched | near:
+                self.cost[s] -= part * unit
+            if len(parts) > 1:
+                stale |= self.base[j]
+        for s in stale | {s for t in stale for j in self.jobs[t] for s in self.base[j]}:
             if not self.taken[s]:
-                self.measure(s)
-                self.push(s, len(self.taken))
+                self.push((self.cost[s], -1, s))

@@ -44,14 +44,8 @@ def build(instance: Instance) -> Any:
 
     m.demand = pyo.Constraint(expr=pyo.quicksum(m.x.values()) == instance.demand)
 
-    @m.Constraint(m.BASE)
-    def preempt(m: Any, j: str, s: str) -> Any:
-        return m.y[j] >= m.x[s]
-
-    @m.Constraint(m.DAMAGE)
-    def vacate(m: Any, j: str, s: str) -> Any:
-        return m.z[j, s] >= m.y[j] - m.x[s]
-
+    m.preempt = pyo.Constraint(m.BASE, rule=lambda m, j, s: m.y[j] >= m.x[s])
+    m.vacate = pyo.Constraint(m.DAMAGE, rule=lambda m, j, s: m.z[j, s] >= m.y[j] - m.x[s])
     return m
 
 

@@ -1,0 +1,9 @@
+"""Brute force, straight from the definitions, for instances small enough to enumerate.
+
+An oracle uses the checker and nothing else of a room: it is the third opinion beside the model and
+the structured exact methods.
+"""
+
+from dlsched.testing.oracles.reclaiming import reclaiming
+
+__all__ = ["reclaiming"]

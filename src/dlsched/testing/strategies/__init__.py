@@ -1,0 +1,5 @@
+"""Hypothesis strategies for instances of every problem; they shrink to small readable examples."""
+
+from dlsched.testing.strategies.reclaiming import reclaiming
+
+__all__ = ["reclaiming"]

@@ -1,0 +1,50 @@
+"""Random small reclaiming instances."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import strategies as st
+
+from dlsched.problems.reclaiming.schema import Instance
+
+
+@st.composite
+def reclaiming(
+    draw: st.DrawFn,
+    max_servers: int = 6,
+    max_jobs: int = 6,
+    weighted: bool = True,
+    flexible: bool = True,
+) -> Instance:
+    """Draw a feasible instance with servers of up to 8 GPUs.
+
+    Parameters
+    ----------
+    max_servers, max_jobs
+        Upper limits of the size; the brute force is for at most about 15 servers.
+    weighted
+        Allow weights other than 1, decimals and 0 among them.
+    flexible
+        Allow flexible workers, and jobs with no base worker at all.
+    """
+    servers = draw(st.integers(1, max_servers))
+    free = draw(st.lists(st.integers(1, 8), min_size=servers, max_size=servers))
+    rows = [{"id": f"s{s}", "gpus": gpus} for s, gpus in enumerate(free)]
+    jobs: list[dict[str, Any]] = []
+    for j in range(draw(st.integers(0, max_jobs))):
+        workers: list[dict[str, Any]] = []
+        for _ in range(draw(st.integers(0 if flexible else 1, 4))):
+            s = draw(st.integers(0, servers - 1))
+            if free[s]:
+                gpus = draw(st.integers(1, free[s]))
+                free[s] -= gpus
+                stops_alone = draw(st.booleans()) if flexible else False
+                workers.append({"server": f"s{s}", "gpus": gpus, "flexible": stops_alone})
+        job: dict[str, Any] = {"id": f"j{j}", "workers": workers}
+        if weighted:
+            job["weight"] = draw(st.sampled_from([1, 2, 3, 0, Fraction("0.5"), Fraction("1.25")]))
+        jobs.append(job)
+    demand = draw(st.integers(0, servers))
+    return Instance(name="drawn", demand=demand, servers=rows, jobs=jobs)  # type: ignore[arg-type]
