@@ -24,6 +24,8 @@ from dlsched.schema import Instance
 
 TOLERANCE = 1e-6
 """Relative difference at which a floating-point claim still agrees with the exact value."""
+NOISE = 1e-9
+"""Below this, relative to at least 1, a claimed bound and a value differ by rounding only."""
 
 
 def judge(
@@ -132,7 +134,7 @@ def _stronger(level: Level, a: Bound, b: Bound) -> bool:
 def _reconcile(
     method: Method, objective: ByLevel[Any], bounds: ByLevel[Bound | None]
 ) -> ByLevel[Bound | None]:
-    """Refuse an objective that beats a bound; forgive a claimed one its rounding.
+    """Refuse an objective that beats a bound; a claimed one is rid of its rounding noise.
 
     A later level's bound speaks of solutions that attain the earlier bounds, and of no other.
     """
@@ -140,12 +142,17 @@ def _reconcile(
     attained = True
     for (level, value), bound in zip(objective.pairs(), bounds, strict=True):
         kept = bound
-        if bound is not None and attained and level.better(value, bound.value):
-            if bound.kind == "certified" or relative_gap(value, bound.value) > TOLERANCE:
+        if bound is not None and attained:
+            claimed = bound.kind == "claimed"
+            near = abs(float(value - bound.value)) <= NOISE * max(1.0, abs(float(value)))
+            forgiven = claimed and relative_gap(value, bound.value) <= TOLERANCE
+            beaten = level.better(value, bound.value)
+            if beaten and not (forgiven or (claimed and near)):
                 raise SolverDisagreement(
                     f"{method.name}: {level.name} = {value} beats its bound {bound}"
                 )
-            kept = bound._replace(value=value)
+            if claimed and (beaten or near):
+                kept = bound._replace(value=value)
         result.append(kept)
         attained = attained and kept is not None and kept.value == value
     return ByLevel(objective.levels, result)

@@ -196,6 +196,13 @@ class Solution(_Enveloped):
     method: str | None = None
 
 
+def grid(values: Iterable[Number]) -> Fraction:
+    """Return the largest number of which all the values are multiples; 0 if all are 0."""
+    values = [Fraction(v) for v in values if v]
+    denominator = math.lcm(*(v.denominator for v in values))
+    return Fraction(math.gcd(*(int(v * denominator) for v in values)), denominator)
+
+
 def require_unique(ids: Iterable[str], *path: str) -> None:
     """Refuse a list of ids in which one stands twice.
 

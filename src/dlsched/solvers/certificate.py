@@ -13,6 +13,7 @@ a unit in its last place, because the instance's exact value may be a decimal or
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -46,16 +47,15 @@ def dual_bound(form: StandardForm, level: int, multipliers: Vector) -> Number | 
         bound = _general(form, sign * form.costs[level], y)
     if bound is None:
         return None
-    value = sign * bound + Fraction(form.offsets[level])
+    return sign * bound + Fraction(form.offsets[level])
+
+
+def round_to_grid(value: Number, grid: Fraction, sense: str) -> Number:
+    """Round a bound to the nearest multiple of the grid that still holds; 0 means no grid."""
+    if grid:
+        steps = Fraction(value) / grid
+        value = grid * (math.ceil(steps) if sense == "min" else math.floor(steps))
     return int(value) if value.denominator == 1 else value
-
-
-def round_to_grid(value: Number, step: int, sense: str) -> Number:
-    """Round a bound to the next value that the level can take, if it lives on a grid."""
-    if not step:
-        return value
-    steps = Fraction(value) / step
-    return step * (-(-steps // 1) if sense == "min" else steps // 1)
 
 
 def _whole(form: StandardForm, cost: Vector, y: Vector) -> Fraction | None:

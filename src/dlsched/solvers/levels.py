@@ -15,7 +15,7 @@ import numpy as np
 
 from dlsched.result import Bound, Claim, Start, Status
 from dlsched.run import Run
-from dlsched.schema import Instance, Solution
+from dlsched.schema import Instance, Number, Solution
 from dlsched.solvers import highs, pyomo
 from dlsched.solvers.certificate import dual_bound, round_to_grid
 from dlsched.solvers.infeasible import irreducible_set
@@ -157,10 +157,13 @@ class _Search:
         if outcome.duals is not None:
             certified = dual_bound(self.form, level, outcome.duals)
             if certified is not None:
-                step, sense = self.form.steps(level), self.form.senses[level]
-                value = round_to_grid(certified, step, sense)
+                value = round_to_grid(certified, self.form.grids[level], self.form.senses[level])
                 self.bounds[level].append(Bound(value, "certified", "dual vector of the LP"))
-        if outcome.status is Status.INFEASIBLE or self.integral(outcome):
+        if outcome.status is Status.INFEASIBLE:
+            return outcome
+        if self.integral(outcome):
+            assert outcome.bound is not None
+            self.claim_bound(level, outcome.bound)
             return outcome
         stop = self.run.stop_reason()
         if stop and outcome.status is not Status.OPTIMAL:
@@ -175,12 +178,13 @@ class _Search:
         return bool(np.all(np.abs(x - np.rint(x)) < _INTEGRAL_VERTEX))
 
     def claim_bound(self, level: int, bound: float) -> None:
-        step, sense = self.form.steps(level), self.form.senses[level]
-        value: float | int = bound
-        if step:  # what a solver reports may be off by its tolerance
-            slack = _SLACK * max(1.0, abs(bound))
-            inner = bound - slack if sense == "min" else bound + slack
-            value = int(round_to_grid(Fraction(inner), step, sense))
+        """Note the solver's bound; its tolerance is granted before rounding to a coarser grid."""
+        value: Number | float = bound
+        grid, sense = self.form.grids[level], self.form.senses[level]
+        slack = Fraction(_SLACK * max(1.0, abs(bound)))
+        if grid > 2 * slack:
+            inner = Fraction(bound) + (slack if sense == "max" else -slack)
+            value = round_to_grid(inner, grid, sense)
         self.bounds[level].append(Bound(value, "claimed", self.run.solver))
 
     def hold(self, level: int, outcome: Outcome) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +21,8 @@ INF = float("inf")
 class StandardForm:
     """Rows ``row_lower <= A x <= row_upper``, columns ``lower <= x <= upper``, some integer.
 
-    ``costs[l]``, ``offsets[l]`` and ``senses[l]`` belong to level ``l`` of the objective.
+    ``costs[l]``, ``offsets[l]`` and ``senses[l]`` belong to level ``l`` of the objective; all its
+    values are multiples of ``grids[l]``, unless that is 0.
     """
 
     A: sparse.csc_array
@@ -32,6 +34,7 @@ class StandardForm:
     costs: tuple[Vector, ...]
     offsets: tuple[float, ...]
     senses: tuple[str, ...]
+    grids: tuple[Fraction, ...]
     variables: Sequence[Any] = field(repr=False)
     constraints: Sequence[Any] = field(repr=False)
 
@@ -59,17 +62,11 @@ class StandardForm:
         limit = value - self.offsets[level]
         low, high = (-INF, limit) if self.senses[level] == "min" else (limit, INF)
         row = sparse.csc_array(self.costs[level].reshape(1, -1))
-        return StandardForm(
+        return replace(
+            self,
             A=sparse.csc_array(sparse.vstack([self.A, row], format="csc")),
             row_lower=np.append(self.row_lower, low),
             row_upper=np.append(self.row_upper, high),
-            lower=self.lower,
-            upper=self.upper,
-            integer=self.integer,
-            costs=self.costs,
-            offsets=self.offsets,
-            senses=self.senses,
-            variables=self.variables,
             constraints=[*self.constraints, f"hold_{name}"],
         )
 
@@ -83,20 +80,6 @@ class StandardForm:
         """Return the Pyomo variables' values; ``None`` if one has none."""
         values = [v.value for v in self.variables]
         return None if None in values else np.array(values, dtype=float)
-
-    def steps(self, level: int) -> int:
-        """Return the grid on which the level's value lies: all its values are multiples of this.
-
-        0 if there is no such grid: a cost that is not a whole number, or a variable that is not
-        integer.
-        """
-        cost = self.costs[level]
-        used = cost != 0
-        whole = np.all(cost == np.rint(cost)) and self.offsets[level].is_integer()
-        if not whole or not self.integer[used].all() or np.abs(cost).max(initial=0) > 2**53:
-            return 0
-        terms = np.append(cost[used], self.offsets[level]).astype(np.int64)
-        return int(np.gcd.reduce(terms)) if len(terms) else 0
 
 
 def _names(names: list[str]) -> list[str]:
@@ -118,7 +101,8 @@ def compile_model(model: Any) -> StandardForm:
     Parameters
     ----------
     model
-        A linear ``pyomo.environ.ConcreteModel`` with all its objectives active.
+        A linear ``pyomo.environ.ConcreteModel`` with all its objectives active. Its attribute
+        ``GRID``, if any, maps names of objectives to the grid that their values lie on.
     """
     import pyomo.environ as pyo
     from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
@@ -132,6 +116,8 @@ def compile_model(model: Any) -> StandardForm:
     bounds = [v.bounds for v in info.columns]
     costs = info.c.toarray()
     senses = tuple("min" if o.sense == pyo.minimize else "max" for o in info.objectives)
+    declared = getattr(model, "GRID", {})
+    grids = tuple(Fraction(declared.get(o.name, 0)) for o in info.objectives)
     return StandardForm(
         A=sparse.csc_array(info.A),
         row_lower=np.where(kind == 1, -INF, rhs),
@@ -142,6 +128,7 @@ def compile_model(model: Any) -> StandardForm:
         costs=tuple(costs),
         offsets=tuple(float(offset) for offset in info.c_offset),
         senses=senses,
+        grids=grids,
         variables=info.columns,
         constraints=[row.constraint for row in info.rows],
     )

@@ -7,6 +7,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.schema import grid
 
 
 def build(instance: Instance) -> Any:
@@ -38,9 +39,15 @@ def build(instance: Instance) -> Any:
     m.z = pyo.Var(m.DAMAGE, domain=pyo.Binary)
 
     m.preempted = pyo.Objective(
-        expr=pyo.quicksum(job.weight * m.y[j] for j, job in jobs.items() if job.weight)
+        expr=pyo.quicksum(float(job.weight) * m.y[j] for j, job in jobs.items() if job.weight)
     )
     m.collateral = pyo.Objective(expr=pyo.quicksum(g * m.z[js] for js, g in damage.items()))
+
+    # Every value of a level is a multiple of this, so its bounds may be rounded to one.
+    m.GRID = {
+        "preempted": grid(job.weight for job in jobs.values()),
+        "collateral": grid(damage.values()),
+    }
 
     m.demand = pyo.Constraint(expr=pyo.quicksum(m.x.values()) == instance.demand)
 

@@ -47,4 +47,4 @@ def reclaiming(
             job["weight"] = draw(st.sampled_from([1, 2, 3, 0, Fraction("0.5"), Fraction("1.25")]))
         jobs.append(job)
     demand = draw(st.integers(0, servers))
-    return Instance(name="drawn", demand=demand, servers=rows, jobs=jobs)  # type: ignore[arg-type]
+    return Instance(name="drawn", demand=demand, servers=rows, jobs=jobs)
