@@ -1,0 +1,25 @@
+"""Job traces: reading and writing them, making one up, and the cluster at a moment of one."""
+
+from dlsched.traces.columns import MAPPINGS
+from dlsched.traces.duration import parse_duration
+from dlsched.traces.reader import read_trace
+from dlsched.traces.replay import Placement, Replay, replay
+from dlsched.traces.snapshot import Snapshot, snapshot
+from dlsched.traces.synthetic import synthesise
+from dlsched.traces.trace import Trace, TraceJob
+from dlsched.traces.writer import write_trace
+
+__all__ = [
+    "MAPPINGS",
+    "Placement",
+    "Replay",
+    "Snapshot",
+    "Trace",
+    "TraceJob",
+    "parse_duration",
+    "read_trace",
+    "replay",
+    "snapshot",
+    "synthesise",
+    "write_trace",
+]

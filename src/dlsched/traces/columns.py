@@ -1,0 +1,118 @@
+"""Which column of a trace file holds which field, and in which unit: known formats by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from dlsched.errors import OptionError, UnknownName
+from dlsched.traces.trace import TraceJob
+
+UNITS = {"ms": Fraction(1, 1000), "s": Fraction(1), "min": Fraction(60), "h": Fraction(3600)}
+"""Seconds in each unit of time; ``"date"`` is a date and time of day instead (ISO 8601)."""
+TIMES = ("submit", "duration", "interval", "iteration_time", "stages")
+REQUIRED = ("id", "gpus", "submit", "duration")
+
+Entry: TypeAlias = str | tuple[str, str]
+MappingLike: TypeAlias = str | Mapping[str, Entry | Sequence[Entry]]
+
+MAPPINGS: dict[str, dict[str, Any]] = {
+    "muri": {
+        "id": "job_id",
+        "gpus": "num_gpu",
+        "submit": ("submit_time", "ms"),
+        "iterations": "iterations",
+        "model": "model_name",
+        "batch_size": "batch_size",
+        "duration": ("duration", "ms"),
+        "interval": ("interval", "ms"),
+        "iteration_time": ("iteration_time", "ms"),
+        "stages": [(f"resource_time_{i}", "ms") for i in range(3)],
+        "priority": "priority",
+    },
+    "tiresias": {
+        "id": "job_id",
+        "gpus": "num_gpu",
+        "submit": ("submit_time", "s"),
+        "iterations": "iterations",
+        "model": "model_name",
+        "duration": ("duration", "s"),
+        "interval": ("interval", "s"),
+    },
+    "helios": {
+        "id": "job_id",
+        "gpus": "gpu_num",
+        "submit": ("submit_time", "date"),
+        "duration": ("duration", "s"),
+    },
+}
+"""The formats of published traces: Muri (SIGCOMM'22), Tiresias (NSDI'19; ``60_job.csv``), Helios
+(SC'21; ``cluster_log.csv``). `dlsched.traces.write_trace` writes the first."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a file: the field that it holds, its name, and the unit if it is a time."""
+
+    field: str
+    name: str
+    unit: str | None = None
+
+
+def columns(mapping: MappingLike) -> tuple[Column, ...]:
+    """Return the columns that a mapping names, a stage's for every stage.
+
+    Parameters
+    ----------
+    mapping
+        A name in `MAPPINGS`, or ``{field of TraceJob: column}``. A column is a name, or
+        ``(name, unit)`` for a time; times without a unit are in seconds. ``stages`` takes a list
+        of columns. ``id``, ``gpus``, ``submit`` and ``duration`` are required.
+
+    Raises
+    ------
+    UnknownName
+        If there is no mapping of that name.
+    OptionError
+        If a field is unknown or missing, or a unit is unknown or on something that is no time.
+    """
+    if isinstance(mapping, str):
+        if mapping not in MAPPINGS:
+            raise UnknownName("trace format", mapping, MAPPINGS)
+        mapping = MAPPINGS[mapping]
+    known = list(TraceJob.model_fields)
+    for field in mapping:
+        if field not in known:
+            raise OptionError(f"mapping has no field {field!r}; it has: {', '.join(known)}")
+    for field in REQUIRED:
+        if field not in mapping:
+            raise OptionError(f"mapping[{field!r}] is missing; name the column that holds it")
+    return tuple(_columns(mapping))
+
+
+def _columns(mapping: Mapping[str, Any]) -> Sequence[Column]:
+    found = []
+    for field, entries in mapping.items():
+        if field == "stages" and not isinstance(entries, list):
+            raise OptionError("mapping['stages'] must be a list of columns, one per resource")
+        for entry in entries if field == "stages" else [entries]:
+            name, unit = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, None)
+            if not isinstance(name, str) or not name:
+                raise OptionError(
+                    f"mapping[{field!r}] is {entry!r:.60}; write 'column' or ('column', 'ms')"
+                )
+            found.append(Column(field, name, _unit(field, unit)))
+    return found
+
+
+def _unit(field: str, unit: object) -> str | None:
+    if field not in TIMES:
+        if unit is not None:
+            raise OptionError(f"mapping[{field!r}] is no time and takes no unit; drop {unit!r}")
+        return None
+    known = [*UNITS, *(["date"] if field == "submit" else [])]
+    if unit is not None and unit not in known:
+        raise OptionError(f"mapping[{field!r}] has unit {unit!r}; use one of {', '.join(known)}")
+    return "s" if unit is None else str(unit)

@@ -1,0 +1,53 @@
+"""Durations as people write them: ``3d``, ``1d12h``, ``90m``, ``3600``."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from dlsched.errors import OptionError
+from dlsched.schema import LARGEST, Number
+
+UNITS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
+"""Seconds in each unit."""
+_PART = r"\d{1,15}(?:\.\d{1,15})?"
+_SHAPE = re.compile(f"({_PART})|" + "".join(f"(?:({_PART}){unit})?" for unit in UNITS), re.ASCII)
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds that a duration denotes.
+
+    Parameters
+    ----------
+    text
+        Numbers with units, the largest unit first and each at most once: weeks ``w``, days ``d``,
+        hours ``h``, minutes ``m``, seconds ``s``. A number without a unit is in seconds.
+
+    Raises
+    ------
+    OptionError
+        If it is not a duration.
+    """
+    tidy = "".join(text.split()).lower()
+    match = _SHAPE.fullmatch(tidy)
+    if not tidy or not match:
+        shown = text if len(text) <= 40 else text[:37] + "..."
+        raise OptionError(
+            f"{shown!r} is not a duration; write one as 3d, 12h, 1d12h, 90m, 45s or 3600"
+        )
+    plain, *parts = match.groups()
+    total = Fraction(plain or 0)
+    for part, seconds in zip(parts, UNITS.values(), strict=True):
+        total += Fraction(part or 0) * seconds
+    if total > LARGEST:
+        raise OptionError(f"{text!r} is longer than 1e15 seconds; write a shorter duration")
+    return float(total)
+
+
+def spell_duration(seconds: Number) -> str:
+    """Return a duration as `parse_duration` reads it, to the millisecond: ``1d12h``, ``0s``."""
+    left, text = round(Fraction(seconds), 3), ""
+    for unit in ("d", "h", "m"):
+        count, left = divmod(left, UNITS[unit])
+        text += f"{count}{unit}" if count else ""
+    return text + (f"{float(left):.12g}s" if left or not text else "")

@@ -1,0 +1,54 @@
+"""Writing a trace in the format that `read_trace` reads by default."""
+
+from __future__ import annotations
+
+import csv
+import io
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dlsched.errors import OptionError
+from dlsched.files import write_bytes
+from dlsched.schema import to_json
+from dlsched.traces.columns import MAPPINGS, UNITS, Column, columns
+from dlsched.traces.trace import Trace, TraceJob
+
+
+def write_trace(trace: Trace, path: str | Path) -> None:
+    """Write a trace as ``.csv`` or ``.csv.gz``, in the columns of the mapping ``"muri"``.
+
+    What a job does not have is an empty cell. Reading the file gives the same jobs.
+
+    Raises
+    ------
+    OptionError
+        If a job has a number of stages other than 0 or 3.
+    """
+    write_bytes(Path(path), trace_text(trace).encode())
+
+
+def trace_text(trace: Trace) -> str:
+    """Return the text of the CSV file, with ``\\n`` at the end of every line."""
+    written = columns("muri")
+    stages = len(MAPPINGS["muri"]["stages"])
+    for job in trace.jobs:
+        if len(job.stages) not in (0, stages):
+            raise OptionError(
+                f'job "{job.id}" has {len(job.stages)} stages; the format has {stages}, or none'
+            )
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([column.name for column in written])
+    for job in trace.jobs:
+        stage = iter(job.stages)
+        writer.writerow([_cell(job, column, stage) for column in written])
+    return text.getvalue()
+
+
+def _cell(job: TraceJob, column: Column, stage: Any) -> str:
+    value = next(stage, None) if column.field == "stages" else getattr(job, column.field)
+    if value is None or isinstance(value, str):
+        return value or ""
+    number = Fraction(value) / UNITS[column.unit] if column.unit else Fraction(value)
+    return str(int(number)) if number.denominator == 1 else repr(to_json(number))
