@@ -188,6 +188,8 @@ def _value(column: Column, cell: str) -> Any:
     number = _number(cell)
     if column.unit is None or isinstance(number, Unusable):
         return number
+    if number < 0:  # said here, in the file's own unit
+        return Unusable(cell, "is too small", "write a number at least 0")
     return number * UNITS[column.unit]
 
 
@@ -202,7 +204,7 @@ def _number(cell: str) -> int | Fraction | Unusable:
         return int(cell)
     number = Fraction(Decimal(cell))
     if abs(number) > LARGEST:
-        return Unusable(shown, "is too large", "use a unit that keeps it in 1e15")
+        return Unusable(shown, "is too large", "use a unit that keeps it within 1e15")
     return number
 
 

@@ -1,0 +1,191 @@
+"""Replays: strictly first come first served, best fit, and never more GPUs than there are."""
+
+import time
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dlsched import OptionError
+from dlsched.traces import Placement, Trace, TraceJob, replay, synthesise
+from dlsched.traces.replay import place
+
+SECONDS = st.integers(0, 24).map(lambda n: Fraction(n, 2)) | st.sampled_from(
+    [Fraction("0.1"), Fraction("0.3"), Fraction("1.007")]
+)
+CLUSTERS = {"servers": st.integers(1, 4), "gpus": st.integers(1, 4)}
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> Trace:
+    """Draw a trace in which jobs meet, wait and coincide."""
+    jobs = [
+        TraceJob(
+            id=f"j{i}",
+            gpus=draw(st.integers(0, 14)),
+            submit=draw(SECONDS),
+            duration=draw(SECONDS),
+        )
+        for i in range(draw(st.integers(1, 14)))
+    ]
+    return Trace(name="drawn", jobs=tuple(jobs))
+
+
+def trace(*rows: tuple[Any, ...]) -> Trace:
+    """Build a trace of jobs a, b, c, ... from (gpus, submit, duration)."""
+    jobs = [
+        TraceJob(id="abcdefghijk"[i], gpus=gpus, submit=submit, duration=duration)
+        for i, (gpus, submit, duration) in enumerate(rows)
+    ]
+    return Trace(name="hand", jobs=tuple(jobs))
+
+
+def starts(placements: Iterable[Placement]) -> dict[str, Any]:
+    """Return {job: start}."""
+    return {p.job.id: p.start for p in placements}
+
+
+@given(t=traces(), spread=st.booleans(), **CLUSTERS)
+def test_no_server_is_ever_over_its_gpus(t: Trace, spread: bool, servers: int, gpus: int) -> None:
+    """At every start, what is held on each server fits it; each job holds exactly its GPUs."""
+    story = replay(t, servers=servers, gpus=gpus, spread=spread)
+    for now in story.placements:
+        held = [0] * servers
+        for p in story.running(now.start):
+            for server, count in p.gpus:
+                held[server] += count
+        assert max(held) <= gpus
+        assert sum(count for _, count in now.gpus) == now.job.gpus
+
+
+@given(t=traces(), spread=st.booleans(), **CLUSTERS)
+def test_every_job_is_accounted_for(t: Trace, spread: bool, servers: int, gpus: int) -> None:
+    """Jobs are started, or refused for their size, or need no GPU; in the end nobody waits."""
+    story = replay(t, servers=servers, gpus=gpus, spread=spread)
+    assert not story.queued
+    assert {j.id for j in story.refused} == {j.id for j in t.jobs if j.gpus > servers * gpus}
+    fitting = [j.id for j in t.jobs if 0 < j.gpus <= servers * gpus]
+    assert [p.job.id for p in story.placements] == fitting
+    assert all(p.finish - p.start == p.job.duration for p in story.placements)
+
+
+@given(t=traces(), spread=st.booleans(), **CLUSTERS)
+def test_jobs_start_in_the_order_of_submission(
+    t: Trace, spread: bool, servers: int, gpus: int
+) -> None:
+    """No job starts before it is submitted, nor before an earlier one that fits the cluster."""
+    story = replay(t, servers=servers, gpus=gpus, spread=spread)
+    times = [p.start for p in story.placements]
+    assert times == sorted(times)
+    assert all(p.start >= p.job.submit - t.first for p in story.placements)
+
+
+@given(t=traces(), **CLUSTERS)
+def test_jobs_start_as_early_as_the_order_allows(t: Trace, servers: int, gpus: int) -> None:
+    """A spread job starts when it is first in the queue and the GPUs are there: not a bit later."""
+    before: list[Placement] = []
+    for p in replay(t, servers=servers, gpus=gpus).placements:
+        ready = max([p.job.submit - t.first, *(q.start for q in before[-1:])])
+        moments = sorted({ready, *(q.finish for q in before if q.finish > ready)})
+        held = [sum(q.job.gpus for q in before if q.start <= m < q.finish) for m in moments]
+        free = [servers * gpus - h for h in held]
+        assert p.start == next(m for m, f in zip(moments, free, strict=True) if f >= p.job.gpus)
+        before.append(p)
+
+
+@given(t=traces(), **CLUSTERS)
+def test_jobs_that_may_not_spread_are_kept_together(t: Trace, servers: int, gpus: int) -> None:
+    """Without spreading, every job is on as few servers as can hold it."""
+    for p in replay(t, servers=servers, gpus=gpus, spread=False).placements:
+        assert len(p.gpus) == -(-p.job.gpus // gpus)
+
+
+@given(t=traces(), spread=st.booleans(), until=SECONDS, **CLUSTERS)
+def test_the_future_does_not_matter(
+    t: Trace, spread: bool, until: Fraction, servers: int, gpus: int
+) -> None:
+    """Up to a moment, all happens as if the trace went no further."""
+    options: dict[str, Any] = {"servers": servers, "gpus": gpus, "spread": spread}
+    past = tuple(job for job in t.jobs if job.submit - t.first <= until)
+    now = replay(t, until=until, **options)
+    assert now == replay(Trace(name="past", jobs=past), until=until, **options)
+    full = replay(t, **options)
+    assert now.placements == tuple(p for p in full.placements if p.start <= until)
+    waiting = {p.job.id for p in full.placements if p.start > until}
+    assert [j.id for j in now.queued] == [j.id for j in past if j.id in waiting]
+
+
+def test_the_head_of_the_queue_blocks_those_behind_it() -> None:
+    """On 8 GPUs, b waits for a; c would fit beside a but was submitted after b."""
+    story = replay(trace((4, 0, 10), (8, 1, 5), (2, 2, 1)), servers=1)
+    assert starts(story.placements) == {"a": 0, "b": 10, "c": 15}
+
+
+def test_departures_come_before_arrivals() -> None:
+    """A job submitted when another leaves gets its GPUs at once, also in odd milliseconds."""
+    tenth = Fraction("0.1")
+    story = replay(trace((8, 0, 3 * tenth), (8, 3 * tenth, 1)), servers=1)
+    assert starts(story.placements) == {"a": 0, "b": 3 * tenth}
+    assert [p.job.id for p in story.running(3 * tenth)] == ["b"]
+
+
+def test_jobs_of_no_duration_leave_at_once() -> None:
+    """They hold their GPUs for no time, so three of them follow one another in one moment."""
+    story = replay(trace((8, 5, 0), (8, 5, 0), (8, 5, 2)), servers=1)
+    assert starts(story.placements) == {"a": 0, "b": 0, "c": 0}
+    assert [p.job.id for p in story.running(0)] == ["c"]
+
+
+def test_too_large_jobs_are_refused_and_block_nobody() -> None:
+    """A job of 17 GPUs can never run on 16; one without GPUs is not replayed."""
+    story = replay(trace((17, 0, 1), (16, 0, 1), (0, 0, 1)), servers=2)
+    assert [j.id for j in story.refused] == ["a"]
+    assert starts(story.placements) == {"b": 0}
+
+
+@pytest.mark.parametrize(
+    ("free", "size", "spread", "where"),
+    [
+        ([8, 3, 5], 3, True, {1: 3}),  # the fullest server with room
+        ([8, 3, 5], 4, True, {2: 4}),
+        ([8, 8, 3, 5], 12, True, {0: 8, 3: 4}),  # a whole server, and the rest by best fit
+        ([8, 8, 8], 16, True, {0: 8, 1: 8}),
+        ([2, 3, 4], 6, True, {0: 2, 1: 3, 2: 1}),  # nowhere together: singles, fullest first
+        ([2, 3, 4], 6, False, None),
+        ([2, 3, 4], 10, True, None),
+        ([8, 3], 10, True, {0: 8, 1: 2}),
+        ([8, 1, 1], 10, True, {1: 1, 2: 1, 0: 8}),
+    ],
+)
+def test_placement(free: list[int], size: int, spread: bool, where: dict[int, int] | None) -> None:
+    """Together on the fullest servers that can, else spread; nothing is booked on failure."""
+    room = np.array(free)
+    assert place(room, 8, size, spread) == where
+    booked = where or {}
+    assert room.tolist() == [f - booked.get(s, 0) for s, f in enumerate(free)]
+
+
+@pytest.mark.parametrize("until", [-1, float("nan"), float("inf"), "soon", True, int])
+def test_bad_moments_are_refused(until: Any) -> None:
+    """A moment is a finite number of seconds from the first submission, or a duration."""
+    with pytest.raises(OptionError):
+        replay(trace((1, 0, 1)), until=until)
+
+
+@pytest.mark.parametrize("cluster", [{"servers": 0}, {"gpus": 0}, {"servers": -3}])
+def test_empty_clusters_are_refused(cluster: dict[str, int]) -> None:
+    """There is nothing to replay onto."""
+    with pytest.raises(OptionError, match="servers and gpus must be at least 1"):
+        replay(trace((1, 0, 1)), **cluster)
+
+
+def test_a_production_trace_takes_well_under_a_second() -> None:
+    """1,500 jobs that overload 64 servers, so that they wait and spread; in processor seconds."""
+    busy = synthesise(seed=5, busy_gpus=700)
+    begin = time.process_time()
+    replay(busy)
+    assert time.process_time() - begin < 0.75
