@@ -130,6 +130,7 @@ BAD: list[tuple[str, str, str, str]] = [
     (HEAD + "x,1,0,nan\n", "row 2, secs", "nan is not a number", "finite decimal"),
     (HEAD + "x,1,0,inf\n", "row 2, secs", "inf is not a number", "finite decimal"),
     (HEAD + "x,1,0,1_000\n", "row 2, secs", "is not a number", "finite decimal"),
+    (HEAD + "x,1,0,٣\n", "row 2, secs", "is not a number", "finite decimal"),
     (HEAD + "x,1,0,0x10\n", "row 2, secs", "is not a number", "finite decimal"),
     (HEAD + "x,1,0,1e400\n", "row 2, secs", "1e400 is too large", "within 1e15"),
     (HEAD + "x,1,0,1e-400\n", "row 2, secs", "more digits", "round it"),

@@ -24,7 +24,9 @@ from dlsched.traces.columns import UNITS, Column, MappingLike, columns
 from dlsched.traces.trace import Trace, TraceJob
 
 MAX_LINE = 2**16
-_NUMBER = re.compile(r"[+-]?(\d+(?P<point>\.\d*)?|(?P<bare>\.\d+))(?P<exponent>[eE][+-]?\d{1,3})?")
+_NUMBER = re.compile(
+    r"[+-]?(\d+(?P<point>\.\d*)?|(?P<bare>\.\d+))(?P<exponent>[eE][+-]?\d{1,3})?", re.ASCII
+)
 _MAX_LITERAL = 64
 
 
@@ -63,7 +65,9 @@ def read_trace(
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
     said = stem if path is shipped else path.name
     options = "" if mapping == "muri" else f", {mapping!r}"
-    return Trace(name=name or stem, jobs=tuple(jobs), source=f"read_trace({said!r}{options})")
+    return Trace(
+        name=name or stem or "trace", jobs=tuple(jobs), source=f"read_trace({said!r}{options})"
+    )
 
 
 def _jobs(path: Path, where: str, wanted: Sequence[Column]) -> Iterator[TraceJob]:
