@@ -189,3 +189,13 @@ def test_a_production_trace_takes_well_under_a_second() -> None:
     begin = time.process_time()
     replay(busy)
     assert time.process_time() - begin < 0.75
+
+
+def test_a_trace_has_jobs_with_ids_of_their_own() -> None:
+    """No job, or two of one id, is no trace; the span is from the first submission to the last."""
+    assert trace((1, 5, 1), (1, 3, 1), (1, 9, 0)).span == 6
+    with pytest.raises(ValueError, match="there is no job"):
+        Trace(name="none", jobs=())
+    job = TraceJob(id="x", gpus=1, submit=0, duration=1)
+    with pytest.raises(ValueError, match="already used"):
+        Trace(name="twice", jobs=(job, job))
