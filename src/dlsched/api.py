@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import numbers
+import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +22,7 @@ from dlsched.problem import Kind, Method, Problem
 from dlsched.records import load_result
 from dlsched.result import Bounds, Claim, Point, Report, Result, Start, Status, gap
 from dlsched.run import Run
-from dlsched.schema import SCHEMA_VERSION, Instance, Solution
+from dlsched.schema import SCHEMA_VERSION, Instance, Solution, shown
 from dlsched.table import Failure, comparison_rows
 
 if TYPE_CHECKING:
@@ -78,10 +80,9 @@ def load(source: InstanceLike) -> Instance:
     if isinstance(source, Mapping):
         return _parse_instance(source, "the instance")
     path = Path(source)
-    if not path.is_file() and path.name in library.index() and path.parent == Path():
-        path = library.instance_file(path.name)
-    elif isinstance(source, str) and not path.exists() and path.name == source and not path.suffix:
-        library.instance_file(source)  # raises, naming the near names
+    bare = path.name == str(source) and not os.path.isfile(path)
+    if bare and (path.name in library.index() or not (path.suffix or os.path.exists(path))):
+        path = library.instance_file(path.name)  # raises if there is none, naming the near ones
     return _parse_instance(read_json(path), str(source))
 
 
@@ -387,19 +388,20 @@ def _owner(data: Mapping[str, Any], where: str) -> Problem:
     version = data.get("dlsched")
     if version is None:
         raise InstanceError(where, "dlsched", "is missing", f'add "dlsched": {SCHEMA_VERSION}')
-    if version != SCHEMA_VERSION or isinstance(version, bool):
+    whole = isinstance(version, numbers.Integral) and not isinstance(version, bool)
+    if not whole or version != SCHEMA_VERSION:
         raise InstanceError(
             where,
             "dlsched",
-            f"is {version!r:.40}, a schema this version does not know",
+            f"is {shown(version)}, a schema this version does not know",
             f"this is schema {SCHEMA_VERSION}; upgrade dlsched if the file is newer",
         )
     name = data.get("problem")
-    if name not in catalogue.CATALOGUE:
+    if not isinstance(name, str) or name not in catalogue.CATALOGUE:
         known = ", ".join(catalogue.CATALOGUE)
-        problem = "is missing" if name is None else f"is {name!r:.40}, an unknown problem"
+        problem = "is missing" if name is None else f"is {shown(name)}, an unknown problem"
         raise InstanceError(where, "problem", problem, f"write one of: {known}")
-    return catalogue.problem(str(name))
+    return catalogue.problem(name)
 
 
 def _parse_instance(data: Mapping[str, Any], where: str) -> Instance:

@@ -50,9 +50,13 @@ def read_json(path: Path) -> dict[str, Any]:
         raise InstanceError(
             where, "", f"the gzip data is damaged ({error})", "copy or make the file anew"
         ) from None
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+    except InstanceError:
+        raise
+    except (OSError, ValueError) as error:  # a path with a null character is a ValueError
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise InstanceError(where, "", f"cannot be read: {reason}", "check the path") from None
+    except MemoryError:
+        raise InstanceError(where, "", "does not fit into memory", "split it") from None
     return _parse(text, where)
 
 
@@ -62,6 +66,8 @@ def _text(stream: BinaryIO, where: str) -> str:
     if not start.startswith(b"{"):
         problem = "begins with blanks only" if head and not start else "holds no JSON object"
         problem = problem if head else "is empty"
+        if b"\0" in head[:4]:  # UTF-16 and UTF-32, whatever their byte order
+            raise InstanceError(where, "", "is not UTF-8", "save it as UTF-8")
         raise InstanceError(where, "", problem, 'write an object: {"dlsched": 1, ...}')
     body = io.BytesIO()
     body.write(head)
@@ -71,7 +77,7 @@ def _text(stream: BinaryIO, where: str) -> str:
             raise InstanceError(where, "", limit, "split it, or drop what is not needed")
         body.write(chunk)
     try:
-        return body.getvalue().decode("utf-8-sig")
+        return str(body.getbuffer(), "utf-8-sig")
     except UnicodeDecodeError as error:
         problem = f"is not UTF-8 (byte {error.start})"
         raise InstanceError(where, "", problem, "save it as UTF-8") from None
@@ -84,9 +90,9 @@ def _parse(text: str, where: str) -> dict[str, Any]:
         data = dict(items)
         if len(data) == len(items):
             return data
-        names = [name for name, _ in items]
         double = _Repeated(data)
-        double.field = next(name for i, name in enumerate(names) if name in names[:i])
+        seen: set[str] = set()
+        double.field = next(name for name, _ in items if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         repeated.append(double)
         return double
 
@@ -106,6 +112,8 @@ def _parse(text: str, where: str) -> dict[str, Any]:
         raise InstanceError(
             where, "", "is nested too deeply", "a document has at most 5 levels; see docs/schema"
         ) from None
+    except MemoryError:
+        raise InstanceError(where, "", "does not fit into memory", "split it") from None
     if repeated:
         path = spell_path((*_path_to(data, repeated[-1]), repeated[-1].field))
         raise InstanceError(where, path, "stands twice", "keep one of the two")

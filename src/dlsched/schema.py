@@ -36,6 +36,9 @@ SCHEMA_VERSION: Final = 1
 LARGEST = 10**15
 """No number in a file may be larger: sums of a million of them still fit 64 bits exactly enough."""
 
+_LEAST_EXPONENT = -330
+"""No double but 0 is smaller than ten to this power."""
+
 Number: TypeAlias = int | Fraction
 """An exact number: what the checkers compute with."""
 
@@ -66,32 +69,56 @@ def exact(value: object) -> Number:
     if isinstance(value, Unusable):
         raise Flaw((), f"{value.text} {value.problem}", value.remedy)
     if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
-        raise Flaw((), f"{_shown(value)} is not a number", "write a plain number without quotes")
+        raise Flaw((), f"{shown(value)} is not a number", "write a plain number without quotes")
     if isinstance(value, numbers.Integral):
         number: Number = int(value)
-    elif isinstance(value, (Decimal, Fraction)):
-        number = Fraction(value) if math.isfinite(value) else _refuse_infinite(value)
+    elif isinstance(value, Fraction):
+        number = value
+    elif isinstance(value, Decimal):
+        number = _from_decimal(value)
     else:
         double = float(value)
         number = Fraction(repr(double)) if math.isfinite(double) else _refuse_infinite(value)
     if not -LARGEST <= number <= LARGEST:
-        raise Flaw((), f"{_shown(value)} is too large", "use a unit that keeps it within 1e15")
+        raise Flaw((), f"{shown(value)} is too large", "use a unit that keeps it within 1e15")
     if isinstance(number, Fraction):
         if number.denominator == 1:
             return int(number)
         if number != Fraction(repr(float(number))):
-            raise Flaw(
-                (), f"{_shown(value)} has more digits than a double", "round it to 15 digits"
-            )
+            raise Flaw((), f"{shown(value)} has more digits than a double", "round it to 15 digits")
     return number
+
+
+def _from_decimal(value: Decimal) -> Fraction:
+    """Convert only what is in reach: 1e999999999 as a fraction would fill the memory."""
+    if not value.is_finite():
+        return _refuse_infinite(value)
+    if not value:
+        return Fraction(0)
+    if value.adjusted() < _LEAST_EXPONENT:
+        raise Flaw((), f"{shown(value)} has more digits than a double", "round it to 15 digits")
+    return Fraction(value) if value.adjusted() < 2 * len(str(LARGEST)) else Fraction(2 * LARGEST)
 
 
 def _refuse_infinite(value: object) -> Fraction:
     raise Flaw((), f"{value} is not a finite number", "write a finite decimal")
 
 
-def _shown(value: object) -> str:
-    text = json.dumps(value, default=str) if not isinstance(value, Fraction) else str(float(value))
+def shown(value: object) -> str:
+    """Return a value for a message, shortened before it is spelled: it may be of any size."""
+    if isinstance(value, Unusable):
+        return value.text
+    if isinstance(value, (Mapping, list, tuple, set, frozenset)):
+        return "an object" if isinstance(value, Mapping) else "a list"
+    if isinstance(value, int) and not -(LARGEST**2) < value < LARGEST**2:
+        return "the number"
+    if isinstance(value, Fraction):
+        return str(float(value)) if abs(value) < LARGEST**2 else "the number"
+    return brief(json.dumps(value[:80] if isinstance(value, str) else value, default=str))
+
+
+def brief(text: str) -> str:
+    """Return a text, or its beginning, for a message that must fit a line."""
     return text if len(text) <= 40 else text[:37] + "..."
 
 
@@ -105,7 +132,7 @@ def whole(value: object) -> int:
     """
     number = exact(value)
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise Flaw((), f"{_shown(value)} is not a whole number", "write an integer without a point")
+        raise Flaw((), f"{shown(value)} is not a whole number", "write an integer without a point")
     return int(number)
 
 
@@ -114,7 +141,7 @@ def _at_least(convert: Callable[[object], Number], low: int, strict: bool = Fals
         number = convert(value)
         if number < low or (strict and number == low):
             word = "above" if strict else "at least"
-            raise Flaw((), f"{_shown(value)} is too small", f"write a number {word} {low}")
+            raise Flaw((), f"{shown(value)} is too small", f"write a number {word} {low}")
         return number
 
     return PlainValidator(validate)
@@ -248,7 +275,7 @@ def require_unique(ids: Iterable[str], *path: str) -> None:
         if name in seen:
             raise Flaw(
                 (*path, i, "id"),
-                f'the id "{name}" is already used at {"".join(path)}[{seen[name]}]',
+                f'the id "{brief(name)}" is already used at {"".join(path)}[{seen[name]}]',
                 "give every entry its own id",
             )
         seen[name] = i
@@ -257,21 +284,24 @@ def require_unique(ids: Iterable[str], *path: str) -> None:
 def dangling(path: Sequence[str | int], kind: str, name: str, known: Iterable[str]) -> Flaw:
     """Return the flaw of a reference that does not resolve."""
     known = list(known)
-    some = ", ".join(known[:4]) + (", ..." if len(known) > 4 else "")
-    return Flaw(path, f'no {kind} has the id "{name}"', f"use one of the {len(known)}: {some}")
+    some = ", ".join(map(brief, known[:4])) + (", ..." if len(known) > 4 else "")
+    remedy = f"use one of the {len(known)}: {some}" if known else f"there is no {kind}: add one"
+    return Flaw(path, f'no {kind} has the id "{brief(name)}"', remedy)
 
 
 def spell_path(path: Iterable[str | int]) -> str:
     """Return a path as users write it: ``jobs[3].workers[0].server``."""
     text = ""
     for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+        name = f"[{step}]" if isinstance(step, int) else brief(str(step))
+        text += f".{name}" if text and not isinstance(step, int) else name
     return text
 
 
 _REMEDIES: Mapping[str, tuple[str, str]] = {
     "missing": ("is missing", "add it"),
     "string_type": ("is not a string", "write text in quotes"),
+    "string_unicode": ("is not Unicode text", "write whole characters, not halves of a pair"),
     "string_too_short": ("is an empty string", "write at least one character"),
     "bool_type": ("is not a truth value", "write true or false"),
     "tuple_type": ("is not a list", "write [...]"),
