@@ -1,0 +1,63 @@
+"""The command line: ``dlsched COMMAND ...``, one module per command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from dlsched.cli import bench, compare, export, generate, list_, plot, show, solve, verify
+from dlsched.cli.exits import Commands
+
+app = typer.Typer(
+    name="dlsched",
+    cls=Commands,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+COMMANDS: dict[str, Callable[..., None]] = {
+    "list": list_.list_,
+    "show": show.show,
+    "solve": solve.solve,
+    "verify": verify.verify,
+    "compare": compare.compare,
+    "generate": generate.generate,
+    "export": export.export,
+    "bench": bench.bench,
+    "plot": plot.plot,
+}
+for name, command in COMMANDS.items():
+    app.command(name)(command)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from dlsched import __version__
+
+        typer.echo(f"dlsched {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _start(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+    ] = False,
+) -> None:
+    """Scheduling problems of deep-learning clusters: proven optima, heuristics, the distance.
+
+    Exit status: 0 fine; 1 the answer is no (infeasible, violations, a failed row); 2 unusable
+    input; 3 a solver or a method broke its promise.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Run the command line; the entry point ``dlsched``."""
+    app()
+
+
+__all__ = ["app", "main"]

@@ -1,0 +1,94 @@
+"""``dlsched export``: a model as an MPS file, or the JSON Schema of every format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dlsched.cli.flags import INSTANCE_HELP, Json
+from dlsched.cli.output import put_json, put_line
+from dlsched.cli.settings import target
+from dlsched.errors import OptionError
+
+
+def export(
+    instance: Annotated[
+        str | None, typer.Argument(metavar="INSTANCE", help=INSTANCE_HELP, show_default=False)
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="A .mps or .mps.gz file to write.")
+    ] = None,
+    level: Annotated[
+        str | None, typer.Option("--level", metavar="L", help="To optimise; the first by default.")
+    ] = None,
+    held: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--held", metavar="L=VALUE", help="What an earlier level must keep; repeatable."
+        ),
+    ] = None,
+    schemas: Annotated[
+        Path | None,
+        typer.Option("--schemas", metavar="DIR", help="Write the JSON Schema of every format."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write an instance's model for any solver, or with --schemas the JSON Schemas."""
+    if schemas is not None:
+        if instance is not None:
+            raise OptionError("--schemas takes no instance; give one or the other")
+        written = _write_schemas(schemas)
+    elif instance is None or file is None:
+        raise OptionError("export needs an instance and a file, or --schemas DIR")
+    else:
+        from dlsched import api
+
+        target(file, ".mps", ".mps.gz")
+        api.export(instance, file, level=level, held=_held(held or []))
+        written = [file]
+    if as_json:
+        put_json({"files": [str(path) for path in written]})
+    else:
+        for path in written:
+            put_line(f"written: {path}")
+
+
+def _held(pairs: list[str]) -> dict[str, float]:
+    held: dict[str, float] = {}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        try:
+            held[name] = float(text)
+        except ValueError:
+            raise OptionError(f"--held {pair!r} names no number; write LEVEL=VALUE") from None
+    return held
+
+
+def schema_texts() -> dict[str, str]:
+    """Return ``{file name: text}`` of the JSON Schema of every instance and solution format."""
+    from dlsched.problem import CATALOGUE, problem
+
+    texts = {}
+    for name in CATALOGUE:
+        owner = problem(name)
+        for kind, model in (("instance", owner.instance), ("solution", owner.solution)):
+            schema = model.model_json_schema()
+            schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+            schema["title"] = f"dlsched {name} {kind}"
+            schema["required"] = ["dlsched", "problem", *schema.get("required", [])]
+            text = json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False)
+            texts[f"{name}.{kind}.schema.json"] = text + "\n"
+    return texts
+
+
+def _write_schemas(folder: Path) -> list[Path]:
+    from dlsched.files import write_bytes
+
+    written = []
+    for name, text in schema_texts().items():
+        write_bytes(folder / name, text.encode())
+        written.append(folder / name)
+    return written

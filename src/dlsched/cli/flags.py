@@ -1,0 +1,25 @@
+"""Flags that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+INSTANCE_HELP = "A shipped instance's name, or a .json or .json.gz file."
+
+InstanceName = Annotated[str, typer.Argument(metavar="INSTANCE", help=INSTANCE_HELP)]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and nothing else.")]
+TimeLimit = Annotated[
+    float | None, typer.Option("--time-limit", metavar="S", help="Wall-clock seconds per run.")
+]
+Gap = Annotated[
+    float, typer.Option("--gap", metavar="G", help="Relative gap at which a proof is good enough.")
+]
+Threads = Annotated[int, typer.Option("--threads", metavar="N", help="Threads of the solver.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Same seed, same answer.", min=0)]
+Solver = Annotated[
+    str, typer.Option("--solver", metavar="NAME", help="highs, or any solver that Pyomo knows.")
+]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE")]

@@ -1,0 +1,152 @@
+"""``dlsched generate``: a random instance, or the cluster at a moment of a trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dlsched.cli import flags
+from dlsched.cli.exits import put
+from dlsched.cli.flags import Json
+from dlsched.cli.output import fields, put_json
+from dlsched.cli.settings import parameters, settings, target
+from dlsched.errors import DlschedError, OptionError
+
+if TYPE_CHECKING:
+    from dlsched.schema import Instance
+
+
+def generate(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="See: dlsched list problems.")],
+    seed: flags.Seed = 0,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="K=V", help="A parameter of the generator: dlsched show PROBLEM."
+        ),
+    ] = None,
+    output: flags.Output = None,
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            "--trace", metavar="FILE", help="A job trace, .csv or .csv.gz, or synthetic-1."
+        ),
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="TIME", help="Moment of the trace: 3d, 12h, 90m.")
+    ] = None,
+    servers: Annotated[
+        int | None, typer.Option("--servers", metavar="N", min=1, help="With --trace: servers.")
+    ] = None,
+    gpus: Annotated[
+        int | None, typer.Option("--gpus", metavar="N", min=1, help="With --trace: GPUs on each.")
+    ] = None,
+    demand: Annotated[
+        int | None,
+        typer.Option("--demand", metavar="N", min=0, help="With --trace: servers to return."),
+    ] = None,
+    layout: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="With --trace: its format.")
+    ] = "muri",
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="FIELD=NAME[:UNIT]",
+            help="With --trace: where a field stands, instead of a format; repeatable.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a random instance with the paper's statistics, or one from a trace.
+
+    Without -o the instance itself goes to stdout.
+    """
+    from dlsched.api import save
+    from dlsched.files import spell
+
+    if output is not None:
+        target(output, ".json", ".json.gz")
+    cluster = {"servers": servers, "gpus": gpus, "demand": demand}
+    given: dict[str, Any] = {name: value for name, value in cluster.items() if value is not None}
+    if trace is None:
+        _refuse_trace_flags(given, at, column)
+        inst = _random(problem, seed, setting or [])
+    else:
+        shape = _columns(column) if column else layout
+        inst = _snapshot(problem, trace, at, shape, given, seed, setting or [])
+    if output is None:
+        put(spell(inst.to_data()))
+        return
+    save(inst, output)
+    said = {"name": inst.name, "problem": inst.problem, "file": str(output), "sha256": inst.sha256}
+    if as_json:
+        put_json(said)
+    else:
+        fields(said)
+
+
+def _refuse_trace_flags(given: dict[str, Any], at: str | None, column: list[str] | None) -> None:
+    for name, value in given.items():
+        raise OptionError(f"--{name} belongs to --trace; write --set {name}={value}")
+    if at is not None or column:
+        raise OptionError("--at and --column belong to --trace; name the trace, or leave them out")
+
+
+def _random(problem: str, seed: int, pairs: list[str]) -> Instance:
+    from dlsched import api
+    from dlsched.problem import problem as find
+
+    generator = find(problem).module("generate").generate
+    chosen = settings(pairs, parameters(generator), f"generate {problem}")
+    try:
+        return api.generate(problem, seed, **chosen)
+    except DlschedError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError, MemoryError) as error:
+        said = ", ".join(pairs) or "its defaults"
+        raise OptionError(f"generate {problem} cannot take {said}: {error}") from error
+
+
+def _snapshot(
+    problem: str,
+    trace: str,
+    at: str | None,
+    shape: Any,
+    given: dict[str, Any],
+    seed: int,
+    pairs: list[str],
+) -> Instance:
+    from dlsched.problem import problem as find
+    from dlsched.traces import parse_duration, read_trace, snapshot
+
+    if at is None:
+        raise OptionError("--trace needs a moment; add --at 3d, or 12h, 90m, 45s")
+    free = parameters(snapshot, skip=2)
+    free = {k: v for k, v in free.items() if k not in ("servers", "gpus", "demand", "seed")}
+    chosen = settings(pairs, free, "a snapshot")
+    moment = parse_duration(at)
+    find(problem)
+    shot = snapshot(read_trace(trace, shape), moment, seed=seed, **given, **chosen)
+    if not hasattr(type(shot), problem):
+        raise OptionError(f"a trace gives no {problem} instance; use reclaiming or elastic")
+    made: Instance = getattr(shot, problem)
+    return made
+
+
+def _columns(pairs: list[str]) -> dict[str, Any]:
+    mapping: dict[str, Any] = {}
+    for pair in pairs:
+        field, equals, name = pair.partition("=")
+        if not equals or not name:
+            raise OptionError(
+                f"--column {pair!r} names no column; write FIELD=NAME or FIELD=NAME:UNIT"
+            )
+        stem, colon, unit = name.rpartition(":")
+        entry: Any = (stem, unit) if colon else name
+        if field == "stages":
+            mapping.setdefault(field, []).append(entry)
+        else:
+            mapping[field] = entry
+    return mapping

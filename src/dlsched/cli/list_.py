@@ -1,0 +1,92 @@
+"""``dlsched list``: what there is."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from dlsched.cli.flags import Json
+from dlsched.cli.output import put_json, put_table
+
+
+class What(StrEnum):
+    """What can be listed."""
+
+    PROBLEMS = "problems"
+    INSTANCES = "instances"
+    METHODS = "methods"
+
+
+def list_(
+    what: Annotated[What | None, typer.Argument(help="Everything by default.")] = None,
+    problem: Annotated[
+        str | None, typer.Option("--problem", "-p", metavar="NAME", help="Of one problem only.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List problems, shipped instances and methods."""
+    from dlsched.problem import CATALOGUE
+    from dlsched.problem import problem as find
+
+    owners = [find(problem)] if problem else [find(name) for name in CATALOGUE]
+    chosen = [what] if what else list(What)
+    found = {str(kind): _ROWS[kind](owners) for kind in chosen}
+    if as_json:
+        put_json(found)
+        return
+    for kind, rows in found.items():
+        columns = list(rows[0]) if rows else ["name"]
+        cells = ([_cell(entry) for entry in row.values()] for row in rows)
+        put_table(columns, cells, title=kind if len(found) > 1 else None)
+
+
+def _cell(entry: Any) -> Any:
+    if isinstance(entry, list):
+        return ", ".join(map(str, entry))
+    if isinstance(entry, dict):
+        return ", ".join(f"{k}={v}" for k, v in entry.items())
+    return entry
+
+
+def _problems(owners: list[Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "problem": owner.name,
+            "title": owner.title,
+            "levels": [f"{level.sense} {level.name}" for level in owner.levels],
+            "source": owner.source,
+        }
+        for owner in owners
+    ]
+
+
+def _instances(owners: list[Any]) -> list[dict[str, Any]]:
+    from dlsched import library
+    from dlsched.records import bound_from_data
+
+    names = [owner.name for owner in owners]
+    rows = []
+    for name, entry in library.index().items():
+        if entry["problem"] in names:
+            bounds = {k: bound_from_data(b) for k, b in entry["bound"].items()}
+            spelled = {k: float(b.value) for k, b in bounds.items() if b is not None}
+            rows.append({"instance": name, "problem": entry["problem"], "bound": spelled})
+    return rows
+
+
+def _methods(owners: list[Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "problem": owner.name,
+            "method": method.name,
+            "kind": str(method.kind),
+            "summary": method.summary,
+        }
+        for owner in owners
+        for method in owner.methods.values()
+    ]
+
+
+_ROWS = {What.PROBLEMS: _problems, What.INSTANCES: _instances, What.METHODS: _methods}

@@ -1,0 +1,49 @@
+"""``dlsched plot``: the picture of an instance, with a solution or without."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dlsched.cli.flags import InstanceName, Json
+from dlsched.cli.output import put_json, put_line
+from dlsched.cli.settings import target
+from dlsched.errors import OptionError
+
+
+def plot(
+    instance: InstanceName,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="A .png or .svg file to write.")
+    ],
+    solution: Annotated[
+        str | None, typer.Argument(metavar="[SOLUTION]", help="A .json or .json.gz file.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Draw an instance, with a solution or without."""
+    from dlsched import api
+    from dlsched.files import write_bytes
+    from dlsched.problem import problem
+
+    target(output, ".png", ".svg", ".pdf")
+    inst = api.load(instance)
+    sol = api.load_solution(solution, inst.problem) if solution is not None else None
+    import matplotlib
+
+    matplotlib.use("agg")
+    try:
+        draw = problem(inst.problem).module("draw").draw
+    except ModuleNotFoundError:
+        raise OptionError(f"there is no picture of {inst.problem} yet") from None
+    figure = draw(inst, sol).figure
+    picture = io.BytesIO()
+    figure.savefig(picture, format=output.suffix[1:], bbox_inches="tight")
+    write_bytes(output, picture.getvalue())
+    if as_json:
+        put_json({"files": [str(output)]})
+    else:
+        put_line(f"written: {output}")

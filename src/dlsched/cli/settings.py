@@ -1,0 +1,92 @@
+"""``name=value`` on the command line, checked against the defaults that it replaces."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dlsched.errors import OptionError
+
+_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+
+def settings(pairs: Iterable[str], defaults: Mapping[str, Any], whose: str) -> dict[str, Any]:
+    """Return ``{name: value}``; a value is read as JSON if it is JSON, else as text.
+
+    Parameters
+    ----------
+    pairs
+        Texts like ``servers=64``.
+    defaults
+        What there is to set, with the default values, which tell the types.
+    whose
+        Whose settings these are, for the message.
+
+    Raises
+    ------
+    OptionError
+        If there is nothing of that name, or the value is of another type than the default.
+    """
+    chosen: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise OptionError(f"{pair!r} sets nothing; write name=value")
+        if name not in defaults:
+            known = ", ".join(defaults) or "nothing to set"
+            raise OptionError(f"{whose} has no {name!r}; it has: {known}")
+        if name in chosen:
+            raise OptionError(f"{name!r} is set twice; set it once")
+        chosen[name] = _like(defaults[name], _value(text), name, whose)
+    return chosen
+
+
+def parameters(function: Any, skip: int = 1) -> dict[str, Any]:
+    """Return a function's parameters after the first `skip`, with their defaults."""
+    rest = list(inspect.signature(function).parameters.values())[skip:]
+    return {p.name: p.default for p in rest if p.kind is not p.VAR_KEYWORD}
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=lambda word: word)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _like(default: Any, value: Any, name: str, whose: str) -> Any:
+    """Refuse a value that is not of the default's type; ``None`` and no default tell nothing."""
+    if default is None or default is inspect.Parameter.empty or value is None:
+        return value
+    if isinstance(default, Mapping) and isinstance(value, dict):
+        return _with_whole_keys(value) if all(isinstance(k, int) for k in default) else value
+    if isinstance(default, float) and type(value) is int:
+        return value
+    kind = next((k for k in _WORDS if isinstance(default, k)), None)
+    if kind is not None and type(value) is not kind:
+        raise OptionError(f"{name}={value!r:.40} does not suit {whose}; write {_WORDS[kind]}")
+    if kind is None and type(value) in _WORDS:
+        raise OptionError(f"{name}={value!r:.40} does not suit {whose}; its default is {default}")
+    return value
+
+
+def _with_whole_keys(value: dict[str, Any]) -> dict[Any, Any]:
+    return {int(k) if k.isascii() and k.isdigit() else k: v for k, v in value.items()}
+
+
+def target(path: Path, *suffixes: str) -> Path:
+    """Check before the work that its result can be written there.
+
+    Raises
+    ------
+    OptionError
+        If the name has none of the suffixes, or is a directory.
+    """
+    if not path.name.endswith(suffixes):
+        raise OptionError(f"cannot write {path}; the name must end in {' or '.join(suffixes)}")
+    if path.is_dir():
+        raise OptionError(f"cannot write {path}; it is a directory")
+    return path

@@ -1,0 +1,124 @@
+"""``dlsched show``: one problem, or one instance."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from dlsched.cli.flags import INSTANCE_HELP, Json
+from dlsched.cli.output import fields, put_json, put_line, put_table
+from dlsched.cli.settings import parameters
+
+
+def show(
+    name: Annotated[
+        str, typer.Argument(metavar="PROBLEM|INSTANCE", help=f"A problem. {INSTANCE_HELP}")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Show a problem with its methods and generator, or an instance's summary."""
+    from dlsched.problem import CATALOGUE
+
+    if name in CATALOGUE:
+        _problem(name, as_json)
+    else:
+        _instance(name, as_json)
+
+
+def _problem(name: str, as_json: bool) -> None:
+    from dlsched.problem import problem
+
+    owner = problem(name)
+    generator = owner.module("generate").generate
+    said = described(inspect.getdoc(generator) or "")
+    data: dict[str, Any] = {
+        "problem": owner.name,
+        "title": owner.title,
+        "source": owner.source,
+        "levels": [{"level": e.name, "sense": e.sense, "unit": e.unit} for e in owner.levels],
+        "methods": [
+            {
+                "method": method.name,
+                "kind": str(method.kind),
+                "summary": method.summary,
+                "options": {k: _plain(v) for k, v in method.options.items()},
+            }
+            for method in owner.methods.values()
+        ],
+        "exact": owner.exact,
+        "generator": [
+            {"parameter": k, "default": _plain(v), "meaning": said.get(k, "")}
+            for k, v in parameters(generator).items()
+        ],
+    }
+    if as_json:
+        put_json(data)
+        return
+    put_line(f"{owner.name}: {owner.title}")
+    put_line(owner.source)
+    put_line("")
+    for part, title in (("levels", "objective"), ("methods", "methods"), ("generator", "generate")):
+        rows = data[part]
+        cells = ([_cell(v) for v in row.values()] for row in rows)
+        put_table(list(rows[0]), cells, title=title)
+    put_line(f'"exact" stands for {owner.exact}.')
+
+
+def _instance(source: str, as_json: bool) -> None:
+    from dlsched import library
+    from dlsched.api import load
+    from dlsched.records import bound_to_data
+
+    inst = load(source)
+    sizes: dict[str, Any] = {}
+    for field in type(inst).model_fields:
+        value = getattr(inst, field)
+        if field not in ("dlsched", "problem", "name", "source", "notes"):
+            sizes[field] = len(value) if isinstance(value, (tuple, dict)) else _plain(value)
+    bounds = library.best_bounds(inst.sha256)
+    known = bounds.as_dict() if bounds is not None else {}
+    if as_json:
+        labels = {k: getattr(inst, k) for k in ("name", "problem", "source", "notes", "sha256")}
+        spelled = {k: bound_to_data(b) for k, b in known.items()}
+        put_json(labels | {"size": sizes, "bound": spelled})
+        return
+    fields(
+        {"name": inst.name, "problem": inst.problem, "source": inst.source, "notes": inst.notes}
+        | sizes
+        | {f"bound on {k}": b for k, b in known.items()}
+        | {"sha256": inst.sha256}
+    )
+
+
+def described(docstring: str) -> dict[str, str]:
+    """Return ``{parameter: meaning}`` from a docstring's Parameters section."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S.*\n-+\n|\Z)", docstring, re.M | re.S)
+    found: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in section[1].splitlines() if section else ():
+        if line and not line.startswith(" "):
+            names = [name.strip(" *") for name in line.partition(" : ")[0].split(",")]
+        for name in names if line.startswith(" ") else ():
+            found.setdefault(name, []).append(line.strip())
+    return {name: " ".join(lines).replace("``", "") for name, lines in found.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a default as JSON data; ``None`` stands for no default, too."""
+    if value is inspect.Parameter.empty:
+        return None
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (bool, int, float, str)) or value is None:
+        return value
+    return [_plain(v) for v in value] if isinstance(value, (tuple, list)) else str(value)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, dict):
+        return ", ".join(f"{k}={v}" for k, v in value.items())
+    return value

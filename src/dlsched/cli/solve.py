@@ -1,0 +1,73 @@
+"""``dlsched solve``: one instance, one method."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dlsched.cli import flags
+from dlsched.cli.exits import put
+from dlsched.cli.flags import InstanceName, Json
+from dlsched.cli.output import put_line, search_line, stdout_for_answers
+from dlsched.cli.settings import settings, target
+from dlsched.cli.verdict import exit_status, put_result
+
+
+def solve(
+    instance: InstanceName,
+    method: Annotated[
+        str,
+        typer.Option("--method", "-m", metavar="METHOD", help="A method, or MODULE:FUNCTION."),
+    ] = "exact",
+    time_limit: flags.TimeLimit = None,
+    gap: flags.Gap = 0.0,
+    threads: flags.Threads = 1,
+    seed: flags.Seed = 0,
+    solver: flags.Solver = "highs",
+    start: Annotated[
+        str | None, typer.Option("--start", metavar="FILE", help="A solution to start from.")
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="K=V", help="An option of the method; repeatable."),
+    ] = None,
+    output: flags.Output = None,
+    log: Annotated[bool, typer.Option("--log", help="Show the solver's log on stderr.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Solve an instance and have the answer checked.
+
+    Ctrl-C ends the search and shows what there is.
+    """
+    from dlsched import api
+    from dlsched.bench.methods import find_method, options_of
+
+    if output is not None:
+        target(output, ".json", ".json.gz")
+    inst = api.load(instance)
+    chosen = find_method(inst.problem, method)
+    options = settings(option or [], options_of(inst.problem, chosen), method)
+    with search_line(not log) as tell, stdout_for_answers():
+        result = api.solve(
+            inst,
+            chosen,
+            time_limit=time_limit,
+            gap=gap,
+            threads=threads,
+            seed=seed,
+            solver=solver,
+            start=start,
+            log=log,
+            on_progress=tell,
+            **options,
+        )
+    if output is not None and result.solution is not None:
+        api.save(result.solution, output)
+    if as_json:
+        put(result.to_json() + "\n")
+    else:
+        put_result(result)
+        if output is not None and result.solution is not None:
+            put_line(f"solution written to {output}")
+    raise typer.Exit(exit_status(result))

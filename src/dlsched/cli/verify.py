@@ -1,0 +1,62 @@
+"""``dlsched verify``: a solution against the problem's definition."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dlsched.cli.exits import Exit
+from dlsched.cli.flags import InstanceName, Json
+from dlsched.cli.output import fields, percent, put_json, put_line, put_table
+
+
+def verify(
+    instance: InstanceName,
+    solution: Annotated[str, typer.Argument(metavar="SOLUTION", help="A .json or .json.gz file.")],
+    as_json: Json = False,
+) -> None:
+    """Check a solution against the problem's definition; no solver is involved."""
+    from dlsched import api
+    from dlsched.records import number_to_data
+
+    report = api.verify(instance, solution)
+    if as_json:
+        worth = report.objective.as_dict() if report.objective is not None else {}
+        put_json(
+            {
+                "feasible": report.feasible,
+                "violations": [
+                    {
+                        "kind": v.kind,
+                        "where": v.where,
+                        "message": v.message,
+                        "amount": number_to_data(v.amount),
+                    }
+                    for v in report.violations
+                ],
+                "objective": {k: number_to_data(v) for k, v in worth.items()} or None,
+                "details": {k: number_to_data(v) for k, v in report.details.items()},
+                "gap": report.gap.as_dict() if report.gap is not None else None,
+            }
+        )
+    else:
+        count = len(report.violations)
+        put_line("feasible" if report.feasible else f"infeasible: {count} violation(s)")
+        if report.violations:
+            put_table(
+                ["violation", "where", "message", "amount>"],
+                ([v.kind, v.where, v.message, v.amount] for v in report.violations),
+            )
+        if report.objective is not None:
+            gaps = report.gap if report.gap is not None else [None] * len(report.objective)
+            put_table(
+                ["level", "objective>", "unit", "gap>"],
+                (
+                    [level.name, value, level.unit, percent(gap)]
+                    for (level, value), gap in zip(report.objective.pairs(), gaps, strict=True)
+                ),
+            )
+        if report.details:
+            fields({k.replace("_", " "): v for k, v in report.details.items()})
+    raise typer.Exit(Exit.FINE if report.feasible else Exit.NO)
