@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dlsched.errors import OptionError
 from dlsched.result import Bound, Claim, Start, Status
 from dlsched.run import Run
 from dlsched.schema import Instance, Number, Solution
@@ -49,6 +50,8 @@ def solve_levels(instance: Instance, run: Run, model: Any, depth: int | None = N
         model.assign(instance, pyomo_model, run.start)
         start = form.point()
     search = _Search(run, pyomo_model, form, start, time.perf_counter() - began)
+    if depth is not None and not 1 <= depth <= len(form.costs):
+        raise OptionError(f"levels={depth} must be from 1 to {len(form.costs)}")
     claim = search.descend(len(form.costs) if depth is None else depth)
     if search.incumbent is None:
         return claim()

@@ -35,7 +35,6 @@ def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
         form = form.held(i, value, names[i])
     lp = highs.build(form, level)
     lp.model_name_ = "_".join(name.split())
-    lp.objective_name_ = names[level]
     lp.col_names_, lp.row_names_ = form.column_names, form.row_names
     writer = highspy.Highs()
     writer.silent()
