@@ -81,6 +81,8 @@ def printable(text: str) -> str:
 
 def put(text: str) -> None:
     """Write to stdout; if its reader has gone away, leave without a word."""
+    if sys.stdout is None:  # closed before we began
+        return
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

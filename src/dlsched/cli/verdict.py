@@ -89,9 +89,11 @@ def _cells(row: dict[str, Any], levels: Sequence[str]) -> list[Any]:
     at = row.get("gap_level")
     gap = percent(row.get("gap"))
     bounds = [spell(row.get(f"{name}_bound")) or "-" for name in levels]
+    variant = [f"seed {row['seed']}"] if row.get("seed") else []
+    variant += [row["options"]] if row.get("options", "{}") != "{}" else []
     return [
         row["instance"],
-        row["method"],
+        f"{row['method']} ({', '.join(variant)})" if variant else row["method"],
         row["status"],
         *(row.get(name) for name in levels),
         ", ".join(bounds) if at or set(bounds) != {"-"} else None,
