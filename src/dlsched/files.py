@@ -63,11 +63,11 @@ def read_json(path: Path) -> dict[str, Any]:
 def _text(stream: BinaryIO, where: str) -> str:
     head = stream.read(_HEAD)
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if b"\0" in head[:4]:  # UTF-16 and UTF-32, whatever their byte order
+        raise InstanceError(where, "", "is not UTF-8", "save it as UTF-8")
     if not start.startswith(b"{"):
         problem = "begins with blanks only" if head and not start else "holds no JSON object"
         problem = problem if head else "is empty"
-        if b"\0" in head[:4]:  # UTF-16 and UTF-32, whatever their byte order
-            raise InstanceError(where, "", "is not UTF-8", "save it as UTF-8")
         raise InstanceError(where, "", problem, 'write an object: {"dlsched": 1, ...}')
     body = io.BytesIO()
     body.write(head)

@@ -293,7 +293,7 @@ def spell_path(path: Iterable[str | int]) -> str:
     """Return a path as users write it: ``jobs[3].workers[0].server``."""
     text = ""
     for step in path:
-        name = f"[{step}]" if isinstance(step, int) else brief(str(step))
+        name = f"[{step}]" if isinstance(step, int) else brief(str(step)) or '""'
         text += f".{name}" if text and not isinstance(step, int) else name
     return text
 

@@ -70,7 +70,8 @@ def _contained() -> Iterator[None]:
 def _stop(message: str, code: Exit) -> NoReturn:
     line = " ".join(message.split())
     line = line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
-    print("error:", printable(line), file=sys.stderr)
+    if sys.stderr is not None:
+        print("error:", printable(line), file=sys.stderr)
     sys.exit(code)
 
 

@@ -109,7 +109,7 @@ def seconds(value: float | None) -> str:
 @contextmanager
 def progress(shown: bool = True) -> Iterator[Progress | None]:
     """Give a progress bar on stderr, or ``None`` if stderr is no terminal."""
-    if not (shown and sys.stderr.isatty()):
+    if not (shown and sys.stderr and sys.stderr.isatty()):
         yield None
         return
     from rich import progress as rich_progress
@@ -131,7 +131,7 @@ def progress(shown: bool = True) -> Iterator[Progress | None]:
 @contextmanager
 def search_line(shown: bool) -> Iterator[Callable[[Point], None] | None]:
     """Give a listener that shows incumbent and bound on stderr, or ``None`` off a terminal."""
-    if not (shown and sys.stderr.isatty()):
+    if not (shown and sys.stderr and sys.stderr.isatty()):
         yield None
         return
     from rich.console import Console
@@ -153,11 +153,11 @@ def stdout_for_answers() -> Iterator[None]:
     try:
         sys.stdout.flush()
         kept = os.dup(1)
-    except (AttributeError, OSError):  # stdout is closed
+        os.dup2(2, 1)
+    except (AttributeError, OSError):  # one of the two is closed
         yield
         return
     try:
-        os.dup2(2, 1)
         with contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
