@@ -41,6 +41,8 @@ class Commands(TyperGroup):
         extra["standalone_mode"] = False
         with _contained():
             code = super().main(*args, **extra)
+            if code == Exit.INTERRUPTED:  # typer has turned Ctrl-C into a status already
+                raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else Exit.FINE)
 
 
