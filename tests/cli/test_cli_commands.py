@@ -1,0 +1,338 @@
+"""Each command: what it says on stdout, in tables and in JSON, and its exit status."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import dlsched
+from dlsched.cli import COMMANDS, app
+
+# Job a spans two servers, b and c sit on one each: returning s3 preempts one job, the fewest.
+SMALL: dict[str, Any] = {
+    "dlsched": 1,
+    "problem": "reclaiming",
+    "name": "small",
+    "demand": 1,
+    "servers": [{"id": f"s{i}", "gpus": 8} for i in (1, 2, 3)],
+    "jobs": [
+        {"id": "a", "workers": [{"server": "s1", "gpus": 4}, {"server": "s2", "gpus": 4}]},
+        {"id": "b", "workers": [{"server": "s1", "gpus": 2}, {"server": "s2", "gpus": 1}]},
+        {"id": "c", "workers": [{"server": "s3", "gpus": 8}]},
+    ],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a working directory with the small instance."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.json").write_text(json.dumps(SMALL))
+    (tmp_path / "impossible.json").write_text(json.dumps(SMALL | {"demand": 9}))
+    return tmp_path
+
+
+def run(*arguments: str, status: int = 0) -> Result:
+    """Run a command and check its exit status."""
+    ran = CliRunner().invoke(app, list(arguments))
+    assert ran.exit_code == status, ran.output
+    return ran
+
+
+def data(*arguments: str, status: int = 0) -> Any:
+    """Run a command with --json and return what it wrote."""
+    ran = run(*arguments, "--json", status=status)
+    assert ran.stderr == ""
+    return json.loads(ran.stdout)
+
+
+def test_version_and_help() -> None:
+    """The version is the package's, and help names every command."""
+    assert run("--version").stdout == f"dlsched {dlsched.__version__}\n"
+    said = run("--help").stdout
+    assert all(name in said for name in COMMANDS)
+    assert run().stdout == said
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_and_json(name: str) -> None:
+    """Every command explains itself and speaks JSON."""
+    assert "--json" in run(name, "--help").stdout
+
+
+def test_list_everything() -> None:
+    """Without a word, list shows problems, instances and methods."""
+    found = data("list")
+    assert [row["problem"] for row in found["problems"]] == dlsched.problems()
+    assert [row["instance"] for row in found["instances"]] == dlsched.instances()
+    names = [row["method"] for row in found["methods"] if row["problem"] == "reclaiming"]
+    assert names == list(dlsched.methods("reclaiming")["method"])
+    assert "lyra" in run("list").stdout
+
+
+def test_list_one_kind_of_one_problem() -> None:
+    """A kind and a problem narrow the list."""
+    found = data("list", "methods", "--problem", "reclaiming")
+    assert list(found) == ["methods"]
+    assert {row["problem"] for row in found["methods"]} == {"reclaiming"}
+    assert "did you mean" in run("list", "-p", "reclaimin", status=2).stderr
+
+
+def test_show_problem() -> None:
+    """A problem's page has levels, methods with options, and the generator's parameters."""
+    shown = data("show", "reclaiming")
+    assert [level["level"] for level in shown["levels"]] == ["preempted", "collateral"]
+    milp = next(m for m in shown["methods"] if m["method"] == "milp")
+    assert milp["kind"] == "exact" and milp["options"] == {"levels": 2}
+    meanings = {row["parameter"]: row["meaning"] for row in shown["generator"]}
+    assert meanings["demand"] == "Servers to return; a tenth by default."
+    assert all(meanings.values())
+    assert "a tenth by default" in run("show", "reclaiming").stdout
+
+
+def test_show_instance(folder: Path) -> None:
+    """An instance's summary counts its lists and states its digest."""
+    shown = data("show", "small.json")
+    assert shown["size"] == {"demand": 1, "servers": 3, "jobs": 3}
+    assert shown["sha256"] == dlsched.load(SMALL).sha256
+    assert shown["sha256"] in run("show", "small.json").stdout
+
+
+def test_solve_json_is_a_result(folder: Path) -> None:
+    """The JSON of solve is what read_result reads."""
+    ran = run("solve", "small.json", "--json")
+    result = dlsched.read_result(ran.stdout)
+    assert result.status == "optimal" and tuple(result.objective or ()) == (1, 0)
+    assert ran.stderr == ""
+
+
+def test_solve_table(folder: Path) -> None:
+    """The table has status, objective per level, bound with kind, gap and seconds."""
+    said = run("solve", "small.json").stdout
+    assert "status    optimal" in said
+    row = next(line for line in said.splitlines() if line.lstrip().startswith("preempted"))
+    assert row.split()[:4] == ["preempted", "1", "jobs", "1"]
+    assert "certified" in row and row.endswith("0 %")
+    assert "seconds  " in said and "highs" in said
+
+
+def test_solve_writes_a_solution_that_verify_accepts(folder: Path) -> None:
+    """What solve writes, verify finds feasible and start accepts."""
+    run("solve", "small.json", "-m", "lyra", "-o", "deep/small.sol.json.gz")
+    assert json.loads(gzip.decompress(Path("deep/small.sol.json.gz").read_bytes()))["returned"]
+    report = data("verify", "small.json", "deep/small.sol.json.gz")
+    assert report["feasible"] and report["objective"]["preempted"] == {"value": 1}
+    started = data("solve", "small.json", "--start", "deep/small.sol.json.gz")
+    assert started["start"] is not None
+
+
+def test_solve_with_an_option(folder: Path) -> None:
+    """Options reach the method as numbers, and unknown or unsuitable ones are refused."""
+    assert data("solve", "small.json", "--option", "levels=1")["options"] == {"levels": 1}
+    assert "it has: levels" in run("solve", "small.json", "--option", "depth=1", status=2).stderr
+    for value in ("one", "1.5", "true", "[1]"):
+        said = run("solve", "small.json", "--option", f"levels={value}", status=2).stderr
+        assert "write a whole number" in said
+    assert "write name=value" in run("solve", "small.json", "--option", "levels", status=2).stderr
+    assert "from 1 to 2" in run("solve", "small.json", "--option", "levels=3", status=2).stderr
+
+
+def test_solve_infeasible(folder: Path) -> None:
+    """An infeasible instance is answered with why, status 1, and no solution file."""
+    ran = run("solve", "impossible.json", "-o", "none.json", status=1)
+    assert "demand 9 servers, 3 exist" in ran.stdout
+    assert not Path("none.json").exists()
+    assert data("solve", "impossible.json", status=1)["status"] == "infeasible"
+
+
+def test_a_bound_is_an_answer(folder: Path) -> None:
+    """A method that gives bounds only has status 0 without a solution."""
+    answer = data("solve", "small.json", "-m", "lp")
+    assert answer["solution"] is None and answer["bound"]["preempted"]["kind"] == "certified"
+
+
+def test_own_method(folder: Path) -> None:
+    """A function of one's own is a method like any other: its prints go to stderr."""
+    Path("mine_first.py").write_text(
+        "from dlsched.problems.reclaiming import Solution\n"
+        "def first(instance, rng):\n"
+        "    print('thinking')\n"
+        "    chosen = [s.id for s in instance.servers[:instance.demand]]\n"
+        "    return Solution(instance=instance.name, returned=chosen)\n"
+        "def lazy(instance, rng):\n"
+        "    return Solution(instance=instance.name, returned=[])\n"
+        "def broken(instance, rng):\n"
+        "    raise RuntimeError('ouch')\n"
+    )
+    ran = run("solve", "small.json", "-m", "mine_first:first", "--json")
+    assert json.loads(ran.stdout)["objective"]["preempted"]["value"] == 2
+    assert "thinking" in ran.stderr
+    lazy = run("solve", "small.json", "-m", "mine_first:lazy", status=3)
+    assert "lazy returned a solution of small with 1 violations" in lazy.stderr
+    assert (
+        "RuntimeError: ouch"
+        in run("solve", "small.json", "-m", "mine_first:broken", status=3).stderr
+    )
+    ran = run("compare", "small.json", "-m", "exact", "-m", "mine_first:first", "--json")
+    assert json.loads(ran.stdout)[1]["gap"] == 0.5
+    assert (
+        data("compare", "small.json", "-m", "mine_first:broken", status=1)[0]["status"] == "error"
+    )
+    run("compare", "small.json", "-m", "mine_first:lazy", status=3)
+    assert "cannot get" in run("solve", "small.json", "-m", "mine_first:none", status=2).stderr
+    assert "cannot get" in run("solve", "small.json", "-m", "no_such_module:f", status=2).stderr
+
+
+def test_verify_says_no(folder: Path) -> None:
+    """An infeasible solution is listed violation by violation, with status 1."""
+    Path("bad.sol.json").write_text(
+        json.dumps(
+            {"dlsched": 1, "problem": "reclaiming", "instance": "small", "returned": ["s1", "s9"]}
+        )
+    )
+    report = data("verify", "small.json", "bad.sol.json", status=1)
+    assert [v["kind"] for v in report["violations"]] == ["unknown_server"]
+    assert "returned[1]" in run("verify", "small.json", "bad.sol.json", status=1).stdout
+
+
+def test_compare(folder: Path) -> None:
+    """Methods stand side by side, with gaps to the strongest bound that any of them proved."""
+    rows = data("compare", "small.json", "-m", "exact", "-m", "lyra", "-m", "random")
+    assert [row["method"] for row in rows] == ["milp", "lyra", "random"]
+    assert [row["status"] for row in rows] == ["optimal", "feasible", "feasible"]
+    said = run("compare", "small.json", "-m", "exact", "-m", "random", "--seed", "3").stdout
+    assert "100 %" not in said.splitlines()[3] and "seconds" in said
+
+
+def test_compare_checks_names_first(folder: Path) -> None:
+    """A misspelled method is found before anything is solved."""
+    said = run("compare", "small.json", "-m", "exact", "-m", "lira", status=2)
+    assert "did you mean 'lyra'" in said.stderr and said.stdout == ""
+
+
+def test_generate(folder: Path) -> None:
+    """The same seed gives the same file; without a target it goes to stdout."""
+    arguments = ["generate", "reclaiming", "--seed", "3", "--set", "servers=12"]
+    summary = data(*arguments, "-o", "made.json.gz")
+    made = dlsched.load("made.json.gz")
+    assert summary["sha256"] == made.sha256 == json_instance(run(*arguments).stdout).sha256
+    assert len(made.servers) == 12  # type: ignore[attr-defined]
+    run(*arguments, "--set", 'sizes={"1": 0.5, "8": 0.5}', "-o", "made.json")
+
+
+def json_instance(text: str) -> dlsched.Instance:
+    """Return the instance of a JSON text."""
+    return dlsched.load(json.loads(text))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["reclaimin"], "did you mean 'reclaiming'"),
+        (
+            ["reclaiming", "--set", "server=1"],
+            "generate reclaiming has no 'server'; it has: servers",
+        ),
+        (["reclaiming", "--set", "servers=many"], "write a whole number"),
+        (["reclaiming", "--set", "servers=0"], "at least 1"),
+        (["reclaiming", "--set", "servers=3", "--set", "servers=4"], "is set twice"),
+        (["reclaiming", "--set", "demand=-1"], "is too small"),
+        (["reclaiming", "--set", "sizes={}"], "cannot take sizes={}"),
+        (["reclaiming", "--servers", "64"], "write --set servers=64"),
+        (["reclaiming", "--at", "3d"], "belong to --trace"),
+        (["reclaiming", "--trace", "synthetic-1"], "add --at 3d"),
+        (["reclaiming", "--trace", "synthetic-1", "--at", "soon"], "is not a duration"),
+        (["reclaiming", "--trace", "none.csv", "--at", "3d"], "no such file"),
+        (["reclaiming", "--trace", "synthetic-1", "--at", "3d", "--format", "x"], "trace format"),
+        (["reclaiming", "--seed", "-1"], "--seed"),
+        (["reclaiming", "-o", "made.txt"], "must end in .json"),
+    ],
+)
+def test_generate_refuses(arguments: list[str], words: str, folder: Path) -> None:
+    """What cannot be generated is refused in one line, and nothing is written."""
+    ran = run("generate", *arguments, status=2)
+    assert words in ran.stderr and ran.stderr.count("\n") == 1
+    assert ran.stdout == "" and not Path("made.txt").exists()
+
+
+def test_generate_from_a_trace(folder: Path) -> None:
+    """A trace's moment becomes an instance, and so does a file with columns of its own."""
+    arguments = ["--at", "3d", "--servers", "16", "--demand", "2"]
+    made = json_instance(run("generate", "reclaiming", "--trace", "synthetic-1", *arguments).stdout)
+    assert len(made.servers) == 16 and made.demand == 2  # type: ignore[attr-defined]
+    Path("ours.csv").write_text("who,n,when,long\na,8,0,5400\nb,4,1,60\n")
+    columns = ["id=who", "gpus=n", "submit=when:min", "duration=long:s"]
+    flags = [word for column in columns for word in ("--column", column)]
+    text = run("generate", "reclaiming", "--trace", "ours.csv", "--at", "90s", *flags).stdout
+    assert [job.id for job in json_instance(text).jobs] == ["a", "b"]  # type: ignore[attr-defined]
+
+
+def test_export_mps(folder: Path) -> None:
+    """A level's model is written as MPS; a later level wants the earlier one's value."""
+    assert data("export", "small.json", "small.mps")["files"] == ["small.mps"]
+    assert Path("small.mps").read_text().startswith("NAME")
+    later = ["export", "small.json", "later.mps.gz", "--level", "collateral"]
+    assert "needs the value of 'preempted'" in run(*later, status=2).stderr
+    run(*later, "--held", "preempted=1")
+    assert b"hold_preempted" in gzip.decompress(Path("later.mps.gz").read_bytes())
+    assert "names no number" in run(*later, "--held", "preempted", status=2).stderr
+    assert "needs an instance" in run("export", "small.json", status=2).stderr
+    assert "one or the other" in run("export", "small.json", "--schemas", "x", status=2).stderr
+
+
+def test_plot(folder: Path) -> None:
+    """A picture is written, of the kind that its name asks for."""
+    pytest.importorskip("dlsched.problems.reclaiming.draw")
+    run("solve", "small.json", "-o", "small.sol.json")
+    run("plot", "small.json", "small.sol.json", "-o", "small.svg")
+    assert b"<svg" in Path("small.svg").read_bytes()
+    assert data("plot", "small.json", "-o", "small.png") == {"files": ["small.png"]}
+    assert Path("small.png").read_bytes().startswith(b"\x89PNG")
+    assert "must end in .png" in run("plot", "small.json", "-o", "small.bmp", status=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nonsense"], "no such command"),
+        (["solve"], "missing argument 'INSTANCE'"),
+        (["solve", "small.json", "--nope"], "no such option: --nope"),
+        (["solve", "small.json", "--threads", "two"], "invalid value for '--threads'"),
+        (["solve", "small.json", "--threads", "0"], "must be at least 1"),
+        (["solve", "small.json", "--time-limit", "0"], "must be above 0 seconds"),
+        (["solve", "small.json", "--time-limit", "nan"], "must be above 0 seconds"),
+        (["solve", "small.json", "--gap", "2"], "must be a fraction"),
+        (["solve", "small.json", "--solver", "none"], "no solver is called 'none'"),
+        (["solve", "small.json", "-m", "exat"], "did you mean 'exact'"),
+        (["solve", "small.json", "-o", "."], "cannot write ."),
+        (["solve", "small.json", "--start", "none.json"], "no such file"),
+        (["solve", "small.json", "-o", "small.json/x.json"], "small.json"),
+    ],
+)
+def test_bad_flags(arguments: list[str], words: str, folder: Path) -> None:
+    """A bad flag is one line on stderr and status 2, like any unusable input."""
+    ran = run(*arguments, status=2)
+    assert words in ran.stderr and ran.stderr.startswith("error: ")
+    assert ran.stderr.count("\n") == 1 and ran.stdout == ""
+
+
+def test_missing_solver(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver that is not installed is unusable input, and the line says how to get it."""
+    monkeypatch.setenv("PATH", "")
+    said = run("solve", "small.json", "--solver", "cbc", status=2).stderr
+    assert "not installed" in said and "coinor-cbc" in said
+
+
+def test_odd_names_cannot_draw_on_the_terminal(folder: Path) -> None:
+    """Control characters in a file's texts are spelled out, in tables and in errors."""
+    Path("odd.json").write_text(json.dumps(SMALL | {"name": "\x1b[2Jodd [red]"}))
+    for command in (["solve"], ["show"], ["compare", "-m", "lyra"]):
+        said = run(command[0], "odd.json", *command[1:]).stdout
+        assert "\x1b" not in said and "\\x1b[2Jodd [red]" in said
+    Path("odd.json").write_text(json.dumps(SMALL | {"\x1b[2J": 1}))
+    assert "\x1b" not in run("show", "odd.json", status=2).stderr
