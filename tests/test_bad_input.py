@@ -98,7 +98,11 @@ MALFORMED: dict[str, tuple[bytes, str, str]] = {
         "jobs[0].wieght",
         "is an unknown field; remove it",
     ),
-    "solution for an instance": (json.dumps(SOLUTION).encode(), "name", "is missing"),
+    "solution for an instance": (
+        json.dumps(SOLUTION).encode(),
+        "",
+        "is a solution, not an instance; give the instance's file",
+    ),
     "missing field": (without("demand"), "demand", "is missing; add it"),
     "missing field below": (swap('"id": "b", ', ""), "jobs[1].id", "is missing; add it"),
     "null for a list": (
@@ -404,13 +408,13 @@ def test_every_command_refuses(name: str, json_flag: list[str], tmp_path: Path) 
 
 # name: (changes to the good solution, the field that the error names, what it says of it)
 BAD_SOLUTIONS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "no instance": ({"instance": 1}, "instance", "is not a string"),
     "another problem": ({"problem": "elastic"}, "problem", '"reclaiming" instance is needed'),
     "another instance": ({"instance_sha256": "0" * 64}, "instance_sha256", "is not the digest"),
     "no list": ({"returned": "s1"}, "returned", "is not a list; write [...]"),
     "a number as id": ({"returned": ["s1", 2]}, "returned[1]", "is not a string"),
     "unknown field": ({"value": 1}, "value", "is an unknown field; remove it"),
     "newer version": ({"dlsched": 3}, "dlsched", "upgrade dlsched"),
-    "an instance": (GOOD, "name", "is an unknown field"),
 }
 
 
@@ -425,6 +429,17 @@ def test_bad_solution(name: str, tmp_path: Path) -> None:
     assert ran.exit_code == 2, ran.stdout
     assert f": {path}: " in ran.stderr and words in ran.stderr
     assert ran.stderr.count("\n") == 1
+
+
+def test_instance_for_a_solution(tmp_path: Path) -> None:
+    """Two instances instead of an instance and a solution: the error says so."""
+    good = tmp_path / "good.json"
+    good.write_text(TEXT)
+    ran = CliRunner().invoke(app, ["verify", str(good), str(good)])
+    assert ran.exit_code == 2
+    assert ran.stderr == (
+        f"error: {good}: is an instance, not a solution; give the solution's file\n"
+    )
 
 
 # From Python there are more kinds of value than JSON has.

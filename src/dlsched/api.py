@@ -105,6 +105,8 @@ def load_solution(source: SolutionLike, problem: str | None = None) -> Solution:
     else:
         where, data = str(source), read_json(Path(source))
     owner = _owner(data, where)
+    if "name" in data and "instance" not in data:
+        raise InstanceError(where, "", "is an instance, not a solution", "give the solution's file")
     if problem is not None and owner.name != problem:
         raise InstanceError(
             where,
@@ -179,7 +181,7 @@ def solve(
     owner = catalogue.problem(inst.problem)
     chosen = _method(owner, method)
     chosen.refuse_unknown(method_options)
-    _refuse_nonsense(time_limit, gap, threads)
+    refuse_nonsense(time_limit, gap, threads)
     run = Run(time_limit, gap, threads, seed, solver, log=log, on_progress=on_progress)
     run.start, rejected = _start(owner, inst, start)
     why = owner.explain(inst)
@@ -405,7 +407,10 @@ def _owner(data: Mapping[str, Any], where: str) -> Problem:
 
 
 def _parse_instance(data: Mapping[str, Any], where: str) -> Instance:
-    return _owner(data, where).instance.parse(data, where)
+    owner = _owner(data, where)
+    if "instance" in data and "name" not in data:
+        raise InstanceError(where, "", "is a solution, not an instance", "give the instance's file")
+    return owner.instance.parse(data, where)
 
 
 def _method(owner: Problem, method: MethodLike) -> Method:
@@ -430,7 +435,8 @@ def _start(
     return None, f"rejected by the checker: {first.where}: {first.message}"
 
 
-def _refuse_nonsense(time_limit: float | None, gap: float, threads: int) -> None:
+def refuse_nonsense(time_limit: float | None, gap: float, threads: int) -> None:
+    """Raise OptionError if a limit makes no sense."""
     if time_limit is not None and not time_limit > 0:
         raise OptionError(f"time_limit={time_limit} must be above 0 seconds, or None")
     if not 0 <= gap < 1:

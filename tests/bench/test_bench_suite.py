@@ -200,6 +200,7 @@ BAD_SUITES: dict[str, tuple[str, str, str]] = {
     ),
     "negative seed": (MINIMAL + "seeds = [-1]\n", "methods[0].seeds[0]", "is too small"),
     "infinite limit": ("time_limit = inf\n" + MINIMAL, "time_limit", "is not a finite number"),
+    "silly gap": ("gap = 2\n" + MINIMAL, "", "gap=2.0 must be a fraction from 0 to below 1"),
     "no limit": ("time_limit = 0\n" + MINIMAL, "time_limit", "write a number above 0"),
 }
 

@@ -8,9 +8,11 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from dlsched import api
 from dlsched import problem as catalogue
 from dlsched.errors import OptionError
 from dlsched.problem import Kind, Method
+from dlsched.solvers import highs, pyomo
 
 Chosen: TypeAlias = str | Callable[..., Any]
 
@@ -49,6 +51,19 @@ def find_method(problem: str, name: str) -> Chosen:
         raise OptionError(f"{name} is no function; write module:function")
     found: Callable[..., Any] = function
     return found
+
+
+def check_limits(time_limit: float | None, gap: float, threads: int, solver: str) -> None:
+    """Check once what would else make every one of many runs fail.
+
+    Raises
+    ------
+    OptionError, UnknownName, SolverMissing
+        If a limit makes no sense, or there is no such solver here.
+    """
+    api.refuse_nonsense(time_limit, gap, threads)
+    if solver != highs.NAME:
+        pyomo.find(solver)
 
 
 def options_of(problem: str, chosen: Chosen) -> dict[str, Any]:

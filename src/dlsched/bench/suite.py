@@ -38,7 +38,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from dlsched import api, library
 from dlsched import problem as catalogue
-from dlsched.bench.methods import find_method, options_of
+from dlsched.bench.methods import check_limits, find_method, options_of
 from dlsched.errors import DlschedError, InstanceError
 from dlsched.schema import (
     Amount,
@@ -68,7 +68,7 @@ class Source(Document):
     Attributes
     ----------
     files
-        A path or glob, relative to the suite's file.
+        A path or glob, relative to the suite's file; solutions (``.sol.json``) are passed over.
     generate
         A problem, with ``seeds`` and a ``grid``: ``{parameter: values}``, all combinations.
     """
@@ -113,6 +113,7 @@ class Source(Document):
             paths = sorted(base.glob(str(pattern.relative_to(pattern.anchor))))
         except (ValueError, NotImplementedError, OSError):
             paths = []
+        paths = [path for path in paths if ".sol.json" not in path.name]
         if not paths:
             raise Flaw(("files",), f"nothing matches {self.files}", "it is relative to the suite")
         for path in paths:
@@ -208,6 +209,10 @@ class Suite(Document):
         InstanceError
             Naming the field.
         """
+        try:
+            check_limits(**self.limits)
+        except DlschedError as error:
+            raise InstanceError(where, "", str(error), "change it in the suite") from None
         for s, source in enumerate(self.instances):
             try:
                 self._cases.extend(source.cases(folder))

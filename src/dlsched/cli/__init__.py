@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Annotated
 
@@ -51,6 +52,7 @@ def _start(
     Exit status: 0 fine; 1 the answer is no (infeasible, violations, a failed row); 2 unusable
     input; 3 a solver or a method broke its promise.
     """
+    logging.getLogger("pyomo").setLevel(logging.CRITICAL)  # what matters it also raises
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

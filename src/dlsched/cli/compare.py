@@ -29,11 +29,12 @@ def compare(
 ) -> None:
     """Solve every instance with every method; gaps are to the strongest bound that any proved."""
     from dlsched import api
-    from dlsched.bench.methods import find_method
+    from dlsched.bench.methods import check_limits, find_method
     from dlsched.table import comparison_rows
 
     loaded = [api.load(name) for name in instances]
     methods = [[find_method(inst.problem, name) for name in method] for inst in loaded]
+    check_limits(time_limit, gap, threads, solver)
     limits = dict(time_limit=time_limit, gap=gap, threads=threads, seed=seed, solver=solver)
     rows: list[dict[str, Any]] = []
     answers = []

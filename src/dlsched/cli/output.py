@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -72,7 +71,7 @@ def put_table(
 def _console() -> Console:
     from rich.console import Console
 
-    wide = None if sys.stdout and sys.stdout.isatty() or "COLUMNS" in os.environ else WIDTH
+    wide = None if (sys.stdout and sys.stdout.isatty()) or "COLUMNS" in os.environ else WIDTH
     return Console(file=sys.stdout, width=wide, highlight=False)
 
 
@@ -149,7 +148,6 @@ def search_line(shown: bool) -> Iterator[Callable[[Point], None] | None]:
 @contextmanager
 def stdout_for_answers() -> Iterator[None]:
     """Send what solvers and methods print, from C too, to stderr: stdout is for the answer."""
-    logging.getLogger("pyomo").setLevel(logging.CRITICAL)  # what matters it also raises
     try:
         sys.stdout.flush()
         kept = os.dup(1)

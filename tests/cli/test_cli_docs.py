@@ -1,0 +1,58 @@
+"""The sessions on the command line's page happen as they are printed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dlsched.cli import app
+
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+TIME = re.compile(r" *\d+\.\d{4}\b")
+
+
+def sessions(page: str) -> list[tuple[str, str]]:
+    """Return every command of a page with the output printed below it."""
+    found: list[tuple[str, str]] = []
+    for block in re.findall(r"^```console\n(.*?)^```$", page, re.M | re.S):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], ""))
+            elif re.match(r">( |$)", line):  # a command goes on
+                found[-1] = (f"{found[-1][0]}\n{line[2:]}", "")
+            else:
+                found[-1] = (found[-1][0], found[-1][1] + line + "\n")
+    return found
+
+
+def pattern(text: str) -> str:
+    """Return a regular expression for printed output: any times, and any lines for ``...``."""
+    lines = ("(.*\n)*" if line == "..." else re.escape(line) + "\n" for line in text.splitlines())
+    return "".join(lines)
+
+
+def normal(text: str) -> str:
+    """Return output without what differs from run to run, and without blank lines."""
+    lines = (TIME.sub(" T", line).rstrip() for line in text.splitlines())
+    return "".join(f"{re.sub('─+', '─', line)}\n" for line in lines if line)
+
+
+def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command prints what the page says that it prints."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    shown = sessions(PAGE.read_text())
+    assert len(shown) >= 10
+    for command, output in shown:
+        if not command.startswith("dlsched "):
+            subprocess.run(["/bin/sh", "-c", command], check=True, cwd=tmp_path, env=os.environ)
+            continue
+        ran = CliRunner().invoke(app, shlex.split(command)[1:])
+        assert ran.exit_code in (0, 2), ran.output
+        assert re.fullmatch(pattern(normal(output)), normal(ran.output)), (command, ran.output)
