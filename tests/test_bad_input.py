@@ -48,6 +48,29 @@ SOLUTION: dict[str, Any] = {
     "returned": ["s1"],
 }
 TEXT = json.dumps(GOOD)
+ELASTIC: dict[str, Any] = {
+    "dlsched": 1,
+    "problem": "elastic",
+    "name": "epoch",
+    "capacity": 9,
+    "jobs": [
+        {
+            "id": "A",
+            "gpus_per_worker": 2,
+            "min_workers": 2,
+            "max_workers": 3,
+            "min_running_time": 99.5,
+        },
+        {
+            "id": "B",
+            "gpus_per_worker": 1,
+            "min_workers": 1,
+            "max_workers": 2,
+            "running_times": [150, 100],
+            "running": True,
+        },
+    ],
+}
 
 
 def swap(old: str, new: str) -> bytes:
@@ -59,6 +82,13 @@ def swap(old: str, new: str) -> bytes:
 def without(field: str) -> bytes:
     """Return the good instance's text without one of its fields."""
     return json.dumps({k: v for k, v in GOOD.items() if k != field}).encode()
+
+
+def elastic(job: int, **changes: Any) -> bytes:
+    """Return the elastic instance's text with fields of one job changed, or dropped if None."""
+    jobs = [dict(entry) for entry in ELASTIC["jobs"]]
+    jobs[job] = {k: v for k, v in (jobs[job] | changes).items() if v is not None}
+    return json.dumps(ELASTIC | {"jobs": jobs}).encode()
 
 
 # name: (the file's bytes, the field that the error names, what it says of it)
@@ -176,6 +206,30 @@ MALFORMED: dict[str, tuple[bytes, str, str]] = {
     "deep nesting": (b'{"a":' * 10**5, "", "is nested too deeply"),
     "deep lists": (swap('"demand": 1', f'"demand": {"[" * 10**5}'), "", "is nested too deeply"),
     "nested a little": (swap('"good"', f"{'[' * 99}{']' * 99}"), "name", "is not a string"),
+    "an empty range": (elastic(0, max_workers=1), "jobs[0].max_workers", "is below min_workers 2"),
+    "no running time": (
+        elastic(0, min_running_time=None),
+        "jobs[0]",
+        "needs one of min_running_time and running_times",
+    ),
+    "two running times": (elastic(1, min_running_time=9), "jobs[1]", "not both"),
+    "too few running times": (
+        elastic(1, running_times=[150]),
+        "jobs[1].running_times",
+        "has 1 entries; give 2",
+    ),
+    "running time of 0": (
+        elastic(1, running_times=[150, 0]),
+        "jobs[1].running_times[1]",
+        "write a number above 0",
+    ),
+    "no workers": (elastic(0, min_workers=0), "jobs[0].min_workers", "write a number at least 1"),
+    "negative capacity": (
+        json.dumps(ELASTIC | {"capacity": -1}).encode(),
+        "capacity",
+        "write a number at least 0",
+    ),
+    "the same job twice": (elastic(1, id="A"), "jobs[1].id", "is already used at jobs[0]"),
     "another room's fields": (
         b'{"dlsched": 1, "problem": "reclaiming", "name": "x", "capacity": 3, "jobs": []}',
         "demand",
@@ -222,8 +276,9 @@ def test_there_are_enough_kinds() -> None:
 
 
 def test_the_good_instance_is_good() -> None:
-    """What the malformed files were made of loads, in the byte order mark's company too."""
+    """What the malformed files were made of loads."""
     assert dlsched.load(GOOD).name == "good"
+    assert dlsched.load(ELASTIC).name == "epoch"
 
 
 def test_byte_order_mark(tmp_path: Path) -> None:
@@ -431,6 +486,17 @@ def test_bad_solution(name: str, tmp_path: Path) -> None:
     assert ran.stderr.count("\n") == 1
 
 
+def test_bad_value_in_a_mapping(tmp_path: Path) -> None:
+    """A mapping's entry is named by its key."""
+    epoch, bad = tmp_path / "epoch.json", tmp_path / "bad.sol.json"
+    epoch.write_text(json.dumps(ELASTIC))
+    envelope = {"dlsched": 1, "problem": "elastic", "instance": "epoch"}
+    bad.write_text(json.dumps(envelope | {"workers": {"A": 2, "B": -1}}))
+    ran = CliRunner().invoke(app, ["verify", str(epoch), str(bad)])
+    assert ran.exit_code == 2
+    assert ran.stderr == f"error: {bad}: workers.B: -1 is too small; write a number at least 0\n"
+
+
 def test_instance_for_a_solution(tmp_path: Path) -> None:
     """Two instances instead of an instance and a solution: the error says so."""
     good = tmp_path / "good.json"
@@ -563,14 +629,15 @@ JSON = st.recursive(
     ),
     max_leaves=6,
 )
-EVERY_SPOT = [path for path in spots(GOOD) if path]
+EVERY_SPOT = [(data, path) for data in (GOOD, ELASTIC) for path in spots(data) if path]
 
 
 @settings(max_examples=400, deadline=None)
-@given(path=st.sampled_from(EVERY_SPOT), value=JSON | st.just("delete"))
-def test_any_value_anywhere(path: tuple[Any, ...], value: Any) -> None:
+@given(spot=st.sampled_from(EVERY_SPOT), value=JSON | st.just("delete"))
+def test_any_value_anywhere(spot: tuple[dict[str, Any], tuple[Any, ...]], value: Any) -> None:
     """Any JSON value in place of any field gives an instance or an InstanceError."""
-    data = json.loads(TEXT)
+    good, path = spot
+    data = json.loads(json.dumps(good))
     parent = data
     for step in path[:-1]:
         parent = parent[step]
