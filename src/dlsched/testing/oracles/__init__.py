@@ -4,6 +4,7 @@ An oracle uses the checker and nothing else of a room: it is the third opinion b
 the structured exact methods.
 """
 
+from dlsched.testing.oracles.elastic import elastic
 from dlsched.testing.oracles.reclaiming import reclaiming
 
-__all__ = ["reclaiming"]
+__all__ = ["elastic", "reclaiming"]

@@ -1,5 +1,6 @@
 """Hypothesis strategies for instances of every problem; they shrink to small readable examples."""
 
+from dlsched.testing.strategies.elastic import elastic
 from dlsched.testing.strategies.reclaiming import reclaiming
 
-__all__ = ["reclaiming"]
+__all__ = ["elastic", "reclaiming"]

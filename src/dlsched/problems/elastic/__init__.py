@@ -1,0 +1,22 @@
+"""Elastic: how many workers each job gets in one scheduling epoch (Lyra)."""
+
+from dlsched.problem import Problem
+from dlsched.problems.elastic.check import LEVELS, check, explain
+from dlsched.problems.elastic.jct import Completion, jct
+from dlsched.problems.elastic.schema import Instance, Solution
+
+PROBLEM = Problem(
+    name="elastic",
+    title="How many workers each job gets in one scheduling epoch",
+    source="Lyra (EuroSys'23), section 5.2",
+    levels=LEVELS,
+    instance=Instance,
+    solution=Solution,
+    check=check,
+    explain=explain,
+    exact="dp",
+    bound="lp",
+    package=__name__,
+)
+
+__all__ = ["PROBLEM", "Completion", "Instance", "Solution", "jct"]

@@ -1,0 +1,81 @@
+"""The definition of elastic: what an allocation breaks, and what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dlsched.problems.elastic.schema import Instance, Solution
+from dlsched.result import ByLevel, Level, Report, Violation
+from dlsched.schema import Number
+
+LEVELS = (Level("launched", "max", "jobs"), Level("reduction", "max", "seconds"))
+
+
+def check(instance: Instance, solution: Solution) -> Report:
+    """Judge a solution.
+
+    Violations: ``instance`` (made for another one), ``unknown_job``, ``below_min``, ``above_max``,
+    ``running_stopped`` (a running job without workers), ``over_capacity``.
+
+    ``details`` has ``gpus``, the GPUs taken from the capacity.
+    """
+    workers = {job.id: solution.workers.get(job.id, 0) for job in instance.jobs}
+    violations = list(_violations(instance, solution, workers))
+    allowed = {
+        job.id: min(workers[job.id], job.max_workers)
+        for job in instance.jobs
+        if workers[job.id] >= job.min_workers
+    }
+    return Report(tuple(violations), evaluate(instance, allowed), {"gpus": used(instance, workers)})
+
+
+def used(instance: Instance, workers: Mapping[str, int]) -> int:
+    """Return the GPUs that an allocation takes from the capacity."""
+    return sum(job.gpus(workers[job.id]) for job in instance.jobs if workers.get(job.id, 0))
+
+
+def evaluate(instance: Instance, workers: Mapping[str, int]) -> ByLevel[Number]:
+    """Return (pending jobs launched, seconds of running time saved); jobs absent have none."""
+    launched = sum(not job.running for job in instance.jobs if workers.get(job.id, 0))
+    reduction: Number = 0
+    for job in instance.jobs:
+        if workers.get(job.id, 0):
+            reduction += job.reduction(workers[job.id])
+    return ByLevel(LEVELS, (launched, reduction))
+
+
+def _violations(
+    instance: Instance, solution: Solution, workers: Mapping[str, int]
+) -> Iterable[Violation]:
+    if solution.instance != instance.name:
+        yield Violation(
+            "instance",
+            "instance",
+            f'the solution is for "{solution.instance}", not for "{instance.name}"',
+        )
+    for job_id in solution.workers.keys() - workers.keys():
+        yield Violation("unknown_job", f"workers.{job_id}", f'there is no job "{job_id}"')
+    for job in instance.jobs:
+        given, where = workers[job.id], f"workers.{job.id}"
+        if job.running and given == 0:
+            yield Violation(
+                "running_stopped",
+                where,
+                f'job "{job.id}" is running and must keep {job.min_workers} workers',
+                job.min_workers,
+            )
+        elif 0 < given < job.min_workers:
+            message = f"{given} workers, the least is {job.min_workers}"
+            yield Violation("below_min", where, message, job.min_workers - given)
+        elif given > job.max_workers:
+            message = f"{given} workers, the most is {job.max_workers}"
+            yield Violation("above_max", where, message, given - job.max_workers)
+    gpus = used(instance, workers)
+    if gpus > instance.capacity:
+        message = f"{gpus} GPUs are given, {instance.capacity} are free"
+        yield Violation("over_capacity", "workers", message, gpus - instance.capacity)
+
+
+def explain(instance: Instance) -> str:
+    """Say why no solution exists: never, since base workers of running jobs take no capacity."""
+    return ""

@@ -1,0 +1,139 @@
+"""Random elastic epochs with the paper's statistics, and the paper's own examples."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dlsched.errors import OptionError
+from dlsched.problems.elastic.schema import Instance
+
+GPUS_PER_WORKER = {1: 0.4, 2: 0.3, 4: 0.2, 8: 0.1}
+"""Weights of the GPUs that a worker takes; our choice, the paper does not print its mix."""
+LOSS = 0.2
+"""Share of its speed that a worker adds less than the one before, in the paper's second model."""
+
+
+def generate(
+    rng: np.random.Generator,
+    *,
+    jobs: int = 100,
+    items: int | None = None,
+    capacity: int | None = None,
+    running: float = 0.5,
+    elastic: float = 0.6,
+    scaling: str = "linear",
+    gpus_per_worker: Mapping[int, float] = GPUS_PER_WORKER,
+    max_base: int = 4,
+    hours: tuple[float, float] = (0.1, 48.0),
+) -> Instance:
+    """Draw the jobs that compete in one scheduling epoch.
+
+    Parameters
+    ----------
+    jobs
+        Number of jobs; ignored if `items` is given.
+    items
+        Draw jobs until their choices (numbers of workers) add up to this, as in the paper's worst
+        epoch of 354 items and 245 GPUs; the last job is cut to fit.
+    capacity
+        Free GPUs; by default 2 per job.
+    running
+        Share of jobs that run already; with 1 this is the paper's phase two.
+    elastic
+        Share of elastic jobs; their most is twice to four times their least number of workers.
+    scaling
+        ``"linear"``, or ``"loss"``: the n-th added worker contributes 0.8**n of a base worker.
+    gpus_per_worker
+        ``{GPUs: weight}``.
+    max_base
+        Base workers are 1 to this.
+    hours
+        Range of the running time with the most workers, log-uniform, rounded to whole seconds.
+    """
+    if scaling not in ("linear", "loss"):
+        raise OptionError(f"scaling={scaling!r} must be 'linear' or 'loss'")
+    sizes = np.array(sorted(gpus_per_worker))
+    weights = np.array([gpus_per_worker[g] for g in sizes.tolist()], dtype=float)
+    rows: list[dict[str, Any]] = []
+    left = items
+    for j in itertools.count() if items is not None else range(jobs):
+        base = int(rng.integers(1, max_base + 1))
+        most = base * int(rng.integers(2, 5)) if rng.random() < elastic else base
+        if left is not None:
+            if left == 0:
+                break
+            most = min(most, base + left - 1)
+            left -= most - base + 1
+        seconds = int(3600 * hours[0] * (hours[1] / hours[0]) ** rng.random())
+        row: dict[str, Any] = {
+            "id": f"j{j + 1}",
+            "gpus_per_worker": int(rng.choice(sizes, p=weights / weights.sum())),
+            "min_workers": base,
+            "max_workers": most,
+            "running": bool(rng.random() < running),
+        }
+        if scaling == "linear" or most == base:
+            row["min_running_time"] = max(1, seconds)
+        else:
+            row["running_times"] = lossy_times(max(1, seconds), base, most)
+        rows.append(row)
+    data = {
+        "dlsched": 1,
+        "problem": "elastic",
+        "name": "unnamed",
+        "capacity": 2 * len(rows) if capacity is None else capacity,
+        "jobs": rows,
+    }
+    return Instance.parse(data, "the generator")
+
+
+def lossy_times(seconds: int, base: int, most: int) -> list[int]:
+    """Return running times from base to most workers when each added one is 20 % less use.
+
+    The n-th added worker contributes (1 - 0.2)**n of a base worker's speed; the last time is
+    `seconds`. The paper says that throughput drops by 20 % with each added worker and leaves the
+    formula open.
+    """
+    speeds = np.cumsum([float(base), *((1 - LOSS) ** n for n in range(1, most - base + 1))])
+    return [max(1, round(seconds * speeds[-1] / s)) for s in speeds.tolist()]
+
+
+def examples() -> list[Instance]:
+    """Return the epochs of the paper's Tables 2 and 4 and of Figure 6.
+
+    Table 2: jobs A and B run with 2 to 6 workers, for at least 50 and 20 seconds, on 8 GPUs.
+    Table 4: A with 2 to 3 workers for at least 100 seconds. Figure 6 shows the items of such jobs;
+    there a worker of A takes 2 GPUs.
+    """
+    table2 = _pair("lyra-table2", "Tables 2 and 3", 8, (1, 6, 50), False)
+    table4 = _pair("lyra-table4", "Table 4", 8, (1, 3, 100), False)
+    fig6 = _pair("lyra-fig6", "Figure 6; the capacity is ours", 4, (2, 3, 100), True)
+    return [table2, table4, fig6]
+
+
+def _pair(name: str, where: str, capacity: int, a: tuple[int, int, int], running: bool) -> Instance:
+    per_worker, most, seconds = a
+    jobs = [("A", per_worker, most, seconds), ("B", 1, 6, 20)]
+    data = {
+        "dlsched": 1,
+        "problem": "elastic",
+        "name": name,
+        "source": f"Lyra (EuroSys'23), {where}",
+        "capacity": capacity,
+        "jobs": [
+            {
+                "id": job,
+                "gpus_per_worker": gpus,
+                "min_workers": 2,
+                "max_workers": workers,
+                "min_running_time": time,
+                "running": running,
+            }
+            for job, gpus, workers, time in jobs
+        ],
+    }
+    return Instance.parse(data, "the generator")

@@ -1,0 +1,153 @@
+"""Lyra's two phases (section 5.2), a hull greedy, and the baselines."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterable
+from fractions import Fraction
+
+import numpy as np
+
+from dlsched.problem import method
+from dlsched.problems.elastic.exact import dp
+from dlsched.problems.elastic.schema import Instance, Job, Solution
+from dlsched.result import Claim
+from dlsched.run import Run
+
+
+@method("elastic", kind="heuristic")
+def lyra(instance: Instance, run: Run) -> Claim:
+    """Shortest job first for base demands, then the knapsack on what is left.
+
+    Lyra, section 5.2. Phase one starts pending jobs with their base workers, by running time with
+    those, passing over what does not fit. Phase two shares the remaining GPUs among all jobs that
+    run, to the largest reduction: the multiple-choice knapsack of Figure 6, solved by `dp`.
+    """
+    order = sorted(_pending(instance), key=lambda job: job.running_time(job.min_workers))
+    started, free = _start(instance, order)
+    jobs = tuple(
+        job.model_copy(update={"running": True}) for job in instance.jobs if job.id in started
+    )
+    phase_two = dp(Instance(name=instance.name, capacity=free, jobs=jobs), run).solution
+    assert isinstance(phase_two, Solution)
+    return Claim(solution=_solution(instance, "lyra", phase_two.workers))
+
+
+@method("elastic", kind="heuristic")
+def greedy(instance: Instance, rng: np.random.Generator) -> Solution:
+    """Most jobs first, then steps along each job's convex hull, most seconds per GPU first.
+
+    Sinha and Zoltners (1979) and Pisinger (1995): the greedy for the linear relaxation, passing
+    over a step that does not fit. Pending jobs start by smallest base demand, which launches as
+    many as possible.
+    """
+    order = sorted(_pending(instance), key=lambda job: job.gpus(job.min_workers))
+    workers, free = _start(instance, order)
+    steps = [
+        (-rate, i, k, w, gpus)
+        for i, job in enumerate(instance.jobs)
+        if job.id in workers
+        for k, (rate, w, gpus) in enumerate(_hull(job))
+    ]
+    blocked: set[int] = set()
+    for _, i, _, w, gpus in sorted(steps):
+        if i in blocked or gpus > free:
+            blocked.add(i)
+            continue
+        workers[instance.jobs[i].id] = w
+        free -= gpus
+    return _solution(instance, "greedy", workers)
+
+
+@method("elastic", kind="baseline")
+def afs(instance: Instance, rng: np.random.Generator) -> Solution:
+    """One worker at a time to the largest gain in throughput per GPU.
+
+    After AFS (Hwang et al., NSDI'21), which Lyra compares with. A job's throughput is 1 / running
+    time; a pending job's first step is to its least number of workers. Steps that do not fit are
+    passed over.
+    """
+    workers = {job.id: job.min_workers for job in instance.jobs if job.running}
+    free = instance.capacity
+    heap = [step for i, job in enumerate(instance.jobs) if (step := _gain(i, job, workers))]
+    heapq.heapify(heap)
+    while heap:
+        _, i, w, gpus = heapq.heappop(heap)
+        job = instance.jobs[i]
+        if gpus > free:
+            continue
+        workers[job.id] = w
+        free -= gpus
+        if step := _gain(i, job, workers):
+            heapq.heappush(heap, step)
+    return _solution(instance, "afs", workers)
+
+
+@method("elastic", kind="baseline")
+def fifo(instance: Instance, rng: np.random.Generator) -> Solution:
+    """In the file's order: base demands until one does not fit, then more workers for each."""
+    workers = {job.id: job.min_workers for job in instance.jobs if job.running}
+    free = instance.capacity
+    for job in _pending(instance):
+        if job.gpus(job.min_workers) > free:
+            break
+        workers[job.id] = job.min_workers
+        free -= job.gpus(job.min_workers)
+    for job in instance.jobs:
+        if job.id in workers:
+            more = min(job.max_workers - job.min_workers, free // job.gpus_per_worker)
+            workers[job.id] += more
+            free -= more * job.gpus_per_worker
+    return _solution(instance, "fifo", workers)
+
+
+def _pending(instance: Instance) -> list[Job]:
+    return [job for job in instance.jobs if not job.running]
+
+
+def _start(instance: Instance, order: Iterable[Job]) -> tuple[dict[str, int], int]:
+    """Give base workers in an order as far as they fit; return the workers and the GPUs left."""
+    workers = {job.id: job.min_workers for job in instance.jobs if job.running}
+    free = instance.capacity
+    for job in order:
+        demand = job.gpus(job.min_workers)
+        if demand <= free:
+            workers[job.id] = job.min_workers
+            free -= demand
+    return workers, free
+
+
+def _hull(job: Job) -> list[tuple[Fraction, int, int]]:
+    """Return a job's steps on the upper hull of (GPUs, reduction): seconds per GPU, to, GPUs."""
+    corners = [(job.min_workers, Fraction(0))]
+    for w in range(job.min_workers + 1, job.max_workers + 1):
+        point = (w, Fraction(job.reduction(w)))
+        while len(corners) > 1 and _slope(corners[-1], point) >= _slope(corners[-2], corners[-1]):
+            corners.pop()
+        corners.append(point)
+    steps = itertools.pairwise(corners)
+    per = job.gpus_per_worker
+    return [(_slope(a, b) / per, b[0], (b[0] - a[0]) * per) for a, b in steps if _slope(a, b) > 0]
+
+
+def _slope(a: tuple[int, Fraction], b: tuple[int, Fraction]) -> Fraction:
+    return (b[1] - a[1]) / (b[0] - a[0])
+
+
+def _gain(i: int, job: Job, workers: dict[str, int]) -> tuple[Fraction, int, int, int] | None:
+    """Return a job's next step: minus its gain in throughput per GPU, job, workers, GPUs."""
+    now = workers.get(job.id, 0)
+    if now == job.max_workers:
+        return None
+    then = now + 1 if now else job.min_workers
+    gpus = (then - now) * job.gpus_per_worker
+    before = 1 / Fraction(job.running_time(now)) if now else Fraction(0)
+    gain = 1 / Fraction(job.running_time(then)) - before
+    return (-gain / gpus, i, then, gpus) if gain > 0 else None
+
+
+def _solution(instance: Instance, name: str, workers: dict[str, int]) -> Solution:
+    return Solution(
+        instance=instance.name, instance_sha256=instance.sha256, method=name, workers=workers
+    )

@@ -1,0 +1,100 @@
+"""Completion times when one job is favoured and GPUs are handed on (Lyra, Tables 3 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from dlsched.errors import OptionError
+from dlsched.problems.elastic.schema import Instance, Job
+from dlsched.schema import Number
+
+
+class Completion(NamedTuple):
+    """When each job completes, in seconds from the epoch's start, and the mean of that."""
+
+    times: dict[str, Number]
+    mean: Number
+
+
+def jct(instance: Instance, rule: str | Sequence[str] = "shortest") -> Completion:
+    """Return the completion times when jobs are served in an order, again at each completion.
+
+    At the start and whenever a job completes, every job first gets its least number of workers, in
+    the order of service, as far as the GPUs go; what is left then goes to the jobs in the same
+    order, each up to its most. With ``"equal"`` what is left is dealt one worker at a time.
+
+    Parameters
+    ----------
+    instance
+        Its jobs all start now; ``capacity`` is what they share, and a running job adds the GPUs of
+        its base workers to that.
+    rule
+        The ids of the jobs in the order of service, favoured first; or ``"shortest"`` and
+        ``"longest"`` (by ``min_running_time``), or ``"equal"``.
+
+    Raises
+    ------
+    OptionError
+        If the rule is unknown or no permutation of the ids, or a job fits at no time.
+    """
+    order = _order(instance, rule)
+    capacity = instance.capacity + sum(
+        job.gpus_per_worker * job.min_workers for job in instance.jobs if job.running
+    )
+    left = {job.id: Fraction(1) for job in order}  # share of the job's work that is still to do
+    now = Fraction(0)
+    times: dict[str, Number] = {}
+    while left:
+        active = [job for job in order if job.id in left]
+        workers = _hand_out(active, capacity, equal=rule == "equal")
+        ends = {
+            job.id: now + left[job.id] * job.running_time(workers[job.id])
+            for job in active
+            if workers[job.id]
+        }
+        if not ends:
+            raise OptionError(f"job {active[0].id!r} needs more GPUs than there are: {capacity}")
+        end = min(ends.values())
+        for job in active:
+            if workers[job.id]:
+                left[job.id] -= (end - now) / Fraction(job.running_time(workers[job.id]))
+            if left[job.id] == 0:
+                times[job.id] = end
+                del left[job.id]
+        now = end
+    total = sum(map(Fraction, times.values()), Fraction(0))
+    return Completion(times, total / max(len(times), 1))
+
+
+def _order(instance: Instance, rule: str | Sequence[str]) -> list[Job]:
+    jobs = list(instance.jobs)
+    shortest = sorted(jobs, key=lambda job: job.running_time(job.max_workers))
+    named = {"shortest": shortest, "longest": shortest[::-1], "equal": jobs}
+    if isinstance(rule, str):
+        if rule not in named:
+            raise OptionError(f"no rule {rule!r}; use a list of job ids, or: {', '.join(named)}")
+        return named[rule]
+    by_id = {job.id: job for job in jobs}
+    if sorted(rule) != sorted(by_id):
+        raise OptionError("the rule must name every job once")
+    return [by_id[name] for name in rule]
+
+
+def _hand_out(jobs: list[Job], capacity: int, *, equal: bool) -> dict[str, int]:
+    workers = dict.fromkeys((job.id for job in jobs), 0)
+    for job in jobs:
+        if job.gpus_per_worker * job.min_workers <= capacity:
+            workers[job.id] = job.min_workers
+            capacity -= job.gpus_per_worker * job.min_workers
+    started = [job for job in jobs if workers[job.id]]
+    while True:
+        before = capacity
+        for job in started:
+            room = min(job.max_workers - workers[job.id], capacity // job.gpus_per_worker)
+            more = min(room, 1) if equal else room
+            workers[job.id] += more
+            capacity -= more * job.gpus_per_worker
+        if capacity == before:
+            return workers

@@ -1,0 +1,189 @@
+"""The multiple-choice knapsack as integer arrays, its table, and the check of a table.
+
+Every job may always be left at its base for free: a pending job without workers, a running one
+with its least number. So an instance is a set of optional items, at most one per job, each with the
+GPUs it takes, whether it launches its job, and the running time it saves. Times are counted in
+multiples of the instance's grid, hence integers, and nothing here is rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.problems.elastic.schema import Instance, Solution
+from dlsched.schema import grid
+
+Ints = NDArray[Any]
+"""64-bit integers, or Python's own where those are too short."""
+
+SAFE = 2**62
+
+
+@dataclass(frozen=True)
+class Items:
+    """The undominated items of an instance, job by job, in order of their GPUs.
+
+    Attributes
+    ----------
+    job, workers, gpus, launch, value
+        One entry per item; ``launch`` is 1 if it starts a pending job, ``value`` is in grid units.
+    capacity
+        Free GPUs.
+    unit
+        Seconds per grid unit.
+    """
+
+    job: NDArray[np.int64]
+    workers: NDArray[np.int64]
+    gpus: NDArray[np.int64]
+    launch: NDArray[np.int64]
+    value: Ints
+    capacity: int
+    unit: Fraction
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        return len(self.job)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Position of each job's first item."""
+        return np.flatnonzero(np.diff(self.job, prepend=-1))
+
+    @cached_property
+    def ends(self) -> NDArray[np.int64]:
+        """Position after each job's last item."""
+        return np.append(self.starts[1:], len(self))[: len(self.starts)]
+
+    @cached_property
+    def row(self) -> NDArray[np.int64]:
+        """For each item the number of its job among those with items."""
+        return np.repeat(np.arange(len(self.starts)), self.ends - self.starts)
+
+    @cached_property
+    def most_launched(self) -> int:
+        """The optimum of level 1: pending jobs that fit, smallest base demand first."""
+        first = self.starts[self.launch[self.starts] == 1]
+        demands = np.sort(self.gpus[first])
+        return int(np.searchsorted(np.cumsum(demands), self.capacity, side="right"))
+
+    @cached_property
+    def step(self) -> int:
+        """What a launched job is worth in one number: more than all reductions together."""
+        if not len(self):
+            return 1
+        return 1 + int(sum(np.maximum.reduceat(self.value, self.starts).tolist()))
+
+    def pick(self, keep: NDArray[np.bool_], capacity: int) -> Items:
+        """Return some of the items with another capacity."""
+        return Items(
+            job=self.job[keep],
+            workers=self.workers[keep],
+            gpus=self.gpus[keep],
+            launch=self.launch[keep],
+            value=self.value[keep],
+            capacity=capacity,
+            unit=self.unit,
+        )
+
+
+def items_of(instance: Instance) -> Items:
+    """Return the items that fit and that no item of the same job beats at no more GPUs."""
+    rows: list[tuple[int, int, int, int, Any]] = []
+    for j, job in enumerate(instance.jobs):
+        base = job.running_time(job.min_workers)
+        best: Any = 0 if job.running else None
+        for w in range(job.min_workers, job.max_workers + 1):
+            gpus = job.gpus(w)
+            if gpus > instance.capacity:
+                break
+            value = base - job.running_time(w)
+            if best is None or value > best:
+                rows.append((j, w, gpus, not job.running, value))
+                best = value
+    unit = grid(row[4] for row in rows) or Fraction(1)
+    factor, divisor = unit.denominator, unit.numerator
+    values = [int(row[4] * factor) // divisor for row in rows]
+    columns = np.array([row[:4] for row in rows], dtype=np.int64).reshape(-1, 4).T
+    total = sum(map(abs, values)) + 1
+    kind: Any = np.int64 if total * (len(instance.jobs) + 1) < SAFE else object
+    return Items(
+        job=columns[0],
+        workers=columns[1],
+        gpus=columns[2],
+        launch=columns[3],
+        value=np.array(values, dtype=kind),
+        capacity=instance.capacity,
+        unit=unit,
+    )
+
+
+def solution_of(instance: Instance, items: Items, chosen: list[int], method: str) -> Solution:
+    """Return the allocation of some chosen items, every other job at its base."""
+    workers = {job.id: job.min_workers for job in instance.jobs if job.running}
+    for i in chosen:
+        workers[instance.jobs[items.job[i]].id] = int(items.workers[i])
+    return Solution(
+        instance=instance.name, instance_sha256=instance.sha256, method=method, workers=workers
+    )
+
+
+def fill_table(items: Items, stop: Callable[[], str | None]) -> Ints | None:
+    """Return the dynamic program's table, or ``None`` if told to stop.
+
+    Row r, column c: the most that the first r jobs with items are worth on c GPUs, a launched job
+    counting ``items.step`` grid units. The order is lexicographic because a step outweighs every
+    sum of reductions.
+    """
+    table = np.zeros((len(items.starts) + 1, items.capacity + 1), dtype=items.value.dtype)
+    worth = items.value + items.launch * items.step
+    for r, (a, b) in enumerate(zip(items.starts, items.ends, strict=True)):
+        if stop():
+            return None
+        before, after = table[r], table[r + 1]
+        after[:] = before
+        for i in range(a, b):
+            g = items.gpus[i]
+            np.maximum(after[g:], before[: len(before) - g] + worth[i], out=after[g:])
+    return table
+
+
+def read_table(items: Items, table: Ints) -> list[int]:
+    """Return the items of an optimal choice."""
+    worth = items.value + items.launch * items.step
+    chosen = []
+    c = items.capacity
+    for r in reversed(range(len(items.starts))):
+        if table[r + 1, c] == table[r, c]:
+            continue
+        for i in range(items.starts[r], items.ends[r]):
+            g = items.gpus[i]
+            if g <= c and table[r, c - g] + worth[i] == table[r + 1, c]:
+                chosen.append(i)
+                c -= int(g)
+                break
+    return chosen
+
+
+def proves(items: Items, table: Ints, worth: int) -> bool:
+    """Whether a table, from anywhere, proves that no choice of items is worth more than `worth`.
+
+    If row 0 is non-negative and each row is at least the one before it, also after adding any of
+    the job's items, then by induction a row bounds all choices among its jobs.
+    """
+    if (table[0] < 0).any() or len(table) != len(items.starts) + 1 or table[-1, -1] > worth:
+        return False
+    if not (table[1:] >= table[:-1]).all():
+        return False
+    worth_of = items.value + items.launch * items.step
+    return all(
+        bool((table[r + 1, g:] >= table[r, : table.shape[1] - g] + w).all())
+        for r, g, w in zip(items.row, items.gpus, worth_of, strict=True)
+    )

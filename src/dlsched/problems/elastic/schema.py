@@ -1,0 +1,114 @@
+"""Instance and solution of elastic: how many workers each job gets (Lyra, section 5.2)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal, NamedTuple, Self
+
+from pydantic import StrictBool, model_validator
+
+from dlsched import schema
+from dlsched.schema import Count, Document, Flaw, Id, Number, PositiveAmount, PositiveCount
+
+
+class Job(Document):
+    """A training job that runs with ``min_workers`` to ``max_workers`` workers.
+
+    ``min_running_time`` is its running time in seconds with ``max_workers``, and time scales as
+    1 / workers; ``running_times`` gives the time for each number of workers instead.
+    """
+
+    id: Id
+    gpus_per_worker: PositiveCount
+    min_workers: PositiveCount
+    max_workers: PositiveCount
+    min_running_time: PositiveAmount | None = None
+    running_times: tuple[PositiveAmount, ...] | None = None
+    running: StrictBool = False
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.max_workers < self.min_workers:
+            raise Flaw(
+                ("max_workers",),
+                f"{self.max_workers} is below min_workers {self.min_workers}",
+                "write a number that is not smaller",
+            )
+        if (self.min_running_time is None) == (self.running_times is None):
+            raise Flaw(
+                (),
+                "needs one of min_running_time and running_times",
+                "give the time with max_workers, or a list from min to max workers, not both",
+            )
+        choices = self.max_workers - self.min_workers + 1
+        if self.running_times is not None and len(self.running_times) != choices:
+            raise Flaw(
+                ("running_times",),
+                f"has {len(self.running_times)} entries",
+                f"give {choices}, one for each number of workers from min to max",
+            )
+        return self
+
+    def running_time(self, workers: int) -> Number:
+        """Return the running time in seconds with that many workers, from min to max."""
+        if self.running_times is not None:
+            return self.running_times[workers - self.min_workers]
+        assert self.min_running_time is not None
+        return Fraction(self.min_running_time * self.max_workers, workers)
+
+    def reduction(self, workers: int) -> Number:
+        """Return the seconds saved against running with ``min_workers``."""
+        return self.running_time(self.min_workers) - self.running_time(workers)
+
+    def gpus(self, workers: int) -> int:
+        """Return the GPUs that this many workers take from the epoch's capacity.
+
+        The base workers of a running job hold their GPUs already.
+        """
+        return self.gpus_per_worker * (workers - self.min_workers * self.running)
+
+    @property
+    def elastic(self) -> bool:
+        """Whether there is more than one number of workers to choose from."""
+        return self.max_workers > self.min_workers
+
+
+class Item(NamedTuple):
+    """One choice of the multiple-choice knapsack: a job with a number of workers."""
+
+    job: str
+    workers: int
+    gpus: int
+    reduction: Number
+
+
+class Instance(schema.Instance):
+    """The GPUs that are free for one scheduling epoch, and the jobs that want them."""
+
+    problem: Literal["elastic"] = "elastic"
+    capacity: Count
+    jobs: tuple[Job, ...]
+
+    @model_validator(mode="after")
+    def _resolve(self) -> Self:
+        schema.require_unique((job.id for job in self.jobs), "jobs")
+        return self
+
+    @cached_property
+    def items(self) -> tuple[tuple[Item, ...], ...]:
+        """For each job its choices from min to max workers (Figure 6 of the paper)."""
+        return tuple(
+            tuple(
+                Item(job.id, w, job.gpus(w), job.reduction(w))
+                for w in range(job.min_workers, job.max_workers + 1)
+            )
+            for job in self.jobs
+        )
+
+
+class Solution(schema.Solution):
+    """The number of workers of each job; a job that is absent gets none."""
+
+    problem: Literal["elastic"] = "elastic"
+    workers: dict[Id, Count]
