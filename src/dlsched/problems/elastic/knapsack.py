@@ -8,7 +8,8 @@ multiples of the instance's grid, hence integers, and nothing here is rounded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,8 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.problems.elastic.schema import Instance, Solution
-from dlsched.schema import grid
+from dlsched.problems.elastic.schema import Instance, Job, Solution
 
 Ints = NDArray[Any]
 """64-bit integers, or Python's own where those are too short."""
@@ -96,22 +96,24 @@ class Items:
 
 def items_of(instance: Instance) -> Items:
     """Return the items that fit and that no item of the same job beats at no more GPUs."""
-    rows: list[tuple[int, int, int, int, Any]] = []
+    rows: list[tuple[int, int, int, int]] = []
+    fractions: list[tuple[int, int]] = []
     for j, job in enumerate(instance.jobs):
-        base = job.running_time(job.min_workers)
-        best: Any = 0 if job.running else None
-        for w in range(job.min_workers, job.max_workers + 1):
+        best = (0, 1) if job.running else None
+        for w, (numerator, denominator) in _reductions(job):
             gpus = job.gpus(w)
             if gpus > instance.capacity:
                 break
-            value = base - job.running_time(w)
-            if best is None or value > best:
-                rows.append((j, w, gpus, not job.running, value))
-                best = value
-    unit = grid(row[4] for row in rows) or Fraction(1)
-    factor, divisor = unit.denominator, unit.numerator
-    values = [int(row[4] * factor) // divisor for row in rows]
-    columns = np.array([row[:4] for row in rows], dtype=np.int64).reshape(-1, 4).T
+            if best is None or numerator * best[1] > best[0] * denominator:
+                best = (numerator, denominator)
+                rows.append((j, w, gpus, not job.running))
+                fractions.append(best)
+    scale = math.lcm(*{denominator for _, denominator in fractions})
+    scaled = [numerator * (scale // denominator) for numerator, denominator in fractions]
+    divisor = math.gcd(*scaled) or 1
+    values = [v // divisor for v in scaled]
+    unit = Fraction(divisor, scale)
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 4).T
     total = sum(map(abs, values)) + 1
     kind: Any = np.int64 if total * (len(instance.jobs) + 1) < SAFE else object
     return Items(
@@ -123,6 +125,18 @@ def items_of(instance: Instance) -> Items:
         capacity=instance.capacity,
         unit=unit,
     )
+
+
+def _reductions(job: Job) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Iterate over (workers, reduction as numerator and denominator)."""
+    if job.min_running_time is None:
+        for w in range(job.min_workers, job.max_workers + 1):
+            yield w, Fraction(job.reduction(w)).as_integer_ratio()
+        return
+    work, divisor = Fraction(job.min_running_time).as_integer_ratio()
+    work, divisor = work * job.max_workers, divisor * job.min_workers
+    for w in range(job.min_workers, job.max_workers + 1):  # work / min - work / w
+        yield w, (work * (w - job.min_workers), divisor * w)
 
 
 def solution_of(instance: Instance, items: Items, chosen: list[int], method: str) -> Solution:
