@@ -81,6 +81,12 @@ class Items:
             return 1
         return 1 + int(sum(np.maximum.reduceat(self.value, self.starts).tolist()))
 
+    @cached_property
+    def worth(self) -> Ints:
+        """What each item counts for in one number, level 1 before level 2."""
+        worth: Ints = self.value + self.launch.astype(self.value.dtype) * self.step
+        return worth
+
     def pick(self, keep: NDArray[np.bool_], capacity: int) -> Items:
         """Return some of the items with another capacity."""
         return Items(
@@ -157,7 +163,7 @@ def fill_table(items: Items, stop: Callable[[], str | None]) -> Ints | None:
     sum of reductions.
     """
     table = np.zeros((len(items.starts) + 1, items.capacity + 1), dtype=items.value.dtype)
-    worth = items.value + items.launch * items.step
+    worth = items.worth
     for r, (a, b) in enumerate(zip(items.starts, items.ends, strict=True)):
         if stop():
             return None
@@ -171,7 +177,7 @@ def fill_table(items: Items, stop: Callable[[], str | None]) -> Ints | None:
 
 def read_table(items: Items, table: Ints) -> list[int]:
     """Return the items of an optimal choice."""
-    worth = items.value + items.launch * items.step
+    worth = items.worth
     chosen = []
     c = items.capacity
     for r in reversed(range(len(items.starts))):
@@ -196,8 +202,7 @@ def proves(items: Items, table: Ints, worth: int) -> bool:
         return False
     if not (table[1:] >= table[:-1]).all():
         return False
-    worth_of = items.value + items.launch * items.step
     return all(
         bool((table[r + 1, g:] >= table[r, : table.shape[1] - g] + w).all())
-        for r, g, w in zip(items.row, items.gpus, worth_of, strict=True)
+        for r, g, w in zip(items.row, items.gpus, items.worth, strict=True)
     )

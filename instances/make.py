@@ -1,0 +1,125 @@
+"""Make the instance library anew: instances, best known solutions, bounds, index, MPS files.
+
+    python instances/make.py
+
+Every number in it is checked: solutions by the checker, bounds by the exact method that the index
+names. Run it after a change to a generator, a model or a method; a test compares the library with
+what the code says today.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+import dlsched
+from dlsched import library
+from dlsched.files import write_bytes
+from dlsched.problem import problem
+from dlsched.records import bound_to_data, number_to_data
+from dlsched.schema import Instance
+from dlsched.traces import read_trace, snapshot
+
+HERE = Path(__file__).parent
+MPS = HERE.parent / "models" / "mps"
+Entry = tuple[str, Instance]
+
+
+def named(name: str, made: Instance) -> Instance:
+    """Return the instance under its name in the library."""
+    return made.model_copy(update={"name": name})
+
+
+def paper() -> Iterator[Entry]:
+    """Yield the papers' own examples."""
+    for name in dlsched.problems():
+        for example in problem(name).module("generate").examples():
+            yield "paper", example
+
+
+def small() -> Iterator[Entry]:
+    """Yield ten small instances of each problem: seconds by hand, an instant by machine."""
+    for i in range(1, 11):
+        made = dlsched.generate(
+            "reclaiming", seed=i, servers=6 + 2 * i, demand=2 + i // 2, spread=0.3, flexible=0.2
+        )
+        yield "small", named(f"reclaiming-small-{i:02}", made)
+    for i in range(1, 11):
+        scaling = "linear" if i % 2 else "loss"
+        made = dlsched.generate("elastic", seed=i, jobs=4 + i, capacity=10 + 2 * i, scaling=scaling)
+        yield "small", named(f"elastic-small-{i:02}", made)
+
+
+def production() -> Iterator[Entry]:
+    """Yield five instances of each problem in the sizes of Lyra's clusters."""
+    for seed, demand in enumerate((26, 52, 130, 260), start=1):
+        made = dlsched.generate("reclaiming", seed=seed, demand=demand)
+        yield "production", named(f"reclaiming-520-{demand}", made)
+    made = dlsched.generate("reclaiming", seed=5, demand=130, flexible=0.5)
+    yield "production", named("reclaiming-520-130-flexible", made)
+    for seed, running in ((1, 0.5), (2, 1.0)):
+        made = dlsched.generate("elastic", seed=seed, items=354, capacity=245, running=running)
+        yield "production", named(f"elastic-354-{'phase2' if running == 1 else 'mixed'}", made)
+    made = dlsched.generate("elastic", seed=3, items=354, capacity=245, scaling="loss")
+    yield "production", named("elastic-354-loss", made)
+    for seed, items, capacity in ((4, 3000, 600), (5, 20_000, 4000)):
+        made = dlsched.generate("elastic", seed=seed, items=items, capacity=capacity)
+        yield "production", named(f"elastic-{items}", made)
+
+
+def from_trace() -> Iterator[Entry]:
+    """Yield a crowded moment of the trace that the library ships."""
+    moment = snapshot(read_trace("synthetic-1"), at=20 * 86400, servers=64)
+    yield "trace", named("reclaiming-trace-20d", moment.reclaiming)
+    yield "trace", named("elastic-trace-20d", moment.elastic)
+
+
+def record(kind: str, instance: Instance) -> dict[str, object]:
+    """Solve an instance, write its files, and return its line in the index."""
+    result = dlsched.solve(instance)
+    assert result.status == "optimal" and result.objective is not None
+    levels = [level.name for level in problem(instance.problem).levels]
+    packed = kind in ("production", "trace")
+    folder = HERE / instance.problem
+    suffix = ".json.gz" if packed else ".json"
+    file = folder / f"{instance.name}{suffix}"
+    dlsched.save(instance, file)
+    dlsched.save(result.solution, folder / f"{instance.name}.sol{suffix}")
+    held: dict[str, float] = {}
+    for i, level in enumerate(levels):
+        name = f"{instance.name}.mps.gz" if i == 0 else f"{instance.name}.{level}.mps.gz"
+        dlsched.export(instance, MPS / name, level=level, held=held)
+        held[level] = float(result.objective[i])
+    return {
+        "name": instance.name,
+        "problem": instance.problem,
+        "kind": kind,
+        "file": str(file.relative_to(HERE)),
+        "sha256": instance.sha256,
+        "source": instance.source,
+        "licence": "MIT",
+        "objective": {k: number_to_data(v) for k, v in result.objective.as_dict().items()},
+        "bound": {k: bound_to_data(v) for k, v in result.bound.as_dict().items()},
+        "proof": {"method": result.method, "solver": result.solver, "status": str(result.status)},
+    }
+
+
+def main() -> None:
+    """Make everything anew."""
+    for old in (*HERE.glob("*/*.json"), *HERE.glob("*/*.json.gz"), *MPS.glob("*.mps.gz")):
+        old.unlink()
+    entries = [*paper(), *small(), *production(), *from_trace()]
+    console = Console(stderr=True)
+    lines = [record(kind, made) for kind, made in track(entries, "solving", console=console)]
+    rows = ",\n".join("    " + json.dumps(line) for line in lines)
+    write_bytes(HERE / "index.json", f'{{\n  "instances": [\n{rows}\n  ]\n}}\n'.encode())
+    library.index.cache_clear()
+    console.print(f"{len(lines)} instances in {library.root().name}/")
+
+
+if __name__ == "__main__":
+    main()
