@@ -324,13 +324,6 @@ def test_bad_flags(arguments: list[str], words: str, folder: Path) -> None:
     assert ran.stderr.count("\n") == 1 and ran.stdout == ""
 
 
-def test_missing_solver(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A solver that is not installed is unusable input, and the line says how to get it."""
-    monkeypatch.setenv("PATH", "")
-    said = run("solve", "small.json", "--solver", "cbc", status=2).stderr
-    assert "not installed" in said and "coinor-cbc" in said
-
-
 def test_odd_names_cannot_draw_on_the_terminal(folder: Path) -> None:
     """Control characters in a file's texts are spelled out, in tables and in errors."""
     Path("odd.json").write_text(json.dumps(SMALL | {"name": "\x1b[2Jodd [red]"}))

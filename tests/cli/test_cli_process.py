@@ -51,6 +51,21 @@ def test_reader_goes_away() -> None:
     assert (ran.returncode, ran.stderr) == (141, b"")
 
 
+def test_missing_solver(tmp_path: Path) -> None:
+    """A solver that is not installed is unusable input, and the line says how to get it."""
+    dlsched.save(dlsched.generate("reclaiming", servers=3), tmp_path / "small.json")
+    ran = subprocess.run(
+        [*COMMAND, "solve", str(tmp_path / "small.json"), "--solver", "cbc"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PATH": str(tmp_path)},
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "not installed" in ran.stderr and "coinor-cbc" in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
 def test_full_disk() -> None:
     """What cannot be written is an error in one line."""
     if not os.path.exists("/dev/full"):
