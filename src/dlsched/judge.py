@@ -42,9 +42,11 @@ def judge(
     ------
     SolverDisagreement
         If the solution is not feasible, is not worth what the method claims, beats the method's
-        own bound, or was called optimal although a gap larger than the one asked for is left.
+        own bound, or was called optimal although a gap larger than the one asked for is left; or
+        if what came back is not a solution of this problem, or none where the status says so.
     """
     solved = run.elapsed()
+    _refuse_nonsense(problem, method, claim)
     report = _check(problem, instance, method, claim)
     checked = run.elapsed()
     bound = _strongest(problem, claim.bounds, ("certified", "claimed"))
@@ -83,6 +85,24 @@ def judge(
         solver_version=claim.solver_version,
         solver_message=claim.solver_message,
     )
+
+
+def _refuse_nonsense(problem: Problem, method: Method, claim: Claim) -> None:
+    """Refuse what is not an answer at all: no solution, a wrong type, a status that contradicts."""
+    found = claim.solution
+    if found is not None and not isinstance(found, problem.solution):
+        raise SolverDisagreement(
+            f"{method.name} returned {type(found).__module__}.{type(found).__qualname__}, "
+            f"not a solution of {problem.name} ({problem.solution.__module__}.Solution)"
+        )
+    solved = claim.status in (Status.OPTIMAL, Status.FEASIBLE)
+    if solved and found is None:
+        raise SolverDisagreement(
+            f"{method.name} returned no solution; a method that found none returns "
+            f"Claim(status=Status.NO_SOLUTION, reason=...)"
+        )
+    if not solved and found is not None and claim.status is not Status.UNBOUNDED:
+        raise SolverDisagreement(f"{method.name} says {claim.status!s}, and returns a solution")
 
 
 def _proved(bound: ByLevel[Bound | None], gaps: ByLevel[float | None], asked: float) -> bool:
@@ -144,7 +164,9 @@ def _reconcile(
         kept = bound
         if bound is not None and attained:
             claimed = bound.kind == "claimed"
-            near = abs(float(value - bound.value)) <= NOISE * max(1.0, abs(float(value)))
+            # What was rounded to a grid is exact; only a solver's raw figure has noise.
+            noise = NOISE * max(1.0, abs(float(value))) if isinstance(bound.value, float) else 0
+            near = abs(float(value - bound.value)) <= noise
             forgiven = claimed and relative_gap(value, bound.value) <= TOLERANCE
             beaten = level.better(value, bound.value)
             if beaten and not (forgiven or (claimed and near)):

@@ -22,6 +22,7 @@ CATALOGUE = ("reclaiming", "elastic")
 """The problems, each a folder of this name under ``dlsched.problems``."""
 
 ENTRY_POINTS = "dlsched.methods"
+_PACKAGE = "dlsched.problems"
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,15 +65,22 @@ class Method:
         return tuple(inspect.signature(self.function).parameters.values())
 
     @property
+    def takes_second(self) -> bool:
+        """Whether the function has a place for a generator or a run beside the instance."""
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return len(self.parameters) > 1 and self.parameters[1].kind in kinds
+
+    @property
     def wants_run(self) -> bool:
         """Whether the function minds limits: its second parameter is called ``run``."""
-        return len(self.parameters) > 1 and self.parameters[1].name == "run"
+        return self.takes_second and self.parameters[1].name == "run"
 
     @property
     def options(self) -> dict[str, Any]:
         """The options it takes, with their defaults."""
-        rest = self.parameters[2:]
-        return {p.name: p.default for p in rest if p.kind is not p.VAR_KEYWORD}
+        rest = self.parameters[2 if self.takes_second else 1 :]
+        variadic = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+        return {p.name: p.default for p in rest if p.kind not in variadic}
 
     @property
     def summary(self) -> str:
@@ -98,10 +106,10 @@ class Method:
         """Run it and return what it claims."""
         if self.wants_run:
             answer = self.function(instance, run, **options)
-        elif len(self.parameters) > 1:
+        elif self.takes_second:
             answer = self.function(instance, run.rng, **options)
         else:
-            answer = self.function(instance)
+            answer = self.function(instance, **options)
         return answer if isinstance(answer, Claim) else Claim(solution=answer)
 
 
@@ -180,7 +188,7 @@ def problem(name: str) -> Problem:
     """
     if name not in CATALOGUE:
         raise UnknownName("problem", name, CATALOGUE)
-    found: Problem = importlib.import_module(f"dlsched.problems.{name}").PROBLEM
+    found: Problem = importlib.import_module(f"{_PACKAGE}.{name}").PROBLEM
     return found
 
 
@@ -212,18 +220,29 @@ def method(problem: str, *, kind: str, name: str | None = None) -> Callable[[F],
         raise UnknownName("kind of method", kind, list(Kind))
 
     def register(function: F) -> F:
-        entry = Method(name or function.__name__, problem, Kind(kind), function)
+        home = _home(function)
+        own_name = str(getattr(function, "__name__", type(function).__name__))
+        entry = Method(name or own_name, problem, Kind(kind), function)
+        # The room's own come first, so that nobody can take their names.
+        if not home.startswith(f"{_PACKAGE}."):
+            _load_methods(f"{_PACKAGE}.{problem}")
         known = _METHODS.setdefault(problem, {})
         taken = known.get(entry.name)
-        if taken and taken.function.__module__ != function.__module__:
+        if entry.name == "exact" or (taken and _home(taken.function) != home):
+            owner = _home(taken.function) if taken else "dlsched"
             raise OptionError(
-                f"{problem} already has a method {entry.name!r}, from "
-                f"{taken.function.__module__}; give yours another name"
+                f"{problem} already has a method {entry.name!r}, from {owner}; "
+                f"give yours another name"
             )
         known[entry.name] = entry
         return function
 
     return register
+
+
+def _home(function: Callable[..., Any]) -> str:
+    """Return the module a callable comes from; objects and partials have that of their type."""
+    return str(getattr(function, "__module__", type(function).__module__))
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import signal
 import threading
 import time
@@ -12,6 +13,7 @@ from types import FrameType
 
 import numpy as np
 
+from dlsched.errors import OptionError
 from dlsched.result import Point
 from dlsched.schema import Solution
 
@@ -49,8 +51,17 @@ class Run:
     began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
-        """Seed the generator."""
-        self.rng = np.random.default_rng(self.seed)
+        """Seed the generator.
+
+        Raises
+        ------
+        OptionError
+            If the seed is not a whole number from 0.
+        """
+        if not isinstance(self.seed, numbers.Integral) or self.seed < 0:
+            raise OptionError(f"seed={self.seed!r} must be a whole number from 0")
+        self.seed = int(self.seed)
+        self.rng: np.random.Generator = np.random.default_rng(self.seed)
 
     def elapsed(self) -> float:
         """Seconds since the run began."""
@@ -79,9 +90,12 @@ class Run:
     def interruptible(self) -> Iterator[None]:
         """Turn the first Ctrl-C into ``interrupted``; a second one raises as usual.
 
-        Python delivers signals to the main thread only; elsewhere this does nothing.
+        Python delivers signals to the main thread only; elsewhere this does nothing, nor where the
+        process was told to ignore Ctrl-C. A method that calls `dlsched.solve` is told as well.
         """
-        if threading.current_thread() is not threading.main_thread():
+        before = signal.getsignal(signal.SIGINT)
+        main = threading.current_thread() is threading.main_thread()
+        if not main or before in (signal.SIG_IGN, None):
             yield
             return
 
@@ -89,8 +103,11 @@ class Run:
             if self.interrupted:
                 raise KeyboardInterrupt
             self.interrupted = True
+            if callable(before) and hasattr(before, "run"):
+                before(number, frame)
 
-        before = signal.signal(signal.SIGINT, note)
+        note.run = self  # type: ignore[attr-defined]
+        signal.signal(signal.SIGINT, note)
         try:
             yield
         finally:

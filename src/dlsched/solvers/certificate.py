@@ -8,7 +8,8 @@ For any row multipliers y, every feasible x of a minimisation satisfies
 so a wrong or inexact y costs strength, never validity (Neumaier and Shcherbina, "Safe bounds in
 linear and mixed-integer programming", 2004). Everything is computed in integers and fractions. A
 coefficient that is a whole number is taken as it is; any other one is taken as known only to half
-a unit in its last place, because the instance's exact value may be a decimal or a third.
+a unit in its last place, because the instance's exact value may be a decimal or a third. A level
+whose grid makes its costs whole is counted in units of the grid, and so needs no such allowance.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from dlsched.solvers.standard_form import StandardForm
 _GRID = 2**20
 """In 64-bit arithmetic, multipliers are rounded to multiples of 1/2**20: a loss of about 1e-6."""
 _SAFE = 2**61
+_ABSURD = 1e100
+"""Multipliers from here on, and those that are not numbers, count as 0: any choice is valid."""
 _HALF_ULP = Fraction(1, 2**53)
 
 
@@ -39,15 +42,16 @@ def dual_bound(form: StandardForm, level: int, multipliers: Vector) -> Number | 
         One number per row, from anywhere; the duals of the relaxation make it strong.
     """
     sign = 1 if form.senses[level] == "min" else -1
-    y = sign * np.nan_to_num(multipliers)
+    unit, costs, offset = form.counted(level)
+    y = sign * np.where(np.abs(multipliers) < _ABSURD, multipliers, 0.0) / float(unit)
     y[(y > 0) & np.isinf(form.row_lower)] = 0
     y[(y < 0) & np.isinf(form.row_upper)] = 0
-    bound = _whole(form, sign * form.costs[level], np.rint(y * _GRID))
+    bound = _whole(form, sign * costs, np.rint(y * _GRID))
     if bound is None:
-        bound = _general(form, sign * form.costs[level], y)
+        bound = _general(form, sign * costs, y)
     if bound is None:
         return None
-    return sign * bound + Fraction(form.offsets[level])
+    return unit * (sign * (bound - _doubt(offset)) + Fraction(offset))
 
 
 def round_to_grid(value: Number, grid: Fraction, sense: str) -> Number:
@@ -68,7 +72,8 @@ def _whole(form: StandardForm, cost: Vector, y: Vector) -> Fraction | None:
         return None
     heaviest = float(np.max(abs(A).T @ np.abs(y) + np.abs(cost) * _GRID, initial=0.0))
     reach = float(np.max(np.abs([form.lower, form.upper]), initial=1.0))
-    if max(heaviest * reach * len(cost), float(np.abs(y) @ np.abs(sides))) > _SAFE:
+    largest = max(heaviest * reach * len(cost), float(np.abs(y) @ np.abs(sides)))
+    if not largest <= _SAFE:
         return None
     yi = y.astype(np.int64)
     Ai = A.astype(np.int64)
@@ -108,5 +113,9 @@ def _least(low: Fraction, high: Fraction, lower: float, upper: float) -> Fractio
     """Return the least d x over d in [low, high], x in [lower, upper]; ``None`` if unbounded."""
     if (high > 0 and lower == -np.inf) or (low < 0 and upper == np.inf):
         return None
-    ends = [Fraction(x) for x in (lower, upper) if np.isfinite(x)]
+    ends = []
+    if np.isfinite(lower):
+        ends.append(Fraction(lower) - _doubt(lower))
+    if np.isfinite(upper):
+        ends.append(Fraction(upper) + _doubt(upper))
     return min((d * x for d in (low, high) for x in ends), default=Fraction(0))

@@ -43,14 +43,18 @@ def version() -> str:
     return str(highspy.Highs().version())
 
 
-def build(form: StandardForm, level: int, integer: bool = True) -> Any:
-    """Return a ``highspy.HighsLp`` of one level, with the integrality or without."""
+def build(form: StandardForm, level: int, integer: bool = True, counted: bool = False) -> Any:
+    """Return a ``highspy.HighsLp`` of one level, with the integrality or without.
+
+    With `counted`, the objective is counted in the level's units; see `StandardForm.counted`.
+    """
     import highspy
 
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = form.shape
-    lp.col_cost_ = form.costs[level]
-    lp.offset_ = form.offsets[level]
+    _, costs, offset = form.counted(level)
+    lp.col_cost_ = costs if counted else form.costs[level]
+    lp.offset_ = offset if counted else form.offsets[level]
     lp.col_lower_, lp.col_upper_ = form.lower, form.upper
     lp.row_lower_, lp.row_upper_ = form.row_lower, form.row_upper
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
@@ -66,7 +70,13 @@ def build(form: StandardForm, level: int, integer: bool = True) -> Any:
 
 
 def solve(
-    form: StandardForm, level: int, run: Run, *, relax: bool = False, start: Vector | None = None
+    form: StandardForm,
+    level: int,
+    run: Run,
+    *,
+    relax: bool = False,
+    start: Vector | None = None,
+    quiet: bool = False,
 ) -> Outcome:
     """Optimise one level of a form within the run's limits.
 
@@ -80,6 +90,8 @@ def solve(
         Drop integrality; the outcome then has the row duals.
     start
         A point to start the search from.
+    quiet
+        Tell the run's listener nothing; nothing is told of a relaxation either.
 
     Raises
     ------
@@ -89,9 +101,9 @@ def solve(
     import highspy
 
     highs = highspy.Highs()
-    ears = _Ears(run, quiet=relax)
+    ears = _Ears(run, float(form.counted(level)[0]), quiet=quiet or relax)
     _configure(highs, run, ears)
-    if highs.passModel(build(form, level, integer=not relax)) == highspy.HighsStatus.kError:
+    if highs.passModel(build(form, level, not relax, counted=True)) == highspy.HighsStatus.kError:
         raise SolverFailure("HiGHS refused the model")
     if start is not None:
         point = highspy.HighsSolution()
@@ -128,8 +140,8 @@ def _configure(highs: Any, run: Run, ears: _Ears) -> None:
 class _Ears:
     """What HiGHS tells while it works: progress out, interrupts in."""
 
-    def __init__(self, run: Run, quiet: bool) -> None:
-        self.run, self.quiet = run, quiet
+    def __init__(self, run: Run, unit: float, quiet: bool) -> None:
+        self.run, self.unit, self.quiet = run, unit, quiet
         self.start_words = ""
 
     def on_log(self, event: Any) -> None:
@@ -139,7 +151,8 @@ class _Ears:
     def on_progress(self, event: Any) -> None:
         if not self.quiet:
             data = event.data_out
-            self.run.tell(_finite(data.mip_primal_bound), _finite(data.mip_dual_bound))
+            primal, dual = data.mip_primal_bound * self.unit, data.mip_dual_bound * self.unit
+            self.run.tell(_finite(primal), _finite(dual))
 
     def on_chance(self, event: Any) -> None:
         if self.run.interrupted:
@@ -169,16 +182,19 @@ def _outcome(
     with_solution, without, reason = _VERDICTS[name]
     found = info.primal_solution_status == 2  # kSolutionStatusFeasible
     values = np.array(highs.getSolution().col_value) if found else None
+    if name == "kOptimal" and not found:
+        raise SolverFailure(f"HiGHS {version()} calls a point optimal that is not feasible")
     status = with_solution if found else without
+    unit = float(form.counted(level)[0])
     if name == "kModelEmpty":
         values, found = form.lower.copy(), True
     duals = None
     if relax or not form.integer.any():
         bound = form.value(level, values) if name == "kOptimal" and values is not None else None
         if name == "kOptimal":
-            duals = np.array(highs.getSolution().row_dual)
+            duals = np.array(highs.getSolution().row_dual) * unit
     else:
-        bound = _finite(info.mip_dual_bound)
+        bound = _finite(info.mip_dual_bound * unit)
     if name == "kModelEmpty":
         bound = form.offsets[level]
     return Outcome(

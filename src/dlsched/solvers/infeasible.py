@@ -44,6 +44,6 @@ def _infeasible(form: StandardForm, rows: NDArray[np.int64], run: Run) -> bool:
         row_lower=form.row_lower[rows],
         row_upper=form.row_upper[rows],
         costs=tuple(np.zeros_like(c) for c in form.costs),
+        constraints=[form.constraints[k] for k in rows.tolist()],
     )
-    quiet = Run(run.remaining() if run.time_limit is not None else None, threads=run.threads)
-    return highs.solve(part, 0, quiet).status is Status.INFEASIBLE
+    return highs.solve(part, 0, run, quiet=True).status is Status.INFEASIBLE

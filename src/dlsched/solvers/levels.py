@@ -6,6 +6,7 @@ relaxation (whose duals give a certified bound), then the integer program if the
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.errors import OptionError
+from dlsched.errors import OptionError, SolverDisagreement
 from dlsched.result import Bound, Claim, Start, Status
 from dlsched.run import Run
 from dlsched.schema import Instance, Number, Solution
@@ -43,15 +44,16 @@ def solve_levels(instance: Instance, run: Run, model: Any, depth: int | None = N
         Number of levels to solve; all by default.
     """
     began = time.perf_counter()
-    pyomo_model = model.build(instance)
-    form = compile_model(pyomo_model)
+    if run.solver != highs.NAME:
+        pyomo.find(run.solver)  # raises now rather than after minutes
+    pyomo_model, form = _build(instance, model)
     start = None
     if run.start is not None:
         model.assign(instance, pyomo_model, run.start)
         start = form.point()
-    search = _Search(run, pyomo_model, form, start, time.perf_counter() - began)
     if depth is not None and not 1 <= depth <= len(form.costs):
         raise OptionError(f"levels={depth} must be from 1 to {len(form.costs)}")
+    search = _Search(run, pyomo_model, form, start, time.perf_counter() - began)
     claim = search.descend(len(form.costs) if depth is None else depth)
     if search.incumbent is None:
         return claim()
@@ -62,8 +64,7 @@ def solve_levels(instance: Instance, run: Run, model: Any, depth: int | None = N
 def relax_first_level(instance: Instance, run: Run, model: Any) -> Claim:
     """Return the bound that the linear relaxation of level 1 gives, re-checked from its duals."""
     began = time.perf_counter()
-    pyomo_model = model.build(instance)
-    form = compile_model(pyomo_model)
+    pyomo_model, form = _build(instance, model)
     search = _Search(run, pyomo_model, form, None, time.perf_counter() - began)
     search.bounds.append([])
     outcome = search.relax(0)
@@ -78,6 +79,24 @@ def relax_first_level(instance: Instance, run: Run, model: Any) -> Claim:
     )
 
 
+def _build(instance: Instance, model: Any) -> tuple[Any, StandardForm]:
+    """Build and compile; without the garbage collector, which doubles the time for nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        pyomo_model = model.build(instance)
+        return pyomo_model, compile_model(pyomo_model)
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _blame(names: list[str]) -> str:
+    if not names:
+        return "the variables' bounds and domains alone have no solution"
+    return f"these constraints contradict each other: {', '.join(names)}"
+
+
 class _Search:
     """The state between the levels: the form with the rows that hold, the incumbent, the bounds."""
 
@@ -85,8 +104,7 @@ class _Search:
         self, run: Run, model: Any, form: StandardForm, start: Vector | None, build_seconds: float
     ) -> None:
         self.run, self.model, self.form = run, model, form
-        self.point = start
-        self.incumbent: Vector | None = None
+        self.point = self.incumbent = start  # the checker has accepted it
         self.bounds: list[list[Bound]] = []
         self.verdict: Start | None = None
         self.message = ""
@@ -100,11 +118,12 @@ class _Search:
             self.message = outcome.message
             if outcome.values is not None:
                 self.incumbent = self.point = outcome.values
-            if outcome.status is not Status.OPTIMAL or self.incumbent is None:
+            if outcome.status is not Status.OPTIMAL:
                 status, reason = self.stopped(outcome, level, depth)
                 break
             # Only a proved value is claimed: an early incumbent's auxiliaries may be slack.
-            proved.append(self.form.value(level, self.incumbent))
+            assert outcome.values is not None
+            proved.append(self.form.value(level, outcome.values))
             if level + 1 < len(self.form.costs):
                 self.hold(level, outcome)
         levels = len(self.form.costs)
@@ -131,8 +150,11 @@ class _Search:
         """Say what it means that a level was not solved to its end."""
         where = f" at level {level + 1} of {depth}" if depth > 1 else ""
         if outcome.status is Status.INFEASIBLE and level == 0:
-            names = irreducible_set(self.form, self.run)
-            return outcome.status, f"these constraints contradict each other: {', '.join(names)}"
+            if self.incumbent is not None:
+                raise SolverDisagreement(
+                    f"{self.run.solver} calls the model infeasible; the checker accepts the start"
+                )
+            return outcome.status, _blame(irreducible_set(self.form, self.run))
         if self.incumbent is not None:  # an earlier level's solution stands
             return Status.FEASIBLE, outcome.reason + where
         return outcome.status, outcome.reason + where
@@ -142,6 +164,8 @@ class _Search:
         self.bounds.append([])
         relaxed = self.relax(level)
         if relaxed is not None:
+            if level == 0 and self.run.start is not None:
+                self.verdict = Start(False, f"{relaxed.reason} before the search began")
             return relaxed
         start = self.point
         if self.run.solver == highs.NAME:
@@ -157,14 +181,16 @@ class _Search:
     def relax(self, level: int) -> Outcome | None:
         """Solve the linear relaxation and re-check its bound; return it if it settles the level."""
         outcome = highs.solve(self.form, level, self.run, relax=True)
-        if outcome.duals is not None:
-            certified = dual_bound(self.form, level, outcome.duals)
-            if certified is not None:
-                value = round_to_grid(certified, self.form.grids[level], self.form.senses[level])
-                self.bounds[level].append(Bound(value, "certified", "dual vector of the LP"))
+        solved = outcome.duals is not None
+        multipliers = outcome.duals if outcome.duals is not None else np.zeros(self.form.shape[0])
+        certified = dual_bound(self.form, level, multipliers)
+        if certified is not None:
+            value = round_to_grid(certified, self.form.grids[level], self.form.senses[level])
+            how = "dual vector of the LP" if solved else "bounds of the variables"
+            self.bounds[level].append(Bound(value, "certified", how))
         if outcome.status is Status.INFEASIBLE:
             return outcome
-        if self.integral(outcome):
+        if self.run.solver == highs.NAME and self.integral(outcome):
             assert outcome.bound is not None
             self.claim_bound(level, outcome.bound)
             return outcome
@@ -184,7 +210,8 @@ class _Search:
         """Note the solver's bound; its tolerance is granted before rounding to a coarser grid."""
         value: Number | float = bound
         grid, sense = self.form.grids[level], self.form.senses[level]
-        slack = Fraction(_SLACK * max(1.0, abs(bound)))
+        unit = float(self.form.counted(level)[0]) if self.run.solver == highs.NAME else 1.0
+        slack = Fraction(_SLACK * max(unit, abs(bound)))
         if grid > 2 * slack:
             inner = Fraction(bound) + (slack if sense == "max" else -slack)
             value = round_to_grid(inner, grid, sense)
@@ -199,6 +226,8 @@ class _Search:
         value = self.form.value(level, rounded)
         objective = list(self.model.component_data_objects(pyo.Objective))[level]
         name = objective.name
+        if not self.form.costs[level].any():
+            return  # a constant cannot get worse, and some solvers refuse a row without variables
         self.form = self.form.held(level, value, name)
         if self.run.solver != highs.NAME:
             low = self.form.senses[level] == "min"

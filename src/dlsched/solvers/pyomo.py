@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,9 +90,9 @@ def find(name: str) -> tuple[Interface, Any]:
     import pyomo.environ as pyo
 
     interface = INTERFACES.get(name) or Interface(name, "the vendor, and put it on the PATH")
-    solver = pyo.SolverFactory(interface.plugin)
-    if name not in INTERFACES and type(solver).__name__ == "UnknownSolver":
+    if name not in INTERFACES and name not in list(pyo.SolverFactory) and not shutil.which(name):
         raise UnknownName("solver", name, ["highs", *INTERFACES])
+    solver = pyo.SolverFactory(interface.plugin)
     if not solver.available(exception_flag=False):
         raise SolverMissing(
             f"the solver {name!r} is not installed here; get it with: {interface.get} "

@@ -15,6 +15,9 @@ from scipy import sparse
 from dlsched.solvers.outcome import Vector
 
 INF = float("inf")
+_EPS = float(np.finfo(float).eps)
+_LARGEST_COUNT = 1e9
+"""Beyond this, costs counted in units would strain a solver's tolerances more than decimals do."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +60,33 @@ class StandardForm:
         """Return the objective of one level at a point."""
         return float(self.costs[level] @ x) + self.offsets[level]
 
+    def counted(self, level: int) -> tuple[Fraction, Vector, float]:
+        """Return (unit, costs, offset): one level counted in units of its grid.
+
+        The costs are then whole numbers, so a solver's absolute tolerances mean the same whatever
+        unit the instance chose, and certificates need no fractions. A level without a grid, or
+        whose costs are not multiples of it, is counted in ones.
+        """
+        grid, offset = self.grids[level], self.offsets[level]
+        if grid:
+            counts = np.append(self.costs[level], offset) / float(grid)
+            whole = np.rint(counts)
+            off = np.abs(counts - whole) > 4 * _EPS * np.abs(counts)
+            if not off.any() and np.abs(whole).max() <= _LARGEST_COUNT:
+                return grid, whole[:-1], float(whole[-1])
+        return Fraction(1), self.costs[level], offset
+
     def held(self, level: int, value: float, name: str) -> StandardForm:
-        """Return the form with one more row: this level is no worse than `value`."""
-        limit = value - self.offsets[level]
+        """Return the form with one more row: this level is no worse than `value`.
+
+        The row is counted in the level's units.
+        """
+        unit, costs, offset = self.counted(level)
+        limit = value / float(unit) - offset
+        if self.grids[level] and unit == self.grids[level]:
+            limit = float(np.rint(limit))
         low, high = (-INF, limit) if self.senses[level] == "min" else (limit, INF)
-        row = sparse.csc_array(self.costs[level].reshape(1, -1))
+        row = sparse.csc_array(costs.reshape(1, -1))
         return replace(
             self,
             A=sparse.csc_array(sparse.vstack([self.A, row], format="csc")),
