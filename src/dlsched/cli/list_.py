@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dlsched.cli.flags import Json
-from dlsched.cli.output import put_json, put_table
+from dlsched.cli.output import put_json, put_table, spell
 
 
 class What(StrEnum):
@@ -46,7 +46,7 @@ def _cell(entry: Any) -> Any:
     if isinstance(entry, list):
         return ", ".join(map(str, entry))
     if isinstance(entry, dict):
-        return ", ".join(f"{k}={v}" for k, v in entry.items())
+        return ", ".join(f"{k}={spell(v)}" for k, v in entry.items())
     return entry
 
 
