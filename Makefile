@@ -1,0 +1,35 @@
+# `make demo` and `make test` are the whole set-up: each makes .venv when it is missing or old.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WORKERS ?= auto
+
+.PHONY: demo test lint schema library clean
+
+demo: $(READY)
+	$(BIN)/python benchmarks/demo.py results/demo
+
+test: lint
+	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# Files that the code writes and a test compares with it.
+schema: $(READY)
+	$(BIN)/dlsched export --schemas docs/schema
+
+library: $(READY)
+	$(BIN)/python instances/make.py
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) results .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,112 @@
+"""The instance library holds what the code says today, and every optimum in it is proved again."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+import dlsched
+from dlsched import library
+from dlsched.problem import problem
+from dlsched.records import bound_from_data, number_from_data
+
+NAMES = library.names()
+MPS = library.root().parent / "models" / "mps"
+
+
+def entry(name: str) -> dict:
+    """Return an instance's line in the index."""
+    return library.index()[name]
+
+
+def test_there_are_enough_of_each_kind() -> None:
+    """Each problem has its paper's examples, ten small instances and five of production size."""
+    for name in dlsched.problems():
+        kinds = [e["kind"] for e in library.index().values() if e["problem"] == name]
+        assert kinds.count("small") >= 10
+        assert kinds.count("production") >= 5
+        assert kinds.count("paper") == len(problem(name).module("generate").examples())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_best_known_solution_is_worth_what_the_index_says(name: str) -> None:
+    """The file has the indexed digest, and its solution is feasible and worth the indexed value."""
+    instance = dlsched.load(name)
+    assert (instance.name, instance.sha256) == (name, entry(name)["sha256"])
+    report = dlsched.verify(instance, library.solution_file(name))
+    assert report.feasible
+    said = {k: number_from_data(v) for k, v in entry(name)["objective"].items()}
+    assert report.objective.as_dict() == said
+    assert report.gap.as_dict() == dict.fromkeys(said, 0.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_optimum_is_proved_again(name: str) -> None:
+    """The exact method proves the indexed bound again, by the kind of proof that is stated."""
+    result = dlsched.solve(name, entry(name)["proof"]["method"])
+    assert result.status == "optimal"
+    said = {k: bound_from_data(v) for k, v in entry(name)["bound"].items()}
+    assert result.bound.as_dict() == said
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if entry(n)["kind"] in ("paper", "small")])
+def test_generators_still_make_it(name: str) -> None:
+    """The call that the instance states as its source makes the same instance today."""
+    source = entry(name)["source"]
+    if source.startswith("dlsched.generate("):
+        made = eval(source, {"dlsched": dlsched})
+    else:
+        owner = problem(entry(name)["problem"])
+        made = next(e for e in owner.module("generate").examples() if e.name == name)
+    assert made.sha256 == entry(name)["sha256"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_mps_files_are_what_the_code_writes(name: str, tmp_path: Path) -> None:
+    """Each level's MPS file equals today's export, the earlier levels held at their optima."""
+    held: dict[str, float] = {}
+    for i, level in enumerate(problem(entry(name)["problem"]).levels):
+        file = f"{name}.mps.gz" if i == 0 else f"{name}.{level.name}.mps.gz"
+        dlsched.export(name, tmp_path / file, level=level.name, held=held)
+        assert gzip.decompress((tmp_path / file).read_bytes()) == gzip.decompress(
+            (MPS / file).read_bytes()
+        )
+        held[level.name] = float(number_from_data(entry(name)["objective"][level.name]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scip_finds_the_same_optima_in_the_mps_files(name: str, tmp_path: Path) -> None:
+    """A second solver, reading nothing but the MPS files, agrees on every level."""
+    scip = pytest.importorskip("pyscipopt", reason="the second solver is an optional extra")
+    for i, level in enumerate(problem(entry(name)["problem"]).levels):
+        file = f"{name}.mps.gz" if i == 0 else f"{name}.{level.name}.mps.gz"
+        plain = tmp_path / "model.mps"
+        plain.write_bytes(gzip.decompress((MPS / file).read_bytes()))
+        model = scip.Model()
+        model.hideOutput()
+        model.readProblem(str(plain))
+        model.setParam("limits/gap", 0.0)
+        model.optimize()
+        assert model.getStatus() == "optimal"
+        said = float(number_from_data(entry(name)["objective"][level.name]))
+        assert model.getObjVal() == pytest.approx(said, rel=1e-6, abs=1e-6)
+
+
+def test_index_names_every_file() -> None:
+    """No instance or MPS file lies about that the index does not know."""
+    root = library.root()
+    known = {e["file"] for e in library.index().values()}
+    found = {str(p.relative_to(root)) for p in root.glob("*/*.json*") if ".sol.json" not in p.name}
+    assert found == known
+    models = {p.name.split(".")[0] for p in MPS.glob("*.mps.gz")}
+    assert models == set(NAMES)
+
+
+def test_index_is_plain_json() -> None:
+    """The index parses as strict JSON, one line per instance."""
+    text = (library.root() / "index.json").read_text()
+    assert len(json.loads(text)["instances"]) == len(NAMES)
+    assert text.count('"sha256"') == len(NAMES)
