@@ -11,6 +11,9 @@ from pydantic import StrictBool, model_validator
 from dlsched import schema
 from dlsched.schema import Count, Document, Flaw, Id, Number, PositiveAmount, PositiveCount
 
+MOST_CHOICES = 10**6
+"""An instance with more choices than this is refused: each is a column of the model."""
+
 
 class Job(Document):
     """A training job that runs with ``min_workers`` to ``max_workers`` workers.
@@ -93,6 +96,15 @@ class Instance(schema.Instance):
     @model_validator(mode="after")
     def _resolve(self) -> Self:
         schema.require_unique((job.id for job in self.jobs), "jobs")
+        choices = 0
+        for j, job in enumerate(self.jobs):
+            choices += job.max_workers - job.min_workers + 1
+            if choices > MOST_CHOICES:
+                raise Flaw(
+                    ("jobs", j, "max_workers"),
+                    f"brings the numbers of workers to choose from above {MOST_CHOICES}",
+                    "narrow the ranges, or split the instance",
+                )
         return self
 
     @cached_property
