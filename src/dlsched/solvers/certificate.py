@@ -23,8 +23,8 @@ from dlsched.schema import Number
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import StandardForm
 
-_GRID = 2**20
-"""In 64-bit arithmetic, multipliers are rounded to multiples of 1/2**20: a loss of about 1e-6."""
+_COARSEST, _FINEST = 20, 40
+"""In 64-bit arithmetic, multipliers are rounded to multiples of 1/2**20 at worst."""
 _SAFE = 2**61
 _ABSURD = 1e100
 """Multipliers from here on, and those that are not numbers, count as 0: any choice is valid."""
@@ -46,7 +46,7 @@ def dual_bound(form: StandardForm, level: int, multipliers: Vector) -> Number | 
     y = sign * np.where(np.abs(multipliers) < _ABSURD, multipliers, 0.0) / float(unit)
     y[(y > 0) & np.isinf(form.row_lower)] = 0
     y[(y < 0) & np.isinf(form.row_upper)] = 0
-    bound = _whole(form, sign * costs, np.rint(y * _GRID))
+    bound = _whole(form, sign * costs, y)
     if bound is None:
         bound = _general(form, sign * costs, y)
     if bound is None:
@@ -64,22 +64,24 @@ def round_to_grid(value: Number, grid: Fraction, sense: str) -> Number:
 
 def _whole(form: StandardForm, cost: Vector, y: Vector) -> Fraction | None:
     """Compute the bound in 64-bit integers; ``None`` where data or size forbid it."""
-    A = form.A
+    A, absolute = form.A, np.abs(y)
     sides = np.where(y > 0, form.row_lower, form.row_upper)
     sides = np.where(y == 0, 0.0, sides)
     data = (cost, A.data, sides, form.lower, form.upper)
     if not all(np.all(np.isfinite(v) & (v == np.rint(v))) for v in data):
         return None
-    heaviest = float(np.max(abs(A).T @ np.abs(y) + np.abs(cost) * _GRID, initial=0.0))
+    # No sum below exceeds this many units of the grid, roundings (1 per multiplier) included.
+    heaviest = float(np.max(abs(A).T @ (absolute + 1) + np.abs(cost), initial=0.0))
     reach = float(np.max(np.abs([form.lower, form.upper]), initial=1.0))
-    largest = max(heaviest * reach * len(cost), float(np.abs(y) @ np.abs(sides)))
-    if not largest <= _SAFE:
+    largest = max(1.0, heaviest * reach * len(cost), float((absolute + 1) @ np.abs(sides)))
+    if not largest <= _SAFE / 2**_COARSEST:
         return None
-    yi = y.astype(np.int64)
+    scale = 2 ** min(_FINEST, int(math.log2(_SAFE / largest)))
+    yi = np.rint(y * scale).astype(np.int64)
     Ai = A.astype(np.int64)
-    reduced = cost.astype(np.int64) * _GRID - Ai.T @ yi
+    reduced = cost.astype(np.int64) * scale - Ai.T @ yi
     at = np.where(reduced > 0, form.lower, form.upper).astype(np.int64)
-    return Fraction(int(yi @ sides.astype(np.int64)) + int(reduced @ at), _GRID)
+    return Fraction(int(yi @ sides.astype(np.int64)) + int(reduced @ at), scale)
 
 
 def _general(form: StandardForm, cost: Vector, y: Vector) -> Fraction | None:

@@ -176,6 +176,8 @@ def _outcome(
     highs: Any, form: StandardForm, level: int, relax: bool, start: Start | None
 ) -> Outcome:
     name = _status(highs)
+    if name == "kModelEmpty":
+        return _empty(form, level)
     if name not in _VERDICTS:
         raise SolverFailure(f"HiGHS {version()} ended with {name}: {_words(highs)}")
     info = highs.getInfo()
@@ -186,8 +188,6 @@ def _outcome(
         raise SolverFailure(f"HiGHS {version()} calls a point optimal that is not feasible")
     status = with_solution if found else without
     unit = float(form.counted(level)[0])
-    if name == "kModelEmpty":
-        values, found = form.lower.copy(), True
     duals = None
     if relax or not form.integer.any():
         bound = form.value(level, values) if name == "kOptimal" and values is not None else None
@@ -195,8 +195,8 @@ def _outcome(
             duals = np.array(highs.getSolution().row_dual) * unit
     else:
         bound = _finite(info.mip_dual_bound * unit)
-    if name == "kModelEmpty":
-        bound = form.offsets[level]
+    if status in (Status.INFEASIBLE, Status.UNBOUNDED):
+        bound = None  # HiGHS leaves a 0 there
     return Outcome(
         status=status,
         reason=reason,
@@ -206,6 +206,22 @@ def _outcome(
         bound=bound,
         duals=duals,
         start=start,
+    )
+
+
+def _empty(form: StandardForm, level: int) -> Outcome:
+    """Decide a model without columns, whose rows HiGHS does not look at."""
+    rows = bool(np.all((form.row_lower <= 0) & (form.row_upper >= 0)))
+    solved, unsolved, reason = _VERDICTS["kModelEmpty" if rows else "kInfeasible"]
+    value = form.offsets[level] if rows else None
+    return Outcome(
+        status=solved if rows else unsolved,
+        reason=reason,
+        message="kModelEmpty: Empty",
+        values=form.lower.copy() if rows else None,
+        objective=value,
+        bound=value,
+        duals=np.zeros(form.shape[0]) if rows else None,
     )
 
 

@@ -46,7 +46,10 @@ def solve_levels(instance: Instance, run: Run, model: Any, depth: int | None = N
     began = time.perf_counter()
     if run.solver != highs.NAME:
         pyomo.find(run.solver)  # raises now rather than after minutes
-    pyomo_model, form = _build(instance, model)
+    built = _build(instance, model)
+    if isinstance(built, Claim):
+        return built
+    pyomo_model, form = built
     start = None
     if run.start is not None:
         model.assign(instance, pyomo_model, run.start)
@@ -64,7 +67,10 @@ def solve_levels(instance: Instance, run: Run, model: Any, depth: int | None = N
 def relax_first_level(instance: Instance, run: Run, model: Any) -> Claim:
     """Return the bound that the linear relaxation of level 1 gives, re-checked from its duals."""
     began = time.perf_counter()
-    pyomo_model, form = _build(instance, model)
+    built = _build(instance, model)
+    if isinstance(built, Claim):
+        return built
+    pyomo_model, form = built
     search = _Search(run, pyomo_model, form, None, time.perf_counter() - began)
     search.bounds.append([])
     outcome = search.relax(0)
@@ -79,13 +85,20 @@ def relax_first_level(instance: Instance, run: Run, model: Any) -> Claim:
     )
 
 
-def _build(instance: Instance, model: Any) -> tuple[Any, StandardForm]:
-    """Build and compile; without the garbage collector, which doubles the time for nothing."""
+def _build(instance: Instance, model: Any) -> tuple[Any, StandardForm] | Claim:
+    """Build and compile; return a verdict if a constraint without variables is false already.
+
+    The garbage collector would double the time for nothing.
+    """
+    from pyomo.common.errors import InfeasibleConstraintException
+
     enabled = gc.isenabled()
     gc.disable()
     try:
         pyomo_model = model.build(instance)
         return pyomo_model, compile_model(pyomo_model)
+    except InfeasibleConstraintException as error:
+        return Claim(status=Status.INFEASIBLE, reason=str(error))
     finally:
         if enabled:
             gc.enable()
@@ -155,7 +168,8 @@ class _Search:
                     f"{self.run.solver} calls the model infeasible; the checker accepts the start"
                 )
             return outcome.status, _blame(irreducible_set(self.form, self.run))
-        if self.incumbent is not None:  # an earlier level's solution stands
+        if outcome.status is not Status.UNBOUNDED and self.incumbent is not None:
+            # An earlier level's solution, or the start, stands.
             return Status.FEASIBLE, outcome.reason + where
         return outcome.status, outcome.reason + where
 

@@ -128,6 +128,11 @@ def compile_model(model: Any) -> StandardForm:
     model
         A linear ``pyomo.environ.ConcreteModel`` with all its objectives active. Its attribute
         ``GRID``, if any, maps names of objectives to the grid that their values lie on.
+
+    Raises
+    ------
+    ValueError
+        If a variable's domain has gaps that are not those of the whole numbers.
     """
     import pyomo.environ as pyo
     from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
@@ -136,6 +141,9 @@ def compile_model(model: Any) -> StandardForm:
     info = LinearStandardFormCompiler().write(
         model, mixed_form=True, set_sense=None, column_order=columns
     )
+    for v in info.columns:
+        if not (v.is_continuous() or v.is_integer()):
+            raise ValueError(f"the domain of {v.name} is neither an interval nor whole numbers")
     rhs = np.array([float(b) for b in info.rhs])
     kind = np.array([row.bound_type for row in info.rows], dtype=int)
     bounds = [v.bounds for v in info.columns]
