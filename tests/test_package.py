@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -54,7 +55,8 @@ def test_version_is_the_same_everywhere() -> None:
 def test_every_dependency_is_pinned() -> None:
     """constraints.txt pins every package that pyproject.toml asks for."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = project["dependencies"] + sum(project["optional-dependencies"].values(), [])
+    extras = itertools.chain(*project["optional-dependencies"].values())
+    asked = [*project["dependencies"], *extras]
     names = {line.split(">=")[0].lower() for line in asked if not line.startswith("dlsched")}
     pinned = {line.split("==")[0].lower() for line in (ROOT / "constraints.txt").open()}
     assert names <= pinned
