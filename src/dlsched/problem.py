@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from dlsched.errors import OptionError, UnknownName
 from dlsched.result import ByLevel, Claim, Level, Report
 from dlsched.run import Run
-from dlsched.schema import Instance, Solution
+from dlsched.schema import SCHEMA_VERSION, Instance, Solution
 
 CATALOGUE = ("reclaiming", "elastic")
 """The problems, each a folder of this name under ``dlsched.problems``."""
@@ -51,7 +51,8 @@ class Method:
     function
         ``f(instance, rng, **options) -> Solution``, or ``f(instance, run, **options) -> Claim``
         for methods that mind limits, prove bounds or talk to a solver. Which of the two is read
-        off the name of the second parameter, ``rng`` or ``run``.
+        off the name of the second parameter, ``rng`` or ``run``. A solution may also be a dict of
+        the problem's own fields, as ``{"returned": [...]}``.
     """
 
     name: str
@@ -110,6 +111,10 @@ class Method:
             answer = self.function(instance, run.rng, **options)
         else:
             answer = self.function(instance, **options)
+        if isinstance(answer, Mapping):  # the problem's own fields will do
+            envelope = {"dlsched": SCHEMA_VERSION, "problem": self.problem}
+            fields = envelope | {"instance": instance.name, "method": self.name} | dict(answer)
+            answer = problem(self.problem).solution.parse(fields, f"the answer of {self.name}")
         return answer if isinstance(answer, Claim) else Claim(solution=answer)
 
 
