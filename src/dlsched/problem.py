@@ -162,10 +162,12 @@ class Problem:
 
     @property
     def methods(self) -> dict[str, Method]:
-        """Every method there is for it: the room's, then the registered ones."""
+        """Every method there is for it, by kind, then in the order of registration."""
         _load_methods(self.package)
         _load_plugins()
-        return dict(_METHODS.get(self.name, {}))
+        rank = list(Kind)
+        known = _METHODS.get(self.name, {}).values()
+        return {m.name: m for m in sorted(known, key=lambda m: rank.index(m.kind))}
 
     def method(self, name: str) -> Method:
         """Return the method called `name`; ``"exact"`` is the best exact one.
