@@ -2,7 +2,10 @@
 
 from dlsched.problem import Problem
 from dlsched.problems.reclaiming.check import LEVELS, check, explain
+from dlsched.problems.reclaiming.frontier import frontier
 from dlsched.problems.reclaiming.schema import Instance, Solution
+
+__all__ = ["PROBLEM", "Instance", "Solution", "frontier"]
 
 PROBLEM = Problem(
     name="reclaiming",
