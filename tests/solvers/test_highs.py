@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import highspy
@@ -267,3 +268,17 @@ def test_gap_is_honoured() -> None:
     assert loose.status is Status.OPTIMAL
     assert loose.objective is not None and loose.bound is not None
     assert loose.objective - loose.bound <= 0.2 * loose.objective + 1e-9
+
+
+def test_threads_may_change() -> None:
+    """One process may solve with 1 thread, then 2, then 1 again, and in threads of its own."""
+    form = compile_model(model.build(hard(20, 30, 6)))
+    values = {highs.solve(form, 0, Run(threads=n)).objective for n in (1, 2, 1)}
+
+    def work(n: int) -> float | None:
+        return max(highs.solve(form, 0, Run(threads=n)).objective or 0 for n in (n, 3 - n))
+
+    with ThreadPoolExecutor(3) as pool:
+        values |= set(pool.map(work, [1, 2, 1, 2]))
+    values.add(highs.solve(form, 0, Run(threads=2)).objective)
+    assert len(values) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from functools import cache
 from typing import Any
 
@@ -33,6 +34,10 @@ _VERDICTS: dict[str, tuple[Status, Status, str]] = {
     "kHighsInterrupt": (Status.FEASIBLE, Status.NO_SOLUTION, "interrupted"),
     "kUnknown": (Status.FEASIBLE, Status.NO_SOLUTION, "HiGHS could not decide"),
 }
+
+
+_workers = threading.local()
+"""The number of HiGHS's worker threads, of which it keeps one set per thread of ours."""
 
 
 @cache
@@ -100,6 +105,9 @@ def solve(
     """
     import highspy
 
+    if getattr(_workers, "count", run.threads) != run.threads:
+        highspy.Highs.resetGlobalScheduler(True)  # else HiGHS refuses to run
+    _workers.count = run.threads
     highs = highspy.Highs()
     ears = _Ears(run, float(form.counted(level)[0]), quiet=quiet or relax)
     _configure(highs, run, ears)

@@ -45,7 +45,7 @@ def solve_levels(instance: Instance, run: Run, model: Any, depth: int | None = N
     """
     began = time.perf_counter()
     if run.solver != highs.NAME:
-        pyomo.find(run.solver)  # raises now rather than after minutes
+        pyomo.refuse_unusable(run.solver, run)  # now rather than after minutes
     built = _build(instance, model)
     if isinstance(built, Claim):
         return built

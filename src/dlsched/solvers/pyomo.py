@@ -101,6 +101,11 @@ def find(name: str) -> tuple[Interface, Any]:
     return interface, solver
 
 
+def refuse_unusable(name: str, run: Run) -> None:
+    """Raise what `solve` would: the solver is unknown, missing, or lacks a limit of the run."""
+    _options(name, find(name)[0], run)
+
+
 def version(name: str) -> str:
     """Return a solver's version as Pyomo reports it."""
     found = find(name)[1].version()
