@@ -1,0 +1,169 @@
+"""Seeds, clocks and Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dlsched
+from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.result import Point, Status
+from dlsched.run import Run
+
+
+def hard() -> Instance:
+    """Return an instance that takes minutes: every job sits on 4 servers drawn at random."""
+    rng = np.random.default_rng(0)
+    jobs = [
+        {
+            "id": f"j{j}",
+            "workers": [
+                {"server": f"s{s}", "gpus": 1} for s in rng.choice(120, 4, replace=False).tolist()
+            ],
+        }
+        for j in range(400)
+    ]
+    fleet = [{"id": f"s{s}", "gpus": 64} for s in range(120)]
+    return Instance(name="hard", demand=40, servers=fleet, jobs=jobs)
+
+
+def interrupt() -> None:
+    """Send Ctrl-C to this process."""
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_interrupt_during_a_solve() -> None:
+    """Ctrl-C in the middle of a search returns the incumbent and the bound, and raises nothing."""
+    sent: list[Point] = []
+
+    def listen(point: Point) -> None:
+        if point.objective is not None and not sent:
+            sent.append(point)
+            interrupt()
+
+    before = signal.getsignal(signal.SIGINT)
+    result = dlsched.solve(hard(), on_progress=listen)
+    assert result.status is Status.FEASIBLE and result.reason.startswith("interrupted")
+    assert result.objective is not None and result.bound[0] is not None
+    assert result.bound[0].value <= result.objective[0]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_interrupt_from_outside() -> None:
+    """A signal that comes from a timer, at any phase of the solve, is noticed too."""
+    dlsched.solve(hard(), time_limit=1e-6)  # what is imported on the way is imported now
+    timer = threading.Timer(0.5, interrupt)
+    timer.start()
+    result = dlsched.solve(hard(), time_limit=60)
+    timer.join()
+    assert result.reason.startswith("interrupted")
+    assert result.status in (Status.FEASIBLE, Status.NO_SOLUTION)
+
+
+def test_interrupt_reaches_the_outer_run() -> None:
+    """A method that calls solve itself hears of a Ctrl-C that struck inside."""
+
+    def outer(instance: Instance, run: Run) -> Solution:
+        def listen(point: Point) -> None:
+            if point.objective is not None and not run.interrupted:
+                interrupt()
+
+        inner = dlsched.solve(instance, on_progress=listen)
+        assert run.interrupted and isinstance(inner.solution, Solution)
+        return inner.solution
+
+    assert dlsched.solve(hard(), outer).status is Status.FEASIBLE
+
+
+def test_second_interrupt_raises() -> None:
+    """Whoever presses Ctrl-C twice means it."""
+    run = Run()
+    with pytest.raises(KeyboardInterrupt), run.interruptible():
+        interrupt()
+        interrupt()
+    assert run.interrupted
+
+
+def test_handler_is_restored_after_an_error() -> None:
+    """A method that fails leaves the process's handler as it was."""
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(ZeroDivisionError), Run().interruptible():
+        raise ZeroDivisionError
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ignored_stays_ignored() -> None:
+    """A process that was told to ignore Ctrl-C goes on ignoring it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        run = Run()
+        with run.interruptible():
+            interrupt()
+        assert not run.interrupted
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_threads() -> None:
+    """Off the main thread, where no signal arrives, solving works and agrees."""
+    instance = dlsched.generate("reclaiming", servers=20, demand=6)
+    here = dlsched.solve(instance).objective
+    with ThreadPoolExecutor(3) as pool:
+        answers = list(pool.map(lambda _: dlsched.solve(instance).objective, range(6)))
+    assert answers == [here] * 6
+
+
+@pytest.mark.parametrize("limit", [1e-6, 0.01, 0.5])
+def test_a_limit_tells_the_truth(limit: float) -> None:
+    """Whenever the limit strikes, the status says what there is and the bound holds."""
+    instance = hard()
+    known = dlsched.solve(instance, "lyra").objective
+    result = dlsched.solve(instance, time_limit=limit)
+    assert result.status in (Status.FEASIBLE, Status.NO_SOLUTION)
+    assert result.reason.startswith("time limit")
+    assert (result.solution is None) == (result.status is Status.NO_SOLUTION)
+    assert result.bound[0] is not None and known is not None
+    assert result.bound[0].value <= known[0]
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, "x", None])
+def test_seeds_that_are_none(seed: Any) -> None:
+    """A seed is a whole number from 0."""
+    with pytest.raises(dlsched.OptionError, match="seed="):
+        dlsched.solve(dlsched.generate("reclaiming", servers=3), "random", seed=seed)
+
+
+def test_numpy_seed() -> None:
+    """A seed out of an array serves as well, and the result can still be written."""
+    instance = dlsched.generate("reclaiming", servers=9)
+    result = dlsched.solve(instance, "random", seed=np.int64(3))  # type: ignore[arg-type]
+    assert result.solution == dlsched.solve(instance, "random", seed=3).solution
+    assert dlsched.read_result(result.to_json()).seed == 3
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{"time_limit": 0}, {"time_limit": float("nan")}, {"gap": 1}, {"gap": -0.1}, {"threads": 0}],
+)
+def test_limits_that_are_none(limits: dict[str, Any]) -> None:
+    """Limits without a meaning are refused before anything runs."""
+    with pytest.raises(dlsched.OptionError, match=next(iter(limits))):
+        dlsched.solve(dlsched.generate("reclaiming", servers=3), **limits)
+
+
+def test_clock() -> None:
+    """Time runs out once, and never below 0."""
+    assert Run().remaining() == float("inf") and Run().stop_reason() is None
+    spent = Run(time_limit=1e-9)
+    while spent.remaining():
+        pass
+    assert spent.stop_reason() == "time limit"
+    spent.interrupted = True
+    assert spent.stop_reason() == "interrupted"
