@@ -21,7 +21,7 @@ def lp(instance: Instance, run: Run) -> Claim:
     Level 2 is the linear relaxation's value, rounded down to the grid of the reductions.
     """
     items = items_of(instance)
-    bounds = relaxation_bounds(items, relax(items))
+    bounds = relaxation_bounds(items, relax(items, run.stop_reason))
     return Claim(status=Status.NO_SOLUTION, reason="bound only", bounds=bounds)
 
 

@@ -31,7 +31,7 @@ def check(instance: Instance, solution: Solution) -> Report:
 
 def used(instance: Instance, workers: Mapping[str, int]) -> int:
     """Return the GPUs that an allocation takes from the capacity."""
-    return sum(job.gpus(workers[job.id]) for job in instance.jobs if workers.get(job.id, 0))
+    return sum(max(job.gpus(workers[job.id]), 0) for job in instance.jobs if workers.get(job.id))
 
 
 def evaluate(instance: Instance, workers: Mapping[str, int]) -> ByLevel[Number]:
@@ -53,8 +53,9 @@ def _violations(
             "instance",
             f'the solution is for "{solution.instance}", not for "{instance.name}"',
         )
-    for job_id in solution.workers.keys() - workers.keys():
-        yield Violation("unknown_job", f"workers.{job_id}", f'there is no job "{job_id}"')
+    for job_id in solution.workers:
+        if job_id not in workers:
+            yield Violation("unknown_job", f"workers.{job_id}", f'there is no job "{job_id}"')
     for job in instance.jobs:
         given, where = workers[job.id], f"workers.{job.id}"
         if job.running and given == 0:

@@ -37,7 +37,7 @@ def generate(
     jobs
         Number of jobs; ignored if `items` is given.
     items
-        Draw jobs until their choices (numbers of workers) add up to this, as in the paper's worst
+        Draw jobs until the knapsack has this many items (`Instance.items`), as in the paper's worst
         epoch of 354 items and 245 GPUs; the last job is cut to fit.
     capacity
         Free GPUs; by default 2 per job.
@@ -63,18 +63,19 @@ def generate(
     for j in itertools.count() if items is not None else range(jobs):
         base = int(rng.integers(1, max_base + 1))
         most = base * int(rng.integers(2, 5)) if rng.random() < elastic else base
+        runs = bool(rng.random() < running)
         if left is not None:
             if left == 0:
                 break
-            most = min(most, base + left - 1)
-            left -= most - base + 1
+            most = min(most, base + left - (not runs))
+            left -= most - base + (not runs)
         seconds = int(3600 * hours[0] * (hours[1] / hours[0]) ** rng.random())
         row: dict[str, Any] = {
             "id": f"j{j + 1}",
             "gpus_per_worker": int(rng.choice(sizes, p=weights / weights.sum())),
             "min_workers": base,
             "max_workers": most,
-            "running": bool(rng.random() < running),
+            "running": runs,
         }
         if scaling == "linear" or most == base:
             row["min_running_time"] = max(1, seconds)

@@ -10,8 +10,9 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.problem import method
-from dlsched.problems.elastic.exact import dp
+from dlsched.problems.elastic.knapsack import items_of, solution_of
 from dlsched.problems.elastic.schema import Instance, Job, Solution
+from dlsched.problems.elastic.search import Search
 from dlsched.result import Claim
 from dlsched.run import Run
 
@@ -29,9 +30,13 @@ def lyra(instance: Instance, run: Run) -> Claim:
     jobs = tuple(
         job.model_copy(update={"running": True}) for job in instance.jobs if job.id in started
     )
-    phase_two = dp(Instance(name=instance.name, capacity=free, jobs=jobs), run).solution
-    assert isinstance(phase_two, Solution)
-    return Claim(solution=_solution(instance, "lyra", phase_two.workers))
+    phase_two = Instance(name=instance.name, capacity=free, jobs=jobs)
+    items = items_of(phase_two)
+    search = Search(items, run)
+    search.solve()
+    assert search.incumbent is not None
+    workers = solution_of(phase_two, items, search.incumbent, "lyra").workers
+    return Claim(solution=_solution(instance, "lyra", workers))
 
 
 @method("elastic", kind="heuristic")

@@ -21,9 +21,10 @@ class Completion(NamedTuple):
 def jct(instance: Instance, rule: str | Sequence[str] = "shortest") -> Completion:
     """Return the completion times when jobs are served in an order, again at each completion.
 
-    At the start and whenever a job completes, every job first gets its least number of workers, in
-    the order of service, as far as the GPUs go; what is left then goes to the jobs in the same
-    order, each up to its most. With ``"equal"`` what is left is dealt one worker at a time.
+    At the start and whenever a job completes, jobs at work keep their least number of workers, then
+    the others get theirs, in the order of service, as far as the GPUs go; what is left then goes to
+    the jobs at work in the same order, each up to its most. With ``"equal"`` what is left is dealt
+    one worker at a time.
 
     Parameters
     ----------
@@ -48,7 +49,8 @@ def jct(instance: Instance, rule: str | Sequence[str] = "shortest") -> Completio
     times: dict[str, Number] = {}
     while left:
         active = [job for job in order if job.id in left]
-        workers = _hand_out(active, capacity, equal=rule == "equal")
+        active.sort(key=lambda job: left[job.id] == 1)  # stable: those at work come first
+        workers = _hand_out(active, order, capacity, equal=rule == "equal")
         ends = {
             job.id: now + left[job.id] * job.running_time(workers[job.id])
             for job in active
@@ -82,13 +84,14 @@ def _order(instance: Instance, rule: str | Sequence[str]) -> list[Job]:
     return [by_id[name] for name in rule]
 
 
-def _hand_out(jobs: list[Job], capacity: int, *, equal: bool) -> dict[str, int]:
+def _hand_out(jobs: list[Job], order: list[Job], capacity: int, *, equal: bool) -> dict[str, int]:
+    """Give bases to `jobs` as they stand, and what is left in the order of service."""
     workers = dict.fromkeys((job.id for job in jobs), 0)
     for job in jobs:
         if job.gpus_per_worker * job.min_workers <= capacity:
             workers[job.id] = job.min_workers
             capacity -= job.gpus_per_worker * job.min_workers
-    started = [job for job in jobs if workers[job.id]]
+    started = [job for job in order if workers.get(job.id, 0)]
     while True:
         before = capacity
         for job in started:

@@ -8,8 +8,9 @@ multiples of the instance's grid, hence integers, and nothing here is rounded.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -42,7 +43,7 @@ class Items:
 
     job: NDArray[np.int64]
     workers: NDArray[np.int64]
-    gpus: NDArray[np.int64]
+    gpus: Ints
     launch: NDArray[np.int64]
     value: Ints
     capacity: int
@@ -71,8 +72,8 @@ class Items:
     def most_launched(self) -> int:
         """The optimum of level 1: pending jobs that fit, smallest base demand first."""
         first = self.starts[self.launch[self.starts] == 1]
-        demands = np.sort(self.gpus[first])
-        return int(np.searchsorted(np.cumsum(demands), self.capacity, side="right"))
+        totals = itertools.accumulate(sorted(self.gpus[first].tolist()))
+        return sum(total <= self.capacity for total in totals)
 
     @cached_property
     def step(self) -> int:
@@ -101,7 +102,10 @@ class Items:
 
 
 def items_of(instance: Instance) -> Items:
-    """Return the items that fit and that no item of the same job beats at no more GPUs."""
+    """Return the items that fit and that no item of the same job beats at no more GPUs.
+
+    GPUs are counted in their greatest common divisor, and no more than all jobs together can use.
+    """
     rows: list[tuple[int, int, int, int]] = []
     fractions: list[tuple[int, int]] = []
     for j, job in enumerate(instance.jobs):
@@ -120,15 +124,21 @@ def items_of(instance: Instance) -> Items:
     values = [v // divisor for v in scaled]
     unit = Fraction(divisor, scale)
     columns = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    taken = math.gcd(*columns[2].tolist()) or 1
+    gpus = columns[2] // taken
+    largest = dict(zip(columns[0].tolist(), gpus.tolist(), strict=True))  # each job's last item
+    capacity = min(instance.capacity // taken, sum(largest.values()))
+    if capacity * (len(largest) + 1) >= SAFE:
+        gpus = gpus.astype(object)
     total = sum(map(abs, values)) + 1
     kind: Any = np.int64 if total * (len(instance.jobs) + 1) < SAFE else object
     return Items(
         job=columns[0],
         workers=columns[1],
-        gpus=columns[2],
+        gpus=gpus,
         launch=columns[3],
         value=np.array(values, dtype=kind),
-        capacity=instance.capacity,
+        capacity=capacity,
         unit=unit,
     )
 
@@ -145,7 +155,7 @@ def _reductions(job: Job) -> Iterator[tuple[int, tuple[int, int]]]:
         yield w, (work * (w - job.min_workers), divisor * w)
 
 
-def solution_of(instance: Instance, items: Items, chosen: list[int], method: str) -> Solution:
+def solution_of(instance: Instance, items: Items, chosen: Sequence[int], method: str) -> Solution:
     """Return the allocation of some chosen items, every other job at its base."""
     workers = {job.id: job.min_workers for job in instance.jobs if job.running}
     for i in chosen:
@@ -165,11 +175,11 @@ def fill_table(items: Items, stop: Callable[[], str | None]) -> Ints | None:
     table = np.zeros((len(items.starts) + 1, items.capacity + 1), dtype=items.value.dtype)
     worth = items.worth
     for r, (a, b) in enumerate(zip(items.starts, items.ends, strict=True)):
-        if stop():
-            return None
         before, after = table[r], table[r + 1]
         after[:] = before
         for i in range(a, b):
+            if stop():
+                return None
             g = items.gpus[i]
             np.maximum(after[g:], before[: len(before) - g] + worth[i], out=after[g:])
     return table
@@ -192,17 +202,18 @@ def read_table(items: Items, table: Ints) -> list[int]:
     return chosen
 
 
-def proves(items: Items, table: Ints, worth: int) -> bool:
-    """Whether a table, from anywhere, proves that no choice of items is worth more than `worth`.
+def proves(items: Items, table: Ints, stop: Callable[[], str | None]) -> bool:
+    """Whether a table, from anywhere, proves that its last entry bounds every choice of items.
 
     If row 0 is non-negative and each row is at least the one before it, also after adding any of
-    the job's items, then by induction a row bounds all choices among its jobs.
+    the job's items, then by induction a row bounds all choices among its jobs. Being told to stop
+    before the end proves nothing.
     """
-    if (table[0] < 0).any() or len(table) != len(items.starts) + 1 or table[-1, -1] > worth:
+    width = items.capacity + 1
+    if table.shape != (len(items.starts) + 1, width) or (table[0] < 0).any():
         return False
-    if not (table[1:] >= table[:-1]).all():
-        return False
-    return all(
-        bool((table[r + 1, g:] >= table[r, : table.shape[1] - g] + w).all())
+    grows = all(not stop() and bool((b >= a).all()) for a, b in itertools.pairwise(table))
+    return grows and all(
+        not stop() and bool((table[r + 1, g:] >= table[r, : width - g] + w).all())
         for r, g, w in zip(items.row, items.gpus, items.worth, strict=True)
     )

@@ -12,6 +12,7 @@ is, of the convex hull of each job's items (Sinha and Zoltners, 1979). All numbe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,15 +44,18 @@ class Relaxation:
     chosen: list[int]
 
 
-def relax(items: Items) -> Relaxation:
-    """Find good multipliers by bisection on lambda; mu follows from it."""
+def relax(items: Items, stop: Callable[[], str | None] = lambda: None) -> Relaxation:
+    """Find good multipliers by bisection on lambda; mu follows from it.
+
+    Told to stop, it takes the best so far: any multipliers give a bound.
+    """
     most = max((abs(int(v)) for v in items.value), default=0) + 1
     room = SAFE // (most * 4 * max(items.capacity, 1) * (len(items) + 1))
     shift = max(0, min(24, room.bit_length() - 1))
     exact = items.value if room else items.value.astype(object)
     value = exact * 2**shift
     low, high = -1, most * 2**shift  # at `high` no GPU is worth its price
-    while high - low > 1:
+    while high - low > 1 and not stop():
         middle = (low + high) // 2
         if _gpus(items, _serve(items, value, middle)[1]) > items.capacity:
             low = middle
@@ -89,4 +93,4 @@ def _net(items: Items, value: Ints, price: int) -> Ints:
 
 
 def _gpus(items: Items, chosen: NDArray[np.int64]) -> int:
-    return int(items.gpus[chosen].sum())
+    return sum(items.gpus[chosen].tolist())

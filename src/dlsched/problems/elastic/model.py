@@ -13,7 +13,7 @@ from dlsched.schema import grid
 def build(instance: Instance) -> Any:
     """Return the Pyomo model: a multiple-choice knapsack with both levels as objectives."""
     jobs = {job.id: job for job in instance.jobs}
-    items = {(i.job, i.workers): i for choices in instance.items for i in choices}
+    items = {(i.job, i.workers): i for choices in instance.choices for i in choices}
     pending = {(j, w) for j, w in items if not jobs[j].running}
     saving = {key: item.reduction for key, item in items.items() if item.reduction}
 

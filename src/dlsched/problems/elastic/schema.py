@@ -108,8 +108,8 @@ class Instance(schema.Instance):
         return self
 
     @cached_property
-    def items(self) -> tuple[tuple[Item, ...], ...]:
-        """For each job its choices from min to max workers (Figure 6 of the paper)."""
+    def choices(self) -> tuple[tuple[Item, ...], ...]:
+        """For each job its numbers of workers from min to max, with what they take and save."""
         return tuple(
             tuple(
                 Item(job.id, w, job.gpus(w), job.reduction(w))
@@ -117,6 +117,11 @@ class Instance(schema.Instance):
             )
             for job in self.jobs
         )
+
+    @property
+    def items(self) -> tuple[tuple[Item, ...], ...]:
+        """For each job the choices that take GPUs: the knapsack's items, as in Figure 6."""
+        return tuple(tuple(item for item in row if item.gpus) for row in self.choices)
 
 
 class Solution(schema.Solution):
