@@ -5,20 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-HEAVY = [
-    "pyomo",
-    "highspy",
-    "pandas",
-    "matplotlib",
-    "scipy",
-    "hypothesis",
-    "numba",
-    "networkx",
-    "cvxpy",
-    "rustworkx",
-    "rich",
-    "typer",
-]
+HEAVY = ["pyomo", "highspy", "pandas", "matplotlib", "scipy", "hypothesis", "numba", "networkx"]
+HEAVY += ["cvxpy", "rustworkx", "rich", "typer"]
 
 
 def loaded(code: str) -> set[str]:

@@ -224,7 +224,7 @@ def method(problem: str, *, kind: str, name: str | None = None) -> Callable[[F],
     if problem not in CATALOGUE:
         raise UnknownName("problem", problem, CATALOGUE)
     if kind not in list(Kind):
-        raise UnknownName("kind of method", kind, list(Kind))
+        raise UnknownName("kind of method", kind, map(str, Kind))
 
     def register(function: F) -> F:
         home = _home(function)

@@ -1,0 +1,102 @@
+"""The public calls that sit between users and rooms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import dlsched
+from dlsched import Bound, Claim, Run, Status
+from dlsched.problems.reclaiming.schema import Instance
+
+
+@pytest.fixture
+def instance() -> Instance:
+    """Return an instance on which the heuristics differ."""
+    made = dlsched.generate("reclaiming", seed=1, servers=30, demand=8, spread=0.8)
+    assert isinstance(made, Instance)
+    return made
+
+
+def fails(instance: Instance) -> None:
+    """Raise."""
+    raise RuntimeError("out of luck")
+
+
+def test_compare(instance: Instance) -> None:
+    """Every method has a row; gaps are to the best bound of all; failures say why."""
+    seen: list[Any] = []
+    table = dlsched.compare([instance], ["random", "exact", fails], on_answer=seen.append)
+    rows = table.set_index("method")
+    assert list(rows["status"]) == ["feasible", "optimal", "error"]
+    assert rows.loc["fails", "reason"] == "RuntimeError: out of luck"
+    assert rows.loc["milp", "gap"] == 0 and rows.loc["random", "gap"] > 0
+    assert rows.loc["random", "preempted_bound"] == rows.loc["milp", "preempted"]
+    assert len(seen) == 3
+
+
+def test_compare_takes_the_strongest_bound(instance: Instance) -> None:
+    """A weak bound of one method does not hide the strong one of another."""
+
+    def weak(instance: Instance, run: Run) -> Claim:
+        found = dlsched.solve(instance, "random").solution
+        return Claim(solution=found, bounds=[[Bound(0, "certified", "nothing")]])
+
+    table = dlsched.compare([instance], [weak, "lp", "exact"]).set_index("method")
+    assert table["preempted_bound"].nunique() == 1
+    assert table.loc["weak", "preempted_bound"] == table.loc["milp", "preempted"]
+    assert table.loc["lp", "status"] == "no solution"
+
+
+def test_compare_of_nothing() -> None:
+    """No instances or no methods give an empty table."""
+    assert dlsched.compare([], ["exact"]).empty
+    assert dlsched.compare([dlsched.generate("reclaiming", servers=2)], []).empty
+
+
+def test_bound(instance: Instance) -> None:
+    """A bound method's bound is certified and respected; a heuristic proves none."""
+    bound, best = dlsched.bound(instance), dlsched.solve(instance).objective
+    assert bound[0] is not None and best is not None
+    assert bound[0].kind == "certified" and bound[0].value <= best[0]
+    with pytest.raises(dlsched.OptionError, match="lyra is a heuristic: it proves no bound"):
+        dlsched.bound(instance, "lyra")
+
+
+def test_start(instance: Instance) -> None:
+    """A start is judged first; a method without use for it says so."""
+    start = dlsched.solve(instance, "lyra")
+    assert dlsched.solve(instance, start=start).start is not None
+    ignored = dlsched.solve(instance, "random", start=start)
+    assert ignored.start is not None and ignored.start.reason == "random takes no start"
+    bad = start.solution.model_copy(update={"returned": ("s1",)})  # type: ignore[union-attr]
+    rejected = dlsched.solve(instance, start=bad)
+    assert rejected.status is Status.OPTIMAL and rejected.start is not None
+    assert not rejected.start.accepted and "rejected by the checker" in rejected.start.reason
+
+
+def test_infeasible_in_the_instance_s_words() -> None:
+    """An instance without a solution says why, whatever the method."""
+    instance = dlsched.generate("reclaiming", servers=6, demand=9)
+    for method in ("exact", "lyra", "lp"):
+        result = dlsched.solve(instance, method)
+        assert result.status is Status.INFEASIBLE and result.solution is None
+        assert result.reason == "demand 9 servers, 6 exist"
+
+
+def test_verify(instance: Instance) -> None:
+    """Checking needs the instance that the solution was made for."""
+    result = dlsched.solve(instance)
+    report = dlsched.verify(instance, result, bound=result.bound)
+    assert report and report.objective == result.objective and report.gap == (0, 0)
+    other = dlsched.generate("reclaiming", seed=1, servers=30, demand=7, spread=0.8)
+    with pytest.raises(dlsched.InstanceError, match="instance_sha256"):
+        dlsched.verify(other, result)
+
+
+def test_same_seed_same_result(instance: Instance) -> None:
+    """The same call gives the same answer."""
+    for method in ("exact", "random"):
+        one, two = (dlsched.solve(instance, method, seed=4) for _ in range(2))
+        assert one.solution == two.solution and one.bound == two.bound

@@ -1,0 +1,180 @@
+"""What a method claims is believed only as far as the checker confirms it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dlsched
+from dlsched import Bound, Claim, Run, SolverDisagreement, Status
+from dlsched.problems.reclaiming.schema import Instance, Solution
+
+
+def two() -> Instance:
+    """Return two servers, one of which must go: s1 costs 1 job, s2 costs 2."""
+    return Instance(
+        name="two",
+        demand=1,
+        servers=[{"id": "s1", "gpus": 8}, {"id": "s2", "gpus": 8}],
+        jobs=[
+            {"id": name, "workers": [{"server": server, "gpus": 2}]}
+            for name, server in [("a", "s1"), ("b", "s2"), ("c", "s2")]
+        ],
+    )
+
+
+def returning(*servers: str) -> Solution:
+    """Return a solution of `two`."""
+    return Solution(instance="two", returned=servers)
+
+
+def claiming(**claim: Any) -> Any:
+    """Return a method that claims this about returning s1."""
+
+    def liar(instance: Instance, run: Run) -> Claim:
+        return Claim(**{"solution": returning("s1")} | claim)
+
+    return liar
+
+
+def certified(value: Any) -> Bound:
+    """Return a bound that pretends to be certified."""
+    return Bound(value, "certified", "test")
+
+
+def claimed(value: Any) -> Bound:
+    """Return a solver's word."""
+    return Bound(value, "claimed", "test")
+
+
+def test_honest() -> None:
+    """A method that tells the truth gets its result."""
+    bounds = [[claimed(1.0)], [claimed(0.0)]]
+    claim = claiming(objective=(1, 0), status=Status.OPTIMAL, bounds=bounds)
+    result = dlsched.solve(two(), claim)
+    assert result.status is Status.OPTIMAL and result.objective == (1, 0) and result.gap == (0, 0)
+
+
+LIES = {
+    "its objective": (dict(objective=(0, 0)), "claims preempted = 0, the checker finds 1"),
+    "its second level": (dict(objective=(1, 7)), "claims collateral = 7"),
+    "beats its claimed bound": (dict(bounds=[[claimed(2.0)]]), "beats its bound"),
+    "beats its certified bound": (dict(bounds=[[certified(2)]]), "beats its bound"),
+    "beats its bound at level 2": (
+        dict(bounds=[[certified(1)], [certified(5)]]),
+        "collateral = 0 beats its bound",
+    ),
+    "optimal with a gap": (
+        dict(status=Status.OPTIMAL, bounds=[[certified(0)], [certified(0)]]),
+        "optimal, but its own bound",
+    ),
+    "optimal without a bound": (dict(status=Status.OPTIMAL), "optimal, but its own bound"),
+    "optimal with half the bounds": (
+        dict(status=Status.OPTIMAL, bounds=[[certified(1)]]),
+        "optimal, but its own bound",
+    ),
+    "optimal without a solution": (
+        dict(solution=None, status=Status.OPTIMAL, bounds=[[certified(1)], [certified(0)]]),
+        "returned no solution",
+    ),
+    "infeasible with a solution": (dict(status=Status.INFEASIBLE), "says infeasible, and returns"),
+    "no solution with a solution": (dict(status=Status.NO_SOLUTION), "says no solution, and"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_lies(lie: str) -> None:
+    """Every kind of false claim is refused, with what is claimed and what is true."""
+    claim, words = LIES[lie]
+    with pytest.raises(SolverDisagreement, match=words) as raised:
+        dlsched.solve(two(), claiming(**claim))
+    assert "liar" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (None, "returned no solution"),
+        (["s1"], "builtins.list, not a solution of reclaiming"),
+        ({"s1"}, "builtins.set"),
+        (two(), "Instance, not a solution"),
+        (returning("s1", "s2"), "violations"),
+        (returning(), "1 violations; the first: returned: demand 1"),
+        (returning("nowhere"), 'there is no server "nowhere"'),
+        (Solution(instance="other", returned=("s1",)), 'for "other"'),
+    ],
+)
+def test_answers_that_are_none(answer: Any, words: str) -> None:
+    """A plain function that returns nothing, a wrong type or a wrong solution is told so."""
+    with pytest.raises(SolverDisagreement, match=words):
+        dlsched.solve(two(), lambda instance: answer)
+
+
+def test_noise_is_forgiven() -> None:
+    """A solver's bound off by rounding is no lie, and the gap is 0."""
+    result = dlsched.solve(two(), claiming(bounds=[[claimed(1.0000000001)]]))
+    assert result.gap[0] == 0
+    assert result.bound[0] is not None and result.bound[0].value == 1
+
+
+def test_exact_bounds_have_no_noise() -> None:
+    """A difference between exact numbers, however small, is a gap."""
+    tiny = dlsched.schema.exact(1e-10)
+    job = two().jobs[0].model_copy(update={"weight": tiny})
+    instance = two().model_copy(update={"jobs": (job,)})
+    result = dlsched.solve(instance, claiming(bounds=[[claimed(0)]]))
+    assert result.objective == (tiny, 0) and result.gap[0] == 1
+
+
+def test_certified_is_kept_apart() -> None:
+    """The strongest bound counts; the strongest certified one is stated beside it."""
+    bounds = [[certified(0), claimed(1.0)], []]
+    result = dlsched.solve(two(), claiming(bounds=bounds))
+    assert result.bound[0] == claimed(1) and result.certified[0] == certified(0)
+    same = dlsched.solve(two(), claiming(bounds=[[claimed(1), certified(1)]]))
+    assert same.bound[0] == certified(1)
+
+
+def test_bounds_of_other_optima_are_not_beaten() -> None:
+    """A second level's bound says nothing of a solution that misses the first level's."""
+    result = dlsched.solve(two(), claiming(bounds=[[certified(0)], [certified(99)]]))
+    assert result.gap == (1, None)
+
+
+def test_no_solution_keeps_the_bound() -> None:
+    """Stopped before a solution, a method still hands over what it proved."""
+    claim = claiming(solution=None, status=Status.NO_SOLUTION, bounds=[[certified(1)]], reason="x")
+    result = dlsched.solve(two(), claim)
+    assert result.solution is None and result.objective is None and result.gap == (None, None)
+    assert result.bound[0] == certified(1) and result.reason == "x"
+    with pytest.raises(ValueError, match="no solution to compare"):
+        result.gap_to(result.bound)
+
+
+def test_nothing_is_mutated() -> None:
+    """Judging leaves instance, claim and solution as they were."""
+    instance, solution = two(), returning("s1")
+    before = instance.to_data(), solution.to_data()
+    claim = Claim(solution=solution, bounds=[[claimed(1.0000000001)]])
+    dlsched.solve(instance, lambda instance, run: claim)
+    assert (instance.to_data(), solution.to_data()) == before
+    assert claim.bounds == [[claimed(1.0000000001)]]
+
+
+def test_errors_of_the_method_are_its_own() -> None:
+    """What a method raises is not dressed up as something else."""
+
+    def broken(instance: Instance, rng: np.random.Generator) -> Solution:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        dlsched.solve(two(), broken)
+
+
+def test_a_dict_will_do() -> None:
+    """A method may return the problem's own fields; a field that there is not is named."""
+    assert dlsched.solve(two(), lambda instance: {"returned": ["s1"]}).objective == (1, 0)
+    with pytest.raises(dlsched.InstanceError, match="unknown field"):
+        dlsched.solve(two(), lambda instance: {"returned": ["s1"], "cost": 1})

@@ -1,0 +1,169 @@
+# ruff: noqa: PLW0108 - the lambdas are what is tested
+"""Methods are found by name, by decorator and by entry point, and called as their form asks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dlsched
+from dlsched import problem as catalogue
+from dlsched.problems.reclaiming.schema import Instance, Solution
+
+
+@pytest.fixture(autouse=True)
+def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Undo what a test registers."""
+    for name in catalogue.CATALOGUE:
+        catalogue.problem(name).methods  # noqa: B018 - loads them
+    monkeypatch.setattr(
+        catalogue, "_METHODS", {name: dict(found) for name, found in catalogue._METHODS.items()}
+    )
+    yield
+    catalogue._load_plugins.cache_clear()
+
+
+@pytest.fixture
+def instance() -> Instance:
+    """Return a small instance."""
+    made = dlsched.generate("reclaiming", servers=6, demand=2)
+    assert isinstance(made, Instance)
+    return made
+
+
+def first(instance: Instance, rng: np.random.Generator | None = None, *, skip: int = 0) -> Solution:
+    """Return the first servers in the file."""
+    chosen = instance.servers[skip : skip + instance.demand]
+    return Solution(instance=instance.name, returned=tuple(s.id for s in chosen))
+
+
+class Firsts:
+    """A method that is an object."""
+
+    def __call__(self, instance: Instance, rng: np.random.Generator) -> Solution:
+        """Return the first servers."""
+        return first(instance)
+
+
+FORMS: dict[str, tuple[Any, str]] = {
+    "function": (first, "first"),
+    "one parameter": (lambda instance: first(instance), "<lambda>"),
+    "two parameters": (lambda inst, generator: first(inst, generator), "<lambda>"),
+    "object": (Firsts(), "Firsts"),
+    "bound method": (Firsts().__call__, "__call__"),
+    "partial": (partial(first, skip=1), "partial"),
+    "keywords only": (lambda instance, *, skip=0: first(instance, skip=skip), "<lambda>"),
+    "any keywords": (lambda instance, **options: first(instance, **options), "<lambda>"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_any_callable(form: str, instance: Instance) -> None:
+    """Functions, lambdas, objects and partials all serve as methods."""
+    function, name = FORMS[form]
+    result = dlsched.solve(instance, function)
+    assert result.status is dlsched.Status.FEASIBLE and result.method == name
+    assert result.kind == "heuristic"
+
+
+@pytest.mark.parametrize("form", ["function", "partial", "keywords only", "any keywords"])
+def test_options_reach_it(form: str, instance: Instance) -> None:
+    """Options are passed by keyword, whatever the form."""
+    result = dlsched.solve(instance, FORMS[form][0], skip=2)
+    assert result.solution is not None and result.options == {"skip": 2}
+    assert result.solution.returned == (instance.servers[2].id, instance.servers[3].id)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("method", [first, "milp", "lyra", lambda instance: first(instance)])
+def test_unknown_options(method: Any, instance: Instance) -> None:
+    """An option that there is not is refused with those that there are."""
+    with pytest.raises(dlsched.OptionError, match="has no option 'skipp'; it has: "):
+        dlsched.solve(instance, method, skipp=2)
+
+
+def test_decorator(instance: Instance) -> None:
+    """A decorated function is a method with its name, kind, summary and options."""
+    dlsched.method("reclaiming", kind="baseline")(first)
+    result = dlsched.solve(instance, "first", skip=1)
+    assert (result.method, result.kind) == ("first", "baseline")
+    row = dlsched.methods("reclaiming").set_index("method").loc["first"]
+    assert row["summary"] == "Return the first servers in the file."
+    assert row["options"] == {"skip": 0}
+
+
+def test_a_registered_function_keeps_its_name(instance: Instance) -> None:
+    """Handing over the function of a registered method is the same as naming it."""
+    dlsched.method("reclaiming", kind="baseline", name="by-file")(first)
+    assert dlsched.solve(instance, first).method == "by-file"
+
+
+@pytest.mark.parametrize("taken", ["lyra", "milp", "exact"])
+def test_name_clash(taken: str) -> None:
+    """A name that is taken is refused, and the owner keeps it."""
+    before = catalogue.problem("reclaiming").methods.get(taken)
+    with pytest.raises(dlsched.OptionError, match=f"already has a method '{taken}', from dlsched"):
+        dlsched.method("reclaiming", kind="heuristic", name=taken)(first)
+    assert catalogue.problem("reclaiming").methods.get(taken) == before
+
+
+def test_own_name_again(instance: Instance) -> None:
+    """A module may define its method anew, as one does in a notebook."""
+    dlsched.method("reclaiming", kind="baseline", name="mine")(lambda i: first(i))
+    dlsched.method("reclaiming", kind="baseline", name="mine")(lambda i: first(i, skip=1))
+    result = dlsched.solve(instance, "mine")
+    assert result.solution == first(instance, skip=1)
+
+
+def test_unknown_problem_and_kind() -> None:
+    """A problem or kind that there is not is refused with the near ones."""
+    with pytest.raises(dlsched.UnknownName, match="did you mean 'reclaiming'"):
+        dlsched.method("reclaming", kind="heuristic")
+    with pytest.raises(dlsched.UnknownName, match="did you mean 'heuristic'"):
+        dlsched.method("reclaiming", kind="heuristics")
+
+
+class Entry:
+    """An entry point of another package."""
+
+    value = "stranger:methods"
+
+    def __init__(self, load: Any) -> None:
+        self.load = load
+
+
+def plug(monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
+    """Install a package that is loaded through the entry point group."""
+    found = {"dlsched.methods": [Entry(load)]}
+    monkeypatch.setattr(catalogue, "entry_points", lambda group: found[group])
+    catalogue._load_plugins.cache_clear()
+
+
+def test_entry_point(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package's methods are there without an import."""
+    plug(monkeypatch, lambda: dlsched.method("reclaiming", kind="heuristic", name="theirs")(first))
+    assert dlsched.solve(instance, "theirs").method == "theirs"
+
+
+def test_broken_entry_point(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stranger's broken package is warned of, and takes nothing down."""
+
+    def fail() -> None:
+        raise ImportError("no module named torch")
+
+    plug(monkeypatch, fail)
+    with pytest.warns(UserWarning, match="stranger:methods not loaded: no module named torch"):
+        assert dlsched.solve(instance, "lyra").method == "lyra"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dlsched.solve(instance, "lyra")  # said once
+
+
+def test_unknown_method(instance: Instance) -> None:
+    """A method that there is not is refused with the near ones."""
+    with pytest.raises(dlsched.UnknownName, match="no method for reclaiming is called 'lira'"):
+        dlsched.solve(instance, "lira")

@@ -1,0 +1,78 @@
+"""Results survive the way to JSON and back."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dlsched
+from dlsched.problems.reclaiming.generate import examples
+from dlsched.records import bound_from_data, bound_to_data, number_from_data, number_to_data
+from dlsched.result import Bound
+from dlsched.testing.strategies import reclaiming
+
+
+@settings(derandomize=True)
+@given(
+    st.one_of(
+        st.integers(),
+        st.fractions(-(10**9), 10**9),
+        st.floats(allow_nan=False, allow_infinity=False),
+    )
+)
+def test_numbers(number: Any) -> None:
+    """Every number comes back equal: thirds, tenths, and integers beyond a double."""
+    assert number_from_data(json.loads(json.dumps(number_to_data(number)))) == number
+
+
+@pytest.mark.parametrize(
+    "bound", [None, Bound(Fraction(1, 3), "certified", "x"), Bound(2.5, "claimed", "y")]
+)
+def test_bounds(bound: Bound | None) -> None:
+    """Bounds come back with value, kind and method."""
+    assert bound_from_data(json.loads(json.dumps(bound_to_data(bound)))) == bound
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(reclaiming().filter(lambda i: i.servers))
+def test_round_trip(instance: Any) -> None:
+    """A result and its JSON say the same, field by field."""
+    for method in ("exact", "lyra", "lp"):
+        result = dlsched.solve(instance, method)
+        assert dlsched.read_result(result.to_json()) == result
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"time_limit": 1e-6},
+        {"method": "random", "seed": 5},
+        {"levels": 1, "gap": 0.1},
+        {
+            "start": {
+                "dlsched": 1,
+                "problem": "reclaiming",
+                "instance": "lyra-fig5",
+                "returned": ["1", "2"],
+            }
+        },
+    ],
+)
+def test_round_trip_of_odd_results(arguments: dict[str, Any]) -> None:
+    """Stopped, seeded, partial and started results come back as well."""
+    instance = examples()[0]
+    result = dlsched.solve(instance, **arguments)
+    assert dlsched.read_result(result.to_json()) == result
+
+
+def test_infeasible_round_trip() -> None:
+    """A result without a solution has none afterwards either."""
+    instance = dlsched.generate("reclaiming", servers=3, demand=5)
+    result = dlsched.solve(instance)
+    again = dlsched.read_result(result.to_json())
+    assert again == result and again.solution is None and again.status is dlsched.Status.INFEASIBLE

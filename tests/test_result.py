@@ -1,0 +1,83 @@
+"""Levels, gaps and what is said about them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dlsched.result import Bound, ByLevel, Level, gap, relative_gap
+
+LEVELS = (Level("few", "min", "jobs"), Level("many", "max", "GPUs"))
+numbers = st.one_of(st.integers(-50, 50), st.fractions(-5, 5))
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))]
+)
+def test_copies(again: Any) -> None:
+    """Copies and pickles keep entries, levels and names."""
+    value = ByLevel(LEVELS, (1, Fraction(1, 3)))
+    twin = again(value)
+    assert twin == value and twin.levels == LEVELS and twin.many == Fraction(1, 3)
+    assert type(twin) is ByLevel and repr(twin) == repr(value) == "(few=1, many=0.333333)"
+
+
+def test_names() -> None:
+    """Entries are found by the names of their levels; another name says which there are."""
+    value = ByLevel(LEVELS, (1, 2))
+    assert (value.few, value.many, value.as_dict()) == (1, 2, {"few": 1, "many": 2})
+    with pytest.raises(AttributeError, match=r"no level 'cost'; the levels are \['few', 'many'\]"):
+        _ = value.cost
+    assert not hasattr(value, "cost")
+    with pytest.raises(ValueError, match="2 levels, 1 entries"):
+        ByLevel(LEVELS, (1,))
+
+
+def test_better_by_senses() -> None:
+    """Less is better at the first level, more at the second, and the first decides."""
+    value = ByLevel(LEVELS, (1, 5))
+    assert value.better_than((2, 9)) and not value.better_than((0, 0))
+    assert value.better_than((1, 4)) and not value.better_than((1, 6))
+    assert not value.better_than((1, 5))
+
+
+@settings(derandomize=True)
+@given(st.tuples(numbers, numbers), st.tuples(numbers, numbers))
+def test_exactly_one_is_better(a: tuple[Any, Any], b: tuple[Any, Any]) -> None:
+    """Of two different values exactly one is better."""
+    x, y = ByLevel(LEVELS, a), ByLevel(LEVELS, b)
+    assert x.better_than(y) + y.better_than(x) == (a != b)
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "expected"),
+    [
+        (0, 0, 0), (0.0, 0, 0), (4, 3, 0.25), (3, 4, 0.25), (0, 5, 1), (-2, -4, 0.5), (-1, 1, 2),
+        (Fraction(1, 3), Fraction(1, 3), 0), (Fraction(1, 3), 0.0, 1), (10**15, 10**15 + 1, 1e-15),
+    ],
+)  # fmt: skip
+def test_relative_gap(value: Any, bound: Any, expected: float) -> None:
+    """The gap is |v - b| / max(|v|, |b|), and 0 when both are 0."""
+    assert relative_gap(value, bound) == pytest.approx(expected, rel=1e-9)
+    assert relative_gap(bound, value) == relative_gap(value, bound)
+
+
+def test_gap_stops_at_the_first_level_that_is_open() -> None:
+    """A level's gap is stated only if every earlier level is at its bound."""
+    known = ByLevel(LEVELS, (Bound(4, "claimed", "x"), Bound(8, "certified", "y")))
+    assert gap((4, 6), known) == (0, 0.25)
+    assert gap((5, 6), known) == (pytest.approx(0.2), None)
+    assert gap((4, 6), ByLevel(LEVELS, (None, known[1]))) == (None, None)
+    assert gap((4, 6), ByLevel(LEVELS, (known[0], None))) == (0, None)
+    assert gap((4, 8), ByLevel(LEVELS, (4, 8))) == (0, 0)  # bare values serve as bounds
+
+
+def test_bound_in_words() -> None:
+    """A bound says its value, its kind and where it comes from."""
+    assert str(Bound(Fraction(7, 2), "certified", "dual vector")) == "3.5 (certified, dual vector)"
