@@ -1,0 +1,62 @@
+"""The picture shows what the solution says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import pytest
+from matplotlib import pyplot as plt
+
+import dlsched
+from dlsched.problems.reclaiming.draw import draw
+from dlsched.problems.reclaiming.schema import Instance
+
+
+@pytest.fixture(autouse=True)
+def off_screen() -> Iterator[None]:
+    """Draw without a screen and close what was drawn."""
+    mpl.use("agg")
+    yield
+    plt.close("all")
+
+
+def test_the_paper_s_example() -> None:
+    """Six rows with their jobs; servers 1 and 2 are marked as returned, job a is crossed."""
+    fig5 = dlsched.load("lyra-fig5")
+    ax = draw(fig5, dlsched.solve(fig5).solution)
+    words = [t.get_text() for t in ax.texts]
+    assert sum("returned" in w for w in words) == 2
+    assert {*"123456", *"abcd"} <= set(words)
+    assert "preempted 1, collateral 0" in ax.get_title(loc="left")
+    crosses = [line for line in ax.lines if line.get_color() == "black"]
+    assert len(crosses) == 4
+    ax.figure.canvas.draw()
+
+
+def test_flexible_workers_are_hatched() -> None:
+    """As many hatched boxes as flexible workers; without a solution nothing is crossed."""
+    instance = dlsched.generate("reclaiming", 4, servers=24, flexible=0.5)
+    ax = draw(instance)
+    flexible = sum(w.flexible for job in instance.jobs for w in job.workers)
+    assert sum(bool(p.get_hatch()) for p in ax.patches) == flexible > 0
+    assert not [line for line in ax.lines if line.get_color() == "black"]
+
+
+def test_a_large_one_is_compact() -> None:
+    """520 servers stand in columns without names, each returned one with its arrow."""
+    instance = dlsched.generate("reclaiming", 1)
+    ax = draw(instance, dlsched.solve(instance, "lyra").solution)
+    assert [t.get_text() for t in ax.texts] == ["→"] * 52
+
+
+def test_given_axes_are_used() -> None:
+    """The picture goes where it is told to."""
+    _, mine = plt.subplots()
+    assert draw(dlsched.load("lyra-fig5"), ax=mine) is mine
+
+
+def test_nothing_to_draw() -> None:
+    """No servers, no error."""
+    ax = draw(Instance(name="none", demand=0, servers=(), jobs=()))
+    ax.figure.canvas.draw()

@@ -1,0 +1,207 @@
+"""Brute force, integer program and decomposition agree; nothing beats them."""
+
+from __future__ import annotations
+
+import random
+import time
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dlsched
+from dlsched.problems.reclaiming import components, exact
+from dlsched.problems.reclaiming.schema import Instance
+from dlsched.run import Run
+from dlsched.testing import oracles
+from dlsched.testing.strategies import reclaiming
+
+MANY = settings(max_examples=500, derandomize=True, deadline=None)
+SOME = settings(max_examples=60, derandomize=True, deadline=None)
+
+
+def hand(demand: int, **jobs: list[tuple[str, int, bool]] | tuple[Any, ...]) -> dict[str, Any]:
+    """Return an instance on servers s1 to s4; a job is (weight, worker, ...)."""
+    rows = [
+        {
+            "id": name,
+            "weight": weight,
+            "workers": [{"server": s, "gpus": g, "flexible": f} for s, g, f in workers],
+        }
+        for name, (weight, *workers) in jobs.items()
+    ]
+    servers = [{"id": f"s{i}", "gpus": 8} for i in range(1, 5)]
+    head = {"dlsched": 1, "problem": "reclaiming", "name": "hand", "demand": demand}
+    return head | {"servers": servers, "jobs": rows}
+
+
+HAND: dict[str, tuple[dict[str, Any], set[str], tuple[float, int]]] = {
+    "a server with flexible workers only is free": (
+        hand(
+            1,
+            a=(1, ("s1", 8, False), ("s2", 8, True)),
+            b=(1, ("s3", 1, False)),
+            c=(1, ("s4", 1, False)),
+        ),
+        {"s2"},
+        (0, 0),
+    ),
+    "one heavy job costs more than two light ones": (
+        hand(
+            1,
+            a=(2.5, ("s1", 1, False), ("s2", 1, False)),
+            b=(1, ("s3", 1, False), ("s4", 1, False)),
+            c=(1, ("s3", 1, False)),
+            d=(0.25, ("s4", 3, False)),
+        ),
+        {"s4"},
+        (1.25, 1),
+    ),
+    "the level below decides: collateral": (
+        hand(
+            1,
+            a=(1, ("s1", 1, False), ("s2", 6, False)),
+            b=(1, ("s3", 2, False), ("s4", 3, True)),
+            c=(1, ("s4", 1, False), ("s1", 7, True)),
+        ),
+        {"s2"},
+        (1, 1),
+    ),
+    "nothing to return": (hand(0, a=(1, ("s1", 8, False))), set(), (0, 0)),
+    "everything to return": (
+        hand(4, a=(1.5, ("s1", 8, False)), b=(2, ("s2", 2, True))),
+        {"s1", "s2", "s3", "s4"},
+        (1.5, 0),
+    ),
+}
+
+
+@pytest.mark.parametrize("method", ["milp", "components"])
+@pytest.mark.parametrize("name", HAND)
+def test_worked_by_hand(name: str, method: str) -> None:
+    """Flexible workers, weights and collateral, each where it decides."""
+    instance, returned, objective = HAND[name]
+    result = dlsched.solve(instance, method)
+    assert result.status == "optimal"
+    assert set(result.solution.returned) == returned
+    assert tuple(result.objective) == objective
+
+
+@MANY
+@given(reclaiming())
+def test_all_exact_methods_agree(instance: Instance) -> None:
+    """Brute force = milp = components, gaps 0, and no rule or bound contradicts them."""
+    best = oracles.reclaiming(instance)
+    for name in ("milp", "components"):
+        result = dlsched.solve(instance, name)
+        assert result.status == "optimal"
+        assert result.objective == best
+        assert tuple(result.gap) == (0, 0)
+    for name in ("lyra", "gpu_fraction", "scf", "random"):
+        rule = dlsched.solve(instance, name)
+        assert dlsched.verify(instance, rule.solution)
+        assert not rule.objective.better_than(best)
+    bound = dlsched.bound(instance)
+    assert bound.preempted.kind == "certified"
+    assert bound.preempted.value <= best.preempted
+
+
+@settings(max_examples=150, derandomize=True, deadline=None)
+@given(reclaiming(max_servers=7, max_jobs=8), st.randoms(use_true_random=False))
+def test_large_components_agree_too(instance: Instance, rng: random.Random) -> None:
+    """With nothing enumerated, tables of the integer program give the same optimum."""
+    small = exact.SMALL
+    exact.SMALL = 1
+    try:
+        result = dlsched.solve(instance, "components")
+    finally:
+        exact.SMALL = small
+    assert result.status == "optimal"
+    assert result.objective == oracles.reclaiming(instance)
+
+
+@SOME
+@given(reclaiming(), st.randoms(use_true_random=False))
+def test_names_and_order_do_not_matter(instance: Instance, rng: random.Random) -> None:
+    """Other ids in another order have the same optimum."""
+    data = instance.to_data()
+    names = [s["id"] for s in data["servers"]]
+    other = dict(zip(names, rng.sample(names, len(names)), strict=True))
+    for server in data["servers"]:
+        server["id"] = other[server["id"]]
+    for j, job in enumerate(data.get("jobs", [])):
+        job["id"] = f"other {j}"
+        for worker in job["workers"]:
+            worker["server"] = other[worker["server"]]
+        rng.shuffle(job["workers"])
+    rng.shuffle(data["servers"])
+    rng.shuffle(data.get("jobs", []))
+    best = dlsched.solve(instance).objective
+    for method in ("milp", "components"):
+        assert dlsched.solve(data, method).objective == best
+
+
+@pytest.mark.parametrize("flexible", [0.0, 0.5])
+def test_generated_instances_agree(flexible: float) -> None:
+    """At 60 servers, beyond brute force, the two exact methods find the same optimum."""
+    for seed in range(4):
+        instance = dlsched.generate(
+            "reclaiming", seed, servers=60, demand=6 + 7 * seed, flexible=flexible
+        )
+        results = [dlsched.solve(instance, m) for m in ("milp", "components")]
+        assert [r.status for r in results] == ["optimal", "optimal"]
+        assert results[0].objective == results[1].objective
+
+
+def test_huge_weights_stay_exact() -> None:
+    """Weights whose sums are beyond 64 bits are compared exactly."""
+    values = [Fraction(f"999999999999.{d}") for d in ("003", "002", "001", "004")]
+    values.append(Fraction("0.000000000001"))
+    rows = [(v, (f"s{i % 4 + 1}", 1, False)) for i, v in enumerate(values)]
+    instance = Instance.parse(hand(1, **{f"j{i}": row for i, row in enumerate(rows)}), "test")
+    weights = [Fraction(job.weight) for job in instance.jobs]
+    units = components.Units(instance, collateral=True)
+    assert units.dtype is object
+    assert [units.decode(units.encode(w, 3)) for w in weights] == [(w, 3) for w in weights]
+    claim = exact.components(instance, Run())
+    assert claim.solution.returned == ("s3",)
+
+
+def test_one_level_is_feasible_only() -> None:
+    """Stopping after level 1 proves it and claims nothing of level 2."""
+    instance = dlsched.generate("reclaiming", 1, servers=40)
+    result = dlsched.solve(instance, levels=1)
+    assert result.status == "feasible"
+    assert result.gap[0] == 0
+    assert result.bound[1] is None
+    assert result.objective[0] == dlsched.solve(instance).objective[0]
+
+
+@pytest.mark.parametrize("method", ["milp", "components"])
+def test_a_time_limit_leaves_the_truth(method: str) -> None:
+    """Stopped early, a method returns in time, with a bound below the optimum."""
+    instance = dlsched.generate("reclaiming", 3, servers=520, demand=130)
+    best = dlsched.solve(instance).objective
+    began = time.perf_counter()
+    result = dlsched.solve(instance, method, time_limit=0.05)
+    assert time.perf_counter() - began < 2
+    assert result.status != "infeasible"
+    if result.bound[0] is not None:
+        assert result.bound[0].value <= best[0]
+    if result.objective is not None:
+        assert not result.objective.better_than(best)
+
+
+def test_an_interrupt_stops_the_parts() -> None:
+    """An interrupt of the whole reaches the solver of a component, and Lyra's answer is kept."""
+    instance = dlsched.generate("reclaiming", 2, servers=200, demand=40)
+    run = Run()
+    run.interrupted = True
+    claim = exact.components(instance, run)
+    assert (claim.status, claim.reason) == ("feasible", "interrupted")
+    assert claim.solution == dlsched.solve(instance, "lyra").solution
+    part = components._Part(run)
+    part.interrupted = False
+    assert part.stop_reason() == "interrupted"

@@ -1,0 +1,71 @@
+"""The frontier agrees with one solve per demand, and with brute force."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+import dlsched
+from dlsched.problems.reclaiming import frontier
+from dlsched.problems.reclaiming.schema import Instance
+from dlsched.testing import oracles
+from dlsched.testing.strategies import reclaiming
+
+
+def at(instance: Instance, demand: int) -> Instance:
+    """Return the instance with another demand."""
+    return Instance.parse(instance.to_data() | {"demand": demand}, "test")
+
+
+@settings(max_examples=150, derandomize=True, deadline=None)
+@given(reclaiming())
+def test_every_row_is_the_brute_force_optimum(instance: Instance) -> None:
+    """Small components are enumerated; every demand has the optimum's first level."""
+    table = frontier(instance)
+    n = len(instance.servers)
+    assert list(table.columns) == ["demand", "preempted", "bound", "proven"]
+    assert list(table.demand) == list(range(n + 1))
+    assert table.proven.all()
+    best = [oracles.reclaiming(at(instance, k)).preempted for k in range(n + 1)]
+    assert list(table.preempted) == best
+
+
+@pytest.mark.parametrize(("seed", "flexible"), [(1, 0.0), (2, 0.5)])
+def test_large_components_by_one_solve_per_demand(seed: int, flexible: float) -> None:
+    """Components beyond enumeration are bisected; the values are those of the integer program."""
+    instance = dlsched.generate(
+        "reclaiming", seed, servers=30, spread=0.8, flexible=flexible, sizes={4: 1, 8: 1, 16: 1}
+    )
+    table = frontier(instance)
+    assert table.proven.all()
+    for k in range(0, 31, 3):
+        result = dlsched.solve(at(instance, k), levels=1)
+        assert table.preempted[k] == result.objective.preempted
+
+
+def test_the_paper_s_example() -> None:
+    """Figure 5: a server costs a job, but two, three or five cost no more than one less."""
+    table = frontier(dlsched.load("lyra-fig5"))
+    assert list(table.preempted) == [0, 1, 1, 2, 3, 3, 4]
+
+
+def test_no_servers() -> None:
+    """The frontier of nothing has one row."""
+    table = frontier(Instance(name="none", demand=0, servers=(), jobs=()))
+    assert table.to_dict("list") == {
+        "demand": [0],
+        "preempted": [0],
+        "bound": [0],
+        "proven": [True],
+    }
+
+
+def test_a_time_limit_leaves_true_brackets() -> None:
+    """Stopped early, values and bounds enclose the minimum, and rows say which are proved."""
+    instance = dlsched.generate("reclaiming", 1, servers=200)
+    full, short = frontier(instance), frontier(instance, time_limit=0.05)
+    assert full.proven.all()
+    assert not short.proven.all()
+    assert (short.bound <= full.preempted).all()
+    assert (full.preempted <= short.preempted).all()
+    assert ((short.bound == short.preempted) == short.proven).all()
