@@ -1,0 +1,195 @@
+"""Reclaiming at the size of the paper's fleet: exact against Lyra's heuristic and the baselines.
+
+    python benchmarks/reclaiming.py [SEEDS]
+
+Prints markdown and writes it to benchmarks/figures/reclaiming.md. Times are wall-clock seconds
+of one process on one thread, building and checking included.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import dlsched
+from dlsched.problems.reclaiming import Instance, frontier
+from dlsched.result import Result
+
+FIGURES = Path(__file__).resolve().parent / "figures" / "reclaiming.md"
+SERVERS = 520
+DEMANDS = (26, 52, 130, 260)
+RULES = ("lyra", "gpu_fraction", "scf", "random")
+PACKAGES = ("dlsched", "highspy", "pyomo", "numpy", "scipy")
+
+
+def machine() -> str:
+    """Return the processor, its cores, and the versions that made the figures."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    processor = names[0] if names else platform.processor() or platform.machine()
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return (
+        f"{processor}, {os.cpu_count()} cores; {platform.system()}; "
+        f"Python {platform.python_version()}; {packages}."
+    )
+
+
+def clock(call: Callable[[], Result], repeats: int = 1) -> tuple[Result, float]:
+    """Return the result and the median of its total seconds."""
+    results = [call() for _ in range(repeats)]
+    return results[0], median([r.seconds.total for r in results])
+
+
+def median(values: list[float]) -> float:
+    """Return the median."""
+    return statistics.median(values)
+
+
+class Demand:
+    """What ten seeds gave for one demand."""
+
+    def __init__(self, demand: int) -> None:
+        self.demand = demand
+        self.exact: list[float] = []
+        self.first: list[float] = []
+        self.lyra: list[float] = []
+        self.proved = self.certified = 0
+        self.best: list[float] = []
+        self.worth: dict[str, list[float]] = {rule: [] for rule in RULES}
+        self.collateral: dict[str, list[float]] = {rule: [] for rule in ("exact", *RULES)}
+        self.shared: list[float] = []
+
+    def add(self, seed: int) -> None:
+        """Solve one more instance with every method."""
+        inst = dlsched.generate("reclaiming", seed, servers=SERVERS, demand=self.demand)
+        exact, seconds = clock(lambda: dlsched.solve(inst, time_limit=60))
+        self.exact.append(seconds)
+        self.first.append(clock(lambda: dlsched.solve(inst, levels=1, time_limit=60))[1])
+        self.proved += exact.status == "optimal" and all(g == 0 for g in exact.gap)
+        first_bound = exact.certified[0]
+        self.certified += first_bound is not None and first_bound.value == exact.objective[0]
+        self.best.append(float(exact.objective[0]))
+        self.collateral["exact"].append(float(exact.objective[1]))
+        for rule in RULES:
+            answer, seconds = clock(lambda rule=rule: dlsched.solve(inst, rule, seed=seed), 5)
+            self.worth[rule].append(float(answer.objective[0]))
+            self.collateral[rule].append(float(answer.objective[1]))
+            if rule == "lyra":
+                self.lyra.append(seconds)
+                same = set(answer.solution.returned) & set(exact.solution.returned)
+                self.shared.append(len(same) / self.demand)
+
+    def gap(self, rule: str) -> float:
+        """Return the median relative gap of a rule's preempted jobs to the optimum."""
+        pairs = zip(self.worth[rule], self.best, strict=True)
+        return median([(w - b) / max(w, b) if w > b else 0.0 for w, b in pairs])
+
+    def equal(self, rule: str) -> int:
+        """Return how often a rule preempts no more than the optimum."""
+        return sum(w == b for w, b in zip(self.worth[rule], self.best, strict=True))
+
+
+def report(rows: list[Demand], seeds: int) -> Iterator[str]:
+    """Yield the markdown of the 520-server tables."""
+    yield f"## {SERVERS} servers of 8 GPUs, {seeds} seeds per demand\n"
+    yield "Medians of total seconds: build, solve and check. `levels=1` is the first level alone."
+    yield "The exact methods run once per instance, the rules five times (their median counts)."
+    yield "The ratio is that of the medians of exact and lyra; the paper's exhaustive search took"
+    yield "420,000 times its heuristic. Certified: level 1 proved from duals in exact arithmetic.\n"
+    head = "| demand | both levels proved | certified | exact, s | slowest, s | levels=1, s "
+    yield head + "| lyra, s | exact / lyra |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for row in rows:
+        e, f, h = median(row.exact), median(row.first), median(row.lyra)
+        yield (
+            f"| {row.demand} | {row.proved} of {seeds} | {row.certified} of {seeds} | {e:.3f} "
+            f"| {max(row.exact):.3f} | {f:.3f} | {h:.4f} | {e / h:.0f} |"
+        )
+    yield "\n## Gap of the heuristics\n"
+    yield "Median of (preempted - optimum) / preempted; in brackets how often it is 0.\n"
+    yield "| demand | optimum, median | " + " | ".join(RULES) + " |"
+    yield "|---|---|" + "---|" * len(RULES)
+    for row in rows:
+        cells = [f"{row.gap(rule):.1%} ({row.equal(rule)} of {seeds})" for rule in RULES]
+        yield f"| {row.demand} | {median(row.best):g} | " + " | ".join(cells) + " |"
+    yield "\n## Collateral damage, median GPUs\n"
+    yield "| demand | exact | " + " | ".join(RULES) + " |"
+    yield "|---|---|" + "---|" * len(RULES)
+    for row in rows:
+        cells = [f"{median(values):g}" for values in row.collateral.values()]
+        yield f"| {row.demand} | " + " | ".join(cells) + " |"
+    yield "\n## Lyra's choice against the optimum's\n"
+    yield "More: preempted jobs beyond the optimum, all seeds together. Shared: median share of"
+    yield "the optimum's servers that lyra returns; an optimum is seldom the only one. The paper:"
+    yield "equal below 60 servers, 19 % more above, 84 % of the servers.\n"
+    yield "| demand | equal | more | shared |\n|---|---|---|---|"
+    for row in rows:
+        more = sum(row.worth["lyra"]) / sum(row.best) - 1
+        equal = row.equal("lyra")
+        yield f"| {row.demand} | {equal} of {seeds} | {more:.1%} | {median(row.shared):.0%} |"
+
+
+def large() -> Iterator[str]:
+    """Yield the markdown of 5,000 servers, of the other exact method, and of the frontier."""
+    yield "\n## 5,000 servers, demand 500\n"
+    yield "| seed | jobs | status | optimum | gap | exact, s | lyra, s | lyra's objective |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for seed in (1, 2, 3):
+        inst = dlsched.generate("reclaiming", seed, servers=5000, demand=500)
+        exact = dlsched.solve(inst, time_limit=60)
+        rule = dlsched.solve(inst, "lyra")
+        yield (
+            f"| {seed} | {len(inst.jobs)} | {exact.status!s} | {tuple(exact.objective)} "
+            f"| {tuple(exact.gap)} | {exact.seconds.total:.2f} | {rule.seconds.total:.3f} "
+            f"| {tuple(rule.objective)} |"
+        )
+    yield "\n## The decomposition: `components`, and `frontier` for every demand\n"
+    yield f"{SERVERS} servers, demand 52. The frontier has {SERVERS + 1} rows.\n"
+    yield "| seed | flexible | components, s | same optimum as milp | frontier, s | proven |"
+    yield "|---|---|---|---|---|---|"
+    for seed, flexible in ((1, 0.0), (2, 0.0), (1, 0.5), (2, 0.5)):
+        inst = dlsched.generate("reclaiming", seed, servers=SERVERS, demand=52, flexible=flexible)
+        parts = dlsched.solve(inst, "components")
+        same = parts.objective == dlsched.solve(inst).objective
+        seconds, rows = timed_frontier(inst)
+        yield (
+            f"| {seed} | {flexible:.0%} | {parts.seconds.total:.2f} | {'yes' if same else 'NO'} "
+            f"| {seconds:.2f} | {rows} |"
+        )
+
+
+def timed_frontier(inst: Instance) -> tuple[float, int]:
+    """Return the frontier's seconds and the number of its rows that are proved."""
+    began = time.perf_counter()
+    table = frontier(inst)
+    return time.perf_counter() - began, int(table["proven"].sum())
+
+
+def main(seeds: int = 10) -> None:
+    """Measure, print, write."""
+    rows = [Demand(demand) for demand in DEMANDS]
+    for seed in range(1, seeds + 1):
+        for row in rows:
+            row.add(seed)
+    lines = [
+        "# Reclaiming: figures\n",
+        "Made by `python benchmarks/reclaiming.py`; times vary with the machine and its load.\n",
+        f"Machine: {machine()}\n",
+        *report(rows, seeds),
+        *large(),
+    ]
+    text = "\n".join(lines) + "\n"
+    print(text)
+    FIGURES.parent.mkdir(parents=True, exist_ok=True)
+    FIGURES.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:2]))
