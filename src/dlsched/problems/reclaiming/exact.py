@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dlsched.problem import method
-from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.check import evaluate
 from dlsched.problems.reclaiming.components import (
     SMALL,
@@ -42,6 +41,8 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     levels
         1 to stop after the preempted weight.
     """
+    from dlsched.problems.reclaiming import model
+
     return solve_levels(instance, run, model, levels)
 
 
