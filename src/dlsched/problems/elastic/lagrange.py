@@ -6,19 +6,26 @@ With L* jobs launched, every allocation's reduction is at most
                                                            - lambda * gpus - mu * launch)
 
 for any lambda >= 0 and any mu. The best multipliers give the value of the linear relaxation, that
-is, of the convex hull of each job's items (Sinha and Zoltners, 1979). All numbers are integers, in
-2**-shift grid units, so that each bound is exact.
+is, of the convex hull of each job's items (Sinha and Zoltners, 1979). They are sought in floating
+point; the bound is then computed from them in integers, in 2**-shift grid units, so it is exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.elastic.knapsack import SAFE, Ints, Items
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_HALVINGS = 80
+"""Steps of the bisection: past these a double has no digits left to gain."""
 
 
 @dataclass(frozen=True)
@@ -45,34 +52,49 @@ class Relaxation:
 
 
 def relax(items: Items, stop: Callable[[], str | None] = lambda: None) -> Relaxation:
-    """Find good multipliers by bisection on lambda; mu follows from it.
+    """Find good multipliers by bisection on lambda, in floating point; evaluate them exactly.
 
-    Told to stop, it takes the best so far: any multipliers give a bound.
+    Any multipliers give a bound, so nothing is lost if the search is inexact or told to stop.
     """
-    most = max((abs(int(v)) for v in items.value), default=0) + 1
-    room = SAFE // (most * 4 * max(items.capacity, 1) * (len(items) + 1))
-    shift = max(0, min(24, room.bit_length() - 1))
-    exact = items.value if room else items.value.astype(object)
-    value = exact * 2**shift
-    low, high = -1, most * 2**shift  # at `high` no GPU is worth its price
-    while high - low > 1 and not stop():
-        middle = (low + high) // 2
-        if _gpus(items, _serve(items, value, middle)[1]) > items.capacity:
-            low = middle
-        else:
-            high = middle
-    mu, chosen = _serve(items, value, high)
-    net = _net(items, value, high) - items.launch.astype(value.dtype) * mu
+    value, gpus = items.value.astype(float), items.gpus.astype(float)
+    low, high = 0.0, 1.0 + max(map(float, value), default=0.0)
+    mu, chosen = _serve(items, value, gpus, 0.0)
+    if _gpus(items, chosen) > items.capacity:  # else the GPUs are worth nothing
+        for _ in range(_HALVINGS):
+            if stop():
+                break
+            middle = (low + high) / 2
+            if _gpus(items, _serve(items, value, gpus, middle)[1]) > items.capacity:
+                low = middle
+            else:
+                high = middle
+        mu, chosen = _serve(items, value, gpus, high)
+    else:
+        high = 0.0
+    return _evaluate(items, high, mu, chosen)
+
+
+def _evaluate(items: Items, price: float, mu: float, chosen: NDArray[np.int64]) -> Relaxation:
+    """Compute the bound and the losses in integers, the multipliers rounded to 2**-shift units."""
+    shift = items.capacity.bit_length() + 2
+    whole, fee = round(Fraction(price) * 2**shift), round(Fraction(mu) * 2**shift)
+    most = max((abs(int(v)) for v in items.value), default=0)
+    reach = (most << shift) + whole * items.capacity + abs(fee)
+    kind: Any = np.int64 if reach * (len(items) + 2) < SAFE else object
+    value, gpus, launch = (a.astype(kind) for a in (items.value, items.gpus, items.launch))
+    net = value * 2**shift - gpus * whole - launch * fee
     best = np.maximum(np.maximum.reduceat(net, items.starts), 0) if len(items) else net
-    bound = high * items.capacity + mu * items.most_launched + sum(best.tolist())
+    bound = whole * items.capacity + fee * items.most_launched + sum(best.tolist())
     return Relaxation(shift, int(bound), best[items.row] - net, best, chosen.tolist())
 
 
-def _serve(items: Items, value: Ints, price: int) -> tuple[int, NDArray[np.int64]]:
+def _serve(
+    items: Items, value: Floats, gpus: Floats, price: float
+) -> tuple[float, NDArray[np.int64]]:
     """At a price per GPU: the fee mu that lets L* jobs launch, and the items they all choose."""
     if not len(items):
-        return 0, np.zeros(0, dtype=np.int64)
-    net = _net(items, value, price)
+        return 0.0, np.zeros(0, dtype=np.int64)
+    net = value - gpus * price
     best = np.maximum.reduceat(net, items.starts)
     # The first of the items that attain a job's best takes the fewest GPUs.
     attains = np.flatnonzero(net == best[items.row])
@@ -82,14 +104,9 @@ def _serve(items: Items, value: Ints, price: int) -> tuple[int, NDArray[np.int64
     pending = np.flatnonzero(launches)
     count = items.most_launched
     if not count:
-        return max((int(b) for b in best[pending]), default=0), grown
+        return max(map(float, best[pending]), default=0.0), grown
     order = pending[np.argsort(-best[pending], kind="stable")]
-    return int(best[order[count - 1]]), np.concatenate([grown, choice[order[:count]]])
-
-
-def _net(items: Items, value: Ints, price: int) -> Ints:
-    net: Ints = value - items.gpus.astype(value.dtype) * price
-    return net
+    return float(best[order[count - 1]]), np.concatenate([grown, choice[order[:count]]])
 
 
 def _gpus(items: Items, chosen: NDArray[np.int64]) -> int:

@@ -66,7 +66,7 @@ class Search:
         if small and self.fill(self.items, proof=True):
             return
         relaxation = relax(self.items, self.run.stop_reason)
-        self.offer(relaxation.chosen)
+        self.offer(self.filled(relaxation))
         if not self.met(relaxation):
             self.solve_core(relaxation, self.uncertain(relaxation), slack=0)
         if not self.met(relaxation):
@@ -74,6 +74,24 @@ class Search:
             if not self.solve_core(relaxation, relaxation.loss <= slack, slack, proof=True):
                 self.bounds = relaxation_bounds(self.items, relaxation)
                 self.reason = self.run.stop_reason() or self.reason
+
+    def filled(self, relaxation: Relaxation) -> list[int]:
+        """Use the GPUs that the relaxation's choice leaves, least loss first."""
+        items = self.items
+        now = dict(zip(items.row[relaxation.chosen].tolist(), relaxation.chosen, strict=True))
+        room = items.capacity - sum(items.gpus[relaxation.chosen].tolist())
+        for i in np.argsort(relaxation.loss, kind="stable").tolist():
+            if not room or self.run.stop_reason():
+                break
+            row = int(items.row[i])
+            held = now.get(row)
+            if held is None and items.launch[i]:
+                continue  # as many pending jobs are launched as can be
+            gpus, value = (items.gpus[held], items.value[held]) if held is not None else (0, 0)
+            if items.value[i] > value and items.gpus[i] - gpus <= room:
+                now[row] = i
+                room -= int(items.gpus[i] - gpus)
+        return list(now.values())
 
     def met(self, relaxation: Relaxation) -> bool:
         """Whether the relaxation alone proves the incumbent, within the gap asked for."""
