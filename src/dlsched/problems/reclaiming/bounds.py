@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dlsched.problem import method
-from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.schema import Instance
 from dlsched.result import Claim
 from dlsched.run import Run
@@ -17,4 +16,6 @@ def lp(instance: Instance, run: Run) -> Claim:
     The preempted weight is a whole number when all weights are, so the bound may be rounded up to
     the next multiple of their greatest common divisor. Level 2 has no bound apart from level 1.
     """
+    from dlsched.problems.reclaiming import model
+
     return relax_first_level(instance, run, model)
