@@ -16,10 +16,9 @@ KINDS = (pyo.Set, pyo.Var, pyo.Objective, pyo.Constraint)
 
 
 def table_names(text: str) -> set[str]:
-    """Return the names in backticks that open a row of the card's table of components."""
-    after = text[text.index("| component |") :]
-    table = after[: after.index("\n\n")]
-    return set(re.findall(r"^\| `(\w+)", table, flags=re.MULTILINE))
+    """Return the names in backticks that open the rows of the card's tables of components."""
+    tables = re.findall(r"^\| component \|.*\n((?:\|.*\n)+)", text, flags=re.MULTILINE)
+    return {name for table in tables for name in re.findall(r"^\| `(\w+)", table, re.MULTILINE)}
 
 
 @pytest.mark.parametrize("name", dlsched.problems())
