@@ -187,6 +187,13 @@ class Document(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Copy with some fields changed; what was derived from the old ones is derived anew."""
+        copy = super().model_copy(update=update, deep=deep)
+        for name in set(copy.__dict__) - set(type(self).model_fields):
+            del copy.__dict__[name]
+        return copy
+
     @classmethod
     def parse(cls, data: object, where: str) -> Self:
         """Validate plain JSON data.

@@ -49,7 +49,8 @@ def build(instance: Instance) -> Any:
         "collateral": grid(damage.values()),
     }
 
-    m.demand = pyo.Constraint(expr=pyo.quicksum(m.x.values()) == instance.demand)
+    met = pyo.quicksum(m.x.values()) == instance.demand  # a truth value without servers
+    m.demand = pyo.Constraint(expr=pyo.Constraint.Feasible if met is True else met)
 
     m.preempt = pyo.Constraint(m.BASE, rule=lambda m, j, s: m.y[j] >= m.x[s])
     m.vacate = pyo.Constraint(m.DAMAGE, rule=lambda m, j, s: m.z[j, s] >= m.y[j] - m.x[s])
