@@ -8,14 +8,13 @@ of one process on one thread, building and checking included.
 
 from __future__ import annotations
 
-import os
-import platform
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from pathlib import Path
+
+from machine import machine
 
 import dlsched
 from dlsched.problems.reclaiming import Instance, frontier
@@ -25,20 +24,6 @@ FIGURES = Path(__file__).resolve().parent / "figures" / "reclaiming.md"
 SERVERS = 520
 DEMANDS = (26, 52, 130, 260)
 RULES = ("lyra", "gpu_fraction", "scf", "random")
-PACKAGES = ("dlsched", "highspy", "pyomo", "numpy", "scipy")
-
-
-def machine() -> str:
-    """Return the processor, its cores, and the versions that made the figures."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    processor = names[0] if names else platform.processor() or platform.machine()
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    return (
-        f"{processor}, {os.cpu_count()} cores; {platform.system()}; "
-        f"Python {platform.python_version()}; {packages}."
-    )
 
 
 def clock(call: Callable[[], Result], repeats: int = 1) -> tuple[Result, float]:

@@ -1,0 +1,136 @@
+"""Elastic: the paper's worst epoch, a hundred thousand items, limits, and the heuristics' gaps.
+
+    python benchmarks/elastic.py
+
+Prints markdown and writes it to benchmarks/figures/elastic.md. Times are wall-clock seconds of
+one process on one thread, building and checking included, after a warm-up.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from machine import machine
+
+import dlsched
+from dlsched.problems.elastic import Instance
+
+FIGURES = Path(__file__).resolve().parent / "figures" / "elastic.md"
+SEEDS = range(1, 11)
+RULES = ("lyra", "greedy", "afs", "fifo")
+
+
+def worst_epoch() -> Iterator[str]:
+    """Yield dp against the same model through HiGHS on 354 items and 245 GPUs."""
+    yield "## 354 items, 245 GPUs: ten seeds, dp the median of five runs"
+    yield ""
+    yield "| running | same optimum | dp, ms | dp slowest, ms | HiGHS, ms | HiGHS / dp |"
+    yield "|---|---|---|---|---|---|"
+    for running in (0.0, 0.5, 1.0):
+        fast, slow, same = [], [], 0
+        for seed in SEEDS:
+            made = dlsched.generate("elastic", seed=seed, items=354, capacity=245, running=running)
+            runs = [dlsched.solve(made, "dp") for _ in range(5)]
+            fast.append(1000 * statistics.median(r.seconds.total for r in runs))
+            model = dlsched.solve(made, "milp", time_limit=60)
+            slow.append(1000 * model.seconds.total)
+            same += model.objective == runs[0].objective and runs[0].status == "optimal"
+        ratio = statistics.median(b / a for a, b in zip(fast, slow, strict=True))
+        yield (
+            f"| {running} | {same}/10 | {statistics.median(fast):.1f} | {max(fast):.1f} "
+            f"| {statistics.median(slow):.0f} | {ratio:.0f} |"
+        )
+
+
+def large() -> Iterator[str]:
+    """Yield dp on 100,000 items and 10,000 GPUs."""
+    yield "## 100,000 items, 10,000 GPUs: dp"
+    yield ""
+    yield "| running | scaling | jobs | status | gap | seconds |"
+    yield "|---|---|---|---|---|---|"
+    for running in (0.0, 0.5, 1.0):
+        for scaling in ("linear", "loss"):
+            made = dlsched.generate(
+                "elastic",
+                seed=1,
+                items=100_000,
+                capacity=10_000,
+                running=running,
+                scaling=scaling,
+            )
+            result = dlsched.solve(made, "dp", time_limit=60)
+            yield (
+                f"| {running} | {scaling} | {len(made.jobs)} | {result.status} "
+                f"| {max(result.gap):.1e} | {result.seconds.total:.2f} |"
+            )
+
+
+def heuristics() -> Iterator[str]:
+    """Yield the rules' distance to the optimum on 354 items."""
+    yield "## Heuristics: 354 items, 245 GPUs, ten seeds"
+    yield ""
+    yield "| running | rule | launched, of the optimum | lost at level 2 |"
+    yield "|---|---|---|---|"
+    for running in (0.5, 1.0):
+        for rule in RULES:
+            launched, lost = [], []
+            for seed in SEEDS:
+                made = dlsched.generate(
+                    "elastic", seed=seed, items=354, capacity=245, running=running
+                )
+                best, mine = dlsched.solve(made), dlsched.solve(made, rule)
+                gaps = mine.gap_to(best.objective)
+                launched.append(1 - gaps.launched)
+                if gaps.reduction is not None:
+                    lost.append(gaps.reduction)
+            share = f"{100 * statistics.mean(launched):.1f} %" if running < 1 else "-"
+            said = f"{100 * statistics.mean(lost):.2f} % ({len(lost)} seeds)" if lost else "-"
+            yield f"| {running} | {rule} | {share} | {said} |"
+
+
+def limits() -> Iterator[str]:
+    """Yield how long a limit of one second takes on an epoch that needs minutes."""
+    yield "## time_limit=1 on 8 jobs of 1,500 choices, savings nearly equal to GPUs"
+    yield ""
+    yield "| method | status | reason | gap | seconds |"
+    yield "|---|---|---|---|---|"
+    made = correlated(8, 1500, 2000)
+    for method in ("dp", "milp", "lyra"):
+        began = time.perf_counter()
+        result = dlsched.solve(made, method, time_limit=1)
+        taken = time.perf_counter() - began
+        gap = "-" if result.gap.reduction is None else f"{result.gap.reduction:.1e}"
+        yield f"| {method} | {result.status} | {result.reason} | {gap} | {taken:.2f} |"
+
+
+def correlated(jobs: int, choices: int, scale: int) -> Instance:
+    """Return an epoch in which no item is worth much more than another per GPU."""
+    rng = random.Random(1)
+    rows = []
+    for j in range(jobs):
+        gpus = rng.randrange(scale, 3 * scale)
+        times = [10**12]
+        for _ in range(choices - 1):
+            times.append(times[-1] - gpus - rng.randrange(50))
+        row = {"id": f"j{j}", "gpus_per_worker": gpus, "min_workers": 1, "max_workers": choices}
+        rows.append(row | {"running": True, "running_times": times})
+    return Instance(name="correlated", capacity=jobs * choices * scale // 2, jobs=rows)
+
+
+def main() -> None:
+    """Measure, print and write."""
+    dlsched.solve("lyra-table4", "milp")  # warm up
+    lines = ["# Figures of elastic", "", f"`python benchmarks/elastic.py` on {machine()}"]
+    for part in (worst_epoch, large, heuristics, limits):
+        lines += ["", *part()]
+    text = "\n".join(lines) + "\n"
+    print(text)
+    FIGURES.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
