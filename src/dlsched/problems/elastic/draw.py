@@ -47,6 +47,7 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
     numbers = range(len(instance.jobs))
     largest = sorted(numbers, key=lambda j: (-_reach(instance.jobs[j]), j))[:_ROWS]
     jobs = [instance.jobs[j] for j in sorted(largest)]
+    own = ax is None
     if ax is None:
         size = (8.0, max(2.4, 0.24 * len(jobs) + 1.7))
         _, ax = plt.subplots(figsize=size, layout="constrained")
@@ -56,7 +57,7 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
     shown: set[str] = set()
     for row, job in enumerate(jobs):
         shown |= _bar(ax, row, job, workers.get(job.id, 0))
-    _finish(ax, instance, jobs, workers, shown, solution is not None)
+    _finish(ax, instance, jobs, workers, shown, solution is not None, own)
     return ax
 
 
@@ -102,6 +103,7 @@ def _finish(
     workers: dict[str, int],
     shown: set[str],
     solved: bool,
+    own: bool,
 ) -> None:
     """Set the axes, the title, and a legend of what is there."""
     from matplotlib.patches import Patch
@@ -131,15 +133,11 @@ def _finish(
         title += f"\n(the {len(jobs)} largest of {len(instance.jobs)} jobs)"
     ax.set_title(title, fontsize=10, loc="left")
     handles = [Patch(label=name, **style) for name, style in _STYLES.items() if name in shown]
-    if handles:
-        ax.legend(
-            handles=handles,
-            loc="upper left",
-            bbox_to_anchor=(0, -0.55 / (0.24 * len(jobs) + 0.5)),
-            ncols=3,
-            fontsize=8,
-            frameon=False,
-        )
+    place: dict[str, Any] = {"handles": handles, "fontsize": 8}
+    if handles and own:  # below the axis label, where no bar is
+        ax.figure.legend(loc="outside lower left", ncols=3, frameon=False, **place)
+    elif handles:
+        ax.legend(**place)
 
 
 def _short(name: str, length: int = 12) -> str:
