@@ -56,7 +56,10 @@ def relax(items: Items, stop: Callable[[], str | None] = lambda: None) -> Relaxa
 
     Any multipliers give a bound, so nothing is lost if the search is inexact or told to stop.
     """
-    value, gpus = items.value.astype(float), items.gpus.astype(float)
+    most = max((int(v) for v in items.value), default=0)
+    excess = max(0, most.bit_length() - _BITS)  # a double holds no more
+    scaled = items.value >> excess if excess else items.value
+    value, gpus = scaled.astype(float), items.gpus.astype(float)
     low, high = 0.0, 1.0 + max(map(float, value), default=0.0)
     mu, chosen = _serve(items, value, gpus, 0.0)
     if _gpus(items, chosen) > items.capacity:  # else the GPUs are worth nothing
@@ -71,13 +74,13 @@ def relax(items: Items, stop: Callable[[], str | None] = lambda: None) -> Relaxa
         mu, chosen = _serve(items, value, gpus, high)
     else:
         high = 0.0
-    return _evaluate(items, high, mu, chosen)
+    return _evaluate(items, Fraction(high) * 2**excess, Fraction(mu) * 2**excess, chosen)
 
 
-def _evaluate(items: Items, price: float, mu: float, chosen: NDArray[np.int64]) -> Relaxation:
+def _evaluate(items: Items, price: Fraction, mu: Fraction, chosen: NDArray[np.int64]) -> Relaxation:
     """Compute the bound and the losses in integers, the multipliers rounded to 2**-shift units."""
     shift = items.capacity.bit_length() + 2
-    whole, fee = round(Fraction(price) * 2**shift), round(Fraction(mu) * 2**shift)
+    whole, fee = round(price * 2**shift), round(mu * 2**shift)
     most = max((abs(int(v)) for v in items.value), default=0)
     reach = (most << shift) + whole * items.capacity + abs(fee)
     kind: Any = np.int64 if reach * (len(items) + 2) < SAFE else object
@@ -105,7 +108,8 @@ def _serve(
     count = items.most_launched
     if not count:
         return max(map(float, best[pending]), default=0.0), grown
-    order = pending[np.argsort(-best[pending], kind="stable")]
+    # Of equals, as rounding may make them, the smallest first: so a high enough price fits L* jobs.
+    order = pending[np.lexsort((gpus[choice[pending]], -best[pending]))]
     return float(best[order[count - 1]]), np.concatenate([grown, choice[order[:count]]])
 
 
