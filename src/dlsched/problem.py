@@ -59,6 +59,8 @@ class Method:
     problem: str
     kind: Kind
     function: Callable[..., Solution | Claim]
+    model: bool = False
+    """Whether it solves the Pyomo model, so that Pyomo is loaded before the clock starts."""
 
     @cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
@@ -202,7 +204,9 @@ def problem(name: str) -> Problem:
 _METHODS: dict[str, dict[str, Method]] = {}
 
 
-def method(problem: str, *, kind: str, name: str | None = None) -> Callable[[F], F]:
+def method(
+    problem: str, *, kind: str, name: str | None = None, model: bool = False
+) -> Callable[[F], F]:
     """Register a function as a method of a problem; use it as a decorator.
 
     Parameters
@@ -213,6 +217,8 @@ def method(problem: str, *, kind: str, name: str | None = None) -> Callable[[F],
         ``exact``, ``heuristic``, ``baseline``, ``bound`` or ``reference``; see `Kind`.
     name
         Its name; the function's own by default.
+    model
+        Whether it solves the problem's Pyomo model: then loading Pyomo counts against no limit.
 
     Raises
     ------
@@ -229,7 +235,7 @@ def method(problem: str, *, kind: str, name: str | None = None) -> Callable[[F],
     def register(function: F) -> F:
         home = _home(function)
         own_name = str(getattr(function, "__name__", type(function).__name__))
-        entry = Method(name or own_name, problem, Kind(kind), function)
+        entry = Method(name or own_name, problem, Kind(kind), function, model)
         # The room's own come first, so that nobody can take their names.
         if not home.startswith(f"{_PACKAGE}."):
             _load_methods(f"{_PACKAGE}.{problem}")

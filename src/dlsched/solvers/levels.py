@@ -30,6 +30,12 @@ _INTEGRAL_VERTEX = 1e-9
 """How far from whole numbers the relaxation's vertex may be to be taken for a solution."""
 
 
+def load() -> None:
+    """Import the libraries that solving a model needs; they are imported at no earlier time."""
+    import highspy  # noqa: F401
+    from pyomo.repn.plugins import standard_form  # noqa: F401
+
+
 def solve_levels(instance: Instance, run: Run, model: Any, depth: int | None = None) -> Claim:
     """Solve an instance's model lexicographically.
 

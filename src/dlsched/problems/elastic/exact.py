@@ -14,7 +14,7 @@ from dlsched.run import Run
 from dlsched.solvers.levels import solve_levels
 
 
-@method("elastic", kind="exact")
+@method("elastic", kind="exact", model=True)
 def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     """Integer program: first the jobs launched, then, held at its optimum, the reduction.
 

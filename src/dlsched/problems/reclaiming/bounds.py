@@ -9,7 +9,7 @@ from dlsched.run import Run
 from dlsched.solvers.levels import relax_first_level
 
 
-@method("reclaiming", kind="bound")
+@method("reclaiming", kind="bound", model=True)
 def lp(instance: Instance, run: Run) -> Claim:
     """Linear relaxation of level 1, certified from its duals and rounded up.
 

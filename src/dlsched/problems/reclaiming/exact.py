@@ -29,7 +29,7 @@ from dlsched.run import Run
 from dlsched.solvers.levels import solve_levels
 
 
-@method("reclaiming", kind="exact")
+@method("reclaiming", kind="exact", model=True)
 def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     """Integer program: first the preempted weight, then, held at its optimum, the collateral.
 
@@ -46,7 +46,7 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     return solve_levels(instance, run, model, levels)
 
 
-@method("reclaiming", kind="exact")
+@method("reclaiming", kind="exact", model=True)
 def components(instance: Instance, run: Run) -> Claim:
     """Decomposition: both levels for every part of the demand that a component may get.
 

@@ -49,8 +49,8 @@ def generate(
     """
     if servers < 1 or gpus < 1:
         raise OptionError("servers and gpus must be at least 1")
-    if min(sizes, default=0) < 1:
-        raise OptionError("sizes must name at least one size, and none below 1 GPU")
+    if min(sizes, default=1) < 1:
+        raise OptionError("sizes must be at least 1 GPU")
     free = np.full(servers, gpus)
     values = np.array(sorted(sizes))
     weights = np.array([sizes[v] for v in values.tolist()], dtype=float)
