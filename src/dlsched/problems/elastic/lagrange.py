@@ -24,6 +24,8 @@ from dlsched.problems.elastic.knapsack import SAFE, Ints, Items
 
 Floats: TypeAlias = NDArray[np.float64]
 
+_BITS = 900
+"""Longer values are cut to this many bits for the search of the multipliers."""
 _HALVINGS = 80
 """Steps of the bisection: past these a double has no digits left to gain."""
 
