@@ -1,0 +1,178 @@
+"""Limits, starts, certificates and extremes of the exact methods for elastic."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dlsched
+from dlsched.problems.elastic import Instance
+from dlsched.problems.elastic.exact import dp
+from dlsched.problems.elastic.knapsack import fill_table, items_of, proves
+from dlsched.problems.elastic.lagrange import relax
+from dlsched.run import Run
+from dlsched.testing import oracles, strategies
+
+
+def go_on() -> str | None:
+    """Never ask to stop."""
+    return None
+
+
+def correlated(jobs: int, choices: int, scale: int) -> Instance:
+    """Return jobs whose savings nearly equal the GPUs that they take: minutes for a table."""
+    rng = random.Random(1)
+    rows = []
+    for j in range(jobs):
+        gpus = rng.randrange(scale, 3 * scale)
+        times = [10**12]
+        times += [times[-1] - sum(rng.randrange(gpus, gpus + 50) for _ in range(k)) for k in
+                  range(1, choices)]  # fmt: skip
+        row = {"id": f"j{j}", "gpus_per_worker": gpus, "min_workers": 1, "max_workers": choices}
+        rows.append(row | {"running": True, "running_times": times})
+    return Instance(name="correlated", capacity=jobs * choices * scale // 2, jobs=rows)
+
+
+def test_time_limit_tells_the_truth() -> None:
+    """Stopped early, dp returns a checked solution and a certified bound that it does not beat."""
+    result = dlsched.solve(correlated(8, 300, 2000), "dp", time_limit=0.1)
+    assert (result.status, result.reason) == ("feasible", "time limit")
+    assert result.bound.reduction.kind == "certified"
+    assert result.objective.reduction <= result.bound.reduction.value
+
+
+def test_interrupt_tells_the_truth() -> None:
+    """Interrupted, dp returns what it has."""
+    run = Run(interrupted=True)
+    claim = dp(correlated(8, 300, 2000), run)
+    assert (claim.status, claim.reason) == ("feasible", "interrupted")
+    assert claim.solution is not None
+
+
+def test_too_large_a_table_is_not_made() -> None:
+    """Beyond the memory allowed, dp says so and keeps incumbent and bound."""
+    result = dlsched.solve(correlated(50, 4, 10**5), "dp")
+    assert result.status == "feasible"
+    assert "GiB" in result.reason
+    assert result.gap.reduction < 0.05
+
+
+@pytest.mark.parametrize("method", ["dp", "milp"])
+def test_a_start_is_used(method: str) -> None:
+    """A start is accepted, and the optimum is no worse."""
+    made = dlsched.generate("elastic", seed=3, jobs=30)
+    start = dlsched.solve(made, "greedy")
+    result = dlsched.solve(made, method, start=start)
+    assert result.start.accepted
+    assert not start.objective.better_than(result.objective)
+
+
+def test_lyra_ignores_a_start() -> None:
+    """The paper's heuristic begins with nothing, whatever start is given."""
+    made = dlsched.generate("elastic", seed=3, jobs=30)
+    plain, started = (
+        dlsched.solve(made, "lyra"),
+        dlsched.solve(made, "lyra", start=dlsched.solve(made)),
+    )
+    assert started.solution == plain.solution
+    assert not started.start.accepted
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(strategies.elastic(), st.integers(0, 10**6), st.integers(1, 3))
+def test_a_lowered_table_proves_nothing(instance: Instance, where: int, by: int) -> None:
+    """Lowering one entry of a full table, unless it stays consistent, is noticed or harmless."""
+    items = items_of(instance)
+    table = fill_table(items, go_on)
+    assert proves(items, table, go_on)
+    best = int(table[-1, -1])
+    table[-1, -1] -= by
+    if best > 0:
+        assert not proves(items, table, go_on)
+    table[-1, -1] = best
+    assert not proves(items, table[:-1], go_on)
+    assert not proves(items, table, lambda: "time limit") or len(table) == 1
+    table[0, where % table.shape[1]] = -1
+    assert not proves(items, table, go_on)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(strategies.elastic(), st.sampled_from([1, 10**9]))
+def test_losses_exclude_no_optimum(instance: Instance, factor: int) -> None:
+    """The relaxation bounds the optimum, also with integers beyond 64 bits, and stopped at once."""
+    jobs = [
+        job.model_copy(update={"gpus_per_worker": job.gpus_per_worker * factor})
+        for job in instance.jobs
+    ]
+    large = Instance(name="large", capacity=instance.capacity * factor, jobs=tuple(jobs))
+    items, best = items_of(large), oracles.elastic(large)
+    for stop in (go_on, lambda: "time limit"):
+        relaxation = relax(items, stop)
+        assert (relaxation.bound >> relaxation.shift) * items.unit >= best.reduction
+        chosen = np.array(relaxation.chosen, dtype=np.int64)
+        assert sum(items.gpus[chosen].tolist()) <= items.capacity
+        assert int(items.launch[chosen].sum()) == best.launched
+
+
+def test_sums_of_huge_demands_do_not_wrap() -> None:
+    """Twenty thousand base demands of 1e15 GPUs exceed 64 bits together; one fits."""
+    row = {"gpus_per_worker": 10**15, "min_workers": 1, "max_workers": 1, "min_running_time": 1}
+    jobs = [{"id": str(j)} | row for j in range(20_000)]
+    result = dlsched.solve(Instance(name="huge", capacity=10**15, jobs=jobs), "dp")
+    assert (result.status, tuple(result.objective)) == ("optimal", (1, 0))
+
+
+@pytest.mark.parametrize("method", ["dp", "milp", "lyra", "greedy", "afs", "fifo"])
+@pytest.mark.parametrize("capacity", [0, 10**9])
+def test_nothing_to_give_or_nobody_to_take(method: str, capacity: int) -> None:
+    """No jobs, or no GPUs, is no special case."""
+    assert tuple(
+        dlsched.solve(Instance(name="n", capacity=capacity, jobs=[]), method).objective
+    ) == (
+        0,
+        0,
+    )
+    made = dlsched.generate("elastic", seed=1, jobs=5, capacity=0)
+    assert tuple(dlsched.solve(made, method).objective) == (0, 0)
+
+
+def test_launching_comes_before_saving() -> None:
+    """Two small jobs are launched although one large job would save more."""
+    jobs = [
+        {"id": "large", "gpus_per_worker": 1, "min_workers": 1, "max_workers": 4,
+         "min_running_time": 1000},
+        {"id": "small", "gpus_per_worker": 2, "min_workers": 1, "max_workers": 1,
+         "min_running_time": 1},
+        {"id": "other", "gpus_per_worker": 2, "min_workers": 1, "max_workers": 1,
+         "min_running_time": 1},
+    ]  # fmt: skip
+    best = dlsched.solve(Instance(name="x", capacity=5, jobs=jobs))
+    assert tuple(best.objective) == (3, 0)
+    best = dlsched.solve(Instance(name="x", capacity=4, jobs=jobs))
+    assert tuple(best.objective) == (2, 2000)
+    assert best.solution.workers["large"] == 2
+
+
+def test_longer_times_with_more_workers_are_no_trap() -> None:
+    """A job that gets slower with a second worker is left at one."""
+    job = {"id": "a", "gpus_per_worker": 1, "min_workers": 1, "max_workers": 3,
+           "running_times": [10, 20, 9], "running": True}  # fmt: skip
+    for capacity, worth in ((1, 0), (2, 1)):
+        for method in ("dp", "milp"):
+            made = Instance(name="x", capacity=capacity, jobs=[job])
+            assert tuple(dlsched.solve(made, method).objective) == (0, worth)
+
+
+def test_generator_counts_items() -> None:
+    """The paper's worst epoch has 354 items and 245 GPUs, whatever the mix."""
+    for running in (0.0, 0.5, 1.0):
+        made = dlsched.generate("elastic", seed=2, items=354, capacity=245, running=running)
+        assert (sum(map(len, made.items)), made.capacity) == (354, 245)
+    assert (
+        made.sha256
+        == dlsched.generate("elastic", seed=2, items=354, capacity=245, running=1.0).sha256
+    )
