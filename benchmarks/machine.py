@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-PACKAGES = ("dlsched", "highspy", "pyomo", "numpy", "scipy")
+PACKAGES = ("dlsched", "highspy", "pyomo", "numpy", "scipy", "numba", "rustworkx", "cvxpy")
 
 
 def machine() -> str:
