@@ -180,12 +180,14 @@ def solve(
     """
     inst = load(instance)
     owner = catalogue.problem(inst.problem)
-    chosen = _method(owner, method)
+    chosen = _method(owner, method, inst)
     chosen.refuse_unknown(method_options)
     refuse_nonsense(time_limit, gap, threads)
     if chosen.model:  # loading Pyomo takes a second, once in a process, and is no part of solving
         owner.module("model")
         importlib.import_module("dlsched.solvers.levels").load()
+    if chosen.compiled:
+        owner.module(chosen.compiled)
     run = Run(time_limit, gap, threads, seed, solver, log=log, on_progress=on_progress)
     run.start, rejected = _start(owner, inst, start)
     why = owner.explain(inst)
@@ -417,9 +419,9 @@ def _parse_instance(data: Mapping[str, Any], where: str) -> Instance:
     return owner.instance.parse(data, where)
 
 
-def _method(owner: Problem, method: MethodLike) -> Method:
+def _method(owner: Problem, method: MethodLike, instance: Instance) -> Method:
     if isinstance(method, str):
-        return owner.method(method)
+        return owner.method(method, instance)
     known = (m for m in owner.methods.values() if m.function is method)
     name = getattr(method, "__name__", type(method).__name__)
     return next(known, Method(name, owner.name, Kind.HEURISTIC, method))

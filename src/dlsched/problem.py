@@ -61,6 +61,8 @@ class Method:
     function: Callable[..., Solution | Claim]
     model: bool = False
     """Whether it solves the Pyomo model, so that Pyomo is loaded before the clock starts."""
+    compiled: str | None = None
+    """Module of its room with compiled loops, likewise loaded before the clock starts."""
 
     @cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
@@ -135,6 +137,8 @@ class Problem:
         string if it knows of no reason.
     exact
         Name of the method that ``"exact"`` stands for.
+    choose
+        ``choose(instance) -> str``: the name for one instance, where no method is best for all.
     bound
         Name of the method that `dlsched.bound` uses unless told otherwise.
     package
@@ -153,6 +157,7 @@ class Problem:
     exact: str
     bound: str
     package: str = field(repr=False)
+    choose: Callable[[Any], str] | None = None
 
     def module(self, name: str) -> Any:
         """Import one of the room's modules."""
@@ -171,8 +176,8 @@ class Problem:
         known = _METHODS.get(self.name, {}).values()
         return {m.name: m for m in sorted(known, key=lambda m: rank.index(m.kind))}
 
-    def method(self, name: str) -> Method:
-        """Return the method called `name`; ``"exact"`` is the best exact one.
+    def method(self, name: str, instance: Instance | None = None) -> Method:
+        """Return the method called `name`; ``"exact"`` is the best exact one for the instance.
 
         Raises
         ------
@@ -180,7 +185,8 @@ class Problem:
             If there is none of that name.
         """
         methods = self.methods
-        name = self.exact if name == "exact" else name
+        if name == "exact":
+            name = self.choose(instance) if self.choose and instance else self.exact
         if name not in methods:
             raise UnknownName(f"method for {self.name}", name, [*methods, "exact"])
         return methods[name]
@@ -205,7 +211,12 @@ _METHODS: dict[str, dict[str, Method]] = {}
 
 
 def method(
-    problem: str, *, kind: str, name: str | None = None, model: bool = False
+    problem: str,
+    *,
+    kind: str,
+    name: str | None = None,
+    model: bool = False,
+    compiled: str | None = None,
 ) -> Callable[[F], F]:
     """Register a function as a method of a problem; use it as a decorator.
 
@@ -219,6 +230,8 @@ def method(
         Its name; the function's own by default.
     model
         Whether it solves the problem's Pyomo model: then loading Pyomo counts against no limit.
+    compiled
+        Name of the room's module with compiled loops: nor does loading or compiling them.
 
     Raises
     ------
@@ -235,7 +248,7 @@ def method(
     def register(function: F) -> F:
         home = _home(function)
         own_name = str(getattr(function, "__name__", type(function).__name__))
-        entry = Method(name or own_name, problem, Kind(kind), function, model)
+        entry = Method(name or own_name, problem, Kind(kind), function, model, compiled)
         # The room's own come first, so that nobody can take their names.
         if not home.startswith(f"{_PACKAGE}."):
             _load_methods(f"{_PACKAGE}.{problem}")

@@ -65,7 +65,8 @@ def _problem(name: str, as_json: bool) -> None:
         rows = data[part]
         cells = ([_cell(v) for v in row.values()] for row in rows)
         put_table(list(rows[0]), cells, title=title)
-    put_line(f'"exact" stands for {owner.exact}.')
+    or_else = ", or what suits the instance better" if owner.choose else ""
+    put_line(f'"exact" stands for {owner.exact}{or_else}.')
 
 
 def _instance(source: str, as_json: bool) -> None:

@@ -1,0 +1,163 @@
+"""The definition of interleaving: what a grouping breaks, and how efficient it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from dlsched.problems.interleaving.gamma import efficiency
+from dlsched.problems.interleaving.schema import Group, Instance, Solution
+from dlsched.result import ByLevel, Level, Report, Violation
+from dlsched.schema import Number
+
+LEVELS = (Level("efficiency", "max", "gamma"),)
+
+FINEST = 2**64
+"""A sum whose denominator is larger is rounded down to a multiple of 1 / 2**64.
+
+Gammas of distinct jobs have no denominator in common: a thousand of them would need ten thousand
+digits. Rounding down is on the safe side of every bound, and far below a double's last place.
+"""
+
+
+def check(instance: Instance, solution: Solution) -> Report:
+    """Judge a solution.
+
+    Violations: ``instance`` (made for another one), ``unknown_job``, ``repeated_job``,
+    ``missing_job``, ``empty_group``, ``too_large``, ``not_uniform``, ``mixed_gpus``,
+    ``offsets_missing``, ``offsets_surplus``, ``offset_range``, ``repeated_offset``,
+    ``over_budget``.
+
+    ``details`` has ``groups``, their ``gpus``, the ``mean_efficiency`` of a group and the
+    ``largest_group``.
+    """
+    violations = list(_violations(instance, solution))
+    sound = [group for group in solution.groups if _computable(instance, group)]
+    objective = evaluate(instance, sound)
+    details: dict[str, Number | float] = {
+        "groups": len(solution.groups),
+        "gpus": gpus(instance, solution),
+        "largest_group": max((len(group.jobs) for group in solution.groups), default=0),
+        "mean_efficiency": float(sum(_gamma(instance, g) for g in sound) / len(sound))
+        if sound
+        else 0,
+    }
+    return Report(tuple(violations), objective, details)
+
+
+def evaluate(instance: Instance, groups: Iterable[Group]) -> ByLevel[Number]:
+    """Return the sum of gamma over groups, each weighed as the instance says.
+
+    The sum is exact, and rounded down beyond `FINEST` only.
+    """
+    terms = [
+        _gamma(instance, g) * instance.weight(instance.jobs[instance.job_index[g.jobs[0]]].gpus)
+        for g in groups
+    ]
+    total = _total(terms)
+    if total.denominator > FINEST:
+        total = Fraction(total * FINEST // 1, FINEST)
+    return ByLevel(LEVELS, (int(total) if total.denominator == 1 else total,))
+
+
+def gpus(instance: Instance, solution: Solution) -> int:
+    """Return the GPUs that the groups take; of jobs that differ, a group takes the most."""
+    index = instance.job_index
+    return sum(
+        max((instance.jobs[index[j]].gpus for j in group.jobs if j in index), default=0)
+        for group in solution.groups
+    )
+
+
+def _gamma(instance: Instance, group: Group) -> Fraction:
+    stages = [instance.jobs[instance.job_index[job]].stages for job in group.jobs]
+    return efficiency(stages, group.offsets)
+
+
+def _total(terms: list[Fraction]) -> Fraction:
+    """Add pairwise: denominators grow, and adding one by one would grow them n times."""
+    while len(terms) > 1:
+        terms = [sum(terms[i : i + 2], Fraction(0)) for i in range(0, len(terms), 2)]
+    return terms[0] if terms else Fraction(0)
+
+
+def _computable(instance: Instance, group: Group) -> bool:
+    known = all(job in instance.job_index for job in group.jobs)
+    return known and 0 < len(group.jobs) == len(group.offsets)
+
+
+def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
+    if solution.instance != instance.name:
+        yield Violation(
+            "instance",
+            "instance",
+            f'the solution is for "{solution.instance}", not for "{instance.name}"',
+        )
+    seen: dict[str, int] = {}
+    for i, group in enumerate(solution.groups):
+        yield from _of_group(instance, group, f"groups[{i}]")
+        for n, job in enumerate(group.jobs):
+            where = f"groups[{i}].jobs[{n}]"
+            if job not in instance.job_index:
+                yield Violation("unknown_job", where, f'there is no job "{job}"')
+            elif job in seen:
+                message = f'job "{job}" is in group {seen[job]} already'
+                yield Violation("repeated_job", where, message)
+            seen.setdefault(job, i)
+    for job in instance.job_index:
+        if job not in seen:
+            yield Violation("missing_job", "groups", f'job "{job}" is in no group')
+    taken, budget = gpus(instance, solution), instance.gpu_budget
+    if budget is not None and taken > budget:
+        message = f"the groups take {taken} GPUs, the budget is {budget}"
+        yield Violation("over_budget", "groups", message, taken - budget)
+
+
+def _of_group(instance: Instance, group: Group, where: str) -> Iterable[Violation]:
+    k, size, limit = len(instance.resources), len(group.jobs), instance.group_limit
+    if size == 0:
+        yield Violation("empty_group", f"{where}.jobs", "the group has no job")
+    if size > limit:
+        message = f"{size} jobs, the most is {limit}"
+        yield Violation("too_large", f"{where}.jobs", message, size - limit)
+    if instance.grouping == "uniform" and 0 < size < k:
+        message = f"{size} jobs, uniform groups have {k}"
+        yield Violation("not_uniform", f"{where}.jobs", message, k - size)
+    counts = {
+        instance.jobs[instance.job_index[job]].gpus
+        for job in group.jobs
+        if job in instance.job_index
+    }
+    if len(counts) > 1:
+        message = f"its jobs have {', '.join(map(str, sorted(counts)))} GPUs"
+        yield Violation("mixed_gpus", f"{where}.jobs", message, max(counts) - min(counts))
+    if len(group.offsets) < size:
+        message = f"{size} jobs, {len(group.offsets)} offsets"
+        yield Violation("offsets_missing", f"{where}.offsets", message, size - len(group.offsets))
+    if len(group.offsets) > size:
+        message = f"{size} jobs, {len(group.offsets)} offsets"
+        yield Violation("offsets_surplus", f"{where}.offsets", message, len(group.offsets) - size)
+    for n, offset in enumerate(group.offsets):
+        if offset >= k:
+            message = f"offset {offset}, the last stage is {k - 1}"
+            yield Violation("offset_range", f"{where}.offsets[{n}]", message, offset - k + 1)
+        elif offset in group.offsets[:n]:
+            message = f"offset {offset} is taken: its stages would collide"
+            yield Violation("repeated_offset", f"{where}.offsets[{n}]", message)
+
+
+def explain(instance: Instance) -> str:
+    """Say why no solution exists; an empty string if one does."""
+    k = len(instance.resources)
+    if instance.grouping == "uniform":
+        for gpus_each, jobs in instance.classes.items():
+            if len(jobs) % k:
+                return (
+                    f"{len(jobs)} jobs of {gpus_each} GPUs do not divide into uniform groups of {k}"
+                )
+    least, budget = instance.least_gpus, instance.gpu_budget
+    if budget is not None and least > budget:
+        return (
+            f"gpu_budget {budget}, the fullest groups of up to {instance.group_limit} take {least}"
+        )
+    return ""

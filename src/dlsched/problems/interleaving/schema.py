@@ -1,0 +1,132 @@
+"""Instance and solution of interleaving: which jobs share GPUs (Muri, section 4)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal, NamedTuple, Self
+
+from pydantic import model_validator
+
+from dlsched import schema
+from dlsched.schema import Amount, Count, Document, Flaw, Id, Number, PositiveCount
+
+MOST_RESOURCES = 8
+"""A group of k jobs has (k - 1)! arrangements, and its definition looks at each of them."""
+
+
+class Job(Document):
+    """A training job: the time of each stage of one iteration, in any unit, and its GPUs."""
+
+    id: Id
+    gpus: PositiveCount = 1
+    stages: tuple[Amount, ...]
+
+
+class Profile(NamedTuple):
+    """What makes jobs interchangeable."""
+
+    gpus: int
+    stages: tuple[Number, ...]
+
+
+class Instance(schema.Instance):
+    """Jobs whose stages use one resource each, in the order of ``resources``."""
+
+    problem: Literal["interleaving"] = "interleaving"
+    resources: tuple[Id, ...]
+    grouping: Literal["cover", "uniform"]
+    gpu_budget: Count | None = None
+    max_group_size: PositiveCount | None = None
+    weigh_by: Literal["groups", "gpus"] = "groups"
+    jobs: tuple[Job, ...]
+
+    @model_validator(mode="after")
+    def _resolve(self) -> Self:
+        k = len(self.resources)
+        if not 1 <= k <= MOST_RESOURCES:
+            raise Flaw(("resources",), f"has {k} entries", f"name 1 to {MOST_RESOURCES}")
+        for r, name in enumerate(self.resources):
+            if name in self.resources[:r]:
+                raise Flaw(("resources", r), f'"{name}" is there twice', "name each once")
+        size = self.max_group_size
+        if size is not None and size > k:
+            raise Flaw(
+                ("max_group_size",),
+                f"{size} jobs need as many distinct offsets, and there are {k}",
+                f"write at most {k}, the number of resources",
+            )
+        if size is not None and size < k and self.grouping == "uniform":
+            raise Flaw(
+                ("max_group_size",),
+                f"{size} contradicts uniform groups of {k}",
+                'leave it out, or write "grouping": "cover"',
+            )
+        if self.gpu_budget is not None and self.grouping == "uniform":
+            raise Flaw(
+                ("gpu_budget",),
+                "means nothing with uniform groups, whose GPUs the jobs fix",
+                'leave it out, or write "grouping": "cover"',
+            )
+        schema.require_unique((job.id for job in self.jobs), "jobs")
+        for j, job in enumerate(self.jobs):
+            if len(job.stages) != k:
+                raise Flaw(
+                    ("jobs", j, "stages"),
+                    f"has {len(job.stages)} entries",
+                    f"give {k}, one for each resource",
+                )
+            if not any(job.stages):
+                raise Flaw(
+                    ("jobs", j, "stages"), "has no stage above 0", "give one a time, or drop it"
+                )
+        return self
+
+    @property
+    def group_limit(self) -> int:
+        """The most jobs in a group."""
+        return self.max_group_size or len(self.resources)
+
+    @cached_property
+    def job_index(self) -> dict[str, int]:
+        """Position of each job id."""
+        return {job.id: j for j, job in enumerate(self.jobs)}
+
+    @cached_property
+    def profiles(self) -> dict[Profile, tuple[int, ...]]:
+        """Positions of the jobs of each profile, in the file's order."""
+        found: dict[Profile, list[int]] = {}
+        for j, job in enumerate(self.jobs):
+            found.setdefault(Profile(job.gpus, job.stages), []).append(j)
+        return {profile: tuple(jobs) for profile, jobs in found.items()}
+
+    @cached_property
+    def classes(self) -> dict[int, tuple[int, ...]]:
+        """Positions of the jobs of each number of GPUs, ascending: only they can share."""
+        found: dict[int, list[int]] = {}
+        for j, job in enumerate(self.jobs):
+            found.setdefault(job.gpus, []).append(j)
+        return {gpus: tuple(found[gpus]) for gpus in sorted(found)}
+
+    @property
+    def least_gpus(self) -> int:
+        """The fewest GPUs that any grouping takes: every class in as few groups as can be."""
+        limit = self.group_limit
+        return sum(gpus * -(-len(jobs) // limit) for gpus, jobs in self.classes.items())
+
+    def weight(self, gpus: int) -> int:
+        """Return what a group's efficiency counts for."""
+        return gpus if self.weigh_by == "gpus" else 1
+
+
+class Group(Document):
+    """Jobs that share their GPUs; the i-th starts its iteration at stage ``offsets[i]``."""
+
+    jobs: tuple[Id, ...]
+    offsets: tuple[Count, ...]
+
+
+class Solution(schema.Solution):
+    """The groups, each with the offsets of its jobs."""
+
+    problem: Literal["interleaving"] = "interleaving"
+    groups: tuple[Group, ...]
