@@ -86,6 +86,13 @@ class Run:
         if self.on_progress:
             self.on_progress(point)
 
+    def nested(self, seconds: float = float("inf")) -> Run:
+        """Return a run for a part of the work: it ends after so many seconds, and with this one.
+
+        It has the same seed and hears the same interrupt, asks for no gap, and tells nobody.
+        """
+        return _Nested(self, seconds)
+
     @contextmanager
     def interruptible(self) -> Iterator[None]:
         """Turn the first Ctrl-C into ``interrupted``; a second one raises as usual.
@@ -112,3 +119,19 @@ class Run:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+
+
+class _Nested(Run):
+    def __init__(self, parent: Run, seconds: float) -> None:
+        self.parent = parent
+        left = min(seconds, parent.remaining())
+        limit = left if left < float("inf") else None
+        super().__init__(limit, 0.0, parent.threads, parent.seed, parent.solver)
+
+    @property
+    def interrupted(self) -> bool:
+        return self.parent.interrupted
+
+    @interrupted.setter
+    def interrupted(self, value: bool) -> None:
+        """Ignore the dataclass's own False; a run is interrupted as a whole."""
