@@ -5,6 +5,13 @@ from dlsched.problems.interleaving.check import LEVELS, check, explain
 from dlsched.problems.interleaving.gamma import iteration_time
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
 
+
+def _choose(instance: Instance) -> str:
+    from dlsched.problems.interleaving.exact import choose
+
+    return choose(instance)
+
+
 PROBLEM = Problem(
     name="interleaving",
     title="Which jobs share GPUs by interleaving their stages",
@@ -14,9 +21,10 @@ PROBLEM = Problem(
     solution=Solution,
     check=check,
     explain=explain,
-    exact="milp",
-    bound="milp",
+    exact="column_generation",
+    bound="lagrange",
     package=__name__,
+    choose=_choose,
 )
 
 __all__ = ["PROBLEM", "Group", "Instance", "Solution", "iteration_time"]

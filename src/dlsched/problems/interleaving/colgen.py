@@ -69,26 +69,24 @@ class Search:
         self.run.tell(self.value, None if self.bound is None else float(self.bound))
         return True
 
-    def solve(self, first: Groups, rounds: int, share: float = 0.6) -> None:
-        """Run all phases within the limits.
+    def solve(self, rounds: int, share: float = 0.6) -> None:
+        """Run all phases within the limits, from the incumbent offered.
 
         Parameters
         ----------
-        first
-            A grouping to start from.
         rounds
             Rounds of neighbourhood search without progress after which it ends.
         share
             Part of the time limit that the relaxation may take.
         """
-        self.offer(first)
-        master = self.relax(share)
-        if self.bound is None or self.done() or self.run.stop_reason():
+        self.relax(share)
+        if self.prices is None or self.done() or self.run.stop_reason():
             return
         self.deepen()
         neighbourhood = Neighbourhood(self.pool, self.prices, self.run)
         idle = 0
         while not (self.done() or self.run.stop_reason() or idle >= rounds):
+            assert self.incumbent is not None
             better = neighbourhood.improve(self.incumbent)
             idle = 0 if better is not None and self.offer(better) else idle + 1
             if idle == max(1, rounds // 4):
@@ -104,7 +102,7 @@ class Search:
                 return
             slack *= 2
 
-    def relax(self, share: float) -> Master:
+    def relax(self, share: float) -> None:
         """Solve the relaxation by column generation, prices smoothed."""
         master = Master(self.pool, self.run)
         assert self.incumbent is not None
@@ -134,7 +132,6 @@ class Search:
                 step = step / 2 if step > 1 / 8 else 0.0  # mispriced: closer to the relaxation's
             else:
                 break
-        return master
 
     def note_bound(self, prices: Prices, highest: Vector) -> None:
         """Keep the bound that these prices prove, if it is the best so far."""
@@ -198,12 +195,15 @@ class Search:
         self.proved = self.gap <= within
         return True
 
+    def bounds(self) -> list[Bound]:
+        """Return the certified bound, if there is one."""
+        how = "prices, one exact pricing pass"
+        return [] if self.bound is None else [Bound(self.bound, "certified", how)]
+
     def claim(self, instance: Instance, build_seconds: float) -> Claim:
         """Return what is known."""
         assert self.incumbent is not None
-        bounds = []
-        if self.bound is not None:
-            bounds.append(Bound(self.bound, "certified", "prices, one exact pricing pass"))
+        bounds = self.bounds()
         status, reason = Status.FEASIBLE, self.run.stop_reason() or ""
         if self.done():
             status = Status.OPTIMAL

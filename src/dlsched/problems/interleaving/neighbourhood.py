@@ -34,7 +34,7 @@ class Neighbourhood:
             return None
         columns = Groups.join([answer.groups, freed])
         inner = self.run.nested(_SECONDS)
-        outcome, counts = best_choice(sub, columns, inner, many=many)
+        _, counts = best_choice(sub, columns, inner, many=many)
         if counts is None:
             return None
         hard = inner.elapsed() > _SECONDS / 2

@@ -61,9 +61,11 @@ class Groups:
     part: Indices
 
     def __len__(self) -> int:
+        """Number of groups."""
         return len(self.worth)
 
     def __getitem__(self, at: Indices | slice) -> Groups:
+        """Return some of the groups."""
         return Groups(self.members[at], self.worth[at], self.part[at])
 
     @classmethod
@@ -303,8 +305,8 @@ class Pool:
             scale = part.weight * (1 + 2 * GAMMA_ERROR) + float(
                 np.abs(prices.rows[part.rows]).max() + prices.gpu * part.gpus
             )
-            value = Fraction(value) + Fraction(REDUCED_ERROR * scale)
-            total += value * (part.most if value > 0 else part.fewest)
+            most = Fraction(value) + Fraction(REDUCED_ERROR * scale)
+            total += most * (part.most if most > 0 else part.fewest)
         return total
 
 

@@ -49,7 +49,9 @@ def suffix_max(sums: Any, prices: Any, weight: float, k: int, largest: int) -> A
 
 
 @njit(cache=True)
-def keep(members: Any, values: Any, begin: int, kept: int, quota: int, row: Any, value: float) -> Any:
+def keep(
+    members: Any, values: Any, begin: int, kept: int, quota: int, row: Any, value: float
+) -> Any:
     """Note a group among the best of its first profile; return how many of these there are.
 
     Several arrangements of one group may be met; with a small quota only the best of them stays.
@@ -69,7 +71,7 @@ def keep(members: Any, values: Any, begin: int, kept: int, quota: int, row: Any,
         place = begin + kept
         kept += 1
     else:
-        place = begin + np.argmin(values[begin : begin + kept])
+        place = begin + int(np.argmin(values[begin : begin + kept]))
     values[place] = value
     members[place] = row
     return kept
@@ -210,9 +212,7 @@ def price_class(
                 for i in range(depth):
                     copies += chosen[i] == p
                 if copies < many[p]:
-                    while o < k and (
-                        used[o] or (p == chosen[depth - 1] and o < offset[depth - 1])
-                    ):
+                    while o < k and (used[o] or (p == chosen[depth - 1] and o < offset[depth - 1])):
                         o += 1
                     placed = o < k
                 if not placed:

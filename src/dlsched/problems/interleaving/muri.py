@@ -1,0 +1,182 @@
+"""Muri's rounds of matching (section 4.2), and what a budget or uniform groups ask beyond them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dlsched.problems.interleaving.groups import (
+    Vector,
+    efficiencies,
+    pair_efficiencies,
+    stage_array,
+)
+from dlsched.problems.interleaving.matching import match
+from dlsched.problems.interleaving.schema import Instance
+
+Group = tuple[int, ...]
+
+
+class Rounds:
+    """Groups of jobs by class, merged pairwise round by round."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.stages = stage_array(instance)
+        self.largest = instance.group_limit
+        self.groups: dict[int, list[Group]] = {
+            gpus: [(j,) for j in jobs] for gpus, jobs in instance.classes.items()
+        }
+
+    @property
+    def rounds(self) -> int:
+        """ceil(log2 of the largest group)."""
+        return (self.largest - 1).bit_length()
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that the groups take."""
+        return sum(gpus * len(groups) for gpus, groups in self.groups.items())
+
+    @property
+    def excess(self) -> int:
+        """GPUs beyond the budget."""
+        budget = self.instance.gpu_budget
+        return 0 if budget is None else max(0, self.gpus - budget)
+
+    def gamma(self, groups: Sequence[Group]) -> Vector:
+        """Return the groups' efficiencies."""
+        result = np.zeros(len(groups))
+        sizes = np.array([len(g) for g in groups])
+        for size in np.unique(sizes).tolist():
+            at = np.flatnonzero(sizes == size)
+            result[at] = efficiencies(self.stages, np.array([groups[i] for i in at.tolist()]))
+        return result
+
+    def pairs(self, gpus: int) -> list[tuple[Group, Group]]:
+        """Return one round of a class: the heaviest matching of its groups (Algorithm 1)."""
+        groups = self.groups[gpus]
+        if len(groups) < 2:
+            return []
+        weights = self._weights(groups)
+        possible = weights > 0
+        if not possible.any():
+            return []
+        matched = match(np.where(possible, weights, 2.0**-30)).pairs
+        return [(groups[i], groups[j]) for i, j in matched.tolist() if possible[i, j]]
+
+    def _weights(self, groups: Sequence[Group]) -> Vector:
+        """Return gamma of every union of two groups, 0 where it would be too large."""
+        if self.largest > 1 and all(len(g) == 1 for g in groups):
+            return pair_efficiencies(self.stages[[g[0] for g in groups]])
+        weights = np.zeros((len(groups), len(groups)))
+        sizes = np.array([len(g) for g in groups])
+        padded = np.full((len(groups), self.largest), -1, dtype=np.int64)
+        for at, group in enumerate(groups):
+            padded[at, : len(group)] = group
+        upper = np.triu(sizes[:, None] + sizes[None, :] <= self.largest, 1)
+        left, right = np.nonzero(upper)
+        for a in np.unique(sizes).tolist():
+            for b in np.unique(sizes).tolist():
+                these = (sizes[left] == a) & (sizes[right] == b)
+                i, j = left[these], right[these]
+                members = np.concatenate([padded[i, :a], padded[j, :b]], axis=1)
+                weights[i, j] = weights[j, i] = efficiencies(self.stages, members)
+        return weights
+
+    def merge_all(self) -> None:
+        """Run every round to its end: Algorithm 1 as it stands."""
+        for _ in range(self.rounds):
+            for gpus in self.groups:
+                self._apply(gpus, self.pairs(gpus))
+
+    def merge_needed(self) -> None:
+        """Run the rounds, but merge only while the GPUs exceed the budget, least loss first."""
+        for _ in range(self.rounds):
+            offers: list[tuple[float, int, tuple[Group, Group]]] = []
+            for gpus in self.groups if self.excess else ():
+                pairs = self.pairs(gpus)
+                weight = self.instance.weight(gpus)
+                loss = weight * (
+                    self.gamma([a for a, _ in pairs])
+                    + self.gamma([b for _, b in pairs])
+                    - self.gamma([a + b for a, b in pairs])
+                )
+                offers += zip((loss / gpus).tolist(), [gpus] * len(pairs), pairs, strict=True)
+            for _, gpus, pair in sorted(offers):
+                if self.excess:
+                    self._apply(gpus, [pair])
+
+    def _apply(self, gpus: int, pairs: Sequence[tuple[Group, Group]]) -> None:
+        gone = {g for pair in pairs for g in pair}
+        kept = [g for g in self.groups[gpus] if g not in gone]
+        self.groups[gpus] = kept + [a + b for a, b in pairs]
+
+    def complete(self) -> None:
+        """Make the groups uniform, or fit the budget, where the rounds alone did not.
+
+        Pairing pairs cannot make groups of three. The least efficient groups are dissolved, as
+        many as must be, and their jobs join the others, one each per step, by the assignment of
+        largest total gamma.
+        """
+        uniform = self.instance.grouping == "uniform"
+        for gpus, groups in self.groups.items():
+            if uniform:
+                self._reduce(gpus, sum(map(len, groups)) // self.largest)
+        while self.excess:
+            spare = {
+                gpus: len(groups) - -(-sum(map(len, groups)) // self.largest)
+                for gpus, groups in self.groups.items()
+            }
+            gpus = max((g for g in spare if spare[g]), key=lambda g: (g <= self.excess, g))
+            steps = min(spare[gpus], max(1, self.excess // gpus))
+            self._reduce(gpus, len(self.groups[gpus]) - steps)
+
+    def _reduce(self, gpus: int, count: int) -> None:
+        groups = self.groups[gpus]
+        if len(groups) == count and all(len(g) <= self.largest for g in groups):
+            return
+        from scipy.optimize import linear_sum_assignment
+
+        order = np.argsort(-self.gamma(groups), kind="stable").tolist()
+        kept = [groups[i] for i in order[:count]]
+        loose = [j for i in order[count:] for j in groups[i]]
+        while loose:
+            open_ = [i for i, g in enumerate(kept) if len(g) < self.largest]
+            worth = np.array([self.gamma([(*kept[i], j) for i in open_]) for j in loose])
+            rows, columns = linear_sum_assignment(worth, maximize=True)
+            for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+                kept[open_[column]] += (loose[row],)
+            loose = [j for i, j in enumerate(loose) if i not in set(rows.tolist())]
+        self.groups[gpus] = kept
+
+    def all(self) -> list[Group]:
+        """Return the groups of all classes."""
+        return [group for groups in self.groups.values() for group in groups]
+
+
+def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Group]:
+    """Return the groups after the local search of `local`."""
+    from dlsched.problems.interleaving.groups import offsets_table
+    from dlsched.problems.interleaving.local import local_search
+
+    stages = stage_array(instance)
+    k, largest = len(instance.resources), instance.group_limit
+    most = len(offsets_table(k, largest))
+    tables = np.zeros((largest + 1, most, largest), dtype=np.int64)
+    for size in range(1, largest + 1):
+        rows = offsets_table(k, size)
+        tables[size, :, :size] = rows[np.arange(most) % len(rows)]
+    found: list[Group] = []
+    for gpus in instance.classes:
+        own = [g for g in groups if instance.jobs[g[0]].gpus == gpus]
+        sizes = np.array([len(g) for g in own], dtype=np.int64)
+        members = np.full((len(own), largest), -1, dtype=np.int64)
+        for i, group in enumerate(own):
+            members[i, : len(group)] = group
+        uniform = instance.grouping == "uniform"
+        local_search(stages, tables, members, sizes, largest, uniform, passes)
+        pairs = zip(members.tolist(), sizes.tolist(), strict=True)
+        found += [tuple(row[:size]) for row, size in pairs]
+    return found
