@@ -21,7 +21,7 @@ from dlsched.problems.interleaving.groups import (
     profile_groups,
     smallest_size,
 )
-from dlsched.problems.interleaving.pricing import REDUCED_ERROR, price_class, suffix_max
+from dlsched.problems.interleaving.pricing import REDUCED_ERROR, price_class, tables
 from dlsched.problems.interleaving.schema import Instance
 from dlsched.run import Run
 
@@ -226,7 +226,7 @@ class Pool:
         own = np.ascontiguousarray(prices.rows[part.rows])
         k, n = part.turned.shape[:2]
         weight, fixed = float(part.weight), prices.gpu * part.gpus
-        suffix = suffix_max(part.sums, own, weight, k, self.largest)
+        known = tables(part.sums, own, weight, k, self.largest)
         members = np.empty((room, self.largest), dtype=np.int64)
         values = np.empty(room)
         stored, complete, highest = 0, True, threshold
@@ -236,7 +236,7 @@ class Pool:
                 return None
             count, best = price_class(
                 (first, min(first + step, n)),
-                suffix,
+                known,
                 part.turned,
                 part.sums,
                 own,

@@ -13,13 +13,15 @@ the term. Everything is in 64-bit floats; `REDUCED_ERROR` says what they may be 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-GRID = 512
-"""Steps of T in the suffix-max table, geometric."""
+PER_DOUBLING = 64
+GRID = 20 * PER_DOUBLING
+"""Steps of T in the tables; later ones count as the last."""
 SMALL_QUOTA = 64
 SAFETY = 1e-12
 """Added to every bound before it prunes; far more than its rounding."""
@@ -32,20 +34,47 @@ each rounding within 2**-52 of a partial sum that is at most 9 times the largest
 
 
 @njit(cache=True)
-def suffix_max(sums: Any, prices: Any, weight: float, k: int, largest: int) -> Any:
-    """Return the suffix-max table, the first time of its grid, and steps per factor e.
+def step_of(time: float, low: float) -> int:
+    """Return the step of the suffix-max table at or below an iteration time.
 
-    ``table[p, t]`` is the most that a profile from position p on adds at the t-th time.
+    Steps per doubling are even, as in a float's bits: a logarithm would take most of the search.
+    """
+    fraction, exponent = math.frexp(time / low)
+    return min(GRID - 1, (exponent - 1) * PER_DOUBLING + int((2 * fraction - 1) * PER_DOUBLING))
+
+
+@njit(cache=True)
+def growth(more: float, value: float, left: int, uniform: bool) -> float:
+    """Return the most that a group can be worth with up to `left` more jobs; all, if uniform."""
+    if uniform:
+        return value + left * more
+    return value + more + (left - 1) * max(0.0, more)
+
+
+@njit(cache=True)
+def tables(sums: Any, prices: Any, weight: float, k: int, largest: int) -> Any:
+    """Return what jobs add at most, for the times of a grid that begins at `low`.
+
+    Returns
+    -------
+    tuple
+        ``suffix[p, t]``, the most that a profile from position p on adds at the t-th time;
+        ``order[t]``, the positions by what they add, most first, and ``adds[t]``, how much; `low`.
     """
     n = len(sums)
     low = sums[n - 1] * (1 - 1e-12)
-    ratio = max(1 + 1e-9, (largest * sums[0] / low) ** (1.0 / (GRID - 1)))
-    table = np.full((n + 1, GRID), -np.inf)
-    for t in range(GRID):
-        s = weight / (k * low * ratio**t)
+    steps = 1 + step_of(largest * sums[0], low)
+    suffix = np.full((n + 1, steps), -np.inf)
+    order = np.empty((steps, n), np.int64)
+    adds = np.empty((steps, n))
+    for t in range(steps):
+        time = low * 2.0 ** (t // PER_DOUBLING) * (1 + (t % PER_DOUBLING) / PER_DOUBLING)
+        add = weight / (k * time * (1 - 1e-12)) * sums - prices
         for p in range(n - 1, -1, -1):
-            table[p, t] = max(table[p + 1, t], s * sums[p] - prices[p])
-    return table, low, 1.0 / np.log(ratio)
+            suffix[p, t] = max(suffix[p + 1, t], add[p])
+        order[t] = np.argsort(-add, kind="mergesort")
+        adds[t] = add[order[t]]
+    return suffix, order, adds, low
 
 
 @njit(cache=True)
@@ -80,7 +109,7 @@ def keep(
 @njit(cache=True)
 def price_class(
     firsts: Any,
-    suffix: Any,
+    known: Any,
     turned: Any,
     sums: Any,
     prices: Any,
@@ -100,8 +129,8 @@ def price_class(
     ----------
     firsts
         The groups whose first profile is at a position from ``firsts[0]`` to before ``firsts[1]``.
-    suffix
-        What `suffix_max` returned.
+    known
+        What `tables` returned.
     turned
         k x n x k: profiles by offset, stages from there on; n in the order of `sums`.
     sums, prices, many
@@ -124,7 +153,8 @@ def price_class(
         value met; a value that the threshold hides need not be met.
     """
     k, n = turned.shape[0], turned.shape[1]
-    table, low, scale = suffix
+    suffix, order, adds, low = known
+    uniform = smallest == largest
 
     chosen = np.full(largest, -1, np.int64)
     offset = np.zeros(largest, np.int64)
@@ -132,6 +162,8 @@ def price_class(
     busiest = np.zeros((largest + 1, k))
     total = np.zeros(largest + 1)
     paid = np.zeros(largest + 1)
+    # Of the group at each depth: weight / (k T), reduced value, and the most a job adds.
+    slope, worth, rest = np.zeros(largest + 1), np.zeros(largest + 1), np.zeros(largest + 1)
     found, best = 0, -np.inf
     for first in range(firsts[0], firsts[1]):
         limit, kept = threshold, 0
@@ -157,21 +189,19 @@ def price_class(
                             limit = max(limit, values[found : found + kept].min())
                 grow = depth < largest
                 if grow:
-                    t = min(max(int(np.log(time / low) * scale) - 1, 0), GRID - 1)
-                    more = table[chosen[depth - 1], t]
-                    left = largest - depth
-                    if smallest == largest:
-                        bound = value + left * more
-                    else:
-                        bound = value + more + (left - 1) * max(0.0, more)
-                    grow = bound > limit - SAFETY
-                if grow and left == 1:
+                    more = suffix[chosen[depth - 1], step_of(time, low)]
+                    grow = growth(more, value, largest - depth, uniform) > limit - SAFETY
+                    slope[depth], worth[depth], rest[depth] = s, value, more
+                if grow and depth == largest - 1:
                     # The last job needs no bookkeeping: it is the loop that takes the time.
                     grow = False
                     start = chosen[depth - 1]
-                    for p in range(start, n):
-                        reach = s * (total[depth] + sums[p]) - paid[depth] - prices[p]
-                        if reach <= limit - SAFETY:
+                    t = step_of(time, low)
+                    for r in range(n):
+                        if value + adds[t, r] <= limit - SAFETY:
+                            break
+                        p = order[t, r]
+                        if p < start:
                             continue
                         if p == start:
                             copies = 0
@@ -186,12 +216,12 @@ def price_class(
                                 for j in range(k):
                                     longer += max(busiest[depth, j], turned[o, p, j])
                                 shortest = min(shortest, longer)
-                        value = weight * (total[depth] + sums[p]) / (k * shortest)
-                        value -= paid[depth] + prices[p]
-                        best = max(best, value)
-                        if value > limit:
+                        full = weight * (total[depth] + sums[p]) / (k * shortest)
+                        full -= paid[depth] + prices[p]
+                        best = max(best, full)
+                        if full > limit:
                             chosen[depth] = p
-                            kept = keep(members, values, found, kept, quota, chosen, value)
+                            kept = keep(members, values, found, kept, quota, chosen, full)
                             chosen[depth] = -1
                             if kept == quota and found + kept <= len(values):
                                 limit = max(limit, values[found : found + kept].min())
@@ -204,28 +234,43 @@ def price_class(
                 if depth == 0:
                     break
                 used[offset[depth]] = False
-            # The next free offset for this place, else the next profile.
+            # The next place from which the group is of interest, or can become so.
             p, o = chosen[depth], offset[depth] + 1
             placed = False
             while p < n and not placed:
+                same = p == chosen[depth - 1]
                 copies = 0
-                for i in range(depth):
-                    copies += chosen[i] == p
-                if copies < many[p]:
-                    while o < k and (used[o] or (p == chosen[depth - 1] and o < offset[depth - 1])):
+                if same:
+                    for i in range(depth):
+                        copies += chosen[i] == p
+                # At the time so far, this job and the best ones after it would add at most so much.
+                add = slope[depth] * sums[p] - prices[p]
+                reach = growth(rest[depth], worth[depth] + add, largest - depth - 1, uniform)
+                if copies < many[p] and max(worth[depth] + add, reach) > limit - SAFETY:
+                    while o < k and not placed:
+                        if not used[o] and not (same and o < offset[depth - 1]):
+                            time = 0.0
+                            for j in range(k):
+                                slot = max(busiest[depth, j], turned[o, p, j])
+                                busiest[depth + 1, j] = slot
+                                time += slot
+                            value = weight * (total[depth] + sums[p]) / (k * time)
+                            value -= paid[depth] + prices[p]
+                            if depth + 1 >= smallest:
+                                best = max(best, value)
+                            reach = growth(
+                                suffix[p, step_of(time, low)], value, largest - depth - 1, uniform
+                            )
+                            placed = max(value, reach) > limit - SAFETY
                         o += 1
-                    placed = o < k
                 if not placed:
                     p, o = p + 1, 1
             if not placed:
-                chosen[depth] = -1
+                chosen[depth], offset[depth] = -1, 0
                 fresh = False
-                offset[depth] = 0
                 continue
-            chosen[depth], offset[depth] = p, o
-            used[o] = True
-            for j in range(k):
-                busiest[depth + 1, j] = max(busiest[depth, j], turned[o, p, j])
+            chosen[depth], offset[depth] = p, o - 1
+            used[o - 1] = True
             total[depth + 1] = total[depth] + sums[p]
             paid[depth + 1] = paid[depth] + prices[p]
             depth += 1
