@@ -2,6 +2,7 @@
 
 from dlsched.traces.columns import MAPPINGS
 from dlsched.traces.duration import parse_duration
+from dlsched.traces.interleaving import pool, queue
 from dlsched.traces.reader import read_trace
 from dlsched.traces.replay import Placement, Replay, replay
 from dlsched.traces.snapshot import Snapshot, snapshot
@@ -17,6 +18,8 @@ __all__ = [
     "Trace",
     "TraceJob",
     "parse_duration",
+    "pool",
+    "queue",
     "read_trace",
     "replay",
     "snapshot",

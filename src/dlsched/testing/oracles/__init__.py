@@ -5,6 +5,7 @@ the structured exact methods.
 """
 
 from dlsched.testing.oracles.elastic import elastic
+from dlsched.testing.oracles.interleaving import interleaving
 from dlsched.testing.oracles.reclaiming import reclaiming
 
-__all__ = ["elastic", "reclaiming"]
+__all__ = ["elastic", "interleaving", "reclaiming"]

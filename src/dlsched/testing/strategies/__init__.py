@@ -1,6 +1,7 @@
 """Hypothesis strategies for instances of every problem; they shrink to small readable examples."""
 
 from dlsched.testing.strategies.elastic import elastic
+from dlsched.testing.strategies.interleaving import interleaving
 from dlsched.testing.strategies.reclaiming import reclaiming
 
-__all__ = ["elastic", "reclaiming"]
+__all__ = ["elastic", "interleaving", "reclaiming"]
