@@ -86,12 +86,12 @@ class Run:
         if self.on_progress:
             self.on_progress(point)
 
-    def nested(self, seconds: float = float("inf")) -> Run:
+    def nested(self, seconds: float = float("inf"), gap: float = 0.0) -> Run:
         """Return a run for a part of the work: it ends after so many seconds, and with this one.
 
-        It has the same seed and hears the same interrupt, asks for no gap, and tells nobody.
+        It has the same seed and hears the same interrupt, a gap of its own, and tells nobody.
         """
-        return _Nested(self, seconds)
+        return _Nested(self, seconds, gap)
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
@@ -122,11 +122,11 @@ class Run:
 
 
 class _Nested(Run):
-    def __init__(self, parent: Run, seconds: float) -> None:
+    def __init__(self, parent: Run, seconds: float, gap: float) -> None:
         self.parent = parent
         left = min(seconds, parent.remaining())
         limit = left if left < float("inf") else None
-        super().__init__(limit, 0.0, parent.threads, parent.seed, parent.solver)
+        super().__init__(limit, gap, parent.threads, parent.seed, parent.solver)
 
     @property
     def interrupted(self) -> bool:

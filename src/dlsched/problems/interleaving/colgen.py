@@ -29,7 +29,8 @@ _QUOTA = 5
 _ROOM = 200_000
 _PATIENCE = 20.0
 """Seconds for an integer program that may not decide anything."""
-_FEW = 8
+_ROUGH = 1e-4
+"""Relative gap at which an integer program that decides nothing may end."""
 _MOST_CLOSING = 60_000
 """The integer program over the groups that matter is tried with at most so many."""
 
@@ -167,8 +168,8 @@ class Search:
         most
             The most groups to look at.
         slack
-            By default the gap: then nothing better can be missed. With a smaller one the best
-            grouping found is the optimum if it is within the slack of the bound.
+            By default the gap: then nothing better can be missed. A smaller one is for a better
+            incumbent, at a rough gap.
 
         Returns
         -------
@@ -187,12 +188,12 @@ class Search:
                 return False
             parts.append(answer.groups)
         groups = Groups.join(parts)
-        limit = np.inf if slack is None else max(_PATIENCE, 0.1 * self.run.elapsed())
-        if slack is not None and within < self.gap and len(groups) < _FEW * len(self.pool.many):
-            return True  # too few to hold a good grouping
-        if len(groups) > most or not self.take(groups, self.run.nested(limit)):
+        decisive = within >= self.gap  # else the next one starts from what this one finds
+        patience = np.inf if slack is None else max(_PATIENCE, 0.1 * self.run.elapsed())
+        run = self.run.nested(patience, 0.0 if decisive else _ROUGH)
+        if len(groups) > most or not self.take(groups, run):
             return False
-        self.proved = self.gap <= within
+        self.proved = decisive
         return True
 
     def bounds(self) -> list[Bound]:

@@ -12,10 +12,13 @@ from dlsched.problems.interleaving.groups import (
     pair_efficiencies,
     stage_array,
 )
-from dlsched.problems.interleaving.matching import match
+from dlsched.problems.interleaving.matching import NOTHING, match, match_types
 from dlsched.problems.interleaving.schema import Instance
 
 Group = tuple[int, ...]
+
+_ALIKE = 4
+"""With so many groups of a type on average, matching types is faster than matching groups."""
 
 
 class Rounds:
@@ -25,6 +28,7 @@ class Rounds:
         self.instance = instance
         self.stages = stage_array(instance)
         self.largest = instance.group_limit
+        self.profile = {j: p for p, jobs in enumerate(instance.profiles.values()) for j in jobs}
         self.groups: dict[int, list[Group]] = {
             gpus: [(j,) for j in jobs] for gpus, jobs in instance.classes.items()
         }
@@ -55,28 +59,44 @@ class Rounds:
         return result
 
     def pairs(self, gpus: int) -> list[tuple[Group, Group]]:
-        """Return one round of a class: the heaviest matching of its groups (Algorithm 1)."""
-        groups = self.groups[gpus]
-        if len(groups) < 2:
-            return []
-        weights = self._weights(groups)
-        possible = weights > 0
-        if not possible.any():
-            return []
-        matched = match(np.where(possible, weights, 2.0**-30)).pairs
-        return [(groups[i], groups[j]) for i, j in matched.tolist() if possible[i, j]]
+        """Return one round of a class: the heaviest matching of its groups (Algorithm 1).
 
-    def _weights(self, groups: Sequence[Group]) -> Vector:
-        """Return gamma of every union of two groups, 0 where it would be too large."""
-        if self.largest > 1 and all(len(g) == 1 for g in groups):
+        Where many groups are alike, it is sought among their types.
+        """
+        groups = self.groups[gpus]
+        types: dict[tuple[int, ...], list[Group]] = {}
+        for group in groups:
+            types.setdefault(tuple(sorted(self.profile[j] for j in group)), []).append(group)
+        if len(types) * _ALIKE > len(groups):
+            found = match(self._weights(groups)).pairs
+            return [(groups[i], groups[j]) for i, j in found.tolist() if self._fit(groups, i, j)]
+        queues = list(types.values())
+        counts = np.array([len(q) for q in queues])
+        weights = self._weights([q[0] for q in queues], alike=True)
+        often = match_types(weights, counts)
+        return [
+            (queues[a].pop(), queues[b].pop())
+            for a, b in np.argwhere(often).tolist()
+            for _ in range(often[a, b])
+        ]
+
+    def _fit(self, groups: Sequence[Group], i: int, j: int) -> bool:
+        return len(groups[i]) + len(groups[j]) <= self.largest
+
+    def _weights(self, groups: Sequence[Group], alike: bool = False) -> Vector:
+        """Return gamma of every union of two groups; next to nothing where it is too large.
+
+        With `alike`, the diagonal is that of a group and another like it.
+        """
+        if self.largest > 1 and not alike and all(len(g) == 1 for g in groups):
             return pair_efficiencies(self.stages[[g[0] for g in groups]])
-        weights = np.zeros((len(groups), len(groups)))
+        weights = np.full((len(groups), len(groups)), NOTHING)
         sizes = np.array([len(g) for g in groups])
         padded = np.full((len(groups), self.largest), -1, dtype=np.int64)
         for at, group in enumerate(groups):
             padded[at, : len(group)] = group
-        upper = np.triu(sizes[:, None] + sizes[None, :] <= self.largest, 1)
-        left, right = np.nonzero(upper)
+        fits = np.triu(sizes[:, None] + sizes[None, :] <= self.largest, 0 if alike else 1)
+        left, right = np.nonzero(fits)
         for a in np.unique(sizes).tolist():
             for b in np.unique(sizes).tolist():
                 these = (sizes[left] == a) & (sizes[right] == b)

@@ -46,6 +46,4 @@ def interleaving(draw: st.DrawFn, max_jobs: int = 7, max_resources: int = 4) -> 
     if grouping == "uniform" or not draw(st.booleans()):
         return instance
     most = sum(job.gpus for job in instance.jobs)
-    return instance.model_copy(
-        update={"gpu_budget": draw(st.integers(instance.least_gpus, most))}
-    )
+    return instance.model_copy(update={"gpu_budget": draw(st.integers(instance.least_gpus, most))})
