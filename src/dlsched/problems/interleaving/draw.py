@@ -1,0 +1,112 @@
+"""The picture of interleaving: a lane for each resource, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dlsched.problems.interleaving.gamma import efficiency, iteration_time
+from dlsched.problems.interleaving.schema import Group, Instance, Solution
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_GROUPS = 4
+"""A picture shows so many groups, the fullest ones."""
+_READABLE = 0.3
+"""A bar shorter than this share of its slot is left without a name."""
+COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#999999")
+"""Okabe and Ito's: distinct also for the colour-blind; the names on the bars do the rest."""
+
+
+def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None = None) -> Axes:
+    """Draw groups' iterations, or without a solution every job alone.
+
+    Time runs to the right; each lane is a resource. A bar is a stage, with its job's name;
+    hatched is a resource that idles. Groups follow each other, the fullest ones first.
+
+    Parameters
+    ----------
+    solution
+        A feasible solution; by default each of the first jobs alone, as before grouping.
+    ax
+        Axes to draw into; new ones by default.
+    """
+    import matplotlib.pyplot as plt
+
+    if ax is None:
+        _, ax = plt.subplots(figsize=(9, 0.6 * len(instance.resources) + 1.4))
+    groups = _shown(instance, solution)
+    begin = 0.0
+    for group in groups:
+        begin = draw_group(instance, group, ax, begin) + _space(instance, groups)
+    lanes = range(len(instance.resources))
+    ax.set_yticks(list(lanes), list(instance.resources))
+    ax.invert_yaxis()
+    ax.set_xlabel("time of one iteration of each group")
+    what = "alone" if solution is None else f"grouped by {solution.method or 'a solution'}"
+    ax.set_title(f"{instance.name}: {what}")
+    return ax
+
+
+def draw_both(instance: Instance, solution: Solution) -> Sequence[Axes]:
+    """Draw the shown groups' jobs alone, and below it grouped, on one scale of time."""
+    import matplotlib.pyplot as plt
+
+    height = 1.2 * len(instance.resources) + 2.4
+    figure, (above, below) = plt.subplots(2, 1, figsize=(9, height), sharex=True)
+    groups = _shown(instance, solution)
+    alone = tuple(Group(jobs=(job,), offsets=(0,)) for group in groups for job in group.jobs)
+    before = solution.model_copy(update={"groups": alone, "method": "nothing, one by one"})
+    draw(instance, before, above)
+    draw(instance, solution, below)
+    figure.tight_layout()
+    return above, below
+
+
+def draw_group(instance: Instance, group: Group, ax: Axes, begin: float = 0.0) -> float:
+    """Draw one iteration of a group from a time on, and return when it ends."""
+    k = len(instance.resources)
+    jobs = [instance.jobs[instance.job_index[job]] for job in group.jobs]
+    rows = [[float(s) for s in job.stages] for job in jobs]
+    now = begin
+    for slot in range(k):
+        stages = [(offset + slot) % k for offset in group.offsets]
+        longest = max(row[stage] for row, stage in zip(rows, stages, strict=True))
+        busy = dict(zip(stages, range(len(jobs)), strict=True))
+        for lane in range(k):
+            used = rows[busy[lane]][lane] if lane in busy else 0.0
+            if used:
+                place = busy[lane]
+                colour = COLOURS[instance.job_index[group.jobs[place]] % len(COLOURS)]
+                ax.barh(lane, used, left=now, color=colour, edgecolor="black", linewidth=0.7)
+                if used > _READABLE * longest:
+                    ax.text(now + used / 2, lane, group.jobs[place], ha="center", va="center")
+            if used < longest:
+                idle = longest - used
+                ax.barh(
+                    lane, idle, left=now + used, color="white", hatch="///", edgecolor="#bbbbbb",
+                    linewidth=0.0,
+                )  # fmt: skip
+        now += longest
+        if slot < k - 1:
+            ax.plot([now, now], [-0.5, k - 0.5], color="black", linewidth=0.5, linestyle=":")
+    gamma = float(efficiency([job.stages for job in jobs], group.offsets))
+    time = float(iteration_time([job.stages for job in jobs], group.offsets))
+    ax.text(begin, -0.55, f"γ {gamma:.2f}, T {time:g}", va="bottom", fontsize="small")
+    return now
+
+
+def _shown(instance: Instance, solution: Solution | None) -> list[Group]:
+    if solution is None:
+        return [Group(jobs=(job.id,), offsets=(0,)) for job in instance.jobs[:MOST_GROUPS]]
+    if len(solution.groups) <= MOST_GROUPS or all(len(g.jobs) == 1 for g in solution.groups):
+        return list(solution.groups[: MOST_GROUPS * 4])
+    return sorted(solution.groups, key=lambda g: -len(g.jobs))[:MOST_GROUPS]
+
+
+def _space(instance: Instance, groups: Sequence[Group]) -> float:
+    """Return the room between groups: a twentieth of the longest stage sum."""
+    index = instance.job_index
+    sums = [sum(instance.jobs[index[job]].stages) for group in groups for job in group.jobs]
+    return 0.05 * float(max(sums, default=1))
