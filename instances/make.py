@@ -20,12 +20,16 @@ import dlsched
 from dlsched import library
 from dlsched.files import write_bytes
 from dlsched.problem import problem
+from dlsched.problems.interleaving import Instance as Interleaving
+from dlsched.problems.interleaving.groups import count_groups, smallest_size
 from dlsched.records import bound_to_data, number_to_data
 from dlsched.schema import Instance
 from dlsched.traces import read_trace, snapshot
 
 HERE = Path(__file__).parent
 MPS = HERE.parent / "models" / "mps"
+MOST_COLUMNS = 20_000
+"""Models with more columns than this ship no MPS file; `dlsched export` writes it on demand."""
 Entry = tuple[str, Instance]
 
 
@@ -52,10 +56,18 @@ def small() -> Iterator[Entry]:
         scaling = "linear" if i % 2 else "loss"
         made = dlsched.generate("elastic", seed=i, jobs=4 + i, capacity=10 + 2 * i, scaling=scaling)
         yield "small", named(f"elastic-small-{i:02}", made)
+    for i in range(1, 6):
+        made = dlsched.generate("interleaving", seed=i, jobs=8 + 4 * (i % 3), resources=2 + i % 3)
+        yield "small", named(f"interleaving-small-{i:02}", made)
+    for i in range(6, 11):
+        made = dlsched.generate(
+            "interleaving", seed=i, jobs=2 + i, resources=2 + i % 3, grouping="cover", budget=0.2
+        )
+        yield "small", named(f"interleaving-small-{i:02}", made)
 
 
 def production() -> Iterator[Entry]:
-    """Yield five instances of each problem in the sizes of Lyra's clusters."""
+    """Yield five instances of each problem in the sizes of the papers' clusters."""
     for seed, demand in enumerate((26, 52, 130, 260), start=1):
         made = dlsched.generate("reclaiming", seed=seed, demand=demand)
         yield "production", named(f"reclaiming-520-{demand}", made)
@@ -69,6 +81,14 @@ def production() -> Iterator[Entry]:
     for seed, items, capacity in ((4, 3000, 600), (5, 20_000, 4000)):
         made = dlsched.generate("elastic", seed=seed, items=items, capacity=capacity)
         yield "production", named(f"elastic-{items}", made)
+    for seed, jobs in ((1, 64), (2, 96), (3, 128)):
+        made = dlsched.generate("interleaving", seed=seed, jobs=jobs)
+        yield "production", named(f"interleaving-{jobs}-distinct", made)
+    for seed, budget in ((4, 0.25), (5, 0.5)):
+        made = dlsched.generate(
+            "interleaving", seed=seed, jobs=1000, grouping="cover", distinct=False, budget=budget
+        )
+        yield "production", named(f"interleaving-1000-{round(100 * budget)}", made)
 
 
 def from_trace() -> Iterator[Entry]:
@@ -76,6 +96,12 @@ def from_trace() -> Iterator[Entry]:
     moment = snapshot(read_trace("synthetic-1"), at=20 * 86400, servers=64)
     yield "trace", named("reclaiming-trace-20d", moment.reclaiming)
     yield "trace", named("elastic-trace-20d", moment.elastic)
+
+
+def enumerable(instance: Interleaving) -> bool:
+    """Whether the model's groups are few enough for a file to ship."""
+    sizes = [len(jobs) for jobs in instance.classes.values()]
+    return count_groups(sizes, smallest_size(instance), instance.group_limit) <= MOST_COLUMNS
 
 
 def record(kind: str, instance: Instance) -> dict[str, object]:
@@ -90,9 +116,11 @@ def record(kind: str, instance: Instance) -> dict[str, object]:
     dlsched.save(instance, file)
     dlsched.save(result.solution, folder / f"{instance.name}.sol{suffix}")
     held: dict[str, float] = {}
+    modelled = not isinstance(instance, Interleaving) or enumerable(instance)
     for i, level in enumerate(levels):
         name = f"{instance.name}.mps.gz" if i == 0 else f"{instance.name}.{level}.mps.gz"
-        dlsched.export(instance, MPS / name, level=level, held=held)
+        if modelled:
+            dlsched.export(instance, MPS / name, level=level, held=held)
         held[level] = float(result.objective[i])
     return {
         "name": instance.name,
@@ -102,6 +130,7 @@ def record(kind: str, instance: Instance) -> dict[str, object]:
         "sha256": instance.sha256,
         "source": instance.source,
         "licence": "MIT",
+        "mps": modelled,
         "objective": {k: number_to_data(v) for k, v in result.objective.as_dict().items()},
         "bound": {k: bound_to_data(v) for k, v in result.bound.as_dict().items()},
         "proof": {"method": result.method, "solver": result.solver, "status": str(result.status)},

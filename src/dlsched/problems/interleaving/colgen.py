@@ -214,6 +214,8 @@ class Search:
                 bounds.append(Bound(self.value, "claimed", "highs on the groups within the gap"))
             elif self.gap > CLOSE * abs(self.value):
                 reason = "within the gap asked for"
+            else:
+                bounds.append(Bound(self.value, "claimed", "prices, to nine digits"))
         elif not reason:
             reason = "no progress in the rounds of neighbourhood search that were asked for"
         return Claim(

@@ -23,6 +23,9 @@ MOST_GROUPS = 200_000
 _GRIDDED = 2000
 """Among more groups than this, a common grid of the efficiencies would be too fine to help."""
 
+_FINEST_GRID = 1e-9
+"""A grid below a solver's tolerances says nothing."""
+
 
 def build(instance: Instance) -> Any:
     """Return the Pyomo model: set partitioning over all groups.
@@ -62,7 +65,8 @@ def build(instance: Instance) -> Any:
         sense=pyo.maximize,
     )
     # Every value is a multiple of this, so bounds may be rounded to one; 0 for no such number.
-    m.GRID = {"efficiency": grid(exact.values()) if exact else 0}
+    step = grid(exact.values())
+    m.GRID = {"efficiency": step if step > _FINEST_GRID else 0}
 
     holding: dict[str, list[int]] = {job: [] for job in ids}
     for i, group in enumerate(groups):

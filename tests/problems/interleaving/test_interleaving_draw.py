@@ -1,0 +1,47 @@
+"""The picture of interleaving holds what it says."""
+
+from __future__ import annotations
+
+import matplotlib
+import pytest
+
+import dlsched
+from dlsched.problems.interleaving.draw import draw, draw_both
+
+matplotlib.use("agg")
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> object:
+    import matplotlib.pyplot as plt
+
+    yield
+    plt.close("all")
+
+
+def test_grouping_shortens_the_picture() -> None:
+    """Four jobs one after the other take 4000 ms, grouped 1550 ms; lanes are the resources."""
+    instance = dlsched.load("muri-table2")
+    above, below = draw_both(instance, dlsched.solve(instance).solution)
+    ends = [max(p.get_x() + p.get_width() for p in ax.patches) for ax in (above, below)]
+    assert ends[1] == pytest.approx(1550)
+    assert ends[0] == pytest.approx(4000 + 3 * 50)
+    assert [t.get_text() for t in below.get_yticklabels()] == list(instance.resources)
+
+
+def test_bars_fill_gamma_of_the_lanes() -> None:
+    """Of the lanes' area, unhatched bars are gamma, also at poor offsets."""
+    instance = dlsched.load("muri-table2")
+    for rule in ("muri", "muri_worst_order"):
+        result = dlsched.solve(instance, rule)
+        ax = draw(instance, result.solution)
+        busy = sum(p.get_width() for p in ax.patches if not p.get_hatch())
+        idle = sum(p.get_width() for p in ax.patches if p.get_hatch())
+        assert busy == 4000
+        assert busy / (busy + idle) == pytest.approx(float(result.objective[0]))
+
+
+def test_without_a_solution_jobs_stand_alone() -> None:
+    """The instance alone is drawn as single jobs."""
+    ax = draw(dlsched.generate("interleaving", 1, jobs=8))
+    assert "alone" in ax.get_title()

@@ -1,0 +1,144 @@
+"""The exact methods of interleaving agree with brute force, and say what they proved."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dlsched
+from dlsched.problems.interleaving import Instance
+from dlsched.problems.interleaving.bounds import priced_bound
+from dlsched.testing import oracles, strategies
+
+SAME = 1e-9
+
+
+@given(strategies.interleaving())
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_exact_methods_agree_with_brute_force(instance: Instance) -> None:
+    """Brute force = milp = aggregated = column_generation, and the certified bounds hold."""
+    truth = oracles.interleaving(instance)
+    for method in ("milp", "aggregated", "column_generation"):
+        result = dlsched.solve(instance, method)
+        assert result.status == "optimal"
+        assert result.objective == truth
+        assert result.certified[0] is not None
+        assert result.certified[0].value >= truth[0]
+
+
+@given(strategies.interleaving(max_jobs=8, max_resources=2))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_blossom_is_optimal_for_pairs(instance: Instance) -> None:
+    """With two resources and uniform groups, matching is the optimum, as the paper says."""
+    if instance.grouping != "uniform" or len(instance.resources) != 2:
+        with pytest.raises(dlsched.OptionError, match="two resources"):
+            dlsched.solve(instance, "blossom")
+        return
+    truth = oracles.interleaving(instance)
+    for method in ("blossom", "muri", "swap"):
+        assert dlsched.solve(instance, method).objective == truth
+
+
+@given(strategies.interleaving(max_jobs=6), st.lists(st.floats(-1, 2), min_size=7, max_size=7))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_any_prices_give_a_bound(instance: Instance, numbers: list[float]) -> None:
+    """Whatever the prices, one pricing pass bounds the optimum."""
+    prices = {job.id: price for job, price in zip(instance.jobs, numbers, strict=False)}
+    truth = oracles.interleaving(instance)
+    if instance.jobs:
+        assert priced_bound(instance, prices, abs(numbers[-1])) >= truth[0]
+
+
+def test_prices_must_be_complete() -> None:
+    """A bound needs a finite price for every job, and a GPU price that is not negative."""
+    instance = dlsched.generate("interleaving", 1, jobs=8)
+    prices = {job.id: 0.2 for job in instance.jobs}
+    assert priced_bound(instance, prices) > 0
+    for wrong in ({}, prices | {"j1": float("nan")}):
+        with pytest.raises(ValueError, match="finite price"):
+            priced_bound(instance, wrong)
+    with pytest.raises(ValueError, match="finite"):
+        priced_bound(instance, prices, -1.0)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_distinct_jobs_are_proved_and_order_does_not_matter(seed: int) -> None:
+    """32 distinct jobs: aggregated = column generation, also with the jobs reversed."""
+    instance = dlsched.generate("interleaving", seed, jobs=32)
+    first = dlsched.solve(instance, "column_generation")
+    assert first.status == "optimal"
+    turned = instance.model_copy(update={"jobs": instance.jobs[::-1]})
+    for other in (dlsched.solve(instance, "aggregated"), dlsched.solve(turned)):
+        assert other.status == "optimal"
+        assert abs(other.objective[0] - first.objective[0]) < SAME
+
+
+def test_a_cover_of_many_alike_is_proved() -> None:
+    """300 jobs of 48 profiles under a budget are proved; muri_needed is feasible and no better."""
+    instance = dlsched.generate(
+        "interleaving", 1, jobs=300, grouping="cover", distinct=False, budget=0.25
+    )
+    best = dlsched.solve(instance)
+    assert (best.method, best.status) == ("aggregated", "optimal")
+    for rule in ("muri", "muri_needed", "swap", "greedy", "muri_worst_order"):
+        assert not dlsched.solve(instance, rule).objective.better_than(best.objective)
+
+
+def test_too_large_for_a_list_names_the_alternative() -> None:
+    """milp and aggregated refuse above their sizes, and say what to use."""
+    instance = dlsched.generate("interleaving", 1, jobs=128)
+    for method in ("milp", "aggregated"):
+        with pytest.raises(dlsched.OptionError, match="column_generation"):
+            dlsched.solve(instance, method)
+
+
+def test_the_choice_follows_the_instance() -> None:
+    """Pairs are matched, jobs that are alike aggregated, distinct jobs generated."""
+    pairs = dlsched.generate("interleaving", 1, jobs=6, resources=2)
+    alike = dlsched.generate("interleaving", 1, jobs=12, distinct=False)
+    distinct = dlsched.generate("interleaving", 1, jobs=12)
+    found = [dlsched.solve(made).method for made in (pairs, alike, distinct)]
+    assert found == ["blossom", "aggregated", "column_generation"]
+
+
+def test_a_time_limit_leaves_the_truth() -> None:
+    """Stopped early, column generation returns in time, with a solution and a bound that holds."""
+    instance = dlsched.generate("interleaving", 1, jobs=160)
+    dlsched.solve(dlsched.generate("interleaving", 1, jobs=16))  # compiles
+    began = time.perf_counter()
+    result = dlsched.solve(instance, time_limit=0.5)
+    assert time.perf_counter() - began < 3
+    assert result.status == "feasible"
+    assert result.certified[0].value >= result.objective[0]
+    assert result.trajectory
+
+
+def test_a_start_is_taken() -> None:
+    """A start better than the local search becomes the first incumbent; a worse one is named."""
+    instance = dlsched.generate("interleaving", 1, jobs=24)
+    best = dlsched.solve(instance)
+    again = dlsched.solve(instance, start=best.solution)
+    assert again.start.accepted
+    assert again.objective == best.objective
+    poor = dlsched.solve(instance, start=dlsched.solve(instance, "greedy").solution)
+    assert poor.start.reason == "no better than swap's"
+
+
+def test_same_seed_same_answer() -> None:
+    """Column generation is deterministic for a seed."""
+    instance = dlsched.generate("interleaving", 3, jobs=48)
+    first, second = (dlsched.solve(instance, seed=7) for _ in range(2))
+    assert first.solution == second.solution
+
+
+def test_bound_alone() -> None:
+    """The bound method proves what the exact one certifies, and returns no solution."""
+    instance = dlsched.generate("interleaving", 1, jobs=32)
+    bound = dlsched.solve(instance, "lagrange")
+    best = dlsched.solve(instance)
+    assert bound.status == "no solution"
+    assert np.isclose(float(bound.bound[0].value), float(best.certified[0].value), rtol=1e-6)
