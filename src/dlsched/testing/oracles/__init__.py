@@ -7,5 +7,6 @@ the structured exact methods.
 from dlsched.testing.oracles.elastic import elastic
 from dlsched.testing.oracles.interleaving import interleaving
 from dlsched.testing.oracles.reclaiming import reclaiming
+from dlsched.testing.oracles.sensitivity import sensitivity
 
-__all__ = ["elastic", "interleaving", "reclaiming"]
+__all__ = ["elastic", "interleaving", "reclaiming", "sensitivity"]

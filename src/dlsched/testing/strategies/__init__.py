@@ -3,5 +3,6 @@
 from dlsched.testing.strategies.elastic import elastic
 from dlsched.testing.strategies.interleaving import interleaving
 from dlsched.testing.strategies.reclaiming import reclaiming
+from dlsched.testing.strategies.sensitivity import sensitivity
 
-__all__ = ["elastic", "interleaving", "reclaiming"]
+__all__ = ["elastic", "interleaving", "reclaiming", "sensitivity"]

@@ -1,0 +1,21 @@
+"""Sensitivity: CPU and memory for each job, and the servers it runs on (Synergy)."""
+
+from dlsched.problem import Problem
+from dlsched.problems.sensitivity.check import LEVELS, check, explain
+from dlsched.problems.sensitivity.schema import Allocation, Instance, Profile, Solution
+
+PROBLEM = Problem(
+    name="sensitivity",
+    title="CPU and memory for each job, and the servers it runs on",
+    source="Synergy (OSDI'22), sections 3 and 4",
+    levels=LEVELS,
+    instance=Instance,
+    solution=Solution,
+    check=check,
+    explain=explain,
+    exact="patterns",
+    bound="pooled",
+    package=__name__,
+)
+
+__all__ = ["PROBLEM", "Allocation", "Instance", "Profile", "Solution"]

@@ -1,0 +1,240 @@
+"""Exact methods for sensitivity: the direct integer program, and whole-server patterns."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+import numpy as np
+
+from dlsched.problem import method
+from dlsched.problems.sensitivity.check import evaluate
+from dlsched.problems.sensitivity.cluster import solution_of
+from dlsched.problems.sensitivity.heuristics import start_solution
+from dlsched.problems.sensitivity.program import Program, patterns_of
+from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
+from dlsched.result import Bound, Claim, Start, Status
+from dlsched.run import Run
+from dlsched.schema import Number
+from dlsched.solvers.levels import solve_levels
+from dlsched.solvers.outcome import Vector
+
+
+@method("sensitivity", kind="exact", model=True)
+def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
+    """Integer program: every job's choice and its GPUs on every server, level by level.
+
+    Exact because the model's solutions are the instance's but for dominated choices, which no
+    optimum needs (models/sensitivity.md). For few servers, as they are all alike.
+
+    Parameters
+    ----------
+    levels
+        1 to stop after the throughput.
+    """
+    from dlsched.problems.sensitivity import model
+
+    return solve_levels(instance, run, model, levels)
+
+
+@method("sensitivity", kind="exact", compiled="program")
+def patterns(instance: Instance, run: Run) -> Claim:
+    """Whole-server patterns of items, by column generation; then the fewest split jobs.
+
+    Exact because servers are alike and jobs of one profile are: a solution is how often each
+    option is taken and each pattern used, and any such numbers can be given servers and jobs. The
+    throughput's bound is re-checked from the prices by a dynamic program in whole numbers. An
+    optimum that keeps every job together, where it can be, splits fewest; else a second program
+    holds the throughput and minimises the jobs that are split.
+    """
+    return _Patterns(instance, run).solve()
+
+
+class _Patterns:
+    def __init__(self, instance: Instance, run: Run) -> None:
+        self.instance, self.run = instance, run
+        self.began = time.perf_counter()
+        self.best: Solution | None = None
+        self.worth: tuple[Number, ...] = ()
+        self.start: Start | None = None
+        self.first: list[Bound] = []
+        self.second: list[Bound] = []
+        most = instance.servers.gpus
+        self.forced = sum(instance.profile(job).gpus > most for job in instance.jobs)
+        self.several = any(1 < instance.profile(job).gpus <= most for job in instance.jobs)
+
+    def solve(self) -> Claim:
+        instance = self.instance
+        if not instance.jobs:
+            self.offer(solution_of(instance, {}, "patterns"))
+            self.first.append(Bound(0, "certified", "there are no jobs"))
+            self.second.append(Bound(0, "certified", "there are no jobs"))
+            return self.claim(Status.OPTIMAL, "there are no jobs")
+        self.offer(start_solution(instance))
+        if isinstance(self.run.start, Solution):
+            better = self.offer(self.run.start)
+            self.start = Start(True, "the first incumbent" if better else "no better than tune's")
+        together = Program(instance, whole=True, units=False)
+        free = together
+        if instance.allow_split and self.several:
+            free = Program(instance, whole=False, units=True)
+        goal = self.throughput(free)
+        self.second.append(Bound(self.forced, "certified", "jobs larger than a server"))
+        if goal is None:
+            if self.best is None and free.bound is None:
+                return self.claim(Status.NO_SOLUTION, self.run.stop_reason() or "none was found")
+            return self.claim(self.status(), self.run.stop_reason() or "a gap is left")
+        if self.worth[1] > self.forced and free is not together:
+            self.throughput(together, goal * free.grid)
+        if self.worth[1] > self.forced and not self.fewest(goal, free.grid):
+            return self.claim(self.status(), self.run.stop_reason() or "a gap is left at level 2")
+        return self.claim(Status.OPTIMAL, "proved optimal")
+
+    def status(self) -> Status:
+        return Status.NO_SOLUTION if self.best is None else Status.FEASIBLE
+
+    def offer(self, solution: Solution | None) -> bool:
+        if solution is None:
+            return False
+        worth = evaluate(self.instance, solution.allocation)
+        if self.best is not None and not worth.better_than(self.worth):
+            return False
+        self.best, self.worth = solution, worth
+        bound = float(self.first[-1].value) if self.first else None
+        self.run.tell(float(worth[0]), bound)
+        return True
+
+    def throughput(self, program: Program, goal: Number | None = None) -> int | None:
+        """Maximise the throughput; return the optimum in units of its grid if it is proved.
+
+        With a goal, known to be the optimum of a relaxation, only a solution that attains it helps.
+        """
+        if self.best is not None and (program.instance.allow_split or not self.worth[1]):
+            self.seed(program)
+        program.add([self._full(program, i) for i in range(len(program.items))])
+        duals = program.relax(self.run)
+        if program.bound is None:
+            return None
+        value = _number(program.bound * program.grid)
+        if goal is not None:
+            if value < goal:
+                return None
+        else:
+            self.first.append(Bound(value, "certified", "prices and a table of one server"))
+        for _ in range(_ROUNDS):
+            if self.met(program) or self.run.stop_reason():
+                break
+            outcome = program.integer(self.run.nested(_SECONDS))
+            if outcome.values is not None:
+                self.offer(self.plan(program, outcome.values))
+            if self.met(program) or duals is None:
+                break
+            before = len(program.patterns)
+            self.diversify(program, duals)
+            if len(program.patterns) == before:
+                break
+        return program.bound if self.met(program) else None
+
+    def met(self, program: Program) -> bool:
+        assert program.bound is not None
+        return self.best is not None and self.worth[0] == program.bound * program.grid
+
+    def seed(self, program: Program) -> None:
+        """Add the incumbent's patterns, so that the integer program has a solution."""
+        try:
+            program.add(patterns_of(program, self.best))
+        except (KeyError, StopIteration):
+            return  # it splits a job that this program keeps together
+
+    def _full(self, program: Program, i: int) -> tuple[int, ...]:
+        """Return the pattern of as many items of one kind as a server holds."""
+        values = [int(j == i) for j in range(len(program.items))]
+        table = program.server.table(values)
+        return program.server.pattern(table, values) or ()
+
+    def diversify(self, program: Program, duals: Vector) -> None:
+        """Add patterns that are best at prices near the relaxation's."""
+        for _ in range(_NEAR):
+            factor = 1 + 0.02 * self.run.rng.standard_normal(len(duals))
+            factor[: len(program.counts)] = 1
+            noisy = duals * factor
+            noisy[len(program.counts) + len(program.items)] *= 0.98
+            program.add(program.price(noisy))
+
+    def fewest(self, goal: int, unit: Fraction) -> bool:
+        """Minimise the jobs that are split with the throughput held; return whether it is proved."""
+        program = Program(self.instance, whole=True, units=True)
+        floor = int(goal * unit / program.grid)
+        self.seed(program)
+        program.add([self._full(program, i) for i in range(len(program.items))])
+        program.relax(self.run, floor)
+        outcome = program.integer(self.run, floor)
+        if outcome.values is not None:
+            self.offer(self.plan(program, outcome.values))
+        return bool(self.worth[1] == self.forced)
+
+    def plan(self, program: Program, x: Vector) -> Solution:
+        """Give servers their patterns and jobs their places; a split job takes what is left."""
+        instance = self.instance
+        counts = np.rint(x).astype(int).tolist()
+        taken, used = counts[: len(program.options)], counts[len(program.options) :]
+        slots: dict[int, list[list[int]]] = {i: [] for i in range(len(program.items))}
+        server = 0
+        for pattern, often in zip(program.patterns, used, strict=True):
+            for _ in range(often):
+                for i, count in enumerate(pattern):
+                    if count:
+                        slots[i].append([server, count])
+                server += 1
+        queues: dict[str, list[str]] = {}
+        for job in reversed(instance.jobs):
+            queues.setdefault(job.profile, []).append(job.id)
+        placed: dict[str, tuple[Choice, dict[str, int]]] = {}
+        order = sorted(range(len(taken)), key=lambda c: -program.options[c].amount)
+        for c in order:
+            option = program.options[c]
+            for _ in range(taken[c]):
+                where = _draw(slots[option.item], option.amount)
+                gpus = program.items[option.item].gpus
+                name = queues[option.profile].pop()
+                placed[name] = (option.choice, {str(s): n * gpus for s, n in where.items()})
+        in_order = {job.id: placed[job.id] for job in instance.jobs}
+        return solution_of(instance, in_order, "patterns")
+
+    def claim(self, status: Status, reason: str) -> Claim:
+        return Claim(
+            solution=None
+            if self.best is None
+            else self.best.model_copy(update={"method": "patterns"}),
+            status=status,
+            reason=reason,
+            objective=self.worth or None,
+            bounds=[self.first, self.second],
+            solver="highs",
+            start=self.start,
+        )
+
+
+_ROUNDS = 8
+"""Rounds of integer program and more patterns before a gap is accepted."""
+_SECONDS = 10.0
+_NEAR = 30
+
+
+def _draw(slots: list[list[int]], amount: int) -> dict[int, int]:
+    """Take items from servers: from one that has just enough if there is one, else the fullest."""
+    exact = [s for s in slots if s[1] >= amount]
+    where: dict[int, int] = {}
+    while amount:
+        chosen = min(exact, key=lambda s: s[1]) if exact else max(slots, key=lambda s: s[1])
+        count = min(amount, chosen[1])
+        where[chosen[0]] = where.get(chosen[0], 0) + count
+        chosen[1] -= count
+        amount -= count
+        if not chosen[1]:
+            slots.remove(chosen)
+    return where
+
+
+def _number(value: Fraction) -> Number:
+    return int(value) if value.denominator == 1 else value

@@ -1,0 +1,171 @@
+"""Random sensitivity instances with the paper's mixes, and examples worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dlsched.errors import OptionError
+from dlsched.problems.sensitivity.schema import Instance
+
+CPUS = (1, 2, 3, 4, 5, 6, 9, 12, 24)
+MEMORY = (20.83, 62.5, 125, 187.5, 250)
+"""Axes of the published profiles, per GPU; memory in GB."""
+MODELS: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "image": {
+        "alexnet": (12, 0.35),
+        "resnet18": (9, 0.45),
+        "shufflenet": (12, 0.40),
+        "mobilenet": (8, 0.30),
+        "resnet50": (4, 0.15),
+    },
+    "language": {"gnmt": (2, 0.0), "transformer": (1, 0.02), "lstm": (2, 0.0)},
+    "speech": {"m5": (12, 0.25), "deepspeech": (6, 0.10)},
+}
+"""CPUs per GPU at which a model stops to gain, and what it loses with least memory.
+
+Image and speech models need many CPUs to feed a GPU, and memory to cache their data; language
+models need little of either (Synergy, Figures 2 and 3). The numbers are ours.
+"""
+MULTI = {1: 0.7, 2: 0.15, 4: 0.1, 8: 0.05}
+"""Weights of the GPUs of jobs in a multi-GPU mix; our choice."""
+
+
+def generate(
+    rng: np.random.Generator,
+    *,
+    servers: int = 16,
+    gpus: int = 8,
+    cpus_per_gpu: int = 3,
+    memory: float = 500,
+    split: str = "20/70/10",
+    multi: bool = False,
+    allow_split: bool = True,
+    distinct: bool = False,
+    fill: float = 1.0,
+) -> Instance:
+    """Draw jobs that fill a cluster.
+
+    Parameters
+    ----------
+    servers, gpus
+        Servers, and GPUs on each.
+    cpus_per_gpu
+        CPUs per GPU of a server, 3 to 6 in the paper.
+    memory
+        GB of a server; its share per GPU must be on the profiles' axis.
+    split
+        Weights of image, language and speech models, as in the paper's workloads.
+    multi
+        Jobs of 1, 2, 4 and 8 GPUs instead of one each.
+    allow_split
+        Whether a job may be on more than one server.
+    distinct
+        Every job has a profile of its own, up to a fifth off its model's.
+    fill
+        Share of the GPUs that jobs have.
+    """
+    try:
+        weights = np.array([float(w) for w in split.split("/")])
+    except ValueError:
+        weights = np.zeros(0)
+    if len(weights) != len(MODELS) or weights.min() < 0 or not weights.sum():
+        raise OptionError(f"split={split!r} must be image/language/speech, as 20/70/10")
+    if not 0 < fill <= 1:
+        raise OptionError(f"fill={fill} must be a share above 0, at most 1")
+    fair = (cpus_per_gpu, memory / gpus)
+    if fair[0] not in CPUS or fair[1] not in MEMORY:
+        raise OptionError(f"a GPU's share {fair} must be on the axes {CPUS} and {MEMORY}")
+    classes = list(MODELS)
+    left = int(fill * servers * gpus)
+    profiles: dict[str, dict[str, Any]] = {}
+    rows = []
+    while left:
+        kind = classes[int(rng.choice(len(classes), p=weights / weights.sum()))]
+        names = list(MODELS[kind])
+        name = names[int(rng.integers(len(names)))]
+        sizes = [g for g in MULTI if g <= min(left, gpus)] if multi else [1]
+        chances = np.array([MULTI[g] for g in sizes])
+        size = int(sizes[int(rng.choice(len(sizes), p=chances / chances.sum()))])
+        left -= size
+        label = f"{name}_{size}" + (f"_{len(rows) + 1}" if distinct else "")
+        if label not in profiles:
+            knee, loss = MODELS[kind][name]
+            noise = 1 + 0.2 * (2 * rng.random(2) - 1) if distinct else np.ones(2)
+            profiles[label] = _profile(size, knee * noise[0], loss * noise[1], fair)
+        rows.append({"id": f"j{len(rows) + 1}", "profile": label})
+    data = {
+        "dlsched": 1,
+        "problem": "sensitivity",
+        "name": "unnamed",
+        "servers": {
+            "count": servers, "gpus": gpus, "cpus": gpus * cpus_per_gpu, "memory": memory
+        },
+        "allow_split": allow_split,
+        "profiles": profiles,
+        "jobs": rows,
+    }  # fmt: skip
+    return Instance.parse(data, "the generator")
+
+
+def _profile(gpus: int, knee: float, loss: float, fair: tuple[float, float]) -> dict[str, Any]:
+    """Return a profile: linear in CPUs up to the knee, memory caches with less and less effect.
+
+    Normalised to the proportional share, rounded to three decimals. A job of several GPUs gains
+    a little less (0.95 to the power of log2 of them).
+    """
+
+    def speed(cpus: float, memory: float) -> float:
+        fetch = min(1.0, cpus / knee)
+        cached = 1 - loss * (1 - memory / MEMORY[-1]) ** 2
+        return fetch ** (0.95 ** np.log2(gpus)) * cached
+
+    base = speed(*fair)
+    table = [[round(float(speed(c, m) / base), 3) for m in MEMORY] for c in CPUS]
+    return {"gpus": gpus, "cpus": CPUS, "memory": MEMORY, "throughput": table}
+
+
+def examples() -> list[Instance]:
+    """Return the example of Synergy's Tables 1 to 3, and one of two servers worked out by hand.
+
+    Tables 1-3: four jobs of four GPUs each on two servers of 8 GPUs, 24 CPUs and 500 GB; two are
+    image or speech models that double with twice the CPUs, two are language models that lose
+    nothing with a third of them. The stages of the paper's table are not printed as profiles; the
+    throughputs here are assumed.
+    """
+    sensitive = {
+        "gpus": 4, "cpus": [1, 3, 5], "memory": [62.5],
+        "throughput": [[0.35], [1], [1.6]],
+    }  # fmt: skip
+    modest = {"gpus": 4, "cpus": [1, 3, 5], "memory": [62.5], "throughput": [[1], [1], [1]]}
+    tables = {
+        "name": "synergy-tables",
+        "source": "Synergy (OSDI'22), Tables 1 to 3; the throughputs are ours",
+        "servers": {"count": 2, "gpus": 8, "cpus": 24, "memory": 500},
+        "profiles": {"image": sensitive, "language": modest},
+        "jobs": [
+            {"id": "j1", "profile": "image"},
+            {"id": "j2", "profile": "image"},
+            {"id": "j3", "profile": "language"},
+            {"id": "j4", "profile": "language"},
+        ],
+    }
+    # Two servers of 2 GPUs, 4 CPUs, 4 GB. a wants 3 CPUs, b 3 GB; c has two GPUs and wants nothing.
+    two = {
+        "name": "synergy-two-servers",
+        "source": "worked out by hand on the card",
+        "servers": {"count": 2, "gpus": 2, "cpus": 4, "memory": 4},
+        "profiles": {
+            "a": {"gpus": 1, "cpus": [1, 2, 3], "memory": [1, 2],
+                  "throughput": [[0, 0.5], [0.9, 1], [1.4, 1.5]]},
+            "b": {"gpus": 1, "cpus": [1, 2], "memory": [2, 3], "throughput": [[1, 1.25], [1, 1.25]]},
+            "c": {"gpus": 2, "cpus": [1, 2], "memory": [1, 2], "throughput": [[1, 1], [1, 1]]},
+        },
+        "jobs": [
+            {"id": "a", "profile": "a"}, {"id": "b", "profile": "b"}, {"id": "c", "profile": "c"}
+        ],
+    }  # fmt: skip
+    envelope = {"dlsched": 1, "problem": "sensitivity"}
+    return [Instance.parse(envelope | data, "the generator") for data in (tables, two)]

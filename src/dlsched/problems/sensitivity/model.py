@@ -1,0 +1,146 @@
+"""The declarative model of sensitivity; components are named as on models/sensitivity.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyomo.environ as pyo
+
+from dlsched.errors import OptionError
+from dlsched.problems.sensitivity.schema import Allocation, Instance, Solution
+from dlsched.schema import Number, grid
+
+MOST_VARIABLES = 200_000
+"""The model has one for every job, choice and server, and refuses to have more."""
+
+
+def build(instance: Instance) -> Any:
+    """Return the Pyomo model: every job's choice, and its GPUs on every server.
+
+    Raises
+    ------
+    OptionError
+        If there are more than `MOST_VARIABLES` triples of job, choice and server.
+    """
+    servers = instance.servers
+    profile = {job.id: instance.profile(job) for job in instance.jobs}
+    choices = {
+        (job.id, c): choice
+        for job in instance.jobs
+        for c, choice in enumerate(instance.undominated[job.profile])
+    }
+    if len(choices) * servers.count > MOST_VARIABLES:
+        raise OptionError(
+            f"the model of {instance.name} would have {len(choices) * servers.count} variables "
+            f"for GPUs, the most is {MOST_VARIABLES}; use patterns"
+        )
+    several = [j for j, p in profile.items() if p.gpus > 1]
+
+    m = pyo.ConcreteModel(instance.name)
+    m.JOBS = pyo.Set(initialize=list(profile))
+    m.SERVERS = pyo.RangeSet(0, servers.count - 1)
+    m.CHOICES = pyo.Set(initialize=list(choices), dimen=2)
+    m.SEVERAL = pyo.Set(initialize=several)
+
+    m.x = pyo.Var(m.CHOICES, domain=pyo.Binary)
+    m.y = pyo.Var(
+        m.CHOICES,
+        m.SERVERS,
+        domain=pyo.NonNegativeIntegers,
+        bounds=lambda m, j, c, s: (0, min(profile[j].gpus, servers.gpus)),
+    )
+    m.z = pyo.Var(m.SEVERAL, m.SERVERS, domain=pyo.Binary)
+    m.q = pyo.Var(m.SEVERAL, domain=pyo.Integers, bounds=(0, int(instance.allow_split)))
+
+    worth: dict[Any, Number] = {key: choice.throughput for key, choice in choices.items()}
+    m.throughput = pyo.Objective(
+        expr=pyo.quicksum(float(v) * m.x[key] for key, v in worth.items()), sense=pyo.maximize
+    )
+    m.split = pyo.Objective(expr=pyo.quicksum(m.q.values()))
+    # Every value of a level is a multiple of this, so its bounds may be rounded to one.
+    m.GRID = {"throughput": grid(worth.values()), "split": 1}
+
+    of = {j: [c for i, c in choices if i == j] for j in profile}
+    m.choice = pyo.Constraint(m.JOBS, rule=lambda m, j: pyo.quicksum(m.x[j, c] for c in of[j]) == 1)
+    m.gpus = pyo.Constraint(
+        m.CHOICES,
+        rule=lambda m, j, c: (
+            pyo.quicksum(m.y[j, c, s] for s in m.SERVERS) == profile[j].gpus * m.x[j, c]
+        ),
+    )
+
+    def within(limit: Number, each: Any) -> Any:
+        def rule(m: Any, s: int) -> Any:
+            taken = pyo.quicksum(float(each(key)) * m.y[(*key, s)] for key in choices)
+            return pyo.Constraint.Feasible if not choices else taken <= float(limit)
+
+        return rule
+
+    m.gpu_capacity = pyo.Constraint(m.SERVERS, rule=within(servers.gpus, lambda key: 1))
+    m.cpu_capacity = pyo.Constraint(
+        m.SERVERS, rule=within(servers.cpus, lambda key: choices[key].cpus)
+    )
+    m.memory_capacity = pyo.Constraint(
+        m.SERVERS, rule=within(servers.memory, lambda key: choices[key].memory)
+    )
+    # A job's GPUs on a server are at most the smaller of its own and the server's.
+    m.used = pyo.Constraint(
+        m.SEVERAL,
+        m.SERVERS,
+        rule=lambda m, j, s: (
+            pyo.quicksum(m.y[j, c, s] for c in of[j])
+            <= min(profile[j].gpus, servers.gpus) * m.z[j, s]
+        ),
+    )
+    m.spread = pyo.Constraint(
+        m.SEVERAL,
+        rule=lambda m, j: (
+            pyo.quicksum(m.z[j, s] for s in m.SERVERS)
+            <= 1 + (min(profile[j].gpus, servers.count) - 1) * m.q[j]
+        ),
+    )
+    return m
+
+
+def read(instance: Instance, m: Any) -> Solution:
+    """Return the solution that the model's variables hold."""
+    allocation = {}
+    for job in instance.jobs:
+        for c, choice in enumerate(instance.undominated[job.profile]):
+            if round(m.x[job.id, c].value or 0) == 1:
+                held = {str(s): round(m.y[job.id, c, s].value or 0) for s in m.SERVERS}
+                gpus = {s: n for s, n in held.items() if n}
+                allocation[job.id] = Allocation(cpus=choice.cpus, memory=choice.memory, gpus=gpus)
+    return Solution(
+        instance=instance.name,
+        instance_sha256=instance.sha256,
+        method="milp",
+        allocation=allocation,
+    )
+
+
+def assign(instance: Instance, m: Any, solution: Solution) -> None:
+    """Set every variable to the value that the solution gives it.
+
+    A choice that is dominated is replaced by one that dominates it: no less throughput for no more.
+    """
+    for job in instance.jobs:
+        given = solution.allocation[job.id]
+        throughput = instance.profile(job).at(given.cpus, given.memory) or 0
+        options = instance.undominated[job.profile]
+        best = next(
+            c
+            for c, choice in enumerate(options)
+            if choice.cpus <= given.cpus
+            and choice.memory <= given.memory
+            and choice.throughput >= throughput
+        )
+        for c in range(len(options)):
+            m.x[job.id, c].set_value(int(c == best), skip_validation=True)
+            for s in m.SERVERS:
+                count = given.gpus.get(str(s), 0) if c == best else 0
+                m.y[job.id, c, s].set_value(count, skip_validation=True)
+        if job.id in m.SEVERAL:
+            for s in m.SERVERS:
+                m.z[job.id, s].set_value(int(str(s) in given.gpus), skip_validation=True)
+            m.q[job.id].set_value(int(len(given.gpus) > 1), skip_validation=True)

@@ -1,0 +1,115 @@
+"""What fits on one server: items of GPUs with their CPUs and memory, and the best pattern of them.
+
+An item is one GPU of a job with a choice, or a whole job that stays on one server. Items do not
+depend on profiles: all jobs that get the same per GPU compete for the same items, so that a few
+dozen kinds describe any number of jobs. A pattern says how many items of each kind a server holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.errors import OptionError
+from dlsched.problems.sensitivity.schema import Servers
+from dlsched.schema import Number, grid
+
+Table: TypeAlias = NDArray[np.int64]
+Pattern: TypeAlias = tuple[int, ...]
+
+MOST_STATES = 2_000_000
+"""The table of one server has GPUs x sums of CPUs x sums of memory entries, at most so many."""
+
+
+class Item(NamedTuple):
+    """GPUs that stay together, and what each of them gets."""
+
+    gpus: int
+    cpus: Number
+    memory: Number
+
+
+class Server:
+    """One server's table: the best value by GPUs, CPUs and memory, in whole numbers."""
+
+    def __init__(self, servers: Servers, items: Sequence[Item]) -> None:
+        self.items, self.gpus = tuple(items), servers.gpus
+        cpus = self._reach(servers.cpus, [i.gpus * i.cpus for i in items])
+        memory = self._reach(servers.memory, [i.gpus * i.memory for i in items])
+        states = (self.gpus + 1) * len(cpus[0]) * len(memory[0])
+        if states > MOST_STATES:
+            raise OptionError(
+                f"a server's table would have {states} entries, the most is {MOST_STATES}; "
+                f"round the axes to a common grid, or use milp"
+            )
+        self.shape = (len(cpus[0]), len(memory[0]))
+        self.after = list(zip(cpus[1], memory[1], strict=True))
+
+    def _reach(self, capacity: Number, sizes: Sequence[Number]) -> tuple[list[int], list[Table]]:
+        """Return the sums that items can make, and for each item where taking it leads from each.
+
+        Where it leads is the largest sum that what is left allows; -1 if the item does not fit.
+        """
+        unit = grid([capacity, *sizes]) or Fraction(1)
+        whole = [int(Fraction(s) / unit) for s in sizes]
+        limit = int(Fraction(capacity) / unit)
+        sums, edge = {0}, {0}
+        for _ in range(self.gpus):
+            edge = {a + b for a in edge for b in set(whole) if a + b <= limit} - sums
+            sums |= edge
+            if len(sums) > MOST_STATES:
+                break
+        reachable = np.array(sorted(sums), dtype=np.int64)
+        leads = [np.searchsorted(reachable, reachable - size, side="right") - 1 for size in whole]
+        return reachable.tolist(), leads
+
+    def table(self, values: Sequence[int]) -> Table:
+        """Return the most that items are worth on so many GPUs, with so many CPUs and memory.
+
+        ``table[g, c, m]`` is over items that take at most g GPUs and the c-th and m-th sums;
+        by dynamic programming over the GPUs, exact in 64-bit integers.
+        """
+        best = np.zeros((self.gpus + 1, *self.shape), dtype=np.int64)
+        for g in range(1, self.gpus + 1):
+            best[g] = best[g - 1]
+            for item, value, (cpu, memory) in zip(self.items, values, self.after, strict=True):
+                if value > 0 and item.gpus <= g:
+                    taken = best[g - item.gpus][np.ix_(cpu, memory)] + value
+                    taken[cpu < 0, :] = 0
+                    taken[:, memory < 0] = 0
+                    np.maximum(best[g], taken, out=best[g])
+        return best
+
+    def pattern(
+        self, table: Table, values: Sequence[int], first: int | None = None
+    ) -> Pattern | None:
+        """Return a pattern that attains the table's best value, or the best with one item given.
+
+        ``None`` if that item alone does not fit.
+        """
+        counts = [0] * len(self.items)
+        at = (self.gpus, self.shape[0] - 1, self.shape[1] - 1)
+        if first is not None:
+            moved = self._take(at, first)
+            if moved is None:
+                return None
+            counts[first], at = 1, moved
+        while table[at] > 0:
+            for i, value in enumerate(values):
+                moved = self._take(at, i) if value > 0 else None
+                if moved is not None and table[moved] + value == table[at]:
+                    counts[i] += 1
+                    at = moved
+                    break
+            else:
+                at = (at[0] - 1, at[1], at[2])
+        return tuple(counts)
+
+    def _take(self, at: tuple[int, int, int], i: int) -> tuple[int, int, int] | None:
+        cpu, memory = self.after[i]
+        moved = at[0] - self.items[i].gpus, int(cpu[at[1]]), int(memory[at[2]])
+        return None if min(moved) < 0 else moved

@@ -1,0 +1,67 @@
+"""Synergy's stage one on all servers' CPUs and memory together, jobs of a profile as one type."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from scipy import sparse
+
+from dlsched.problems.sensitivity.schema import Instance
+from dlsched.run import Run
+from dlsched.schema import Number, grid
+from dlsched.solvers.certificate import dual_bound, round_to_grid
+from dlsched.solvers.standard_form import StandardForm
+
+
+def solve_pooled(instance: Instance, run: Run) -> tuple[Number, Number | None]:
+    """Return the certified bound on the throughput, and the integer optimum if it was found."""
+    from dlsched.solvers import highs
+
+    counts: dict[str, int] = {}
+    for job in instance.jobs:
+        counts[job.profile] = counts.get(job.profile, 0) + 1
+    if not counts:
+        return 0, 0
+    options = [(p, c) for p in counts for c in instance.undominated[p]]
+    step = grid(c.throughput for _, c in options) or Fraction(1)
+    rows = {name: i for i, name in enumerate(counts)}
+    gpus = [instance.profiles[p].gpus for p, _ in options]
+    servers = instance.servers
+    units = (
+        grid([servers.cpus, *(c.cpus for _, c in options)]),
+        grid([servers.memory, *(c.memory for _, c in options)]),
+    )
+    A = np.zeros((len(rows) + 2, len(options)))
+    for j, (p, c) in enumerate(options):
+        A[rows[p], j] = 1
+        A[len(rows), j] = int(gpus[j] * c.cpus / units[0])
+        A[len(rows) + 1, j] = int(gpus[j] * c.memory / units[1])
+    number = np.array(list(counts.values()), dtype=float)
+    room = [
+        float(servers.count * servers.cpus / units[0]),
+        float(servers.count * servers.memory / units[1]),
+    ]
+    form = StandardForm(
+        A=sparse.csc_array(A),
+        row_lower=np.append(number, [-np.inf, -np.inf]),
+        row_upper=np.append(number, room),
+        lower=np.zeros(len(options)),
+        upper=np.array([float(counts[p]) for p, _ in options]),
+        integer=np.ones(len(options), dtype=bool),
+        costs=(np.array([float(c.throughput) for _, c in options]),),
+        offsets=(0.0,),
+        senses=("max",),
+        grids=(step,),
+        variables=(),
+        constraints=(),
+    )
+    relaxed = highs.solve(form, 0, run, relax=True)
+    duals = relaxed.duals if relaxed.duals is not None else np.zeros(len(A))
+    certified = dual_bound(form, 0, duals)
+    assert certified is not None
+    claimed = None
+    outcome = highs.solve(form, 0, run, quiet=True)
+    if outcome.bound is not None:
+        claimed = round_to_grid(Fraction(outcome.bound) + step / 1000, step, "max")
+    return round_to_grid(certified, step, "max"), claimed
