@@ -28,3 +28,37 @@ def pooled(instance: Instance, run: Run) -> Claim:
         bounds=[bounds, [Bound(forced, "certified", "jobs larger than a server")]],
         solver="highs",
     )
+
+
+@method("sensitivity", kind="reference", compiled="reference")
+def synergy_opt(instance: Instance, run: Run, solver: str = "highs") -> Claim:
+    """Synergy-OPT's two stages as the paper has them; a bound and fragments, no solution.
+
+    Stage one without aggregation, then the linear program of stage two, whose fractional placement
+    need not be whole GPUs. See `reference`, whose functions return allocation and placement.
+
+    Parameters
+    ----------
+    solver
+        Of stage one: ``"highs"``, ``"scip"`` or ``"glpk"``.
+    """
+    from dlsched.problems.sensitivity.reference import stage_one, stage_two
+
+    if not instance.jobs:
+        return Claim(status=Status.NO_SOLUTION, reason="there are no jobs")
+    first = stage_one(instance, solver)
+    pairs = instance.servers.count * len(instance.jobs)
+    said = f"stage one: throughput {first.throughput:g} over {first.variables} variables"
+    bounds = []
+    if first.optimal:
+        bounds.append(Bound(first.throughput, "claimed", f"{solver}, stage one"))
+    if pairs > _MOST_PAIRS or run.stop_reason():
+        said += f"; stage two left out, {pairs} pairs of server and job"
+    else:
+        fragments, most = stage_two(instance, first).fragmented, 3 * instance.servers.count
+        said += f"; stage two: {fragments} jobs fragmented, at a vertex at most {most}"
+    return Claim(status=Status.NO_SOLUTION, reason=said, bounds=[bounds, []], solver=solver)
+
+
+_MOST_PAIRS = 100_000
+"""Stage two is a dense linear program over pairs of server and job."""

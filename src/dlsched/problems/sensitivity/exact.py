@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import time
 from fractions import Fraction
 
@@ -17,7 +19,7 @@ from dlsched.result import Bound, Claim, Start, Status
 from dlsched.run import Run
 from dlsched.schema import Number
 from dlsched.solvers.levels import solve_levels
-from dlsched.solvers.outcome import Vector
+from dlsched.solvers.outcome import Outcome, Vector
 
 
 @method("sensitivity", kind="exact", model=True)
@@ -59,6 +61,7 @@ class _Patterns:
         self.start: Start | None = None
         self.first: list[Bound] = []
         self.second: list[Bound] = []
+        self.infeasible = False
         most = instance.servers.gpus
         self.forced = sum(instance.profile(job).gpus > most for job in instance.jobs)
         self.several = any(1 < instance.profile(job).gpus <= most for job in instance.jobs)
@@ -81,12 +84,12 @@ class _Patterns:
         goal = self.throughput(free)
         self.second.append(Bound(self.forced, "certified", "jobs larger than a server"))
         if goal is None:
-            if self.best is None and free.bound is None:
-                return self.claim(Status.NO_SOLUTION, self.run.stop_reason() or "none was found")
+            if self.infeasible:
+                return Claim(status=Status.INFEASIBLE, reason="no patterns hold all jobs")
             return self.claim(self.status(), self.run.stop_reason() or "a gap is left")
         if self.worth[1] > self.forced and free is not together:
-            self.throughput(together, goal * free.grid)
-        if self.worth[1] > self.forced and not self.fewest(goal, free.grid):
+            self.throughput(together, goal)
+        if self.worth[1] > self.forced and not self.fewest(goal):
             return self.claim(self.status(), self.run.stop_reason() or "a gap is left at level 2")
         return self.claim(Status.OPTIMAL, "proved optimal")
 
@@ -104,47 +107,58 @@ class _Patterns:
         self.run.tell(float(worth[0]), bound)
         return True
 
-    def throughput(self, program: Program, goal: Number | None = None) -> int | None:
-        """Maximise the throughput; return the optimum in units of its grid if it is proved.
+    def throughput(self, program: Program, goal: Number | None = None) -> Number | None:
+        """Maximise the throughput; return the optimum if it is proved.
 
-        With a goal, known to be the optimum of a relaxation, only a solution that attains it helps.
+        With a goal, the optimum of a relaxation, only a solution that attains it is of use.
         """
-        if self.best is not None and (program.instance.allow_split or not self.worth[1]):
-            self.seed(program)
-        program.add([self._full(program, i) for i in range(len(program.items))])
-        duals = program.relax(self.run)
+        self.seed(program)
+        relaxed = program.relax(self.run)
         if program.bound is None:
             return None
         value = _number(program.bound * program.grid)
-        if goal is not None:
-            if value < goal:
-                return None
-        else:
+        if goal is None:
             self.first.append(Bound(value, "certified", "prices and a table of one server"))
+        elif value < goal:
+            return None
         for _ in range(_ROUNDS):
-            if self.met(program) or self.run.stop_reason():
+            if self.met(value) or self.run.stop_reason() or relaxed is None:
                 break
-            outcome = program.integer(self.run.nested(_SECONDS))
-            if outcome.values is not None:
-                self.offer(self.plan(program, outcome.values))
-            if self.met(program) or duals is None:
-                break
+            self.take(program, self.run.nested(_SECONDS))
             before = len(program.patterns)
-            self.diversify(program, duals)
+            if not self.met(value):
+                self.diversify(program, relaxed.duals)
             if len(program.patterns) == before:
                 break
-        return program.bound if self.met(program) else None
+        if self.met(value):
+            return value
+        if not self.run.stop_reason() and program.complete(_FEW):
+            outcome = self.take(program, self.run)
+            if outcome.status is Status.OPTIMAL and outcome.values is not None and goal is None:
+                value = _number(program.value(outcome.values) * program.grid)
+                self.first.append(Bound(value, "claimed", "highs on all patterns"))
+                return value
+            if outcome.status is Status.INFEASIBLE and goal is None:
+                self.infeasible = True
+        return None
 
-    def met(self, program: Program) -> bool:
-        assert program.bound is not None
-        return self.best is not None and self.worth[0] == program.bound * program.grid
+    def take(self, program: Program, run: Run, floor: int | None = None) -> Outcome:
+        """Solve the integer program over the patterns known, and offer what it finds."""
+        outcome = program.integer(run, floor)
+        if outcome.values is not None:
+            self.offer(self.plan(program, outcome.values))
+        return outcome
+
+    def met(self, value: Number) -> bool:
+        return self.best is not None and self.worth[0] == value
 
     def seed(self, program: Program) -> None:
-        """Add the incumbent's patterns, so that the integer program has a solution."""
-        try:
-            program.add(patterns_of(program, self.best))
-        except (KeyError, StopIteration):
-            return  # it splits a job that this program keeps together
+        """Add the incumbent's patterns, and for each item a server full of it."""
+        if self.best is not None:
+            # An incumbent that splits a job is of no use to a program that keeps jobs together.
+            with contextlib.suppress(KeyError):
+                program.add(patterns_of(program, self.best))
+        program.add([self._full(program, i) for i in range(len(program.items))])
 
     def _full(self, program: Program, i: int) -> tuple[int, ...]:
         """Return the pattern of as many items of one kind as a server holds."""
@@ -161,17 +175,27 @@ class _Patterns:
             noisy[len(program.counts) + len(program.items)] *= 0.98
             program.add(program.price(noisy))
 
-    def fewest(self, goal: int, unit: Fraction) -> bool:
-        """Minimise the jobs that are split with the throughput held; return whether it is proved."""
+    def fewest(self, goal: Number) -> bool:
+        """Minimise the split jobs with the throughput held; return whether it is proved."""
         program = Program(self.instance, whole=True, units=True)
-        floor = int(goal * unit / program.grid)
+        floor = int(Fraction(goal) / program.grid)
         self.seed(program)
-        program.add([self._full(program, i) for i in range(len(program.items))])
-        program.relax(self.run, floor)
-        outcome = program.integer(self.run, floor)
-        if outcome.values is not None:
-            self.offer(self.plan(program, outcome.values))
-        return bool(self.worth[1] == self.forced)
+        relaxed = program.relax(self.run, floor)
+        if relaxed is not None and relaxed.fits:
+            least = math.ceil(relaxed.objective - 1e-6)
+            self.second.append(Bound(least, "claimed", "the relaxation over patterns"))
+        if relaxed is None:
+            return False
+        self.take(program, self.run.nested(_SECONDS), floor)
+        if self.worth[1] == self.second[-1].value:
+            return True
+        if self.run.stop_reason() or not program.complete(_FEW):
+            return False
+        outcome = self.take(program, self.run, floor)
+        if outcome.status is not Status.OPTIMAL:
+            return False
+        self.second.append(Bound(int(self.worth[1]), "claimed", "highs on all patterns"))
+        return True
 
     def plan(self, program: Program, x: Vector) -> Solution:
         """Give servers their patterns and jobs their places; a split job takes what is left."""
@@ -219,6 +243,8 @@ _ROUNDS = 8
 """Rounds of integer program and more patterns before a gap is accepted."""
 _SECONDS = 10.0
 _NEAR = 30
+_FEW = 20_000
+"""Up to so many patterns all of them are enumerated, if prices do not decide it."""
 
 
 def _draw(slots: list[list[int]], amount: int) -> dict[int, int]:

@@ -81,7 +81,7 @@ def generate(
     classes = list(MODELS)
     left = int(fill * servers * gpus)
     profiles: dict[str, dict[str, Any]] = {}
-    rows = []
+    rows: list[dict[str, str]] = []
     while left:
         kind = classes[int(rng.choice(len(classes), p=weights / weights.sum()))]
         names = list(MODELS[kind])
@@ -120,7 +120,7 @@ def _profile(gpus: int, knee: float, loss: float, fair: tuple[float, float]) -> 
     def speed(cpus: float, memory: float) -> float:
         fetch = min(1.0, cpus / knee)
         cached = 1 - loss * (1 - memory / MEMORY[-1]) ** 2
-        return fetch ** (0.95 ** np.log2(gpus)) * cached
+        return float(fetch ** (0.95 ** np.log2(gpus)) * cached)
 
     base = speed(*fair)
     table = [[round(float(speed(c, m) / base), 3) for m in MEMORY] for c in CPUS]
@@ -160,7 +160,8 @@ def examples() -> list[Instance]:
         "profiles": {
             "a": {"gpus": 1, "cpus": [1, 2, 3], "memory": [1, 2],
                   "throughput": [[0, 0.5], [0.9, 1], [1.4, 1.5]]},
-            "b": {"gpus": 1, "cpus": [1, 2], "memory": [2, 3], "throughput": [[1, 1.25], [1, 1.25]]},
+            "b": {"gpus": 1, "cpus": [1, 2], "memory": [2, 3],
+                  "throughput": [[1, 1.25], [1, 1.25]]},
             "c": {"gpus": 2, "cpus": [1, 2], "memory": [1, 2], "throughput": [[1, 1], [1, 1]]},
         },
         "jobs": [

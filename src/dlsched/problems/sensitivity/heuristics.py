@@ -65,9 +65,9 @@ def proportional(instance: Instance) -> Claim:
 def drf(instance: Instance) -> Claim:
     """Dominant resource fairness: who dominates least may grow next.
 
-    Jobs start at the proportional share, where they are placed **(D)**. The job whose larger share
-    of the cluster's CPUs and memory is smallest takes its next better choice if its servers have
-    room, and else stays as it is, until nobody can grow.
+    Jobs are placed at the proportional share and shrink to the least that is as fast **(D)**. Then
+    the job whose larger share of the cluster's CPUs and memory is smallest takes its next better
+    choice if its servers have room, and else stays as it is, until nobody can grow.
     """
     cluster = Cluster(instance)
     stuck = _place_proportional(cluster)
@@ -86,10 +86,14 @@ def drf(instance: Instance) -> Claim:
         each = instance.profile(job).gpus * cluster.demand(choice)
         return float((each[1:] / total[1:]).max())
 
-    heap = [
-        (dominant(job, instance.proportional(job.profile)), i)
-        for i, job in enumerate(instance.jobs)
-    ]
+    cpus, memory = instance.servers.proportional
+    least = {
+        name: next(c for c in ladder if c.cpus <= cpus and c.memory <= memory)
+        for name, ladder in ladders.items()
+    }
+    for job in instance.jobs:
+        cluster.change(job.id, least[job.profile])
+    heap = [(dominant(job, least[job.profile]), i) for i, job in enumerate(instance.jobs)]
     heapq.heapify(heap)
     while heap:
         _, i = heapq.heappop(heap)

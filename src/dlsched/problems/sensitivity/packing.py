@@ -109,6 +109,36 @@ class Server:
                 at = (at[0] - 1, at[1], at[2])
         return tuple(counts)
 
+    def maximal(self, most: int) -> list[Pattern] | None:
+        """Return every pattern to which no item can be added; ``None`` if there are too many.
+
+        Others hold no more of anything than one of these.
+        """
+        found: list[Pattern] = []
+        counts = [0] * len(self.items)
+        budget = 20 * most
+
+        def extend(first: int, at: tuple[int, int, int]) -> bool:
+            nonlocal budget
+            budget -= 1
+            if budget < 0 or len(found) > most:
+                return False
+            moves = [self._take(at, i) for i in range(len(self.items))]
+            if not any(moves):
+                found.append(tuple(counts))
+                return True
+            for i in range(first, len(self.items)):
+                moved = moves[i]
+                if moved is not None:
+                    counts[i] += 1
+                    if not extend(i, moved):
+                        return False
+                    counts[i] -= 1
+            return True
+
+        full = (self.gpus, self.shape[0] - 1, self.shape[1] - 1)
+        return found if extend(0, full) else None
+
     def _take(self, at: tuple[int, int, int], i: int) -> tuple[int, int, int] | None:
         cpu, memory = self.after[i]
         moved = at[0] - self.items[i].gpus, int(cpu[at[1]]), int(memory[at[2]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -31,6 +31,15 @@ class Option:
     item: int
     amount: int
     split: bool
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """The relaxation's row duals and optimum, and whether the servers there are suffice."""
+
+    duals: Vector
+    objective: float
+    fits: bool
 
 
 class Program:
@@ -135,29 +144,50 @@ class Program:
             constraints=(),
         )
 
-    def relax(self, run: Run, floor: int | None = None) -> Vector | None:
-        """Generate patterns until none helps; return the relaxation's row duals.
+    def relax(self, run: Run, floor: int | None = None) -> Relaxed | None:
+        """Generate patterns until none helps; ``None`` if a limit struck.
 
-        ``None`` if a limit struck, or the patterns known cannot hold all jobs.
+        Servers beyond those there are cost more than anything is worth, so that the first patterns
+        need not hold all jobs.
         """
         from dlsched.solvers import highs
 
-        duals = None
+        big = float(1 + sum(self.counts.values()) * max(self.worth))
         while not run.stop_reason():
-            outcome = highs.solve(self.form(floor), 0, run, relax=True)
-            if outcome.duals is None:
+            form = self.form(floor)
+            column = np.zeros((form.shape[0], 1))
+            column[len(self.counts) + len(self.items), 0] = -1.0
+            sign = 1.0 if floor is None else -1.0
+            relaxed = replace(
+                form,
+                A=sparse.csc_array(sparse.hstack([form.A, sparse.csc_array(column)])),
+                lower=np.append(form.lower, 0.0),
+                upper=np.full(form.shape[1] + 1, np.inf),
+                integer=np.append(form.integer, False),
+                costs=(np.append(form.costs[0], -sign * big),),
+            )
+            outcome = highs.solve(relaxed, 0, run, relax=True)
+            if outcome.duals is None or outcome.values is None:
                 return None
-            duals = outcome.duals if floor is None else -outcome.duals
+            duals = sign * outcome.duals
             if floor is None:
                 self.check_prices(duals)
             before = len(self.patterns)
             self.add(self.price(duals))
             if len(self.patterns) == before:
-                return duals
+                fits = outcome.values[-1] < _TOLERANCE
+                return Relaxed(duals, float(outcome.objective or 0), fits)
         return None
 
+    def complete(self, most: int) -> bool:
+        """Add every pattern that another does not contain, if there are not too many."""
+        every = self.server.maximal(most)
+        if every is not None:
+            self.add(every)
+        return every is not None
+
     def price(self, duals: Vector) -> list[Pattern]:
-        """Return patterns worth more than a server, at most one for each kind of item and the best."""
+        """Return patterns worth more than a server: the best, and the best with each item."""
         values, server = self._values(duals)
         table = self.server.table(values)
         limit = server + _TOLERANCE * PRICE_UNIT * max(1.0, float(np.abs(duals).max()))

@@ -1,9 +1,10 @@
-"""Instance and solution of sensitivity: CPU, memory and servers for each job (Synergy, section 4)."""
+"""Instance and solution of sensitivity: CPUs, memory and servers of jobs (Synergy, section 4)."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal, NamedTuple, Self
 
 from pydantic import StrictBool, model_validator
@@ -51,7 +52,7 @@ class Profile(Document):
             axis = getattr(self, name)
             if not axis:
                 raise Flaw((name,), "is empty", "give at least one value")
-            for i, (a, b) in enumerate(zip(axis, axis[1:], strict=False), start=1):
+            for i, (a, b) in enumerate(pairwise(axis), start=1):
                 if b <= a:
                     raise Flaw(
                         (name, i), f"{float(b):g} is not above {float(a):g}", "sort the axis"

@@ -1,0 +1,130 @@
+"""Measured profiles (JSON) as sensitivity instances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dlsched.errors import InstanceError, OptionError
+from dlsched.files import read_json
+from dlsched.problems.sensitivity.schema import Instance
+
+CLASSES = ("image", "lang", "speech")
+MULTI = {1: 0.7, 2: 0.15, 4: 0.15}
+"""Weights of the GPUs of jobs in a multi-GPU mix; the files have few larger ones. Our choice."""
+
+
+def read_profiles(
+    path: str | Path, cpus_per_gpu: int = 3
+) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Read a file of measured profiles.
+
+    Returns
+    -------
+    tuple
+        Profiles as in an instance, of those models that have a class, and each one's class. CPUs
+        that were not measured at all are left out of the axis; other zeros stay.
+
+    Raises
+    ------
+    InstanceError
+        If the file is not of this form, or has no set for servers of so many CPUs per GPU.
+    """
+    data, where = read_json(Path(path)), str(path)
+    try:
+        sets = {int(s["fair_cpu_per_gpu"]): s["models"] for s in data["sets"].values()}
+        axes, kinds = data["axes"], data["class_of"]
+        if cpus_per_gpu not in sets:
+            remedy = f"use one of {sorted(sets)} CPUs per GPU"
+            raise InstanceError(where, "sets", f"has none for {cpus_per_gpu}", remedy)
+        profiles: dict[str, dict[str, Any]] = {}
+        classes: dict[str, str] = {}
+        for name, entry in sets[cpus_per_gpu].items():
+            kind = kinds.get(entry["model"])
+            if kind not in CLASSES:
+                continue
+            table = entry["tput"]
+            memory = axes[f"mem_gb_per_gpu_9x{len(table[0])}"]
+            rows = [(c, row) for c, row in zip(axes["cpu_per_gpu"], table, strict=True) if any(row)]
+            profiles[name] = {
+                "gpus": entry["gpus"],
+                "cpus": [c for c, _ in rows],
+                "memory": memory,
+                "throughput": [row for _, row in rows],
+            }
+            classes[name] = kind
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        problem = f"is no file of measured profiles ({type(error).__name__}: {error})"
+        raise InstanceError(where, "", problem, "see docs/problems/sensitivity.md") from None
+    return profiles, classes
+
+
+def from_profiles(
+    path: str | Path,
+    *,
+    servers: int = 16,
+    split: Sequence[float] = (20, 70, 10),
+    multi: bool = False,
+    allow_split: bool = True,
+    cpus_per_gpu: int = 3,
+    memory: float = 500,
+    gpus: int = 8,
+    seed: int = 0,
+    name: str | None = None,
+) -> Instance:
+    """Fill a cluster with jobs of measured models.
+
+    Parameters
+    ----------
+    split
+        Weights of image, language and speech jobs, as in the paper: (20, 70, 10), (30, 60, 10).
+    multi
+        Jobs of 1, 2 and 4 GPUs; else of one.
+    cpus_per_gpu
+        Of the servers; there are sets of profiles for 3 to 6.
+    """
+    profiles, classes = read_profiles(path, cpus_per_gpu)
+    rng = np.random.default_rng(seed)
+    weights = np.array(split, dtype=float)
+    if len(weights) != len(CLASSES) or weights.min() < 0 or not weights.sum():
+        raise OptionError(f"split={split!r} must be weights of image, language and speech jobs")
+    left = servers * gpus
+    rows: list[dict[str, str]] = []
+    used: set[str] = set()
+    while left:
+        kind = CLASSES[int(rng.choice(len(CLASSES), p=weights / weights.sum()))]
+        sizes = [g for g in (MULTI if multi else {1: 1.0}) if g <= left]
+        chances = np.array([MULTI[g] for g in sizes])
+        size = int(sizes[int(rng.choice(len(sizes), p=chances / chances.sum()))])
+        names = _of(profiles, classes, kind, size) or _of(profiles, classes, kind, 1)
+        chosen = names[int(rng.integers(len(names)))]
+        used.add(chosen)
+        left -= profiles[chosen]["gpus"]
+        rows.append({"id": f"j{len(rows) + 1}", "profile": chosen})
+    mix = "-".join(f"{w:g}" for w in weights.tolist())
+    label = f"sensitivity-{servers}-{mix}-{'multi' if multi else 'single'}"
+    data = {
+        "dlsched": 1,
+        "problem": "sensitivity",
+        "name": name or label,
+        "source": f"{Path(path).name}, seed {seed}",
+        "servers": {
+            "count": servers,
+            "gpus": gpus,
+            "cpus": gpus * cpus_per_gpu,
+            "memory": memory,
+        },
+        "allow_split": allow_split,
+        "profiles": {p: profiles[p] for p in profiles if p in used},
+        "jobs": rows,
+    }
+    return Instance.parse(data, str(path))
+
+
+def _of(
+    profiles: Mapping[str, Mapping[str, Any]], classes: Mapping[str, str], kind: str, gpus: int
+) -> list[str]:
+    return [p for p in profiles if classes[p] == kind and profiles[p]["gpus"] == gpus]
