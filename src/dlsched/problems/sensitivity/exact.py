@@ -13,7 +13,7 @@ from dlsched.problem import method
 from dlsched.problems.sensitivity.check import evaluate
 from dlsched.problems.sensitivity.cluster import solution_of
 from dlsched.problems.sensitivity.heuristics import start_solution
-from dlsched.problems.sensitivity.program import Program, patterns_of
+from dlsched.problems.sensitivity.program import Near, Program, patterns_of
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
 from dlsched.result import Bound, Claim, Start, Status
 from dlsched.run import Run
@@ -86,15 +86,17 @@ class _Patterns:
         if goal is None:
             if self.infeasible:
                 return Claim(status=Status.INFEASIBLE, reason="no patterns hold all jobs")
-            return self.claim(self.status(), self.run.stop_reason() or "a gap is left")
+            return self.stopped("a gap is left")
         if self.worth[1] > self.forced and free is not together:
             self.throughput(together, goal)
         if self.worth[1] > self.forced and not self.fewest(goal):
-            return self.claim(self.status(), self.run.stop_reason() or "a gap is left at level 2")
+            return self.stopped("a gap is left at level 2")
         return self.claim(Status.OPTIMAL, "proved optimal")
 
-    def status(self) -> Status:
-        return Status.NO_SOLUTION if self.best is None else Status.FEASIBLE
+    def stopped(self, otherwise: str) -> Claim:
+        """Claim what there is after a limit, or where a program grew too large."""
+        status = Status.NO_SOLUTION if self.best is None else Status.FEASIBLE
+        return self.claim(status, self.run.stop_reason() or otherwise)
 
     def offer(self, solution: Solution | None) -> bool:
         if solution is None:
@@ -114,37 +116,71 @@ class _Patterns:
         """
         self.seed(program)
         relaxed = program.relax(self.run)
+        if relaxed is not None and not relaxed.fits:
+            self.infeasible = goal is None
         if program.bound is None:
             return None
         value = _number(program.bound * program.grid)
-        if goal is None:
-            self.first.append(Bound(value, "certified", "prices and a table of one server"))
-        elif value < goal:
+        if goal is not None:
+            # Only a solution that attains the bound is of use, and it is within slack 0 of it.
+            if value == goal and relaxed is not None and not self.met(value):
+                self.close(program, relaxed.duals, 0)
             return None
-        for _ in range(_ROUNDS):
-            if self.met(value) or self.run.stop_reason() or relaxed is None:
-                break
-            self.take(program, self.run.nested(_SECONDS))
-            before = len(program.patterns)
-            if not self.met(value):
-                self.diversify(program, relaxed.duals)
-            if len(program.patterns) == before:
-                break
-        if self.met(value):
-            return value
-        if not self.run.stop_reason() and program.complete(_FEW):
-            outcome = self.take(program, self.run)
-            if outcome.status is Status.OPTIMAL and outcome.values is not None and goal is None:
-                value = _number(program.value(outcome.values) * program.grid)
-                self.first.append(Bound(value, "claimed", "highs on all patterns"))
-                return value
-            if outcome.status is Status.INFEASIBLE and goal is None:
-                self.infeasible = True
-        return None
+        self.first.append(Bound(value, "certified", "prices and a table of one server"))
+        proved = self.met(value)
+        if not proved and relaxed is not None:
+            proved = self.close(program, relaxed.duals, None)
+            self.infeasible = proved and self.best is None
+            if proved and self.best is not None and not self.met(value):
+                how = "highs on all patterns near the bound"
+                self.first.append(Bound(self.worth[0], "claimed", how))
+        return self.worth[0] if proved and self.best is not None else None
 
-    def take(self, program: Program, run: Run, floor: int | None = None) -> Outcome:
+    def close(self, program: Program, duals: Vector, most: int | None) -> bool:
+        """Solve integer programs over all patterns near the bound, then over more.
+
+        A solution within a slack of the bound uses no pattern or option further than that from its
+        prices. So once the incumbent is within the slack, nothing better is left.
+
+        Parameters
+        ----------
+        most
+            The largest slack of interest; by default until it is decided.
+
+        Returns
+        -------
+        bool
+            Whether the incumbent is the best, or there is no solution at all.
+        """
+        assert program.bound is not None
+        slack, last, rough = 0, 2 * program.bound, most is None
+        while not self.run.stop_reason():
+            gap = last
+            if self.best is not None:
+                gap = program.bound - int(Fraction(self.worth[0]) / program.grid)
+            slack = min(slack, gap if most is None else most)
+            near = Near(duals, slack)
+            if not program.complete(_FEW, near):
+                if not rough:
+                    break
+                rough = False  # too many: a better incumbent, then once more with its slack
+                self.take(program, self.run.nested(_SECONDS))
+                continue
+            patience = _SECONDS if slack < gap else float("inf")
+            outcome = self.take(program, self.run.nested(patience), near=near)
+            decided = outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
+            if decided and slack >= gap:
+                return True
+            if most is not None and slack >= most:
+                return False
+            slack = max(4, 2 * slack)
+        return False
+
+    def take(
+        self, program: Program, run: Run, floor: int | None = None, near: Near | None = None
+    ) -> Outcome:
         """Solve the integer program over the patterns known, and offer what it finds."""
-        outcome = program.integer(run, floor)
+        outcome = program.integer(run, floor, near)
         if outcome.values is not None:
             self.offer(self.plan(program, outcome.values))
         return outcome
@@ -166,36 +202,30 @@ class _Patterns:
         table = program.server.table(values)
         return program.server.pattern(table, values) or ()
 
-    def diversify(self, program: Program, duals: Vector) -> None:
-        """Add patterns that are best at prices near the relaxation's."""
-        for _ in range(_NEAR):
-            factor = 1 + 0.02 * self.run.rng.standard_normal(len(duals))
-            factor[: len(program.counts)] = 1
-            noisy = duals * factor
-            noisy[len(program.counts) + len(program.items)] *= 0.98
-            program.add(program.price(noisy))
-
     def fewest(self, goal: Number) -> bool:
         """Minimise the split jobs with the throughput held; return whether it is proved."""
         program = Program(self.instance, whole=True, units=True)
         floor = int(Fraction(goal) / program.grid)
         self.seed(program)
+        first = program.relax(self.run)
+        if first is None or program.bound is None:
+            return False
+        near = Near(first.duals, program.bound - floor)
+        if program.complete(_FEW, near):
+            outcome = self.take(program, self.run, floor, near)
+            if outcome.status is not Status.OPTIMAL:
+                return False
+            self.second.append(
+                Bound(self.worth[1], "claimed", "highs on all patterns near the bound")
+            )
+            return True
         relaxed = program.relax(self.run, floor)
-        if relaxed is not None and relaxed.fits:
-            least = math.ceil(relaxed.objective - 1e-6)
-            self.second.append(Bound(least, "claimed", "the relaxation over patterns"))
         if relaxed is None:
             return False
+        least = math.ceil(relaxed.objective - 1e-6)
+        self.second.append(Bound(least, "claimed", "the relaxation over patterns"))
         self.take(program, self.run.nested(_SECONDS), floor)
-        if self.worth[1] == self.second[-1].value:
-            return True
-        if self.run.stop_reason() or not program.complete(_FEW):
-            return False
-        outcome = self.take(program, self.run, floor)
-        if outcome.status is not Status.OPTIMAL:
-            return False
-        self.second.append(Bound(int(self.worth[1]), "claimed", "highs on all patterns"))
-        return True
+        return bool(self.worth[1] == least)
 
     def plan(self, program: Program, x: Vector) -> Solution:
         """Give servers their patterns and jobs their places; a split job takes what is left."""
@@ -239,12 +269,10 @@ class _Patterns:
         )
 
 
-_ROUNDS = 8
-"""Rounds of integer program and more patterns before a gap is accepted."""
 _SECONDS = 10.0
-_NEAR = 30
+"""For an integer program that decides nothing yet."""
 _FEW = 20_000
-"""Up to so many patterns all of them are enumerated, if prices do not decide it."""
+"""Up to so many patterns all those near the bound are enumerated."""
 
 
 def _draw(slots: list[list[int]], amount: int) -> dict[int, int]:

@@ -13,18 +13,20 @@ from dlsched.problems.sensitivity.schema import Instance
 CPUS = (1, 2, 3, 4, 5, 6, 9, 12, 24)
 MEMORY = (20.83, 62.5, 125, 187.5, 250)
 """Axes of the published profiles, per GPU; memory in GB."""
-MODELS: Mapping[str, Mapping[str, tuple[float, float]]] = {
+MODELS: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
     "image": {
-        "alexnet": (12, 0.35),
-        "resnet18": (9, 0.45),
-        "shufflenet": (12, 0.40),
-        "mobilenet": (8, 0.30),
-        "resnet50": (4, 0.15),
+        "alexnet": (12, 125, 0.35),
+        "resnet18": (9, 125, 0.40),
+        "shufflenet": (12, 62.5, 0.40),
+        "mobilenet": (6, 125, 0.30),
+        "resnet50": (4, 62.5, 0.15),
     },
-    "language": {"gnmt": (2, 0.0), "transformer": (1, 0.02), "lstm": (2, 0.0)},
-    "speech": {"m5": (12, 0.25), "deepspeech": (6, 0.10)},
-}
-"""CPUs per GPU at which a model stops to gain, and what it loses with least memory.
+    "language": {
+        "gnmt": (2, 20.83, 0.0), "transformer": (1, 20.83, 0.0), "lstm": (2, 20.83, 0.0)
+    },
+    "speech": {"m5": (12, 125, 0.25), "deepspeech": (6, 62.5, 0.10)},
+}  # fmt: skip
+"""CPUs and GB per GPU at which a model stops to gain, and what it loses without memory.
 
 Image and speech models need many CPUs to feed a GPU, and memory to cache their data; language
 models need little of either (Synergy, Figures 2 and 3). The numbers are ours.
@@ -92,9 +94,9 @@ def generate(
         left -= size
         label = f"{name}_{size}" + (f"_{len(rows) + 1}" if distinct else "")
         if label not in profiles:
-            knee, loss = MODELS[kind][name]
-            noise = 1 + 0.2 * (2 * rng.random(2) - 1) if distinct else np.ones(2)
-            profiles[label] = _profile(size, knee * noise[0], loss * noise[1], fair)
+            noise = 1 + 0.2 * (2 * rng.random(3) - 1) if distinct else np.ones(3)
+            knees = tuple((noise * MODELS[kind][name]).tolist())
+            profiles[label] = _profile(size, knees, fair)
         rows.append({"id": f"j{len(rows) + 1}", "profile": label})
     data = {
         "dlsched": 1,
@@ -110,16 +112,17 @@ def generate(
     return Instance.parse(data, "the generator")
 
 
-def _profile(gpus: int, knee: float, loss: float, fair: tuple[float, float]) -> dict[str, Any]:
-    """Return a profile: linear in CPUs up to the knee, memory caches with less and less effect.
+def _profile(gpus: int, knees: tuple[float, ...], fair: tuple[float, float]) -> dict[str, Any]:
+    """Return a profile: linear in CPUs and in memory up to where each stops to help.
 
     Normalised to the proportional share, rounded to three decimals. A job of several GPUs gains
     a little less (0.95 to the power of log2 of them).
     """
+    cpu_knee, memory_knee, loss = knees
 
     def speed(cpus: float, memory: float) -> float:
-        fetch = min(1.0, cpus / knee)
-        cached = 1 - loss * (1 - memory / MEMORY[-1]) ** 2
+        fetch = min(1.0, cpus / cpu_knee)
+        cached = 1 - loss * max(0.0, 1 - memory / memory_knee)
         return float(fetch ** (0.95 ** np.log2(gpus)) * cached)
 
     base = speed(*fair)

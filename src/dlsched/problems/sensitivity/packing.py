@@ -109,17 +109,30 @@ class Server:
                 at = (at[0] - 1, at[1], at[2])
         return tuple(counts)
 
-    def maximal(self, most: int) -> list[Pattern] | None:
+    def maximal(
+        self, most: int, values: Sequence[int] | None = None, least: int = 0
+    ) -> list[Pattern] | None:
         """Return every pattern to which no item can be added; ``None`` if there are too many.
 
         Others hold no more of anything than one of these.
+
+        Parameters
+        ----------
+        most
+            More patterns are too many, and so are twenty times as many steps.
+        values, least
+            With them only the patterns that are worth at least so much.
         """
         found: list[Pattern] = []
         counts = [0] * len(self.items)
-        budget = 20 * most
+        prices = [0] * len(self.items) if values is None else list(values)
+        table = self.table(prices)
+        budget, worth = 20 * most, 0
 
         def extend(first: int, at: tuple[int, int, int]) -> bool:
-            nonlocal budget
+            nonlocal budget, worth
+            if worth + table[at] < least:
+                return True
             budget -= 1
             if budget < 0 or len(found) > most:
                 return False
@@ -131,9 +144,11 @@ class Server:
                 moved = moves[i]
                 if moved is not None:
                     counts[i] += 1
+                    worth += prices[i]
                     if not extend(i, moved):
                         return False
                     counts[i] -= 1
+                    worth -= prices[i]
             return True
 
         full = (self.gpus, self.shape[0] - 1, self.shape[1] - 1)

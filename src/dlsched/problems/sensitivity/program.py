@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -40,6 +40,13 @@ class Relaxed:
     duals: Vector
     objective: float
     fits: bool
+
+
+class Near(NamedTuple):
+    """Prices, and how far below their bound a solution of interest can be, in grid units."""
+
+    duals: Vector
+    slack: int
 
 
 class Program:
@@ -147,41 +154,53 @@ class Program:
     def relax(self, run: Run, floor: int | None = None) -> Relaxed | None:
         """Generate patterns until none helps; ``None`` if a limit struck.
 
-        Servers beyond those there are cost more than anything is worth, so that the first patterns
-        need not hold all jobs.
+        First, if the patterns known cannot hold all jobs, those that can: the least number of
+        servers beyond those there are is sought, and if it is not 0, there is no solution.
         """
         from dlsched.solvers import highs
 
-        big = float(1 + sum(self.counts.values()) * max(self.worth))
+        short = True
         while not run.stop_reason():
-            form = self.form(floor)
-            column = np.zeros((form.shape[0], 1))
-            column[len(self.counts) + len(self.items), 0] = -1.0
-            sign = 1.0 if floor is None else -1.0
-            relaxed = replace(
-                form,
-                A=sparse.csc_array(sparse.hstack([form.A, sparse.csc_array(column)])),
-                lower=np.append(form.lower, 0.0),
-                upper=np.full(form.shape[1] + 1, np.inf),
-                integer=np.append(form.integer, False),
-                costs=(np.append(form.costs[0], -sign * big),),
-            )
-            outcome = highs.solve(relaxed, 0, run, relax=True)
+            form = self._lengthened(floor) if short else self.form(floor)
+            outcome = highs.solve(form, 0, run, relax=True)
             if outcome.duals is None or outcome.values is None:
                 return None
-            duals = sign * outcome.duals
-            if floor is None:
+            if short and outcome.values[-1] < _TOLERANCE:
+                short = False
+                continue
+            duals = -outcome.duals if short or floor is not None else outcome.duals
+            if not short and floor is None:
                 self.check_prices(duals)
             before = len(self.patterns)
             self.add(self.price(duals))
             if len(self.patterns) == before:
-                fits = outcome.values[-1] < _TOLERANCE
-                return Relaxed(duals, float(outcome.objective or 0), fits)
+                return Relaxed(duals, float(outcome.objective or 0), not short)
         return None
 
-    def complete(self, most: int) -> bool:
-        """Add every pattern that another does not contain, if there are not too many."""
-        every = self.server.maximal(most)
+    def _lengthened(self, floor: int | None) -> StandardForm:
+        """Return the program of the fewest servers that are missing, in the last column."""
+        form = self.form(floor)
+        column = np.zeros((form.shape[0], 1))
+        column[len(self.counts) + len(self.items), 0] = -1.0
+        return replace(
+            form,
+            A=sparse.csc_array(sparse.hstack([form.A, sparse.csc_array(column)])),
+            lower=np.append(form.lower, 0.0),
+            upper=np.full(form.shape[1] + 1, np.inf),
+            integer=np.append(form.integer, False),
+            costs=(np.append(np.zeros(form.shape[1]), 1.0),),
+            senses=("min",),
+        )
+
+    def complete(self, most: int, near: Near) -> bool:
+        """Add every pattern that can be in a better solution, if there are not too many.
+
+        By these prices a solution that uses a pattern worth less than the best one by more than
+        the slack, in units of the throughput's grid, is further than that from their bound.
+        """
+        values, _ = self._values(near.duals)
+        best = int(self.server.table(values)[-1, -1, -1])
+        every = self.server.maximal(most, values, best - (near.slack + 1) * PRICE_UNIT)
         if every is not None:
             self.add(every)
         return every is not None
@@ -217,19 +236,40 @@ class Program:
         """
         values, _ = self._values(duals)
         left: dict[str, int] = {}
-        for option, worth in zip(self.options, self.worth, strict=True):
-            surplus = worth * PRICE_UNIT - option.amount * values[option.item]
+        for option, surplus in zip(self.options, self._surplus(values), strict=True):
             left[option.profile] = max(left.get(option.profile, surplus), surplus)
         jobs = sum(count * left[name] for name, count in self.counts.items())
         best = int(self.server.table(values)[-1, -1, -1])
         bound = (jobs + self.instance.servers.count * best) // PRICE_UNIT
         self.bound = bound if self.bound is None else min(self.bound, bound)
 
-    def integer(self, run: Run, floor: int | None = None, start: Vector | None = None) -> Outcome:
-        """Solve the integer program over the patterns known."""
+    def integer(self, run: Run, floor: int | None = None, near: Near | None = None) -> Outcome:
+        """Solve the integer program over the patterns known.
+
+        With `near`, options that no solution within the slack of the bound can use are left out.
+        """
         from dlsched.solvers import highs
 
-        return highs.solve(self.form(floor), 0, run, start=start, quiet=True)
+        form = self.form(floor)
+        if near is not None:
+            values, _ = self._values(near.duals)
+            surplus = self._surplus(values)
+            best: dict[str, int] = {}
+            for option, left in zip(self.options, surplus, strict=True):
+                best[option.profile] = max(best.get(option.profile, left), left)
+            out = [
+                best[option.profile] - left > (near.slack + 1) * PRICE_UNIT
+                for option, left in zip(self.options, surplus, strict=True)
+            ]
+            form.upper[: len(out)][np.array(out)] = 0.0
+        return highs.solve(form, 0, run, quiet=True)
+
+    def _surplus(self, values: Sequence[int]) -> list[int]:
+        """Return what each option leaves after its items are paid, in price units."""
+        return [
+            worth * PRICE_UNIT - option.amount * values[option.item]
+            for option, worth in zip(self.options, self.worth, strict=True)
+        ]
 
     def value(self, x: Vector) -> int:
         """Return the throughput of a point in units of its grid."""

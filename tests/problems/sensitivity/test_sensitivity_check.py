@@ -1,0 +1,156 @@
+"""The checker of sensitivity: what it rejects, and what an allocation is worth by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import dlsched
+from dlsched.problems.sensitivity import Instance
+
+PROFILES: dict[str, Any] = {
+    "one": {
+        "gpus": 1,
+        "cpus": [1, 2, 3],
+        "memory": [2, 4],
+        "throughput": [[0.5, 0.75], [1, 1.25], [0, 1.5]],
+    },
+    "two": {"gpus": 2, "cpus": [1, 2], "memory": [2], "throughput": [[1], [1]]},
+}
+INSTANCE = Instance(
+    name="pair",
+    servers={"count": 2, "gpus": 2, "cpus": 4, "memory": 4},
+    profiles=PROFILES,
+    jobs=[{"id": "a", "profile": "one"}, {"id": "b", "profile": "two"}],
+)
+A = {"cpus": 3, "memory": 4, "gpus": {"0": 1}}
+B = {"cpus": 1, "memory": 2, "gpus": {"1": 2}}
+
+
+def solution(a: Any = A, b: Any = B, **changes: Any) -> dict[str, Any]:
+    """Return a solution file of the instance with some fields changed."""
+    given = {k: v for k, v in {"a": a, "b": b}.items() if v is not None}
+    base = {"dlsched": 1, "problem": "sensitivity", "instance": "pair", "allocation": given}
+    return base | changes
+
+
+def test_worth_by_hand() -> None:
+    """Job a has throughput 1.5, b 1 on half of the CPUs; nothing is split; 5 of 8 CPUs are used."""
+    report = dlsched.verify(INSTANCE, solution())
+    assert report.feasible
+    assert tuple(report.objective) == (Fraction(5, 2), 0)
+    assert report.details["cpus"] == 5 / 8
+    assert report.details["gpus"] == 3 / 4
+
+
+def test_a_split_job_counts() -> None:
+    """Job b on two servers is one split job."""
+    a, b = A | {"cpus": 2, "memory": 2}, B | {"gpus": {"0": 1, "1": 1}}
+    report = dlsched.verify(INSTANCE, solution(a, b))
+    assert report.feasible
+    assert tuple(report.objective) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "amount"),
+    [
+        ({"b": None}, "missing_job", 1),
+        ({"a": A | {"cpus": 2.5}}, "off_axis", 1),
+        ({"a": A | {"memory": 3}}, "off_axis", 1),
+        ({"a": A | {"memory": 2}}, "not_measured", 1),
+        ({"a": A | {"cpus": 1}}, "below_proportional", Fraction(1, 4)),
+        ({"a": A | {"gpus": {"2": 1}}}, "unknown_server", 1),
+        ({"a": A | {"gpus": {"first": 1}}}, "unknown_server", 1),
+        ({"a": A | {"gpus": {"00": 1}}}, "unknown_server", 1),
+        ({"a": A | {"gpus": {}}}, "too_few_gpus", 1),
+        ({"b": B | {"gpus": {"1": 1}}}, "too_few_gpus", 1),
+        ({"a": A | {"gpus": {"0": 2}}}, "too_many_gpus", 1),
+        ({"a": A | {"gpus": {"1": 1}}}, "gpus_exceeded", 1),
+        ({"a": A | {"gpus": {"1": 1}}}, "cpus_exceeded", 1),
+        ({"a": A | {"gpus": {"1": 1}}}, "memory_exceeded", 4),
+    ],
+)
+def test_corrupted_allocations_are_rejected(
+    changes: dict[str, Any], kind: str, amount: Any
+) -> None:
+    """Each corrupted allocation breaks the requirement that was corrupted, by the right amount."""
+    report = dlsched.verify(INSTANCE, solution(**changes))
+    assert (kind, amount) in {(v.kind, v.amount) for v in report.violations}
+
+
+def test_unknown_jobs_are_rejected() -> None:
+    """A job that the instance does not have is named."""
+    given = solution()
+    given["allocation"] = given["allocation"] | {"z": A}
+    assert [v.kind for v in dlsched.verify(INSTANCE, given).violations] == ["unknown_job"]
+
+
+def test_split_is_rejected_where_forbidden() -> None:
+    """With allow_split false two servers are one too many."""
+    whole = INSTANCE.model_copy(update={"allow_split": False})
+    report = dlsched.verify(
+        whole, solution(A | {"cpus": 2, "memory": 2}, B | {"gpus": {"0": 1, "1": 1}})
+    )
+    assert [(v.kind, v.amount) for v in report.violations] == [("split_forbidden", 1)]
+
+
+def test_solution_of_another_instance_is_rejected() -> None:
+    """The name in the solution must be the instance's."""
+    report = dlsched.verify(INSTANCE, solution(instance="other"))
+    assert [v.kind for v in report.violations] == ["instance"]
+
+
+GOOD: dict[str, Any] = {
+    "dlsched": 1,
+    "problem": "sensitivity",
+    "name": "good",
+    "servers": {"count": 2, "gpus": 2, "cpus": 4, "memory": 4},
+    "profiles": PROFILES,
+    "jobs": [{"id": "a", "profile": "one"}],
+}
+
+
+def profile(**changes: Any) -> dict[str, Any]:
+    """Return the good profiles with the first one changed."""
+    return {"profiles": PROFILES | {"one": PROFILES["one"] | changes}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"servers": GOOD["servers"] | {"count": 0}}, "servers.count"),
+        ({"servers": GOOD["servers"] | {"count": 10**7}}, "servers.count"),
+        ({"servers": GOOD["servers"] | {"cpus": 5}}, "profiles.one.cpus"),
+        ({"servers": GOOD["servers"] | {"memory": 5}}, "profiles.one.memory"),
+        (profile(gpus=0), "profiles.one.gpus"),
+        (profile(cpus=[]), "profiles.one.cpus"),
+        (profile(cpus=[2, 1, 3]), "profiles.one.cpus[1]"),
+        (profile(throughput=[[1, 1]]), "profiles.one.throughput"),
+        (profile(throughput=[[1, 1], [1], [1, 1]]), "profiles.one.throughput[1]"),
+        (profile(throughput=[[1, 1], [0, 1], [1, 1]]), "profiles.one.throughput"),
+        (profile(throughput=[[1, 1], [1, -1], [1, 1]]), "profiles.one.throughput[1][1]"),
+        ({"jobs": [{"id": "a", "profile": "three"}]}, "jobs[0].profile"),
+        ({"jobs": GOOD["jobs"] * 2}, "jobs[1].id"),
+        ({"allow_split": "no"}, "allow_split"),
+        ({"cpus": 4}, "cpus"),
+    ],
+)
+def test_unusable_instances_are_refused_by_field(changes: dict[str, Any], path: str) -> None:
+    """What contradicts itself is refused with the field's path and a remedy."""
+    with pytest.raises(dlsched.InstanceError) as caught:
+        dlsched.load(GOOD | changes)
+    assert caught.value.path == path
+    assert caught.value.remedy
+
+
+def test_infeasible_instances_say_why() -> None:
+    """Too many GPUs, or a job that no server holds whole, is infeasible in the instance's words."""
+    jobs = [{"id": f"j{i}", "profile": "two"} for i in range(3)]
+    many = dlsched.solve(GOOD | {"jobs": jobs})
+    assert (many.status, many.reason) == ("infeasible", "the jobs have 6 GPUs, the servers 4")
+    profiles = PROFILES | {"two": PROFILES["two"] | {"gpus": 4}}
+    large = GOOD | {"profiles": profiles, "jobs": jobs[:1], "allow_split": False}
+    assert "job j0 has 4 GPUs, a server 2" in dlsched.solve(large).reason
+    assert dlsched.solve(large | {"allow_split": True}).objective.split == 1

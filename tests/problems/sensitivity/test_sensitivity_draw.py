@@ -1,0 +1,41 @@
+"""The picture of sensitivity holds what it says."""
+
+from __future__ import annotations
+
+import matplotlib
+import pytest
+
+import dlsched
+from dlsched.problems.sensitivity.draw import draw, draw_both
+from dlsched.problems.sensitivity.generate import examples
+
+matplotlib.use("agg")
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> object:
+    import matplotlib.pyplot as plt
+
+    yield
+    plt.close("all")
+
+
+def test_bars_are_the_shares_in_use() -> None:
+    """Bars add up to the checker's shares of GPUs, CPUs and memory."""
+    instance = examples()[1]
+    result = dlsched.solve(instance)
+    _, right = draw_both(instance, result.solution)
+    total = sum(p.get_height() for p in right.patches)
+    said = sum(result.details[name] for name in ("gpus", "cpus", "memory"))
+    assert total == pytest.approx(said * instance.servers.count)
+
+
+def test_proportional_fills_every_bar() -> None:
+    """Without a solution the proportional allocation is drawn: a full cluster's bars are full."""
+    ax = draw(dlsched.generate("sensitivity", 1, servers=2))
+    tops = {}
+    for bar in ax.patches:
+        x = round(bar.get_x(), 3)
+        tops[x] = max(tops.get(x, 0), bar.get_y() + bar.get_height())
+    assert len(tops) == 6
+    assert list(tops.values()) == pytest.approx([1.0] * 6)

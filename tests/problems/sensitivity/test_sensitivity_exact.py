@@ -1,0 +1,148 @@
+"""The exact methods of sensitivity agree with brute force, and say what they proved."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import dlsched
+from dlsched.problems.sensitivity import Instance
+from dlsched.problems.sensitivity.packing import Item, Server
+from dlsched.problems.sensitivity.reference import stage_one, stage_two
+from dlsched.testing import oracles, strategies
+
+RULES = ("tune", "greedy", "proportional", "drf")
+
+
+@given(strategies.sensitivity())
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_exact_methods_agree_with_brute_force(instance: Instance) -> None:
+    """Brute force = milp = patterns on both levels; pooled bounds it; no rule beats it."""
+    truth = oracles.sensitivity(instance)
+    for method in ("milp", "patterns"):
+        result = dlsched.solve(instance, method)
+        if truth is None:
+            assert result.status == "infeasible"
+        else:
+            assert (result.status, result.objective) == ("optimal", truth)
+    if truth is not None:
+        # Theorem 4.1: what all servers together could do is no less than any placement.
+        assert dlsched.solve(instance, "pooled").certified[0].value >= truth[0]
+    for rule in RULES:
+        result = dlsched.solve(instance, rule)
+        if result.objective is not None:
+            assert truth is not None
+            assert not result.objective.better_than(truth)
+
+
+@pytest.mark.parametrize("allow_split", [True, False])
+@pytest.mark.parametrize("multi", [True, False])
+def test_sixteen_servers_are_proved(multi: bool, allow_split: bool) -> None:
+    """128 GPUs: proved, the certified bound holds, and turning the jobs around changes nothing."""
+    instance = dlsched.generate("sensitivity", 1, servers=16, multi=multi, allow_split=allow_split)
+    best = dlsched.solve(instance)
+    assert best.status == "optimal"
+    assert best.certified[0].value >= best.objective[0]
+    turned = instance.model_copy(update={"jobs": instance.jobs[::-1]})
+    assert dlsched.solve(turned).objective == best.objective
+
+
+def test_distinct_profiles_are_proved() -> None:
+    """64 jobs, each with a profile of its own, on 8 servers."""
+    instance = dlsched.generate("sensitivity", 1, servers=8, distinct=True)
+    assert len(instance.profiles) == 64
+    assert dlsched.solve(instance).status == "optimal"
+
+
+def test_the_table_of_a_server_is_the_best_of_all_patterns() -> None:
+    """The dynamic program = the best of all maximal patterns, at random prices."""
+    servers = dlsched.generate("sensitivity", 1, servers=1).servers
+    items = [
+        Item(1, 1, 62.5),
+        Item(1, 3, 125),
+        Item(2, 4, 62.5),
+        Item(1, 6, 187.5),
+        Item(4, 5, 125),
+    ]
+    table = Server(servers, items)
+    patterns = table.maximal(20_000)
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        values = rng.integers(0, 100, len(items)).tolist()
+        best = table.table(values)
+        assert best[-1, -1, -1] == max(sum(np.multiply(p, values)) for p in patterns)
+        found = table.pattern(best, values)
+        assert sum(np.multiply(found, values)) == best[-1, -1, -1]
+        near = table.maximal(20_000, values, int(best[-1, -1, -1]) - 5)
+        assert set(near) == {p for p in patterns if best[-1, -1, -1] - np.dot(p, values) <= 5}
+
+
+def test_any_prices_give_a_bound() -> None:
+    """Whatever the prices of items, the bound of the program is no less than the optimum."""
+    from dlsched.problems.sensitivity.program import Program
+
+    instance = dlsched.generate("sensitivity", 2, servers=4, multi=True)
+    best = dlsched.solve(instance).objective[0]
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        program = Program(instance, whole=False, units=True)
+        duals = rng.uniform(0, 800, len(program.counts) + len(program.items) + 1)
+        program.check_prices(duals)
+        assert program.bound * program.grid >= best
+
+
+@pytest.mark.parametrize("multi", [True, False])
+def test_a_vertex_of_stage_two_fragments_few_jobs(multi: bool) -> None:
+    """The paper's linear program leaves at most 3 x servers jobs in pieces; stage one is pooled."""
+    instance = dlsched.generate("sensitivity", 1, servers=6, multi=multi)
+    first = stage_one(instance)
+    assert stage_two(instance, first).fragmented <= 3 * 6
+    pooled = dlsched.solve(instance, "pooled").bound[0].value
+    assert first.throughput == pytest.approx(float(pooled), abs=1e-6)
+    said = dlsched.solve(instance, "synergy_opt")
+    assert said.status == "no solution"
+    assert "at a vertex at most 18" in said.reason
+
+
+def test_stage_one_through_another_solver() -> None:
+    """SCIP finds the same stage one, where it is installed."""
+    pytest.importorskip("pyscipopt", reason="the second solver is an optional extra")
+    instance = dlsched.generate("sensitivity", 1, servers=4)
+    assert stage_one(instance, "scip").throughput == pytest.approx(stage_one(instance).throughput)
+    with pytest.raises(dlsched.OptionError, match="highs, scip, glpk"):
+        stage_one(instance, "lucky")
+
+
+def test_a_time_limit_leaves_the_truth() -> None:
+    """Stopped early, patterns returns in time, with tune's solution or better."""
+    instance = dlsched.generate("sensitivity", 1, servers=64, multi=True, distinct=True)
+    began = time.perf_counter()
+    result = dlsched.solve(instance, time_limit=0.3)
+    assert time.perf_counter() - began < 3
+    assert result.status == "feasible"
+    assert not dlsched.solve(instance, "tune").objective.better_than(result.objective)
+
+
+def test_a_start_is_taken() -> None:
+    """The optimum as a start is the first incumbent; a poor one is no better than tune's."""
+    instance = dlsched.generate("sensitivity", 1, servers=4)
+    best = dlsched.solve(instance)
+    assert dlsched.solve(instance, start=best.solution).start.reason == "the first incumbent"
+    poor = dlsched.solve(instance, start=dlsched.solve(instance, "proportional").solution)
+    assert poor.start.reason == "no better than tune's"
+
+
+def test_same_seed_same_answer() -> None:
+    """Patterns is deterministic."""
+    instance = dlsched.generate("sensitivity", 3, servers=16, multi=True)
+    assert dlsched.solve(instance).solution == dlsched.solve(instance).solution
+
+
+def test_the_model_refuses_many_servers() -> None:
+    """milp has a variable for every job, choice and server, and names patterns when too many."""
+    instance = dlsched.generate("sensitivity", 1, servers=64)
+    with pytest.raises(dlsched.OptionError, match="use patterns"):
+        dlsched.solve(instance, "milp")
