@@ -153,7 +153,7 @@ class _Patterns:
             Whether the incumbent is the best, or there is no solution at all.
         """
         assert program.bound is not None
-        slack, last, rough = 0, 2 * program.bound, most is None
+        slack, last, rough, tried = 0, 2 * program.bound, most is None, 0
         while not self.run.stop_reason():
             gap = last
             if self.best is not None:
@@ -166,6 +166,10 @@ class _Patterns:
                 rough = False  # too many: a better incumbent, then once more with its slack
                 self.take(program, self.run.nested(_SECONDS))
                 continue
+            if slack < gap and most is None and len(program.patterns) == tried:
+                slack = max(4, 2 * slack)
+                continue  # nothing new to choose from
+            tried = len(program.patterns)
             patience = _SECONDS if slack < gap else float("inf")
             outcome = self.take(program, self.run.nested(patience), near=near)
             decided = outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)

@@ -10,7 +10,7 @@ from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.schema import Allocation, Instance, Solution
 from dlsched.schema import Number, grid
 
-MOST_VARIABLES = 200_000
+MOST_VARIABLES = 50_000
 """The model has one for every job, choice and server, and refuses to have more."""
 
 
