@@ -13,22 +13,22 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyomo.environ as pyo
 from rich.console import Console
 from rich.progress import track
 
 import dlsched
 from dlsched import library
+from dlsched.errors import OptionError
 from dlsched.files import write_bytes
 from dlsched.problem import problem
-from dlsched.problems.interleaving import Instance as Interleaving
-from dlsched.problems.interleaving.groups import count_groups, smallest_size
 from dlsched.records import bound_to_data, number_to_data
 from dlsched.schema import Instance
 from dlsched.traces import read_trace, snapshot
 
 HERE = Path(__file__).parent
 MPS = HERE.parent / "models" / "mps"
-MOST_COLUMNS = 20_000
+MOST_COLUMNS = 25_000
 """Models with more columns than this ship no MPS file; `dlsched export` writes it on demand."""
 Entry = tuple[str, Instance]
 
@@ -64,6 +64,13 @@ def small() -> Iterator[Entry]:
             "interleaving", seed=i, jobs=2 + i, resources=2 + i % 3, grouping="cover", budget=0.2
         )
         yield "small", named(f"interleaving-small-{i:02}", made)
+    for i in range(1, 11):
+        servers, gpus = 1 + i // 4, (4, 2)[i % 2]
+        made = dlsched.generate(
+            "sensitivity", seed=i, servers=servers, gpus=gpus, memory=gpus * 62.5, multi=i > 3,
+            allow_split=i % 3 > 0, split="40/40/20",
+        )  # fmt: skip
+        yield "small", named(f"sensitivity-small-{i:02}", made)
 
 
 def production() -> Iterator[Entry]:
@@ -89,6 +96,15 @@ def production() -> Iterator[Entry]:
             "interleaving", seed=seed, jobs=1000, grouping="cover", distinct=False, budget=budget
         )
         yield "production", named(f"interleaving-1000-{round(100 * budget)}", made)
+    for seed, name, options in (
+        (1, "128-single", {"servers": 128}),
+        (2, "128-whole", {"servers": 128, "multi": True, "allow_split": False}),
+        (3, "512-single", {"servers": 512, "split": "30/60/10"}),
+        (4, "512-multi", {"servers": 512, "multi": True}),
+        (5, "64-distinct", {"servers": 64, "distinct": True}),
+    ):
+        made = dlsched.generate("sensitivity", seed=seed, **options)
+        yield "production", named(f"sensitivity-{name}", made)
 
 
 def from_trace() -> Iterator[Entry]:
@@ -98,10 +114,13 @@ def from_trace() -> Iterator[Entry]:
     yield "trace", named("elastic-trace-20d", moment.elastic)
 
 
-def enumerable(instance: Interleaving) -> bool:
-    """Whether the model's groups are few enough for a file to ship."""
-    sizes = [len(jobs) for jobs in instance.classes.values()]
-    return count_groups(sizes, smallest_size(instance), instance.group_limit) <= MOST_COLUMNS
+def has_model(instance: Instance) -> bool:
+    """Whether the model is small enough for a file to ship."""
+    try:
+        built = dlsched.model(instance)
+    except OptionError:  # the room refuses to build one so large
+        return False
+    return sum(1 for _ in built.component_data_objects(pyo.Var)) <= MOST_COLUMNS
 
 
 def record(kind: str, instance: Instance) -> dict[str, object]:
@@ -116,7 +135,7 @@ def record(kind: str, instance: Instance) -> dict[str, object]:
     dlsched.save(instance, file)
     dlsched.save(result.solution, folder / f"{instance.name}.sol{suffix}")
     held: dict[str, float] = {}
-    modelled = not isinstance(instance, Interleaving) or enumerable(instance)
+    modelled = has_model(instance)
     for i, level in enumerate(levels):
         name = f"{instance.name}.mps.gz" if i == 0 else f"{instance.name}.{level}.mps.gz"
         if modelled:

@@ -139,10 +139,3 @@ def test_same_seed_same_answer() -> None:
     """Patterns is deterministic."""
     instance = dlsched.generate("sensitivity", 1, servers=8, multi=True)
     assert dlsched.solve(instance).solution == dlsched.solve(instance).solution
-
-
-def test_the_model_refuses_many_servers() -> None:
-    """milp has a variable for every job, choice and server, and names patterns when too many."""
-    instance = dlsched.generate("sensitivity", 1, servers=64)
-    with pytest.raises(dlsched.OptionError, match="use patterns"):
-        dlsched.solve(instance, "milp")

@@ -1,0 +1,63 @@
+"""Generated and measured sensitivity instances."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import dlsched
+from dlsched.problems.sensitivity.measured import from_profiles, read_profiles
+
+MEASURED = Path(__file__).parents[3].parent / "shared" / "data" / "synergy" / "profiles.json"
+
+
+def test_the_same_seed_makes_the_same_instance() -> None:
+    """Generating twice gives equal instances, and another seed another one."""
+    first = dlsched.generate("sensitivity", 3, servers=2)
+    assert dlsched.generate("sensitivity", 3, servers=2) == first
+    assert dlsched.generate("sensitivity", 4, servers=2) != first
+
+
+def test_measured_profiles_are_read_and_proved() -> None:
+    """Measured profiles fill four servers of 3 to 6 CPUs per GPU, and patterns proves each."""
+    if not MEASURED.exists():
+        pytest.skip("the measured profiles are not here (../shared/data/synergy)")
+    for cpus in (3, 4, 5, 6):
+        instance = from_profiles(MEASURED, servers=4, cpus_per_gpu=cpus, multi=cpus == 3)
+        assert dlsched.solve(instance).status == "optimal"
+    profiles, classes = read_profiles(MEASURED)
+    assert set(classes.values()) == {"image", "lang", "speech"}
+    assert {len(p["memory"]) for p in profiles.values()} == {4, 5}
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    """A file that holds no measured profiles is named, and so is a set that it lacks."""
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text('{"sets": {"models": 1}}')
+    with pytest.raises(dlsched.InstanceError, match="no file of measured profiles"):
+        from_profiles(wrong)
+    lacking = tmp_path / "lacking.json"
+    lacking.write_text('{"sets": {}, "axes": {}, "class_of": {}}')
+    with pytest.raises(dlsched.InstanceError, match="has none for 3"):
+        from_profiles(lacking)
+
+
+@pytest.mark.parametrize(
+    "options", [{"split": "20/80"}, {"split": "a/b/c"}, {"fill": 0.0}, {"cpus_per_gpu": 7}]
+)
+def test_options_out_of_range_are_refused(options: dict) -> None:
+    """An option that makes no sense is named."""
+    with pytest.raises(dlsched.OptionError):
+        dlsched.generate("sensitivity", 1, **options)
+
+
+def test_statistics_of_the_generator() -> None:
+    """Jobs fill the GPUs; the mix of classes is near the split; multi has several sizes."""
+    instance = dlsched.generate("sensitivity", 1, servers=64, split="30/60/10", multi=True)
+    gpus = [instance.profile(job).gpus for job in instance.jobs]
+    assert sum(gpus) == 512
+    assert {1, 2, 4, 8} == set(gpus)
+    language = ("gnmt", "transformer", "lstm")
+    share = sum(job.profile.startswith(language) for job in instance.jobs) / len(instance.jobs)
+    assert 0.5 < share < 0.7

@@ -1,0 +1,71 @@
+"""What a file of sensitivity must hold, and the errors when it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import dlsched
+
+PROFILES: dict[str, Any] = {
+    "one": {
+        "gpus": 1,
+        "cpus": [1, 2, 3],
+        "memory": [2, 4],
+        "throughput": [[0.5, 0.75], [1, 1.25], [0, 1.5]],
+    },
+    "two": {"gpus": 2, "cpus": [1, 2], "memory": [2], "throughput": [[1], [1]]},
+}
+GOOD: dict[str, Any] = {
+    "dlsched": 1,
+    "problem": "sensitivity",
+    "name": "good",
+    "servers": {"count": 2, "gpus": 2, "cpus": 4, "memory": 4},
+    "profiles": PROFILES,
+    "jobs": [{"id": "a", "profile": "one"}],
+}
+
+
+def profile(**changes: Any) -> dict[str, Any]:
+    """Return the good profiles with the first one changed."""
+    return {"profiles": PROFILES | {"one": PROFILES["one"] | changes}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"servers": GOOD["servers"] | {"count": 0}}, "servers.count"),
+        ({"servers": GOOD["servers"] | {"count": 10**7}}, "servers.count"),
+        ({"servers": GOOD["servers"] | {"cpus": 5}}, "profiles.one.cpus"),
+        ({"servers": GOOD["servers"] | {"memory": 5}}, "profiles.one.memory"),
+        (profile(gpus=0), "profiles.one.gpus"),
+        (profile(cpus=[]), "profiles.one.cpus"),
+        (profile(cpus=[2, 1, 3]), "profiles.one.cpus[1]"),
+        (profile(throughput=[[1, 1]]), "profiles.one.throughput"),
+        (profile(throughput=[[1, 1], [1], [1, 1]]), "profiles.one.throughput[1]"),
+        (profile(throughput=[[1, 1], [0, 1], [1, 1]]), "profiles.one.throughput"),
+        (profile(throughput=[[1, 1], [1, -1], [1, 1]]), "profiles.one.throughput[1][1]"),
+        ({"jobs": [{"id": "a", "profile": "three"}]}, "jobs[0].profile"),
+        ({"jobs": GOOD["jobs"] * 2}, "jobs[1].id"),
+        ({"allow_split": "no"}, "allow_split"),
+        ({"cpus": 4}, "cpus"),
+    ],
+)
+def test_unusable_instances_are_refused_by_field(changes: dict[str, Any], path: str) -> None:
+    """What contradicts itself is refused with the field's path and a remedy."""
+    with pytest.raises(dlsched.InstanceError) as caught:
+        dlsched.load(GOOD | changes)
+    assert caught.value.path == path
+    assert caught.value.remedy
+
+
+def test_infeasible_instances_say_why() -> None:
+    """Too many GPUs, or a job that no server holds whole, is infeasible in the instance's words."""
+    jobs = [{"id": f"j{i}", "profile": "two"} for i in range(3)]
+    many = dlsched.solve(GOOD | {"jobs": jobs})
+    assert (many.status, many.reason) == ("infeasible", "the jobs have 6 GPUs, the servers 4")
+    profiles = PROFILES | {"two": PROFILES["two"] | {"gpus": 4}}
+    large = GOOD | {"profiles": profiles, "jobs": jobs[:1], "allow_split": False}
+    assert "job j0 has 4 GPUs, a server 2" in dlsched.solve(large).reason
+    assert dlsched.solve(large | {"allow_split": True}).objective.split == 1
