@@ -1,0 +1,93 @@
+"""Traces as interleaving instances: stages as recorded or split, and Muri's queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import dlsched
+from dlsched import OptionError
+from dlsched.traces import Trace, TraceJob, pool, queue, read_trace
+from dlsched.traces.interleaving import stages
+
+
+def job(name: str, gpus: int, submit: int, duration: int, model: str | None = None) -> TraceJob:
+    """Return a job with stages of 0.25, 0.5 and 1 second."""
+    times = (Fraction(1, 4), Fraction(1, 2), Fraction(1))
+    return TraceJob(id=name, gpus=gpus, submit=submit, duration=duration, model=model, stages=times)
+
+
+def hand() -> Trace:
+    """Four GPUs: a and b run from the start, c to g wait; f has two GPUs."""
+    rows = [("a", 2, 0, 100), ("b", 2, 0, 60), ("c", 1, 1, 30), ("d", 1, 2, 500), ("e", 1, 3, 40)]
+    jobs = [*(job(*row) for row in rows), job("f", 2, 4, 10), job("g", 1, 5, 20)]
+    return Trace(name="hand", jobs=tuple(jobs))
+
+
+@pytest.mark.parametrize(
+    ("model", "split"),
+    [
+        ("resnet50", (200, 50)),
+        ("ShuffleNet", (200, 50)),
+        ("a2c", (0, 250)),
+        ("dqn", (0, 250)),
+        ("bert", (125, 125)),
+        (None, (125, 125)),
+    ],
+)
+def test_the_first_stage_is_split_as_stated(model: str | None, split: tuple[int, int]) -> None:
+    """In milliseconds: three stages as recorded; with four the first is split by the model."""
+    made = job("x", 1, 0, 1, model)
+    assert stages(made, 3) == (250, 500, 1000)
+    assert stages(made, 4) == (*split, 500, 1000)
+
+
+def test_other_numbers_of_stages_are_refused() -> None:
+    """Two or five resources, and jobs without stages, are named."""
+    with pytest.raises(OptionError, match="resources=5"):
+        stages(job("x", 1, 0, 1), 5)
+    bare = TraceJob(id="y", gpus=1, submit=0, duration=1)
+    with pytest.raises(OptionError, match="job y has 0 stages"):
+        stages(bare, 3)
+
+
+def test_the_pool_holds_every_job() -> None:
+    """All seven jobs, and half the way from the fewest GPUs, 2 (2) + 2 (1), to 10 of them."""
+    assert pool(hand()).gpu_budget is None
+    made = pool(hand(), budget=0.5)
+    assert [j.id for j in made.jobs] == list("abcdefg")
+    # Fullest groups of up to three: two of the four singles, one of the three pairs.
+    assert made.gpu_budget == 4 + (10 - 4) // 2
+    with pytest.raises(OptionError, match="budget=2"):
+        pool(hand(), budget=2)
+
+
+def test_the_queue_by_hand_srsf() -> None:
+    """At 50 s: f 20, g 20, b 20, c 30, e 40, a 100, d 500 GPU-seconds; four GPUs take all."""
+    made = queue(hand(), 50, servers=1, gpus=4)
+    # Fullest grouping of a, b, f: 2 GPUs; of c, d, e, g: two groups, 2 GPUs.
+    assert [j.id for j in made.jobs] == ["b", "f", "g", "c", "e", "a", "d"]
+    assert made.gpu_budget == 4
+    assert dlsched.solve(made).status == "optimal"
+    # A fourth job of two GPUs needs a second group of them, 6 GPUs in all, and ends the queue.
+    fewer = [*hand().jobs, job("h", 2, 6, 1000)]
+    longer = queue(Trace(name="hand", jobs=tuple(fewer)), 50, servers=1, gpus=4)
+    assert [j.id for j in longer.jobs] == ["b", "f", "g", "c", "e", "a", "d"]
+
+
+def test_the_queue_by_hand_2d_las() -> None:
+    """By attained service who waits comes first, in order of submission, then a and b."""
+    made = queue(hand(), 50, servers=1, gpus=4, order="2d-las")
+    assert [j.id for j in made.jobs] == ["c", "d", "e", "f", "g", "a", "b"]
+    with pytest.raises(dlsched.UnknownName, match="srsf"):
+        queue(hand(), 50, order="shortest")
+
+
+def test_recorded_traces_become_covers(recorded: Callable[[str], Path]) -> None:
+    """A recorded trace has many jobs of few profiles, which are proved at half the budget."""
+    made = pool(read_trace(recorded("trace1.csv")), resources=4, budget=0.5)
+    assert len(made.jobs) > 10 * len(made.profiles)
+    assert dlsched.solve(made).status == "optimal"
