@@ -153,19 +153,20 @@ class _Patterns:
             Whether the incumbent is the best, or there is no solution at all.
         """
         assert program.bound is not None
-        slack, last, rough, tried = 0, 2 * program.bound, most is None, 0
+        slack, last, tried = 0, 2 * program.bound, 0
+        if most is None:
+            # The patterns that pricing made are few, and often hold an optimum.
+            self.take(program, self.run.nested(_SECONDS))
         while not self.run.stop_reason():
             gap = last
             if self.best is not None:
                 gap = program.bound - int(Fraction(self.worth[0]) / program.grid)
+                if gap == 0:
+                    return True
             slack = min(slack, gap if most is None else most)
             near = Near(duals, slack)
             if not program.complete(_FEW, near):
-                if not rough:
-                    break
-                rough = False  # too many: a better incumbent, then once more with its slack
-                self.take(program, self.run.nested(_SECONDS))
-                continue
+                break
             if slack < gap and most is None and len(program.patterns) == tried:
                 slack = max(4, 2 * slack)
                 continue  # nothing new to choose from

@@ -38,7 +38,7 @@ def build(instance: Instance) -> Any:
 
     m = pyo.ConcreteModel(instance.name)
     m.JOBS = pyo.Set(initialize=list(profile))
-    m.SERVERS = pyo.RangeSet(0, servers.count - 1)
+    m.SERVERS = pyo.Set(initialize=range(servers.count))
     m.CHOICES = pyo.Set(initialize=list(choices), dimen=2)
     m.SEVERAL = pyo.Set(initialize=several)
 

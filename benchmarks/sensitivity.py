@@ -1,0 +1,136 @@
+"""Sensitivity on clusters of up to 4,096 GPUs: proven optima, the rules' gaps, the paper's program.
+
+    python benchmarks/sensitivity.py [measured stage_one distinct]
+
+Without arguments every section; prints markdown and writes it to benchmarks/figures/sensitivity.md.
+Times are wall-clock seconds of one process on one thread. The measured profiles are looked for in
+../shared/data/synergy; without them the generator's stand in.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from figures import ROOT, arguments, cell, rule_gap, write
+
+import dlsched
+from dlsched.errors import SolverMissing
+from dlsched.problems.sensitivity import Instance
+from dlsched.problems.sensitivity.measured import from_profiles
+from dlsched.problems.sensitivity.reference import stage_one, stage_two
+
+PROFILES = ROOT.parent / "shared" / "data" / "synergy" / "profiles.json"
+SPLITS = ((20, 70, 10), (30, 60, 10))
+SIZES = (4, 16, 64, 128, 512)
+RULES = ("tune", "greedy", "proportional", "drf")
+
+
+def cluster(
+    servers: int, split: tuple[int, int, int], multi: bool, allow_split: bool = True
+) -> Instance:
+    """Return a full cluster of measured models, or of the generator's where none are measured."""
+    if PROFILES.exists():
+        return from_profiles(
+            PROFILES, servers=servers, split=split, multi=multi, allow_split=allow_split, seed=1
+        )
+    mix = "/".join(map(str, split))
+    return dlsched.generate(
+        "sensitivity", 1, servers=servers, split=mix, multi=multi, allow_split=allow_split
+    )
+
+
+def measured() -> Iterator[str]:
+    """Yield the table of optima and gaps."""
+    source = "measured" if PROFILES.exists() else "generated"
+    yield f"## Proven optima, {source} profiles, seed 1\n"
+    yield "Servers of 8 GPUs, 24 CPUs and 500 GB. Gaps of the rules are to the proven optimum; that"
+    yield "of the optimum is to the pooled bound. Split: jobs on several servers in the optimum.\n"
+    head = "| servers | image/language/speech | GPUs a job | jobs may split | jobs | status | s "
+    yield head + "| split | " + " | ".join(RULES) + " | optimum to pooled |"
+    yield "|" + "---|" * (9 + len(RULES))
+    worst = 0.0
+    for servers in SIZES:
+        for split in SPLITS:
+            for multi in (False, True):
+                for allow_split in (True, False) if multi else (True,):
+                    inst = cluster(servers, split, multi, allow_split)
+                    best = dlsched.solve(inst, "patterns", time_limit=120)
+                    worst = max(worst, best.seconds.total)
+                    gaps = [rule_gap(inst, rule, best) for rule in RULES]
+                    bound = dlsched.solve(inst, "pooled").bound
+                    mix = "/".join(map(str, split))
+                    yield (
+                        f"| {servers} | {mix} | {'1 to 4' if multi else '1'} "
+                        f"| {'yes' if allow_split else 'no'} | {len(inst.jobs)} "
+                        f"| {best.status!s} | {best.seconds.total:.2f} | {best.objective[1]} | "
+                        + " | ".join(gaps)
+                        + f" | {cell(best.gap_to(bound)[0])} |"
+                    )
+    yield f"\nSlowest: {worst:.2f} s. Stuck: the rule could not place every job."
+
+
+def stage() -> Iterator[str]:
+    """Yield the table of the paper's stage one without aggregation, by solver."""
+    yield "## The paper's stage one without aggregation, by solver\n"
+    yield "Stage one as Synergy states it, one binary a job and choice, through cvxpy; seconds of"
+    yield "its `solve`. Fragments: jobs that stage two's vertex leaves in pieces. `patterns` solves"
+    yield "the whole problem. The ratio is HiGHS's stage one to `patterns`, in one run.\n"
+    yield (
+        "| servers | GPUs a job | variables | HiGHS | SCIP | GLPK | patterns "
+        "| stage one / patterns | fragments | 3 x servers |"
+    )
+    yield "|" + "---|" * 10
+    stage_one(cluster(4, SPLITS[0], False))  # imports cvxpy
+    for servers in (16, 64):
+        for multi in (False, True):
+            inst = cluster(servers, SPLITS[0], multi)
+            cells, first, seconds = [], None, 0.0
+            for solver in ("highs", "scip", "glpk"):
+                began = time.perf_counter()
+                try:
+                    found = stage_one(inst, solver)
+                except SolverMissing:
+                    cells.append("not installed")
+                    continue
+                cells.append(f"{time.perf_counter() - began:.2f}")
+                if first is None:
+                    first, seconds = found, float(cells[-1])
+                elif abs(found.throughput - first.throughput) > 1e-6 * first.throughput:
+                    cells[-1] += " (DIFFERS)"
+            assert first is not None
+            whole = dlsched.solve(inst, "patterns").seconds.total
+            pieces = stage_two(inst, first).fragmented
+            yield (
+                f"| {servers} | {'1 to 4' if multi else '1'} | {first.variables} | "
+                + " | ".join(cells)
+                + f" | {whole:.2f} | {seconds / whole:.2f} | {pieces} | {3 * servers} |"
+            )
+
+
+def distinct() -> Iterator[str]:
+    """Yield the table of clusters where every job has a profile of its own."""
+    yield "## Every job with a profile of its own\n"
+    yield "The gap is 1 - throughput / bound, with the certified bound.\n"
+    yield "| servers | GPUs a job | jobs | seed | status | s | gap, certified | tune |"
+    yield "|" + "---|" * 8
+    for servers in (8, 64):
+        for multi in (False, True):
+            for seed in (1, 2, 3):
+                inst = dlsched.generate(
+                    "sensitivity", seed, servers=servers, distinct=True, multi=multi
+                )
+                best = dlsched.solve(inst, time_limit=120)
+                certified = best.certified[0]
+                gap = 1 - float(best.objective[0]) / float(certified.value)
+                tune = rule_gap(inst, "tune", best)
+                yield (
+                    f"| {servers} | {'1 to 8' if multi else '1'} | {len(inst.jobs)} | {seed} "
+                    f"| {best.status!s} | {best.seconds.total:.1f} | {cell(gap)} | {tune} |"
+                )
+
+
+SECTIONS = {"measured": measured, "stage_one": stage, "distinct": distinct}
+
+if __name__ == "__main__":
+    write("sensitivity", SECTIONS, arguments())
