@@ -41,6 +41,34 @@ class StandardForm:
     variables: Sequence[Any] = field(repr=False)
     constraints: Sequence[Any] = field(repr=False)
 
+    @classmethod
+    def of(
+        cls,
+        A: sparse.csc_array,
+        row_lower: Vector,
+        row_upper: Vector,
+        upper: Vector,
+        costs: Vector,
+        *,
+        sense: str,
+        grid: Fraction = Fraction(0),
+    ) -> StandardForm:
+        """Return an integer program of one level over columns from 0, without names."""
+        return cls(
+            A=A,
+            row_lower=row_lower,
+            row_upper=row_upper,
+            lower=np.zeros(A.shape[1]),
+            upper=upper,
+            integer=np.ones(A.shape[1], dtype=bool),
+            costs=(costs,),
+            offsets=(0.0,),
+            senses=(sense,),
+            grids=(grid,),
+            variables=(),
+            constraints=(),
+        )
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows, columns."""

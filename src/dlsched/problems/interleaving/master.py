@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -116,19 +115,13 @@ def best_choice(
     budget = [] if pool.budget is None else [float(pool.budget)]
     A = matrix(pool, groups)
     upper = np.full(len(groups), float(rows.max(initial=0)))
-    form = StandardForm(
-        A=A,
-        row_lower=np.append(rows, np.full(len(budget), -np.inf)),
-        row_upper=np.append(rows, budget),
-        lower=np.zeros(len(groups)),
-        upper=upper,
-        integer=np.ones(len(groups), dtype=bool),
-        costs=(groups.worth,),
-        offsets=(0.0,),
-        senses=("max",),
-        grids=(Fraction(0),),
-        variables=(),
-        constraints=(),
+    form = StandardForm.of(
+        A,
+        np.append(rows, np.full(len(budget), -np.inf)),
+        np.append(rows, budget),
+        upper,
+        groups.worth,
+        sense="max",
     )
     point = None if start is None else start.astype(float)
     outcome = highs.solve(form, 0, run, start=point, quiet=True)

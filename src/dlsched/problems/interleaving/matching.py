@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from dlsched.errors import SolverFailure
 from dlsched.problems.interleaving.groups import Indices, Vector
@@ -99,7 +100,9 @@ def match_types(weights: Vector, counts: Indices) -> Indices:
     array
         Types x types, above and on the diagonal.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp
+    from dlsched.run import Run
+    from dlsched.solvers import highs
+    from dlsched.solvers.standard_form import StandardForm
 
     often = np.zeros(weights.shape, dtype=np.int64)
     a, b = np.nonzero(np.triu(weights > NOTHING))
@@ -108,16 +111,18 @@ def match_types(weights: Vector, counts: Indices) -> Indices:
     rows = np.zeros((len(counts), len(a)))
     np.add.at(rows, (a, np.arange(len(a))), 1)
     np.add.at(rows, (b, np.arange(len(a))), 1)
-    solved = milp(
-        -weights[a, b],
-        constraints=LinearConstraint(rows, -np.inf, counts),
-        bounds=Bounds(0, np.inf),
-        integrality=np.ones(len(a), dtype=np.int64),
-        options={"mip_rel_gap": 0.0},
+    form = StandardForm.of(
+        sparse.csc_array(rows),
+        np.full(len(counts), -np.inf),
+        counts.astype(float),
+        np.full(len(a), np.inf),
+        weights[a, b],
+        sense="max",
     )
-    if solved.x is None:
-        raise SolverFailure(f"HiGHS could not match {len(counts)} types: {solved.message}")
-    often[a, b] = np.rint(solved.x)
+    solved = highs.solve(form, 0, Run(), quiet=True)
+    if solved.values is None:
+        raise SolverFailure(f"HiGHS could not match {len(counts)} types: {solved.reason}")
+    often[a, b] = np.rint(solved.values)
     return often
 
 

@@ -42,19 +42,14 @@ def solve_pooled(instance: Instance, run: Run) -> tuple[Number, Number | None]:
         float(servers.count * servers.cpus / units[0]),
         float(servers.count * servers.memory / units[1]),
     ]
-    form = StandardForm(
-        A=sparse.csc_array(A),
-        row_lower=np.append(number, [-np.inf, -np.inf]),
-        row_upper=np.append(number, room),
-        lower=np.zeros(len(options)),
-        upper=np.array([float(counts[p]) for p, _ in options]),
-        integer=np.ones(len(options), dtype=bool),
-        costs=(np.array([float(c.throughput) for _, c in options]),),
-        offsets=(0.0,),
-        senses=("max",),
-        grids=(step,),
-        variables=(),
-        constraints=(),
+    form = StandardForm.of(
+        sparse.csc_array(A),
+        np.append(number, [-np.inf, -np.inf]),
+        np.append(number, room),
+        np.array([float(counts[p]) for p, _ in options]),
+        np.array([float(c.throughput) for _, c in options]),
+        sense="max",
+        grid=step,
     )
     relaxed = highs.solve(form, 0, run, relax=True)
     duals = relaxed.duals if relaxed.duals is not None else np.zeros(len(A))

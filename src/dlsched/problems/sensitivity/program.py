@@ -134,21 +134,16 @@ class Program:
         upper = np.array([self.counts[o.profile] for o in self.options], dtype=float)
         limit = float(self.instance.servers.count)
         costs = self.worth if floor is None else [int(o.split) for o in self.options]
-        return StandardForm(
-            A=A,
-            row_lower=np.concatenate([np.array(count, dtype=float), infinite, extra]),
-            row_upper=np.concatenate(
+        return StandardForm.of(
+            A,
+            np.concatenate([np.array(count, dtype=float), infinite, extra]),
+            np.concatenate(
                 [np.array(count, dtype=float), np.zeros(kinds), [limit], [np.inf] * len(extra)]
             ),
-            lower=np.zeros(n + k),
-            upper=np.concatenate([upper, np.full(k, limit)]),
-            integer=np.ones(n + k, dtype=bool),
-            costs=(np.concatenate([np.array(costs, dtype=float), np.zeros(k)]),),
-            offsets=(0.0,),
-            senses=("max" if floor is None else "min",),
-            grids=(Fraction(1),),
-            variables=(),
-            constraints=(),
+            np.concatenate([upper, np.full(k, limit)]),
+            np.concatenate([np.array(costs, dtype=float), np.zeros(k)]),
+            sense="max" if floor is None else "min",
+            grid=Fraction(1),
         )
 
     def relax(self, run: Run, floor: int | None = None) -> Relaxed | None:
