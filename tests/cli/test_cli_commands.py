@@ -272,6 +272,16 @@ def test_generate_from_a_trace(folder: Path) -> None:
     assert [job.id for job in json_instance(text).jobs] == ["a", "b"]  # type: ignore[attr-defined]
 
 
+def test_generate_muris_queue_from_a_trace(folder: Path) -> None:
+    """For interleaving the moment's queue, by the order asked for; a demand means nothing there."""
+    moment = ("--trace", "synthetic-1", "--at", "20d", "--servers", "8")
+    arguments = ("--set", "order=2d-las", "--set", "resources=4")
+    made = json_instance(run("generate", "interleaving", *moment, *arguments).stdout)
+    assert (len(made.resources), made.gpu_budget, made.grouping) == (4, 64, "cover")
+    refused = run("generate", "interleaving", *moment, "--demand", "3", status=2)
+    assert "--demand is for reclaiming" in refused.output
+
+
 def test_export_mps(folder: Path) -> None:
     """A level's model is written as MPS; a later level wants the earlier one's value."""
     assert data("export", "small.json", "small.mps")["files"] == ["small.mps"]

@@ -16,6 +16,9 @@ from dlsched.errors import DlschedError, OptionError
 if TYPE_CHECKING:
     from dlsched.schema import Instance
 
+_FLAGS = ("servers", "gpus", "demand")
+"""What has a flag of its own with ``--trace``, and needs no ``--set``."""
+
 
 def generate(
     problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="See: dlsched list problems.")],
@@ -119,19 +122,27 @@ def _snapshot(
     pairs: list[str],
 ) -> Instance:
     from dlsched.problem import problem as find
-    from dlsched.traces import parse_duration, read_trace, snapshot
+    from dlsched.traces import parse_duration, queue, read_trace, snapshot
 
     if at is None:
         raise OptionError("--trace needs a moment; add --at 3d, or 12h, 90m, 45s")
-    free = parameters(snapshot, skip=2)
-    free = {k: v for k, v in free.items() if k not in ("servers", "gpus", "demand", "seed")}
-    chosen = settings(pairs, free, "a snapshot")
-    moment = parse_duration(at)
     find(problem)
+    make: Any = queue if problem == "interleaving" else snapshot
+    free = parameters(make, skip=2)
+    free = {k: v for k, v in free.items() if k not in (*_FLAGS, "seed", "name")}
+    chosen = settings(pairs, free, "the moment of a trace")
+    moment = parse_duration(at)
+    if make is queue:
+        if "demand" in given:
+            raise OptionError("--demand is for reclaiming; leave it out")
+        made: Instance = queue(read_trace(trace, shape), moment, **given, **chosen)
+        return made
     shot = snapshot(read_trace(trace, shape), moment, seed=seed, **given, **chosen)
     if not hasattr(type(shot), problem):
-        raise OptionError(f"a trace gives no {problem} instance; use reclaiming or elastic")
-    made: Instance = getattr(shot, problem)
+        raise OptionError(
+            f"a trace gives no {problem} instance; use reclaiming, elastic or interleaving"
+        )
+    made = getattr(shot, problem)
     return made
 
 
