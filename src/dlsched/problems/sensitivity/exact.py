@@ -164,8 +164,10 @@ class _Patterns:
                 if gap == 0:
                     return True
             slack = min(slack, gap if most is None else most)
+            if most is None and gap < last and program.complete(_SOON, Near(duals, gap)):
+                slack = gap  # few enough to decide at once
             near = Near(duals, slack)
-            if not program.complete(_FEW, near):
+            if not (program.complete(_FEW, near) and self.affordable(program)):
                 break
             if slack < gap and most is None and len(program.patterns) == tried:
                 slack = max(4, 2 * slack)
@@ -189,6 +191,13 @@ class _Patterns:
         if outcome.values is not None:
             self.offer(self.plan(program, outcome.values))
         return outcome
+
+    def affordable(self, program: Program) -> bool:
+        """Whether there is time for an integer program over so many patterns.
+
+        HiGHS hears the clock only between the steps of its root node.
+        """
+        return self.run.remaining() > len(program.patterns) / _PATTERNS_PER_SECOND
 
     def met(self, value: Number) -> bool:
         return self.best is not None and self.worth[0] == value
@@ -215,22 +224,22 @@ class _Patterns:
         first = program.relax(self.run)
         if first is None or program.bound is None:
             return False
-        near = Near(first.duals, program.bound - floor)
-        if program.complete(_FEW, near):
-            outcome = self.take(program, self.run, floor, near)
-            if outcome.status is not Status.OPTIMAL:
-                return False
-            self.second.append(
-                Bound(self.worth[1], "claimed", "highs on all patterns near the bound")
-            )
-            return True
         relaxed = program.relax(self.run, floor)
         if relaxed is None:
             return False
         least = math.ceil(relaxed.objective - 1e-6)
         self.second.append(Bound(least, "claimed", "the relaxation over patterns"))
+        # As at level 1, the patterns that pricing made are few, and often hold an optimum.
         self.take(program, self.run.nested(_SECONDS), floor)
-        return bool(self.worth[1] == least)
+        if self.worth[1] == least:
+            return True
+        near = Near(first.duals, program.bound - floor)
+        if not (program.complete(_FEW, near) and self.affordable(program)):
+            return False
+        if self.take(program, self.run, floor, near).status is not Status.OPTIMAL:
+            return False
+        self.second.append(Bound(self.worth[1], "claimed", "highs on all patterns near the bound"))
+        return True
 
     def plan(self, program: Program, x: Vector) -> Solution:
         """Give servers their patterns and jobs their places; a split job takes what is left."""
@@ -276,8 +285,10 @@ class _Patterns:
 
 _SECONDS = 10.0
 """For an integer program that decides nothing yet."""
+_SOON = 10_000
 _FEW = 20_000
-"""Up to so many patterns all those near the bound are enumerated."""
+"""Up to so many patterns all those near the bound are enumerated; up to `_SOON` without delay."""
+_PATTERNS_PER_SECOND = 2000
 
 
 def _draw(slots: list[list[int]], amount: int) -> dict[int, int]:
