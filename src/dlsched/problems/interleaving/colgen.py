@@ -183,7 +183,9 @@ class Search:
         parts = []
         for g in range(len(self.pool.parts)):
             threshold = float(self.highest[g]) - within
-            answer = self.pool.price(self.prices, threshold, most, most, self.run, [g])
+            answer = self.pool.price(
+                self.prices, threshold, most, most, self.run, [g], listing=True
+            )
             if answer is None or not answer.complete:
                 return False
             parts.append(answer.groups)

@@ -189,6 +189,7 @@ class Pool:
         room: int,
         run: Run,
         which: Sequence[int] = (),
+        listing: bool = False,
     ) -> Answer | None:
         """Return the groups whose worth exceeds the prices of jobs and GPUs by a threshold.
 
@@ -204,6 +205,8 @@ class Pool:
             Asked now and then whether to stop; then there is no answer.
         which
             Classes to search; all by default.
+        listing
+            Whether only a complete list is of use: else the search goes on, for `highest`.
         """
         found: list[Groups] = [self.groups([])]
         highest = np.full(len(self.parts), threshold)
@@ -211,7 +214,7 @@ class Pool:
         for g in which or range(len(self.parts)):
             if not len(self.parts[g].rows):
                 continue
-            priced = self._price_part(g, prices, threshold, quota, room, run)
+            priced = self._price_part(g, prices, threshold, quota, room, run, listing)
             if priced is None:
                 return None
             groups, highest[g], all_stored = priced
@@ -220,7 +223,14 @@ class Pool:
         return Answer(Groups.join(found), highest, complete)
 
     def _price_part(
-        self, g: int, prices: Prices, threshold: float, quota: int, room: int, run: Run
+        self,
+        g: int,
+        prices: Prices,
+        threshold: float,
+        quota: int,
+        room: int,
+        run: Run,
+        listing: bool,
     ) -> tuple[Groups, float, bool] | None:
         part = self.parts[g]
         own = np.ascontiguousarray(prices.rows[part.rows])
@@ -247,14 +257,15 @@ class Pool:
                 self.largest,
                 threshold,
                 quota,
+                listing,
                 members[stored:],
                 values[stored:],
             )
             complete = complete and count <= room - stored
             stored = min(room, stored + count)
             highest = max(highest, best)
-            if not complete and quota >= room:
-                break  # asked for all, and there are too many
+            if listing and not complete:
+                break
         members, values = members[:stored], values[:stored]
         rows = np.where(members >= 0, part.rows[members], -1)
         worth = values + prices.of(rows) + fixed
@@ -336,6 +347,7 @@ class Enumerated(Pool):
         room: int,
         run: Run,
         which: Sequence[int] = (),
+        listing: bool = False,
     ) -> Answer | None:
         """Return the same as `Pool.price`, but the best `room` groups, whatever the quota."""
         value = self.all.worth - prices.of(self.all.members) - prices.gpu * self.gpus(self.all)

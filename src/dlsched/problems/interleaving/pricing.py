@@ -120,6 +120,7 @@ def price_class(
     largest: int,
     threshold: float,
     quota: int,
+    listing: bool,
     members: Any,
     values: Any,
 ) -> Any:
@@ -143,6 +144,8 @@ def price_class(
         Values at or below it are of no interest.
     quota
         Most groups to keep with the same first profile, the best of them.
+    listing
+        Whether to end as soon as there is no more room: the largest value is then not met.
     members, values
         Room for the answer: rows of positions, -1 where a group is smaller, and reduced values.
 
@@ -177,6 +180,8 @@ def price_class(
         paid[1] = fixed + prices[first]
         depth, fresh = 1, True
         while depth >= 1:
+            if listing and found + kept > len(values):
+                return found + kept, best
             if fresh:
                 time = busiest[depth].sum()
                 s = weight / (k * time)
