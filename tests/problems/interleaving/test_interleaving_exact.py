@@ -53,17 +53,13 @@ def test_any_prices_give_a_bound(instance: Instance, numbers: list[float]) -> No
         assert priced_bound(instance, prices, abs(numbers[-1])) >= truth[0]
 
 
-def test_prices_bound_many_jobs_as_well() -> None:
-    """Pricing in several strides looks at every one: the only good group is among the last jobs.
-
-    Of 300 jobs all but the last four need one resource alone, so that groups of them have gamma
-    1/4; those four fill each other up. In the order of sums they come last.
-    """
-    jobs = [{"id": f"a{i}", "stages": [100 + i, 0, 0, 0]} for i in range(296)]
-    jobs += [{"id": f"b{i}", "stages": [int(i == r) for r in range(4)]} for i in range(4)]
-    instance = Instance(name="x", resources=("p", "q", "r", "s"), grouping="uniform", jobs=jobs)
-    # A group's gamma is at most 1, and 75 groups of value 1 is what free jobs are bounded by.
-    assert priced_bound(instance, {job.id: 0.0 for job in instance.jobs}) >= 75
+def test_prices_are_checked_in_every_stride(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pricing in strides of one job, between looks at the clock, proves what one stride does."""
+    instance = dlsched.generate("interleaving", 1, jobs=24)
+    prices = {job.id: 0.2 + 0.01 * (i % 7) for i, job in enumerate(instance.jobs)}
+    at_once = priced_bound(instance, prices)
+    monkeypatch.setattr("dlsched.problems.interleaving.pool._STEP", 1)
+    assert priced_bound(instance, prices) == at_once
 
 
 def test_prices_must_be_complete() -> None:
