@@ -8,5 +8,6 @@ from dlsched.testing.oracles.elastic import elastic
 from dlsched.testing.oracles.interleaving import interleaving
 from dlsched.testing.oracles.reclaiming import reclaiming
 from dlsched.testing.oracles.sensitivity import sensitivity
+from dlsched.testing.oracles.utility import utility
 
-__all__ = ["elastic", "interleaving", "reclaiming", "sensitivity"]
+__all__ = ["elastic", "interleaving", "reclaiming", "sensitivity", "utility"]

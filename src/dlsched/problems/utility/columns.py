@@ -1,0 +1,394 @@
+"""Dantzig-Wolfe over the jobs' schedules: prices by subgradients, then by the restricted master.
+
+A column is a schedule of one job: in which slots it runs, and how fast. The master takes at most
+one a job and keeps Hall's condition in every slot. Its rows' prices, of a slot and a set of types,
+add up to prices of types, which bound at least as well: a gang's types lie in every set around it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dlsched.problems.utility.dual import Dual
+from dlsched.problems.utility.gangs import Gangs, Vector
+from dlsched.problems.utility.insertion import Insertion, by_density
+from dlsched.problems.utility.schema import Instance, Solution
+from dlsched.problems.utility.work import UNITS
+from dlsched.result import Bound, Claim, Start, Status
+from dlsched.run import Run
+from dlsched.schema import grid
+
+CLOSE = 1e-9
+_SMOOTHING = 0.6
+"""How far prices go from the master's towards those of the best bound (Wentges 1997)."""
+_MOST_ROWS = 6_000
+"""With more rows the master's simplex takes longer than it is worth."""
+_FINEST_GRID = 1e-6
+_PASSES = 1500
+_FEW = 4
+"""Fewer jobs leave nothing for neighbourhoods to do."""
+_MOST_CLOSING = 5_000
+"""With so many triples of job, slot and speed the integer program may close the gap."""
+_STEPS = 1_200_000_000
+_FEWEST_UNITS = 300
+"""Work is in so few units that a pricing pass takes about as many steps."""
+
+
+class Search:
+    """Columns, incumbent, bound and prices."""
+
+    def __init__(self, instance: Instance, run: Run) -> None:
+        self.instance, self.run = instance, run
+        self.gangs = Gangs(instance)
+        runs = max(1, len(instance.jobs) * instance.slots * 3)
+        self.dual = Dual(self.gangs, min(UNITS, max(_FEWEST_UNITS, _STEPS // runs)))
+        self.best = Insertion(self.gangs)
+        self.bound: Fraction | None = None
+        self.prices = np.zeros((instance.slots, len(self.gangs.kinds)))
+        self.start: Start | None = None
+        self.proof = ""
+        self.jobs: list[int] = []
+        self.rows: list[NDArray[np.int8]] = []
+        self.known: set[tuple[int, bytes]] = set()
+        step = (
+            grid(
+                instance.worth(job, c)
+                for job in instance.jobs
+                for c in range(1, instance.slots - job.arrival + 2)
+            )
+            if instance.utility.kind != "effective_throughput"
+            else Fraction(0)
+        )
+        self.grid = step if step > _FINEST_GRID else Fraction(0)
+
+    @property
+    def value(self) -> float:
+        """The incumbent's worth."""
+        return self.best.total
+
+    @property
+    def small(self) -> bool:
+        """Whether the master has few enough rows for its simplex."""
+        rows = self.instance.slots * len(self.gangs.sets) + len(self.instance.jobs)
+        return rows <= _MOST_ROWS
+
+    def done(self) -> bool:
+        """Whether the gap is as small as was asked for."""
+        if self.bound is None or not self.complete():
+            return False
+        gap = float(self.bound) - self.value
+        return gap <= max(self.run.gap, CLOSE) * max(abs(self.value), abs(float(self.bound)))
+
+    def complete(self) -> bool:
+        """Whether the incumbent is a solution: all jobs finish, where they must."""
+        return not self.instance.must_finish or bool((self.best.levels >= 0).any(axis=1).all())
+
+    def solve(self) -> None:
+        """Run all phases within the limits."""
+        self.offer(self.inserted(None))
+        self.best.improve(self.run.nested(2.0), None, 300)
+        self.learn(self.best)
+        limit = self.run.time_limit
+        self.ascend(self.run.nested(0.25 * limit if limit else float("inf")))
+        if self.small and not (self.done() or self.run.stop_reason()):
+            self.generate(self.run.nested(0.4 * limit if limit else float("inf")))
+        self.search()
+
+    def ascend(self, run: Run) -> None:
+        """Find good prices, in rounds, with better incumbents in between."""
+        for passes in (_PASSES // 4, _PASSES):
+            prices, _ = self.dual.descend(run, self.value, self.prices, passes)
+            self.note(prices)
+            self.take(prices)
+            self.offer(self.inserted(prices))
+            if self.done() or run.stop_reason():
+                return
+
+    def note(self, prices: Vector) -> bool:
+        """Re-check the bound of these prices; keep it if it is better."""
+        bound = self.dual.bound(prices, self.dual.price(prices))
+        if self.grid:
+            bound = bound // self.grid * self.grid
+        if self.bound is None or bound < self.bound:
+            self.bound, self.prices = bound, prices
+            self.run.tell(self.value, float(bound))
+            return True
+        return False
+
+    def inserted(self, prices: Vector | None) -> Insertion:
+        """Insert the jobs in the order of worth per GPU and slot, or of what prices leave."""
+        made = Insertion(self.gangs)
+        if prices is None:
+            made.fill(by_density(self.gangs).tolist())
+            return made
+        answer = self.dual.price(prices)
+        masks = self.dual.by_mask(prices)
+        order = np.argsort(-answer.values, kind="stable").tolist()
+        made.fill(order, masks, 1.0)
+        made.fill([j for j in order if not made.worth[j]])
+        return made
+
+    def offer(self, made: Insertion) -> bool:
+        """Take a schedule as the incumbent if it is better."""
+        self.learn(made)
+        if made.total <= self.value + CLOSE * abs(self.value):
+            return False
+        self.best = made
+        self.run.tell(made.total, None if self.bound is None else float(self.bound))
+        return True
+
+    def learn(self, made: Insertion) -> None:
+        """Keep a schedule's rows as columns."""
+        for j, row in enumerate(made.levels):
+            self.add(j, row)
+
+    def take(self, prices: Vector) -> int:
+        """Add the jobs' best schedules at these prices; return how many are new."""
+        rows = self.dual.price(prices, safe=True).rows
+        return sum(self.add(j, row) for j, row in enumerate(rows))
+
+    def add(self, job: int, row: NDArray[np.int8]) -> bool:
+        """Add a column; return whether it is new. An empty row is none."""
+        if not (row >= 0).any():
+            return False
+        key = (job, row.tobytes())
+        if key in self.known:
+            return False
+        self.known.add(key)
+        self.jobs.append(job)
+        self.rows.append(row.copy())
+        return True
+
+    def generate(self, run: Run) -> None:
+        """Column generation with smoothed prices, until the bound meets the master's optimum."""
+        master = Master(self)
+        smoothing = _SMOOTHING
+        while not run.stop_reason():
+            solved = master.solve()
+            if solved is None:
+                return
+            value, prices = solved
+            at = prices + smoothing * (self.prices - prices)
+            better = self.note(at)
+            assert self.bound is not None
+            if self.done() or float(self.bound) - value <= 1e-7 * abs(value):
+                return
+            fresh = self.take(at)
+            if smoothing and not fresh and not better:
+                smoothing = 0.0  # mispriced: at the master's own prices
+            elif not fresh and not better:
+                return
+            elif fresh:
+                smoothing = _SMOOTHING
+                master.extend()
+
+    def search(self) -> None:
+        """Improve the incumbent: neighbourhoods, and the integer master over the columns known."""
+        masks = self.dual.by_mask(self.prices)
+        limit = self.run.time_limit
+        rounds = 0
+        while not (self.done() or self.run.stop_reason() or len(self.best.worth) < _FEW):
+            before = self.value
+            self.best.improve(self.run, masks, min(2000, 40 * len(self.instance.jobs)))
+            self.learn(self.best)
+            if not (self.done() or self.run.stop_reason()) and len(self.jobs) <= 20_000:
+                patience = 0.15 * limit if limit else 20.0
+                self.choose(self.run.nested(patience))
+            rounds = 0 if self.value > before + CLOSE * abs(before) else rounds + 1
+            if limit is None and rounds >= 3:
+                return
+
+    def choose(self, run: Run) -> None:
+        """Solve the integer master over the columns known, from the incumbent."""
+        from dlsched.solvers import highs
+
+        form = Master(self).form()
+        rows = [row.tobytes() for row in self.best.levels]
+        start = np.array(
+            [float(rows[j] == row.tobytes()) for j, row in zip(self.jobs, self.rows, strict=True)]
+        )
+        outcome = highs.solve(form, 0, run, start=start, quiet=True)
+        if outcome.values is None:
+            return
+        levels = np.full_like(self.best.levels, -1)
+        for i in np.flatnonzero(outcome.values > 0.5).tolist():
+            levels[self.jobs[i]] = self.rows[i]
+        made = Insertion(self.gangs, levels)
+        made.fill([j for j in range(len(levels)) if not made.worth[j]])
+        self.offer(made)
+
+    def claim(self, name: str, build_seconds: float) -> Claim:
+        """Return what is known."""
+        status, reason = Status.FEASIBLE, self.run.stop_reason() or "no more progress"
+        bounds = []
+        if self.bound is not None:
+            bounds.append(Bound(self.bound, "certified", "prices, one pricing pass"))
+        solution: Solution | None = self.gangs.solution(self.best.levels, name)
+        if not self.complete():
+            solution = None
+            status = Status.NO_SOLUTION
+            if self.bound is not None and self.bound < 0:
+                status, reason = Status.INFEASIBLE, "by prices, not every job can finish"
+        elif self.done():
+            status, reason = Status.OPTIMAL, "the bound of the prices is met"
+        return Claim(
+            solution=solution,
+            status=status,
+            reason=reason,
+            bounds=[bounds],
+            solver="highs",
+            build_seconds=build_seconds,
+            start=self.start,
+        )
+
+
+class Master:
+    """The restricted master: a row for each slot and set of types, and one for each job."""
+
+    def __init__(self, search: Search) -> None:
+        import highspy
+
+        self.search, self.gangs = search, search.gangs
+        inst = search.instance
+        self.count = inst.slots * len(self.gangs.sets)
+        self.size = 0
+        self.highs = highspy.Highs()
+        for name, value in {"output_flag": False, "threads": 1, "random_seed": 0}.items():
+            self.highs.setOptionValue(name, value)
+        self.highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+        for limit in np.tile(self.gangs.capacity, inst.slots).tolist():
+            self.highs.addRow(-highspy.kHighsInf, float(limit), 0, [], [])
+        low = 1.0 if inst.must_finish else -highspy.kHighsInf
+        for _ in inst.jobs:
+            self.highs.addRow(low, 1.0, 0, [], [])
+        self.highs.cbSimplexInterrupt += self._on_chance
+
+    def _on_chance(self, event: Any) -> None:
+        if self.search.run.stop_reason():
+            event.interrupt()
+
+    def columns(self, first: int) -> tuple[sparse.csc_array, Vector]:
+        """Return the columns from the first on, and their worth."""
+        gangs, search = self.gangs, self.search
+        jobs, rows = search.jobs[first:], search.rows[first:]
+        at, into, entries = [], [], []
+        worth = np.zeros(len(jobs))
+        for c, (j, row) in enumerate(zip(jobs, rows, strict=True)):
+            slots = np.flatnonzero(row >= 0)
+            worth[c] = gangs.worth[j, slots[-1]]
+            masks = np.array(gangs.of[j], dtype=np.int64)[row[slots]]
+            t, s = np.nonzero(gangs.within[masks])
+            at += [slots[t] * len(gangs.sets) + s, np.array([self.count + j])]
+            into.append(np.full(len(t) + 1, c))
+            entries.append(np.append(np.full(len(t), float(gangs.workers[j])), 1.0))
+        shape = (self.count + len(search.instance.jobs), len(jobs))
+        if not jobs:
+            return sparse.csc_array(shape), worth
+        data = (np.concatenate(entries), (np.concatenate(at), np.concatenate(into)))
+        return sparse.csc_array(sparse.coo_array(data, shape=shape)), worth
+
+    def extend(self) -> None:
+        """Add the columns that are new."""
+        A, worth = self.columns(self.size)
+        count = len(worth)
+        self.highs.addCols(
+            count, worth, np.zeros(count), np.full(count, np.inf), A.nnz,
+            A.indptr[:-1].astype(np.int32), A.indices.astype(np.int32), A.data,
+        )  # fmt: skip
+        self.size += count
+
+    def solve(self) -> tuple[float, Vector] | None:
+        """Return the optimum over the columns and its prices of types; ``None`` if stopped."""
+        if not self.size:
+            self.extend()
+        self.highs.run()
+        if self.highs.getModelStatus().name != "kOptimal":
+            return None
+        duals = np.maximum(0.0, np.array(self.highs.getSolution().row_dual)[: self.count])
+        by_set = duals.reshape(self.search.instance.slots, len(self.gangs.sets))
+        kinds = len(self.gangs.kinds)
+        inside = np.array(
+            [[s >> k & 1 for k in range(kinds)] for s in self.gangs.sets], dtype=float
+        ).reshape(len(self.gangs.sets), kinds)
+        return self.highs.getInfo().objective_function_value, by_set @ inside
+
+    def form(self) -> Any:
+        """Return the integer master."""
+        from dlsched.solvers.standard_form import StandardForm
+
+        inst = self.search.instance
+        A, worth = self.columns(0)
+        limits = np.tile(self.gangs.capacity, inst.slots).astype(float)
+        low = np.full(len(inst.jobs), 1.0 if inst.must_finish else -np.inf)
+        return StandardForm.of(
+            A,
+            np.append(np.full(len(limits), -np.inf), low),
+            np.append(limits, np.ones(len(inst.jobs))),
+            np.ones(len(worth)),
+            worth,
+            sense="max",
+        )
+
+
+def search(instance: Instance, run: Run, name: str) -> Claim:
+    """Solve an instance and claim what is known."""
+    began = time.perf_counter()
+    found = Search(instance, run)
+    if not found.gangs.masks:  # nobody can run
+        empty = found.gangs.solution(found.best.levels, name)
+        bound = Bound(0, "certified", "no job can run")
+        return Claim(empty, Status.OPTIMAL, "no job can run", [0], [[bound]])
+    built = time.perf_counter() - began
+    if isinstance(run.start, Solution):
+        better = found.offer(Insertion(found.gangs, levels_of(found.gangs, run.start)))
+        found.start = Start(True, "the first incumbent" if better else "worth nothing")
+    found.solve()
+    claim = found.claim(name, built)
+    if claim.status in (Status.OPTIMAL, Status.INFEASIBLE) or run.stop_reason():
+        return claim
+    return _decided(instance, run, claim)
+
+
+def _decided(instance: Instance, run: Run, claim: Claim) -> Claim:
+    """Close what gap is left by the integer program, where that is small."""
+    from dlsched.problems.utility import model
+    from dlsched.solvers.levels import solve_levels
+
+    runs = sum(
+        (instance.slots - job.arrival + 1) * len(speeds)
+        for job, speeds in zip(instance.jobs, instance.speeds, strict=True)
+    )
+    if runs > _MOST_CLOSING:
+        return claim
+    part = run.nested()
+    part.start = claim.solution or run.start
+    last = solve_levels(instance, part, model, 1)
+    if last.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+        return claim
+    solution = last.solution and last.solution.model_copy(update={"method": "dantzig_wolfe"})
+    bounds = [[*(claim.bounds[0] if claim.bounds else []), *(last.bounds or [[]])[0]]]
+    reason = f"{claim.reason}; the integer program decided" if solution else last.reason
+    return replace(last, solution=solution, bounds=bounds, reason=reason, start=claim.start)
+
+
+def levels_of(gangs: Gangs, solution: Solution) -> NDArray[np.int8]:
+    """Return the rows of speeds of a feasible solution's jobs that finish."""
+    from dlsched.problems.utility.check import completions
+
+    inst = gangs.instance
+    done = completions(inst, solution.schedule)
+    levels = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
+    for j, job in enumerate(inst.jobs):
+        if job.id in done:
+            gains = [s.gain for s in inst.speeds[j]]
+            for held in solution.schedule[job.id]:
+                slowest = min(inst.rate(job, k) for kinds in held.gpus.values() for k in kinds)
+                levels[j, held.slot - 1] = gains.index(inst.gain(job, slowest))
+    return levels

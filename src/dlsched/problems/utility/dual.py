@@ -1,0 +1,189 @@
+"""Prices of GPUs by slot and type: each vector bounds every schedule, and better ones are sought.
+
+With prices p >= 0, a schedule is worth at most what all GPUs cost plus, for each job, the largest
+utility minus the cost of a schedule of its own (Hadar's dual D2; Lagrangian duality). One pass of
+`pricing` finds the latter for every finish slot at once. Prices go up where the jobs' own best
+schedules ask for more GPUs than there are, and down where for fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.errors import OptionError
+from dlsched.problems.utility.gangs import Gangs, Vector
+from dlsched.problems.utility.pricing import price_all
+from dlsched.problems.utility.schema import Instance
+from dlsched.problems.utility.work import UNITS, Work
+from dlsched.run import Run
+
+EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The bound that prices prove, in floats, and the jobs' own best schedules at them."""
+
+    bound: float
+    values: Vector
+    rows: NDArray[np.int8]
+
+
+class Dual:
+    """The instance's dual: pricing, bounds with their rounding, and the search for prices."""
+
+    def __init__(self, gangs: Gangs, most: int = UNITS) -> None:
+        self.gangs, self.instance = gangs, gangs.instance
+        self.work = Work(self.instance, up=True, most=most)
+        self.safe = Work(self.instance, up=False, most=most)
+        count, width = self.work.gains.shape
+        self.of = np.zeros((count, width), dtype=np.int64)
+        for j, row in enumerate(gangs.of):
+            self.of[j, : len(row)] = row
+        kinds = len(gangs.kinds)
+        self.holds = np.array(
+            [[mask >> k & 1 for k in range(kinds)] for mask in gangs.masks], dtype=bool
+        ).reshape(len(gangs.masks), kinds)
+        self.supply = np.array([self.instance.supply[k] for k in gangs.kinds], dtype=np.int64)
+
+    def by_mask(self, prices: Vector) -> Vector:
+        """Return slots x masks: the cheapest type of each."""
+        where = np.where(self.holds[None, :, :], prices[:, None, :], np.inf)
+        return np.ascontiguousarray(where.min(axis=2, initial=np.inf))
+
+    def price(self, prices: Vector, safe: bool = False) -> Answer:
+        """Price every job's schedules at slots x types.
+
+        With `safe` work is rounded down: the schedules finish in truth, the bound is none.
+        """
+        inst, work = self.instance, self.safe if safe else self.work
+        values = np.zeros(len(inst.jobs))
+        rows = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
+        price_all(
+            self.by_mask(prices), self.of, work.speeds, work.gains, work.needs, self.gangs.first,
+            self.gangs.workers, self.gangs.worth, inst.must_finish, values, rows,
+        )  # fmt: skip
+        return Answer(float(prices.sum(axis=0) @ self.supply + values.sum()), values, rows)
+
+    def bound(self, prices: Vector, answer: Answer) -> Fraction:
+        """Return the bound with its rounding: sums exact, values raised by what they may be off.
+
+        A value is a utility minus a sum of at most one cost a slot, each a product: it is off by
+        no more than slots + 4 roundings of the larger of the two.
+        """
+        total = Fraction(0)
+        for count, column in zip(self.supply.tolist(), prices.T.tolist(), strict=True):
+            total += count * sum(map(Fraction, column), Fraction(0))
+        for j, value in enumerate(answer.values.tolist()):
+            if value == -np.inf:  # it must finish, and cannot even alone
+                return Fraction(-(10**18))
+            largest = 2 * float(self.gangs.worth[j].max(initial=0)) + abs(value)
+            total += Fraction(value) + Fraction((self.instance.slots + 4) * EPS * largest)
+        return total
+
+    def usage(self, prices: Vector, rows: NDArray[np.int8]) -> Vector:
+        """Return slots x types: GPUs that the schedules ask for, each gang of its cheapest type."""
+        used = np.zeros_like(prices)
+        where = np.where(self.holds[None, :, :], prices[:, None, :], np.inf)
+        cheapest = where.argmin(axis=2)
+        jobs, slots = np.nonzero(rows >= 0)
+        kinds = cheapest[slots, self.of[jobs, rows[jobs, slots]]]
+        np.add.at(used, (slots, kinds), self.gangs.workers[jobs].astype(float))
+        return used
+
+    def descend(self, run: Run, value: float, start: Vector, passes: int) -> tuple[Vector, Answer]:
+        """Look for good prices by the volume algorithm (Barahona and Anbil 2000).
+
+        Prices move from the best ones known along an average of the schedules' excess use of GPUs,
+        which approaches the relaxation's; the step follows from how far the bound is above a
+        known schedule's worth, and shrinks while nothing improves.
+
+        Parameters
+        ----------
+        value
+            The worth of a known schedule.
+        start
+            Prices to begin with, slots x types.
+        passes
+            At most so many pricing passes.
+        """
+        best_prices, best = start, self.price(start)
+        average = self.usage(start, best.rows)
+        step, mixing, failures, since = 1.0, 0.1, 0, best.bound
+        for count in range(1, passes + 1):
+            if run.stop_reason() or best.bound - value <= 1e-7 * abs(value):
+                break
+            excess = average - self.supply
+            excess[(best_prices <= 0) & (excess < 0)] = 0.0
+            norm = float((excess**2).sum())
+            if not norm:
+                break
+            aim = max(best.bound - value, 1e-3 * abs(best.bound))
+            prices = np.maximum(0.0, best_prices + step * aim / norm * excess)
+            answer = self.price(prices)
+            used = self.usage(prices, answer.rows)
+            average += self._mix(average, used, mixing) * (used - average)
+            if answer.bound < best.bound:
+                along = float((excess * (used - self.supply)).sum())
+                best, best_prices, failures = answer, prices, 0
+                run.tell(value, best.bound)
+                if along > 0:  # the next schedules ask for the same: go further
+                    step = min(2.0, 1.1 * step)
+            else:
+                failures += 1
+                if failures % 15 == 0:
+                    step *= 0.66
+            if count % 100 == 0:
+                if since - best.bound < 1e-4 * abs(best.bound):
+                    mixing /= 2
+                    if mixing < 1e-3 or step < 1e-4:
+                        break
+                since = best.bound
+        return best_prices, best
+
+    def _mix(self, average: Vector, used: Vector, most: float) -> float:
+        """Return the share of the new use that brings the average nearest to the supply."""
+        old, new = average - self.supply, used - self.supply
+        step = float(((old - new) ** 2).sum())
+        if not step:
+            return most
+        return float(np.clip(float((old * (old - new)).sum()) / step, most / 10, most))
+
+
+def priced_bound(
+    instance: Instance, prices: Mapping[str, Sequence[float]], units: int = UNITS
+) -> Fraction:
+    """Return a value that no schedule exceeds, from prices alone; no solver is involved.
+
+    Parameters
+    ----------
+    prices
+        For each GPU type the price of one GPU in every slot, none negative; a type left out costs
+        nothing.
+    units
+        Work is rounded to at most so many units a job; more are slower and tighter.
+
+    Raises
+    ------
+    OptionError
+        If a type is unknown, a price is negative or not finite, or their number is not that of the
+        slots; and for a forking instance, whose copies have prices of their own.
+    """
+    if instance.forking:
+        raise OptionError("prices of types bound gang jobs; this instance is forking")
+    gangs = Gangs(instance)
+    matrix = np.zeros((instance.slots, len(gangs.kinds)))
+    for kind, row in prices.items():
+        if kind not in gangs.kinds:
+            raise OptionError(f"no machine has a GPU of type {kind!r}; there are {gangs.kinds}")
+        values = np.array(row, dtype=float)
+        if values.shape != (instance.slots,) or not (values >= 0).all() or np.isinf(values).any():
+            raise OptionError(f"prices of {kind} must be {instance.slots} finite numbers from 0")
+        matrix[:, gangs.kinds.index(kind)] = values
+    dual = Dual(gangs, units)
+    return dual.bound(matrix, dual.price(matrix))

@@ -1,0 +1,199 @@
+"""Random utility instances with the paper's statistics, and the paper's own example."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dlsched.errors import OptionError
+from dlsched.problems.utility.schema import Instance
+
+KINDS = ("V100", "P100", "K80")
+MODELS: Mapping[str, tuple[float, float, float]] = {
+    "resnet50": (1.0, 0.62, 0.16),
+    "resnet18": (1.0, 0.70, 0.20),
+    "lstm": (1.0, 0.65, 0.33),
+    "cyclegan": (1.0, 0.55, 0.14),
+    "transformer": (1.0, 0.72, 0.30),
+}
+"""Speed on each type relative to the first, for section IV's models; the numbers are ours."""
+GPU_HOURS: Mapping[str, tuple[float, float, float]] = {
+    "small": (0.1, 1, 0.60),
+    "medium": (1, 10, 0.30),
+    "large": (10, 50, 0.08),
+    "extra large": (60, 100, 0.02),
+}
+"""From, to and weight of section IV's groups; the paper draws by group, the weights are ours."""
+WORKERS = {1: 0.5, 2: 0.25, 4: 0.2, 8: 0.05}
+"""Weights of gangs' sizes; our choice."""
+
+
+def generate(
+    rng: np.random.Generator,
+    *,
+    jobs: int = 20,
+    slots: int = 40,
+    gpus: int = 12,
+    per_machine: int = 4,
+    slot_seconds: float = 360,
+    mix: str = "groups",
+    load: float | None = 0.9,
+    arrivals: float = 0.5,
+    utility: str = "effective_throughput",
+    rates: Sequence[Mapping[str, float]] | None = None,
+    forking: bool = False,
+) -> Instance:
+    """Draw gang jobs for a cluster of three GPU types.
+
+    Parameters
+    ----------
+    jobs, slots
+        Number of each.
+    gpus
+        GPUs in all, a third of each type; 60 in section IV.
+    per_machine
+        GPUs of a machine; all of one type, the last one may have fewer.
+    slot_seconds
+        Six minutes in the paper.
+    mix
+        ``"groups"``, the GPU-hour groups of section IV, or ``"even"``: GPU hours within a factor of
+        five, where no job stands out.
+    load
+        The jobs' GPU hours on the fastest type, as a share of all GPUs over the horizon: the drawn
+        hours are scaled to it. None leaves them as drawn.
+    arrivals
+        Jobs arrive evenly over this share of the horizon; 0 for all in the first slot.
+    utility
+        ``"effective_throughput"``, ``"linear"``, or ``"table"`` for a step down at a deadline.
+    rates
+        Measured rates on the three types to draw from, instead of the models'.
+    forking
+        HadarE: machines of one GPU each, and jobs that may hold many.
+    """
+    if utility not in ("effective_throughput", "linear", "table"):
+        raise OptionError(f"utility={utility!r} must be effective_throughput, linear or table")
+    if mix not in ("groups", "even"):
+        raise OptionError(f"mix={mix!r} must be 'groups' or 'even'")
+    if jobs < 0 or slots < 1 or gpus < 1 or per_machine < 1 or not 0 <= arrivals <= 1:
+        raise OptionError("jobs from 0; slots, gpus, per_machine from 1; arrivals from 0 to 1")
+    if load is not None and load <= 0:
+        raise OptionError(f"load={load} must be above 0, or none")
+    machines = _machines(gpus, 1 if forking else per_machine)
+    largest = max(1, sum(sum(m["gpus"].values()) for m in machines if KINDS[0] in m["gpus"]))
+    groups = list(GPU_HOURS.values()) if mix == "groups" else [(1.0, 5.0, 1.0)]
+    weights = np.array([w for _, _, w in groups])
+    sizes = np.array([w for w in WORKERS if w <= largest])
+    chances = np.array([WORKERS[w] for w in sizes.tolist()])
+    drawn = []
+    for _ in range(jobs):
+        low, high, _ = groups[int(rng.choice(len(groups), p=weights / weights.sum()))]
+        hours = float(rng.uniform(low, high))
+        workers = 1 if forking else int(rng.choice(sizes, p=chances / chances.sum()))
+        drawn.append((hours, workers, _rates(rng, rates)))
+    scale = 1.0
+    if load is not None and drawn:
+        scale = load * gpus * slots * slot_seconds / 3600 / sum(h for h, _, _ in drawn)
+    rows: list[dict[str, Any]] = []
+    for j, (hours, workers, speed) in enumerate(drawn):
+        seconds = max(slot_seconds / 4, scale * hours * 3600 / workers)
+        arrival = 1 + int(arrivals * slots * j / jobs)
+        row: dict[str, Any] = {
+            "id": f"j{j + 1}",
+            "arrival": arrival,
+            "workers": workers,
+            "iterations": max(1, round(seconds * max(speed.values()))),
+            "rates": speed,
+        }
+        if utility == "table":
+            row["utilities"] = _deadline(rng, slots - arrival + 1, seconds / slot_seconds)
+        rows.append(row)
+    data = {
+        "dlsched": 1,
+        "problem": "utility",
+        "name": "unnamed",
+        "slots": slots,
+        "slot_seconds": slot_seconds,
+        "utility": {"kind": utility},
+        "forking": forking,
+        "machines": machines,
+        "jobs": rows,
+    }
+    return Instance.parse(data, "the generator")
+
+
+def _machines(gpus: int, per_machine: int) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for i, kind in enumerate(KINDS):
+        left = gpus // 3 + (i < gpus % 3)
+        while left:
+            count = min(left, per_machine)
+            rows.append({"id": f"m{len(rows) + 1}", "gpus": {kind: count}})
+            left -= count
+    return rows
+
+
+def _rates(
+    rng: np.random.Generator, measured: Sequence[Mapping[str, float]] | None
+) -> dict[str, float]:
+    """Return iterations per second on each type, rounded to three decimals."""
+    if measured is not None:
+        return dict(measured[int(rng.integers(len(measured)))])
+    shares = list(MODELS.values())[int(rng.integers(len(MODELS)))]
+    base = float(np.exp(rng.uniform(np.log(2), np.log(40))))
+    return {kind: round(base * share, 3) for kind, share in zip(KINDS, shares, strict=True)}
+
+
+def _deadline(rng: np.random.Generator, longest: int, least: float) -> list[float]:
+    """Return a worth that falls to a fifth after a deadline of 1.5 to 4 times the least time."""
+    worth, deadline = int(rng.integers(10, 101)), least * float(rng.uniform(1.5, 4))
+    return [worth if c <= deadline else worth / 5 for c in range(1, longest + 1)]
+
+
+def examples() -> list[Instance]:
+    """Return the example of Hadar's section II-A, and the counterexample to its Theorem 2.
+
+    Section II-A: two V100, three P100, one K80; J1 to J3 run on 3, 2 and 2 GPUs for 80, 30 and 50
+    epochs. An epoch is 360 iterations here, so that a rate is in epochs per slot of six minutes.
+    J1's rates are those of the file format's example; the others' are assumed.
+
+    Theorem 2: one type, four GPUs, two jobs of four workers in one slot, worth 1 and 8. Who takes
+    the first one, as a primal-dual algorithm does that sees them in this order, has an eighth of
+    the optimum, while the theorem promises 1 / 6.93.
+    """
+    rates = {
+        "J1": {"V100": 40, "P100": 20},
+        "J2": {"V100": 15, "P100": 10, "K80": 5},
+        "J3": {"V100": 25, "P100": 15, "K80": 5},
+    }
+    section = {
+        "name": "hadar-section2",
+        "source": "Hadar (IEEE TC 2026), section II-A; the rates of J2 and J3 are ours",
+        "slots": 12,
+        "slot_seconds": 360,
+        "machines": [
+            {"id": "m1", "gpus": {"V100": 2}},
+            {"id": "m2", "gpus": {"P100": 3}},
+            {"id": "m3", "gpus": {"K80": 1}},
+        ],
+        "jobs": [
+            {"id": job, "arrival": 1, "workers": w, "iterations": 360 * e, "rates": rates[job]}
+            for job, w, e in (("J1", 3, 80), ("J2", 2, 30), ("J3", 2, 50))
+        ],
+    }
+    theorem = {
+        "name": "hadar-theorem2",
+        "source": "a counterexample to Hadar's Theorem 2, see the card",
+        "slots": 1,
+        "slot_seconds": 1,
+        "utility": {"kind": "table"},
+        "machines": [{"id": "m1", "gpus": {"V100": 4}}],
+        "jobs": [
+            {"id": job, "arrival": 1, "workers": 4, "iterations": 1, "rates": {"V100": 1},
+             "utilities": [worth]}
+            for job, worth in (("J1", 1), ("J2", 8))
+        ],
+    }  # fmt: skip
+    envelope = {"dlsched": 1, "problem": "utility"}
+    return [Instance.parse(envelope | data, "the generator") for data in (section, theorem)]

@@ -1,0 +1,146 @@
+"""Schedules job by job, by the program of pricing where GPUs are left; then neighbourhoods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from dlsched.problems.utility.gangs import Gangs, Indices, Levels, Vector
+from dlsched.problems.utility.pricing import cheapest, trace
+from dlsched.problems.utility.work import Work
+from dlsched.run import Run
+
+
+class Insertion:
+    """A schedule under construction: rows of speeds by job, and the GPUs that are left."""
+
+    def __init__(self, gangs: Gangs, levels: Levels | None = None) -> None:
+        inst = gangs.instance
+        self.gangs, self.work = gangs, Work(inst, up=False)
+        self.levels: Levels = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
+        self.worth = np.zeros(len(inst.jobs))
+        most = int(self.work.needs.max(initial=0))
+        self.least = np.empty(most + 1)
+        self.choice = np.empty((inst.slots, most + 1), dtype=np.int8)
+        self.free = gangs.free(self.levels)
+        if levels is not None:
+            for j in range(len(levels)):
+                self.put(j, levels[j])
+
+    @property
+    def total(self) -> float:
+        """The schedule's worth."""
+        return float(self.worth.sum())
+
+    def put(self, job: int, row: np.ndarray) -> None:
+        """Give a job a row of speeds; one that does not finish is left out."""
+        used = np.flatnonzero(row >= 0)
+        if len(used):
+            self.levels[job] = row
+            self.worth[job] = self.gangs.worth[job, used[-1]]
+            self.gangs.book(self.free, job, row)
+
+    def drop(self, job: int) -> None:
+        """Take a job out."""
+        self.gangs.book(self.free, job, self.levels[job], sign=-1)
+        self.levels[job], self.worth[job] = -1, 0.0
+
+    def insert(self, job: int, price: Vector | None = None, weight: float = 0.0) -> bool:
+        """Insert a job at the largest worth minus weighted cost; return whether it finishes.
+
+        Parameters
+        ----------
+        price
+            Slots x masks: what a GPU costs.
+        """
+        of = np.array(self.gangs.of[job], dtype=np.int64)
+        if not len(of):
+            return False
+        workers = int(self.gangs.workers[job])
+        room = np.where(
+            self.gangs.within[None, of, :], self.free[:, None, :], np.iinfo(np.int64).max
+        ).min(axis=2)
+        cost = np.full((len(room), len(of)), 1e-12)  # of equal schedules the shortest
+        if price is not None and weight:
+            cost += weight * workers * price[:, of]
+        cost[room < workers] = np.inf
+        work = self.work
+        gain, need = work.gains[job], int(work.needs[job])
+        _, finish = cheapest(
+            cost, gain, need, int(self.gangs.first[job]), self.gangs.worth[job], True, self.least,
+            self.choice,
+        )  # fmt: skip
+        if finish < 0:
+            return False
+        row = np.empty(len(room), dtype=np.int8)
+        trace(self.choice, gain, need, finish, int(self.gangs.first[job]), row)
+        self.put(job, row)
+        return True
+
+    def fill(self, order: Iterable[int], price: Vector | None = None, weight: float = 0.0) -> None:
+        """Insert jobs one after the other, where they fit."""
+        for job in order:
+            self.insert(job, price, weight)
+
+    def improve(self, run: Run, price: Vector | None, rounds: int) -> None:
+        """Take some jobs out and insert them anew, in another order; keep what is no worse.
+
+        Those that hold GPUs in the same slots, and one that is not finished or finishes late.
+        """
+        rng, count = run.rng, len(self.worth)
+        best = self.gangs.worth.max(axis=1, initial=0)
+        for _ in range(rounds):
+            if run.stop_reason() or count < 2:
+                return
+            before = self.total
+            loss = best - self.worth
+            loss[best <= 0] = 0
+            if not loss.any():
+                return
+            first = int(rng.choice(count, p=loss / loss.sum()))
+            chosen = self._near(first, int(rng.integers(1, 9)), run)
+            kept = {j: self.levels[j].copy() for j in chosen}
+            for j in chosen:
+                self.drop(j)
+            weight = float(rng.choice([0.0, 0.3, 1.0])) if price is not None else 0.0
+            density = self._density(chosen)
+            if rng.random() < 0.5:
+                order = [
+                    chosen[i] for i in np.argsort(-density * rng.uniform(0.7, 1.4, len(chosen)))
+                ]
+            else:
+                order = [first, *(j for j in rng.permutation(chosen).tolist() if j != first)]
+            self.fill(order, price, weight)
+            after = self.total
+            if after < before - 1e-12 * abs(before):
+                for j in chosen:
+                    self.drop(j)
+                for j, row in kept.items():
+                    self.put(j, row)
+            elif after > before + 1e-12 * abs(before):
+                run.tell(after, None)
+
+    def _density(self, jobs: list[int]) -> Vector:
+        """Return the best worth of each job per GPU and slot at its fastest."""
+        work, gangs = self.work, self.gangs
+        slots = -(-work.needs[jobs] // np.maximum(1, work.gains[jobs, 0]))
+        density: Vector = gangs.worth[jobs].max(axis=1) / (gangs.workers[jobs] * slots)
+        return density
+
+    def _near(self, job: int, count: int, run: Run) -> list[int]:
+        """Return a job and some that hold GPUs where it could."""
+        start = int(self.gangs.first[job])
+        used = np.flatnonzero(self.levels[job] >= 0)
+        stop = int(used[-1]) + 1 if len(used) else self.levels.shape[1]
+        near = np.flatnonzero((self.levels[:, start:stop] >= 0).any(axis=1))
+        near = near[near != job]
+        picked = run.rng.choice(near, size=min(count, len(near)), replace=False)
+        return [job, *picked.tolist()]
+
+
+def by_density(gangs: Gangs, prices: Vector | None = None) -> Indices:
+    """Return the jobs in the order of worth per GPU and slot, the best first."""
+    insertion = Insertion(gangs)
+    order: Indices = np.argsort(-insertion._density(list(range(len(gangs.workers)))), kind="stable")
+    return order

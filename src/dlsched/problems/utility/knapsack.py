@@ -1,0 +1,83 @@
+"""The program of Hadar's Algorithm 2 over GPUs in use, compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True)
+def fill(caps: Any, price: Any, worth: Any, masks: Any, workers: Any) -> Any:
+    """Choose which jobs of a queue run, and on what, for the largest sum of payoffs.
+
+    Parameters
+    ----------
+    caps
+        GPUs of each type.
+    price
+        Types x (in use): the price of the next GPUs.
+    worth, masks
+        Jobs x speeds: what a job is worth at a speed (0 for none), and the types it may use.
+    workers
+        By job.
+
+    Returns
+    -------
+    array
+        Jobs x types: GPUs given.
+    """
+    kinds, jobs = len(caps), len(workers)
+    stride = np.ones(kinds, dtype=np.int64)
+    for r in range(1, kinds):
+        stride[r] = stride[r - 1] * (caps[r - 1] + 1)
+    states = stride[kinds - 1] * (caps[kinds - 1] + 1)
+    use = np.zeros((states, kinds), dtype=np.int64)
+    order = np.zeros((states, kinds), dtype=np.int64)
+    for s in range(states):
+        rest = s
+        for r in range(kinds - 1, -1, -1):
+            use[s, r] = rest // stride[r]
+            rest -= use[s, r] * stride[r]
+        for r in range(kinds):  # types by price, cheapest first; insertion sort
+            i = r
+            while i > 0 and price[order[s, i - 1], use[s, order[s, i - 1]]] > price[r, use[s, r]]:
+                order[s, i] = order[s, i - 1]
+                i -= 1
+            order[s, i] = r
+    value = np.full(states, -np.inf)
+    value[0] = 0.0
+    back = np.full((jobs, states), -1, dtype=np.int32)
+    for j in range(jobs):
+        fresh = value.copy()
+        for s in range(states):
+            if value[s] == -np.inf:
+                continue
+            for v in range(worth.shape[1]):
+                if worth[j, v] <= 0.0:
+                    continue
+                left, cost, into = workers[j], 0.0, s
+                for i in range(kinds):
+                    r = order[s, i]
+                    if masks[j, v] >> r & 1:
+                        count = min(left, caps[r] - use[s, r])
+                        if count > 0:
+                            left -= count
+                            cost += count * price[r, use[s, r]]
+                            into += count * stride[r]
+                if left == 0 and worth[j, v] > cost:
+                    total = value[s] + worth[j, v] - cost
+                    if total > fresh[into]:
+                        fresh[into] = total
+                        back[j, into] = s
+        value = fresh
+    taken = np.zeros((jobs, kinds), dtype=np.int64)
+    s = int(value.argmax())
+    for j in range(jobs - 1, -1, -1):
+        before = back[j, s]
+        if before >= 0:
+            for r in range(kinds):
+                taken[j, r] = use[s, r] - use[before, r]
+            s = before
+    return taken

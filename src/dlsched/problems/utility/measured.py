@@ -1,0 +1,56 @@
+"""Measured throughputs (JSON, as Gavel published them) as rates of utility instances."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dlsched.errors import InstanceError
+from dlsched.files import read_json
+from dlsched.problems.utility.generate import KINDS, generate
+from dlsched.problems.utility.schema import Instance
+
+
+def read_throughputs(path: str | Path, workers: int = 1) -> list[dict[str, float]]:
+    """Read measured iterations per second of jobs with so many workers, by type.
+
+    The file is a list of ``{"job_type", "scale_factor", "iterations_per_second": {"v100": ...}}``.
+    Types on which a job was not measured are left out, and so are jobs without any.
+
+    Raises
+    ------
+    InstanceError
+        If the file is not of this form, or has no job of so many workers.
+    """
+    data: Any = read_json(Path(path))
+    where = str(path)
+    names = {kind.lower(): kind for kind in KINDS}
+    found = []
+    try:
+        for row in data:
+            if row["scale_factor"] == workers:
+                rates = {
+                    names[kind]: float(rate)
+                    for kind, rate in row["iterations_per_second"].items()
+                    if rate and kind in names
+                }
+                if rates:
+                    found.append(rates)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        problem = f"is no list of throughputs ({type(error).__name__}: {error})"
+        raise InstanceError(where, "", problem, "see docs/problems/utility.md") from None
+    if not found:
+        raise InstanceError(where, "", f"has no job of {workers} workers", "use another number")
+    return found
+
+
+def from_throughputs(path: str | Path, *, seed: int = 0, **options: Any) -> Instance:
+    """Generate an instance whose jobs have measured rates; options as of the generator.
+
+    The rates are those measured with one worker, whatever the gang (Gavel's files have few others).
+    """
+    made = generate(np.random.default_rng(seed), rates=read_throughputs(path), **options)
+    name = f"utility-measured-{len(made.jobs)}x{made.slots}-{seed}"
+    return made.model_copy(update={"name": name, "source": f"{Path(path).name}, seed {seed}"})
