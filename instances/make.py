@@ -65,6 +65,12 @@ def small() -> Iterator[Entry]:
         )
         yield "small", named(f"interleaving-small-{i:02}", made)
     for i in range(1, 11):
+        made = dlsched.generate(
+            "utility", seed=i, jobs=2 + i // 2, slots=4 + i, gpus=3 + i % 4, per_machine=2,
+            utility=("effective_throughput", "linear", "table")[i % 3], mix="even", load=0.8,
+        )  # fmt: skip
+        yield "small", named(f"utility-small-{i:02}", made)
+    for i in range(1, 11):
         servers, gpus = 1 + i // 4, (4, 2)[i % 2]
         made = dlsched.generate(
             "sensitivity", seed=i, servers=servers, gpus=gpus, memory=gpus * 62.5, multi=i > 3,
@@ -96,6 +102,17 @@ def production() -> Iterator[Entry]:
             "interleaving", seed=seed, jobs=1000, grouping="cover", distinct=False, budget=budget
         )
         yield "production", named(f"interleaving-1000-{round(100 * budget)}", made)
+    for seed, jobs, slots, gpus, kind in (
+        (1, 20, 40, 12, "effective_throughput"),
+        (1, 20, 40, 12, "linear"),
+        (2, 20, 40, 12, "table"),
+        (2, 40, 60, 60, "effective_throughput"),
+        (3, 40, 60, 60, "effective_throughput"),
+    ):
+        made = dlsched.generate(
+            "utility", seed=seed, jobs=jobs, slots=slots, gpus=gpus, utility=kind
+        )
+        yield "production", named(f"utility-{jobs}x{slots}-{kind.split('_')[0]}-{seed}", made)
     for seed, name, options in (
         (1, "128-single", {"servers": 128}),
         (2, "128-whole", {"servers": 128, "multi": True, "allow_split": False}),

@@ -28,7 +28,7 @@ from dlsched.schema import grid
 CLOSE = 1e-9
 _SMOOTHING = 0.6
 """How far prices go from the master's towards those of the best bound (Wentges 1997)."""
-_MOST_ROWS = 6_000
+_MOST_ROWS = 1_000
 """With more rows the master's simplex takes longer than it is worth."""
 _FINEST_GRID = 1e-6
 _PASSES = 1500
@@ -74,6 +74,14 @@ class Search:
         return self.best.total
 
     @property
+    def closable(self) -> bool:
+        """Whether the integer program is small enough to close what gap is left."""
+        inst = self.instance
+        pairs = zip(inst.jobs, inst.speeds, strict=True)
+        runs = sum((inst.slots - job.arrival + 1) * len(speeds) for job, speeds in pairs)
+        return runs <= _MOST_CLOSING
+
+    @property
     def small(self) -> bool:
         """Whether the master has few enough rows for its simplex."""
         rows = self.instance.slots * len(self.gangs.sets) + len(self.instance.jobs)
@@ -96,7 +104,7 @@ class Search:
         self.best.improve(self.run.nested(2.0), None, 300)
         self.learn(self.best)
         limit = self.run.time_limit
-        self.ascend(self.run.nested(0.25 * limit if limit else float("inf")))
+        self.ascend(self.run.nested(0.35 * limit if limit else float("inf")))
         if self.small and not (self.done() or self.run.stop_reason()):
             self.generate(self.run.nested(0.4 * limit if limit else float("inf")))
         self.search()
@@ -202,7 +210,7 @@ class Search:
                 patience = 0.15 * limit if limit else 20.0
                 self.choose(self.run.nested(patience))
             rounds = 0 if self.value > before + CLOSE * abs(before) else rounds + 1
-            if limit is None and rounds >= 3:
+            if rounds >= 3 and (limit is None or self.closable):
                 return
 
     def choose(self, run: Run) -> None:
@@ -353,28 +361,24 @@ def search(instance: Instance, run: Run, name: str) -> Claim:
     claim = found.claim(name, built)
     if claim.status in (Status.OPTIMAL, Status.INFEASIBLE) or run.stop_reason():
         return claim
-    return _decided(instance, run, claim)
+    return _decided(instance, run, claim) if found.closable else claim
 
 
 def _decided(instance: Instance, run: Run, claim: Claim) -> Claim:
-    """Close what gap is left by the integer program, where that is small."""
+    """Close what gap is left by the integer program."""
     from dlsched.problems.utility import model
     from dlsched.solvers.levels import solve_levels
 
-    runs = sum(
-        (instance.slots - job.arrival + 1) * len(speeds)
-        for job, speeds in zip(instance.jobs, instance.speeds, strict=True)
-    )
-    if runs > _MOST_CLOSING:
-        return claim
     part = run.nested()
     part.start = claim.solution or run.start
     last = solve_levels(instance, part, model, 1)
-    if last.status not in (Status.OPTIMAL, Status.INFEASIBLE):
-        return claim
-    solution = last.solution and last.solution.model_copy(update={"method": "dantzig_wolfe"})
     bounds = [[*(claim.bounds[0] if claim.bounds else []), *(last.bounds or [[]])[0]]]
-    reason = f"{claim.reason}; the integer program decided" if solution else last.reason
+    if last.status not in (Status.OPTIMAL, Status.INFEASIBLE, Status.FEASIBLE):
+        return replace(claim, bounds=bounds, reason=last.reason)
+    # It starts from the schedule known, so what it ends with is no worse.
+    solution = last.solution and last.solution.model_copy(update={"method": "dantzig_wolfe"})
+    decided = last.status is Status.OPTIMAL
+    reason = f"{claim.reason}; the integer program decided" if decided else last.reason
     return replace(last, solution=solution, bounds=bounds, reason=reason, start=claim.start)
 
 

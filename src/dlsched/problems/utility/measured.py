@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dlsched.errors import InstanceError
-from dlsched.files import read_json
 from dlsched.problems.utility.generate import KINDS, generate
 from dlsched.problems.utility.schema import Instance
 
@@ -24,12 +24,11 @@ def read_throughputs(path: str | Path, workers: int = 1) -> list[dict[str, float
     InstanceError
         If the file is not of this form, or has no job of so many workers.
     """
-    data: Any = read_json(Path(path))
     where = str(path)
     names = {kind.lower(): kind for kind in KINDS}
     found = []
     try:
-        for row in data:
+        for row in json.loads(Path(path).read_bytes()):
             if row["scale_factor"] == workers:
                 rates = {
                     names[kind]: float(rate)
@@ -38,6 +37,8 @@ def read_throughputs(path: str | Path, workers: int = 1) -> list[dict[str, float
                 }
                 if rates:
                     found.append(rates)
+    except OSError as error:
+        raise InstanceError(where, "", "cannot be read", str(error)) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         problem = f"is no list of throughputs ({type(error).__name__}: {error})"
         raise InstanceError(where, "", problem, "see docs/problems/utility.md") from None

@@ -1,0 +1,115 @@
+"""The checker of utility: what it rejects, and what a schedule is worth by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import dlsched
+from dlsched.problems.utility import Instance
+
+DATA: dict[str, Any] = {
+    "name": "pair",
+    "slots": 4,
+    "slot_seconds": 10,
+    "machines": [{"id": "m", "gpus": {"A": 2}}, {"id": "n", "gpus": {"A": 1, "B": 1}}],
+    "jobs": [
+        {"id": "a", "arrival": 1, "workers": 2, "iterations": 40, "rates": {"A": 2, "B": 1}},
+        {"id": "b", "arrival": 2, "workers": 1, "iterations": 15, "rates": {"A": 1}},
+    ],
+}
+INSTANCE = Instance(**DATA)
+A = [{"slot": 1, "gpus": {"m": {"A": 2}}}, {"slot": 3, "gpus": {"m": {"A": 2}}}]
+B = [{"slot": 2, "gpus": {"n": {"A": 1}}}, {"slot": 3, "gpus": {"n": {"A": 1}}}]
+
+
+def solution(a: Any = A, b: Any = B, **changes: Any) -> dict[str, Any]:
+    """Return a solution file of the instance with some fields changed."""
+    base = {"dlsched": 1, "problem": "utility", "instance": "pair", "schedule": {"a": a, "b": b}}
+    return base | changes
+
+
+def test_worth_by_hand() -> None:
+    """a does 2 x 20 iterations by slot 3, b 2 x 10 by slot 3: 40 / 30 + 15 / 20 a second."""
+    report = dlsched.verify(INSTANCE, solution())
+    assert report.feasible
+    assert report.objective.utility == Fraction(4, 3) + Fraction(3, 4)
+    assert report.details["finished"] == 2
+    assert report.details["mean_completion"] == 2.5
+    assert report.details["last_slot"] == 3
+    assert report.details["used"] == 0.5  # six of twelve
+
+
+def test_the_slowest_type_sets_the_rate() -> None:
+    """On A and B job a does 10 iterations a slot: four slots, and 30 are not enough."""
+    mixed = [{"slot": t, "gpus": {"n": {"A": 1, "B": 1}}} for t in (1, 2, 3, 4)]
+    assert dlsched.verify(INSTANCE, solution(mixed, [])).objective.utility == 1
+    late = dlsched.verify(INSTANCE, solution(mixed[:3], []))
+    assert (late.feasible, late.objective.utility, late.details["unfinished"]) == (True, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "worth"), [("linear", 2 + 3), ("table", 7 + 5), ("effective_throughput", None)]
+)
+def test_utilities_by_completion_time(kind: str, worth: Any) -> None:
+    """Completion times are 3 for a and 2 for b: slots + 1 minus them, or the tables' entries."""
+    jobs = [dict(job) for job in DATA["jobs"]]
+    if kind == "table":
+        jobs[0]["utilities"], jobs[1]["utilities"] = [9, 8, 7, 6], [6, 5, 4]
+    made = Instance(**DATA | {"jobs": jobs, "utility": {"kind": kind}})
+    expected = Fraction(4, 3) + Fraction(3, 4) if worth is None else worth
+    assert dlsched.verify(made, solution()).objective.utility == expected
+
+
+def test_progress_per_worker() -> None:
+    """By the letter of 1a the two workers of job a do twice as much: one slot is enough."""
+    made = INSTANCE.model_copy(update={"progress": "per_worker"})
+    assert dlsched.verify(made, solution(A[:1], [])).objective.utility == 4
+
+
+MUTATIONS = [
+    (solution([*A, {"slot": 5, "gpus": {"m": {"A": 2}}}]), "slot_range", 1),
+    (solution(b=[{"slot": 1, "gpus": {"n": {"A": 1}}}, *B]), "before_arrival", 1),
+    (solution([A[0], A[0]]), "repeated_slot", 1),
+    (solution(b=[{"slot": 2, "gpus": {"x": {"A": 1}}}]), "unknown_machine", 1),
+    (solution(b=[{"slot": 2, "gpus": {"m": {"B": 1}}}]), "unknown_type", 1),
+    (solution(b=[{"slot": 2, "gpus": {"n": {"C": 1}}}]), "unknown_type", 1),
+    (solution(b=[{"slot": 2, "gpus": {"n": {"B": 1}}}]), "no_rate", 1),
+    (solution([{"slot": 1, "gpus": {"m": {"A": 1}}}]), "too_few_workers", 1),
+    (solution([{"slot": 1, "gpus": {}}]), "too_few_workers", 2),
+    (solution([{"slot": 1, "gpus": {"m": {"A": 2}, "n": {"A": 1}}}]), "too_many_workers", 1),
+    (solution(b=[{"slot": 3, "gpus": {"m": {"A": 1}}}]), "gpus_exceeded", 1),
+    (solution([{"slot": 3, "gpus": {"n": {"A": 2}}}]), "gpus_exceeded", 2),
+    (solution(instance="other"), "instance", 1),
+    (solution(schedule={"a": A, "c": B}), "unknown_job", 1),
+]
+
+
+@pytest.mark.parametrize(("corrupt", "kind", "amount"), MUTATIONS)
+def test_corrupted_schedules_are_rejected(corrupt: Any, kind: str, amount: int) -> None:
+    """Each corruption is reported under its own kind, with its size."""
+    report = dlsched.verify(INSTANCE, corrupt)
+    assert not report.feasible
+    found = {v.kind: v.amount for v in report.violations}
+    assert kind in found
+    assert found[kind] == amount
+
+
+def test_unfinished_jobs_where_all_must_finish() -> None:
+    """P1: an unfinished job, or one that never runs, is a violation of what is missing."""
+    must = INSTANCE.model_copy(update={"must_finish": True})
+    report = dlsched.verify(must, solution(A[:1], []))
+    assert [(v.kind, v.amount) for v in report.violations] == [
+        ("unfinished", 20), ("unfinished", 15)
+    ]  # fmt: skip
+
+
+def test_forking_by_hand() -> None:
+    """Copies on both machines add up: 20 + 10 a slot; two copies on one machine are too many."""
+    forking = INSTANCE.model_copy(update={"forking": True})
+    both = [{"slot": t, "gpus": {"m": {"A": 1}, "n": {"B": 1}}} for t in (1, 2)]
+    assert dlsched.verify(forking, solution(both, [])).objective.utility == 2
+    report = dlsched.verify(forking, solution([{"slot": 1, "gpus": {"m": {"A": 2}}}], []))
+    assert [v.kind for v in report.violations] == ["several_on_machine"]

@@ -1,0 +1,167 @@
+"""The exact methods of utility agree with brute force, and say what they proved."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dlsched
+from dlsched.problems.utility import Instance
+from dlsched.problems.utility.bounds import priced_bound
+from dlsched.problems.utility.gangs import Gangs
+from dlsched.problems.utility.insertion import Insertion
+from dlsched.problems.utility.work import units
+from dlsched.testing import oracles, strategies
+
+
+@given(strategies.utility())
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_exact_methods_agree_with_brute_force(instance: Instance) -> None:
+    """Brute force = milp = dantzig_wolfe; no rule beats it."""
+    truth = oracles.utility(instance)
+    for method in ("milp", "dantzig_wolfe"):
+        result = dlsched.solve(instance, method)
+        if truth is None:
+            assert result.status == "infeasible"
+        else:
+            assert (result.status, result.objective) == ("optimal", truth)
+    for rule in ("hadar", "hadar_literal", "fifo", "srtf", "tiresias", "insertion"):
+        result = dlsched.solve(instance, rule)
+        if result.objective is not None:
+            assert truth is not None
+            assert not result.objective.better_than(truth)
+
+
+@given(strategies.utility(max_jobs=2, forking=True))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_forking_agrees_with_brute_force(instance: Instance) -> None:
+    """With forking jobs brute force = milp, and HadarE does not beat it."""
+    truth = oracles.utility(instance)
+    result = dlsched.solve(instance)
+    assert result.method == "milp"
+    if truth is None:
+        assert result.status == "infeasible"
+    else:
+        assert (result.status, result.objective) == ("optimal", truth)
+    rule = dlsched.solve(instance, "hadare")
+    if rule.objective is not None:
+        assert not rule.objective.better_than(truth)
+
+
+@given(strategies.utility(), st.integers(0, 10**6))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_any_prices_give_a_bound(instance: Instance, seed: int) -> None:
+    """Whatever the prices, if none is negative, no schedule is worth more than their bound."""
+    truth = oracles.utility(instance)
+    rng = np.random.default_rng(seed)
+    scale = 10 ** rng.uniform(-2, 1)
+    kinds = sorted({k for masks in instance.speeds for s in masks for k in s.types})
+    prices = {kind: (scale * rng.random(instance.slots)).tolist() for kind in kinds}
+    bound = priced_bound(instance, prices)
+    coarse = priced_bound(instance, prices, units=3)
+    if truth is not None:
+        assert truth.utility <= bound
+        assert truth.utility <= coarse
+
+
+def test_prices_must_make_sense() -> None:
+    """Unknown types, negative prices, too few of them, and forking instances are refused."""
+    instance = dlsched.generate("utility", 1, jobs=3, slots=4, gpus=3)
+    for prices in ({"X": [1] * 4}, {"V100": [1, 1, 1, -1]}, {"V100": [1]}, {"V100": [np.inf] * 4}):
+        with pytest.raises(dlsched.OptionError):
+            priced_bound(instance, prices)
+    forking = dlsched.generate("utility", 1, jobs=3, slots=4, gpus=3, forking=True)
+    with pytest.raises(dlsched.OptionError, match="forking"):
+        priced_bound(forking, {})
+
+
+@given(
+    st.lists(
+        st.fractions(min_value="1/8", max_value=50, max_denominator=97), min_size=1, max_size=3
+    ),
+    st.fractions(min_value=1, max_value=500, max_denominator=31),
+    st.integers(5, 60),
+    st.lists(st.integers(0, 4), min_size=3, max_size=3),
+)
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_rounded_work_is_on_the_safe_side(gains, iterations, most, counts) -> None:
+    """What does the work in truth does it rounded up; what does it rounded down does in truth."""
+    done = sum(n * g for n, g in zip(counts, gains, strict=False)) >= iterations
+    up, need = units(gains, iterations, True, most)
+    assert not done or sum(n * g for n, g in zip(counts, up, strict=False)) >= need
+    down, need = units(gains, iterations, False, most)
+    assert done or sum(n * g for n, g in zip(counts, down, strict=False)) < need
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_booked_gangs_always_find_gpus(seed: int) -> None:
+    """Whatever Hall's condition lets in expands to machines: the checker finds nothing."""
+    instance = dlsched.generate("utility", seed, jobs=12, slots=15, gpus=9, load=2.0)
+    gangs = Gangs(instance)
+    made = Insertion(gangs)
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        made.fill([j for j in rng.permutation(12).tolist() if not made.worth[j]])
+        for j in np.flatnonzero(made.worth)[::2].tolist():
+            made.drop(j)
+        assert (made.free == gangs.free(made.levels)).all()
+        assert dlsched.verify(instance, gangs.solution(made.levels, "x")).feasible
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_both_methods_agree_on_eight_jobs(seed: int) -> None:
+    """8 jobs over 20 slots: milp and dantzig_wolfe prove the same, within the certified bound."""
+    instance = dlsched.generate("utility", seed, jobs=8, slots=20, gpus=6, per_machine=2)
+    first = dlsched.solve(instance, "milp")
+    second = dlsched.solve(instance, "dantzig_wolfe")
+    assert first.status == second.status == "optimal"
+    assert float(first.objective[0]) == pytest.approx(float(second.objective[0]), rel=1e-9)
+    assert second.certified[0].value >= second.objective[0]
+
+
+def test_the_choice_follows_the_instance() -> None:
+    """Small or forking instances go to the integer program, large ones to Dantzig-Wolfe."""
+    room = dlsched.problem.problem("utility")
+    choices = [
+        room.method("exact", dlsched.generate("utility", 1, **options)).name
+        for options in ({"jobs": 5, "slots": 10}, {"jobs": 60, "slots": 100}, {"forking": True})
+    ]
+    assert choices == ["milp", "dantzig_wolfe", "milp"]
+
+
+def test_a_time_limit_leaves_a_certified_gap() -> None:
+    """Stopped early, dantzig_wolfe has a schedule, a bound, and the gap between them."""
+    instance = dlsched.generate("utility", 1, jobs=60, slots=100, gpus=24)
+    began = time.perf_counter()
+    result = dlsched.solve(instance, time_limit=2)
+    assert time.perf_counter() - began < 10
+    assert result.status == "feasible"
+    assert result.certified[0].value > result.objective[0]
+
+
+def test_a_start_is_taken() -> None:
+    """The optimum as a start is the first incumbent."""
+    instance = dlsched.generate("utility", 1, jobs=8, slots=20, gpus=6, per_machine=2)
+    best = dlsched.solve(instance)
+    again = dlsched.solve(instance, "dantzig_wolfe", start=best.solution)
+    assert (again.start.reason, again.objective) == ("the first incumbent", best.objective)
+
+
+def test_same_seed_same_answer() -> None:
+    """Dantzig-Wolfe is deterministic where no limit strikes."""
+    instance = dlsched.generate("utility", 3, jobs=8, slots=20, gpus=6)
+    answers = [dlsched.solve(instance, "dantzig_wolfe", seed=5).solution for _ in range(2)]
+    assert answers[0] == answers[1]
+
+
+def test_bound_alone() -> None:
+    """priced is the bound without a schedule, and no worse than no prices at all."""
+    instance = dlsched.generate("utility", 1, jobs=12, slots=20, gpus=6)
+    bound = dlsched.solve(instance, "priced")
+    assert (bound.status, bound.solution) == ("no solution", None)
+    assert bound.certified[0].value <= priced_bound(instance, {})
+    assert bound.certified[0].value >= dlsched.solve(instance, "insertion").objective[0]

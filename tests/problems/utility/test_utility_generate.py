@@ -1,0 +1,83 @@
+"""Generated and measured utility instances."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import dlsched
+from dlsched.problems.utility.generate import GPU_HOURS, KINDS
+from dlsched.problems.utility.measured import from_throughputs, read_throughputs
+
+MEASURED = Path(__file__).parents[3].parent / "shared" / "data" / "gavel"
+
+
+def test_the_same_seed_makes_the_same_instance() -> None:
+    """Generating twice gives equal instances, and another seed another one."""
+    first = dlsched.generate("utility", 3, jobs=5)
+    assert dlsched.generate("utility", 3, jobs=5) == first
+    assert dlsched.generate("utility", 4, jobs=5) != first
+
+
+def test_the_papers_cluster() -> None:
+    """Section IV: 480 jobs on 20 GPUs of each type, in machines of four, six minutes a slot."""
+    made = dlsched.generate("utility", 1, jobs=480, slots=400, gpus=60)
+    assert made.supply == dict.fromkeys(KINDS, 20)
+    assert {sum(m.gpus.values()) for m in made.machines} == {4}
+    assert made.slot_seconds == 360
+    assert {job.workers for job in made.jobs} == {1, 2, 4, 8}
+
+
+def test_groups_of_gpu_hours() -> None:
+    """Unscaled, the share of jobs below an hour is that of the small group."""
+    made = dlsched.generate("utility", 1, jobs=2000, slots=10, gpus=60, load=None)
+    hours = [float(j.iterations / max(j.rates.values())) * j.workers / 3600 for j in made.jobs]
+    share = sum(h <= 1 for h in hours) / len(hours)
+    assert share == pytest.approx(GPU_HOURS["small"][2], abs=0.04)
+
+
+def test_load_is_kept() -> None:
+    """The jobs' GPU hours on the fastest type are the share of the horizon's that was asked for."""
+    made = dlsched.generate("utility", 2, jobs=200, slots=500, gpus=30, load=0.7)
+    seconds = sum(float(j.iterations / max(j.rates.values())) * j.workers for j in made.jobs)
+    assert seconds / (30 * 500 * 360) == pytest.approx(0.7, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"jobs": -1}, {"slots": 0}, {"gpus": 0}, {"load": 0.0}, {"arrivals": 2.0}, {"mix": "odd"},
+     {"utility": "steep"}],
+)  # fmt: skip
+def test_options_out_of_range_are_refused(options: dict) -> None:
+    """An option that makes no sense is named."""
+    with pytest.raises(dlsched.OptionError):
+        dlsched.generate("utility", 1, **options)
+
+
+def test_measured_rates_are_used(tmp_path: Path) -> None:
+    """Rates are those of the file; zeros, other types and other numbers of workers are left out."""
+    rows = [
+        {"job_type": "a", "scale_factor": 1, "iterations_per_second": {"v100": 4.5, "k80": 0}},
+        {"job_type": "b", "scale_factor": 2, "iterations_per_second": {"v100": 9}},
+        {"job_type": "c", "scale_factor": 1, "iterations_per_second": {"tpu": 9}},
+    ]
+    path = tmp_path / "rates.json"
+    path.write_text(json.dumps(rows))
+    assert read_throughputs(path) == [{"V100": 4.5}]
+    made = from_throughputs(path, jobs=3, slots=9, gpus=3, seed=1)
+    assert all(job.rates == {"V100": 4.5} for job in made.jobs)
+    with pytest.raises(dlsched.InstanceError, match="no job of 8 workers"):
+        read_throughputs(path, workers=8)
+    path.write_text('{"a": 1}')
+    with pytest.raises(dlsched.InstanceError, match="no list of throughputs"):
+        read_throughputs(path)
+
+
+def test_the_published_rates_make_instances() -> None:
+    """Gavel's measurements, where they are, give an instance that is solved."""
+    if not MEASURED.exists():
+        pytest.skip("the measured throughputs are not here (../shared/data/gavel)")
+    made = from_throughputs(MEASURED / "isolated_throughputs.json", jobs=8, slots=20, gpus=6)
+    assert dlsched.solve(made).status == "optimal"

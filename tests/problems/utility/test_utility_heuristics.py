@@ -1,0 +1,177 @@
+"""Hadar and its repairs, HadarE, insertion, and the baselines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import dlsched
+from dlsched.problems.utility import Instance
+from dlsched.problems.utility.forking import divisible_load
+from dlsched.problems.utility.hadar import Hadar, Prices
+from dlsched.problems.utility.rounds import Rounds
+from dlsched.testing import strategies
+
+
+def instance(jobs: list[dict[str, Any]], gpus: dict[str, int], slots: int = 4) -> Instance:
+    """Return an instance of one machine, with a slot of one second."""
+    rows = [{"arrival": 1, "id": f"j{i}"} | job for i, job in enumerate(jobs)]
+    return Instance(
+        name="x", slots=slots, slot_seconds=1, machines=[{"id": "m", "gpus": gpus}], jobs=rows
+    )
+
+
+def test_prices_by_hand() -> None:
+    """Theorem 2's example: highest 8 / 4, lowest 1 / 4 of 1 / 4, so 2 alpha is 2 ln 32 = 6.93."""
+    example = dlsched.load("hadar-theorem2")
+    prices = Prices(example, [0, 1], ["V100"])
+    assert prices.table[0][0] == pytest.approx(1 / 16)
+    assert prices.table[0][-1] == pytest.approx(2)
+    assert prices.table[0][2] == pytest.approx((1 / 16) ** 0.5 * 2**0.5)
+    assert 2 * prices.alpha == pytest.approx(6.93, abs=0.005)
+
+
+def test_the_empty_allocation_would_cost_least() -> None:
+    """Repair: payoffs are maximised. The least cost is that of no GPU, 0; a job that runs pays."""
+    one = instance([{"workers": 1, "iterations": 2, "rates": {"A": 1}}], {"A": 1})
+    price = Prices(one, [0], ["A"]).table[0][0]
+    assert price > 0
+    assert Hadar(one).decide(Rounds(one)) == {0: {"A": 1}}
+
+
+def test_an_unplaceable_job_is_skipped() -> None:
+    """Repair: a gang of three on two GPUs does not end the scan; closer to the letter it does."""
+    jobs = [
+        {"workers": 2, "iterations": 1, "rates": {"A": 9}},
+        {"workers": 2, "iterations": 1, "rates": {"A": 9}},
+        {"workers": 1, "iterations": 1, "rates": {"A": 9}},
+    ]
+    three = instance(jobs, {"A": 3}, slots=1)
+    assert set(Hadar(three).decide(Rounds(three))) == {0, 2} or set(
+        Hadar(three).decide(Rounds(three))
+    ) == {1, 2}
+    assert set(Hadar(three).literal(Rounds(three))) == {0}
+
+
+def test_a_job_is_charged_before_its_own_update() -> None:
+    """Repair: alone on an empty cluster a job pays the lowest price, not that after itself."""
+    one = instance([{"workers": 4, "iterations": 1, "rates": {"A": 1}}], {"A": 4}, slots=1)
+    worth, table = 1.0, Prices(one, [0], ["A"]).table[0]
+    # Four GPUs at the price after the update cost exactly what the job is worth: it would not run.
+    assert 4 * table[-1] == pytest.approx(worth)
+    assert Hadar(one).decide(Rounds(one)) == {0: {"A": 4}}
+
+
+def test_theorem_2_does_not_hold() -> None:
+    """Seen in this order, the worse job blocks the better one: ratio 8, the theorem says 6.93."""
+    example = dlsched.load("hadar-theorem2")
+    best = dlsched.solve(example).objective[0]
+    seen_in_order = dlsched.solve(example, "hadar_literal").objective[0]
+    assert best / seen_in_order == 8 > 2 * Prices(example, [0, 1], ["V100"]).alpha
+    assert dlsched.solve(example, "hadar").objective[0] == 8  # the program sees both
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_ratio_on_random_instances(seed: int) -> None:
+    """On 24 small instances hadar keeps within the theorem's ratio."""
+    made = dlsched.generate("utility", seed, jobs=6, slots=12, gpus=6, per_machine=2)
+    best = dlsched.solve(made).objective[0]
+    found = dlsched.solve(made, "hadar").objective[0]
+    alpha = Prices(made, list(range(6)), list(made.supply)).alpha
+    assert best <= 2 * alpha * found
+
+
+def test_baselines_by_hand() -> None:
+    """One GPU: fifo runs the long job first, srtf the short one, tiresias takes turns."""
+    jobs = [
+        {"workers": 1, "iterations": 3, "rates": {"A": 1}},
+        {"workers": 1, "iterations": 1, "rates": {"A": 1}},
+    ]
+    two = instance(jobs, {"A": 1})
+    slots = {
+        rule: [
+            [held.slot for held in dlsched.solve(two, rule).solution.schedule[name]]
+            for name in ("j0", "j1")
+        ]
+        for rule in ("fifo", "srtf", "tiresias")
+    }
+    assert slots["fifo"] == [[1, 2, 3], [4]]
+    assert slots["srtf"] == [[2, 3, 4], [1]]
+    assert slots["tiresias"] == [[1, 3, 4], [2]]
+
+
+def test_a_gang_leaves_faster_gpus_to_others() -> None:
+    """At the speed of B, a gang of two takes both B rather than an A that would not help it."""
+    jobs = [
+        {"workers": 2, "iterations": 1, "rates": {"A": 2, "B": 1}},
+        {"workers": 1, "iterations": 2, "rates": {"A": 2}},
+    ]
+    made = instance(jobs, {"A": 1, "B": 2}, slots=1)
+    assert dlsched.solve(made, "fifo").objective[0] == 1 + 2
+
+
+def test_insertion_is_no_worse_than_its_order() -> None:
+    """Neighbourhoods only improve, and prices help: no worse than the baselines here."""
+    made = dlsched.generate("utility", 1, jobs=30, slots=40, gpus=12)
+    few = dlsched.solve(made, "insertion", rounds=0).objective
+    many = dlsched.solve(made, "insertion", rounds=500).objective
+    assert not few.better_than(many)
+    for rule in ("hadar", "fifo", "srtf", "tiresias"):
+        assert not dlsched.solve(made, rule).objective.better_than(many)
+
+
+@given(strategies.utility(max_jobs=4, max_slots=6, forking=True))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_no_node_idles_before_the_last_slot(made: Instance) -> None:
+    """Theorem 3: with rates everywhere and all jobs there at first, HadarE uses every node."""
+    kinds = list(made.supply)
+    jobs = [
+        job.model_copy(update={"arrival": 1, "rates": {k: job.rates[k] or 1 for k in kinds}})
+        for job in made.jobs
+    ]
+    full = made.model_copy(update={"jobs": tuple(jobs), "must_finish": False, "slots": 40})
+    machines = {m.id for m in full.machines if any(m.gpus.values())}
+    if full.utility.kind == "table":
+        return
+    schedule = dlsched.solve(full, "hadare").solution.schedule
+    used: dict[int, set[str]] = {}
+    for rows in schedule.values():
+        for held in rows:
+            used.setdefault(held.slot, set()).update(held.gpus)
+    assert all(used[slot] == machines for slot in range(1, max(used, default=0)))
+
+
+def test_the_divisible_load_bounds_every_fork() -> None:
+    """Five nodes as in Figure 6: HadarE's duration is no less than the linear program's."""
+    rng = np.random.default_rng(6)
+    machines = [{"id": f"n{i}", "gpus": {f"T{i}": 1}} for i in range(5)]
+    for count in (1, 3, 5, 8):
+        jobs = [
+            {
+                "id": f"j{j}",
+                "arrival": 1,
+                "workers": 1,
+                "iterations": int(rng.integers(50, 200)),
+                "rates": {f"T{i}": round(float(rng.uniform(1, 5)), 1) for i in range(5)},
+            }
+            for j in range(count)
+        ]
+        made = Instance(
+            name="x", slots=300, slot_seconds=1, forking=True, machines=machines, jobs=jobs
+        )
+        result = dlsched.solve(made, "hadare")
+        last = dlsched.verify(made, result.solution).details["last_slot"]
+        assert divisible_load(made) - 1e-9 <= last <= divisible_load(made) * 1.6 + count
+
+
+def test_methods_refuse_the_other_kind_of_job() -> None:
+    """Gang methods name hadare for forking jobs, and hadare names hadar for gangs."""
+    forking = dlsched.generate("utility", 1, jobs=2, slots=4, gpus=3, forking=True)
+    for method in ("hadar", "fifo", "insertion"):
+        with pytest.raises(dlsched.OptionError, match="hadare"):
+            dlsched.solve(forking, method)
+    with pytest.raises(dlsched.OptionError, match="hadar"):
+        dlsched.solve(dlsched.generate("utility", 1, jobs=2, slots=4, gpus=3), "hadare")
