@@ -25,7 +25,7 @@ from dlsched.traces import pool, read_trace
 
 RECORDED = ROOT.parent / "shared" / "data" / "muri"
 RULES = ("muri", "muri_needed", "swap", "greedy")
-LIMITS = {64: 60, 128: 60, 256: 60, 512: 180, 1000: 900}
+LIMITS = {64: 60, 128: 60, 256: 60, 512: 180, 1000: 600}
 """Seconds for `column_generation` by the number of distinct jobs."""
 
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 4
 """A picture shows so many groups, the fullest ones."""
-_READABLE = 0.3
-"""A bar shorter than this share of its slot is left without a name."""
+_LETTER = 0.0125
+"""Width of a letter, as a share of the axes'."""
 COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#999999")
 """Okabe and Ito's: distinct also for the colour-blind; the names on the bars do the rest."""
 
@@ -42,11 +42,22 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
         begin = draw_group(instance, group, ax, begin) + _space(instance, groups)
     lanes = range(len(instance.resources))
     ax.set_yticks(list(lanes), list(instance.resources))
-    ax.invert_yaxis()
+    ax.set_ylim(len(lanes) - 0.4, -1.0)
     ax.set_xlabel("time of one iteration of each group")
     what = "alone" if solution is None else f"grouped by {solution.method or 'a solution'}"
     ax.set_title(f"{instance.name}: {what}")
+    _hide_wide_names(ax)
     return ax
+
+
+def _hide_wide_names(ax: Axes) -> None:
+    """Hide the names that are wider than their bars, at the axes' present scale."""
+    low, high = ax.get_xlim()
+    for label in ax.texts:
+        width = label.get_gid()
+        if width:
+            letters = len(label.get_text())
+            label.set_visible(float(width) > _LETTER * (high - low) * letters)
 
 
 def draw_both(instance: Instance, solution: Solution) -> Sequence[Axes]:
@@ -60,6 +71,8 @@ def draw_both(instance: Instance, solution: Solution) -> Sequence[Axes]:
     before = solution.model_copy(update={"groups": alone, "method": "nothing, one by one"})
     draw(instance, before, above)
     draw(instance, solution, below)
+    for ax in (above, below):
+        _hide_wide_names(ax)
     figure.tight_layout()
     return above, below
 
@@ -80,8 +93,9 @@ def draw_group(instance: Instance, group: Group, ax: Axes, begin: float = 0.0) -
                 place = busy[lane]
                 colour = COLOURS[instance.job_index[group.jobs[place]] % len(COLOURS)]
                 ax.barh(lane, used, left=now, color=colour, edgecolor="black", linewidth=0.7)
-                if used > _READABLE * longest:
-                    ax.text(now + used / 2, lane, group.jobs[place], ha="center", va="center")
+                name = group.jobs[place]
+                label = ax.text(now + used / 2, lane, name, ha="center", va="center")
+                label.set_gid(str(used))
             if used < longest:
                 idle = longest - used
                 ax.barh(

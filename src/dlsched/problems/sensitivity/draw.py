@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 MOST_SERVERS = 6
 """A picture shows so many servers, the first ones."""
+PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85}
+"""Behind a name, which a hatch would make illegible."""
 HATCHES = ("", "//", "..", "xx", "--", "oo", "\\\\", "++")
 COLOURS = ("#ffffff", "#d9d9d9", "#bdbdbd", "#f0f0f0", "#a6bddb", "#fdd0a2", "#c7e9c0", "#dadaeb")
 RESOURCES = ("gpus", "cpus", "memory")
@@ -56,7 +58,15 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
                     edgecolor="black", linewidth=0.6,
                 )  # fmt: skip
                 if r == 0:
-                    ax.text(4 * s, bottom + share / 2, job.id, ha="center", va="center", fontsize=7)
+                    ax.text(
+                        4 * s,
+                        bottom + share / 2,
+                        job.id,
+                        ha="center",
+                        va="center",
+                        fontsize=7,
+                        bbox=PAPER,
+                    )
                 tops[s, r] = bottom + share
     ax.axhline(1.0, linestyle="--", color="black", linewidth=0.8)
     ticks = [4 * s + r for s in range(shown) for r in range(3)]

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 MOST_GPUS = 64
 """A picture shows so many GPUs, the first ones."""
 COLOURS = ("#ffffff", "#d9d9d9", "#bdbdbd", "#a6bddb", "#fdd0a2", "#c7e9c0", "#dadaeb", "#fcbba1")
+PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85}
+"""Behind a name, which a hatch would make illegible."""
 HATCHES = ("", "//", "..", "xx", "--", "oo", "\\\\")
 
 
@@ -68,7 +70,7 @@ def _box(ax: Axes, slot: int, row: int, job: int, name: str) -> None:
         slot, 0.9, 0.96, row - 0.45, color=COLOURS[job % len(COLOURS)],
         hatch=HATCHES[job % len(HATCHES)], edgecolor="black", linewidth=0.5,
     )  # fmt: skip
-    ax.text(slot, row, name, ha="center", va="center", fontsize=6)
+    ax.text(slot, row, name, ha="center", va="center", fontsize=6, bbox=PAPER)
 
 
 def draw_prices(

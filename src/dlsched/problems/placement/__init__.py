@@ -1,0 +1,21 @@
+"""Placement: the home region of every table (MAST)."""
+
+from dlsched.problem import Problem
+from dlsched.problems.placement.check import LEVELS, check, explain
+from dlsched.problems.placement.schema import Instance, Job, Region, Solution, Table
+
+PROBLEM = Problem(
+    name="placement",
+    title="The home region of every table",
+    source="MAST (OSDI'24), section 3",
+    levels=LEVELS,
+    instance=Instance,
+    solution=Solution,
+    check=check,
+    explain=explain,
+    exact="milp",
+    bound="storage",
+    package=__name__,
+)
+
+__all__ = ["PROBLEM", "Instance", "Job", "Region", "Solution", "Table"]

@@ -1,0 +1,158 @@
+"""Instance and solution of placement: the home region of every table (MAST, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Literal, Self
+
+from pydantic import Field, StrictBool, model_validator
+
+from dlsched import schema
+from dlsched.schema import Amount, Document, Flaw, Id, Number, PositiveAmount, PositiveCount
+
+MOST_PRIORITIES = 1000
+"""Priorities are small numbers; a larger one is refused."""
+
+
+class Weights(Document):
+    """What the three parts of the objective weigh."""
+
+    traffic: Amount = 1
+    gpu: Amount = 1
+    storage: Amount = 1
+
+
+class Region(Document):
+    """A region: bytes that it can store, GPU hours by type, CPU hours by application."""
+
+    id: Id
+    storage_capacity: Amount
+    gpu_supply: dict[Id, Amount] = Field(default_factory=dict)
+    cpu_quota: dict[Id, Amount] = Field(default_factory=dict)
+
+
+class Table(Document):
+    """A table: its bytes, and the region where it is today, if anywhere."""
+
+    id: Id
+    size: PositiveAmount
+    home: Id | None = None
+
+
+class Job(Document):
+    """A recurrent job: the tables that it reads, and its demand."""
+
+    id: Id
+    kind: Literal["ml", "spark", "presto"]
+    tables: tuple[Id, ...]
+    gpu_hours: dict[Id, Amount] = Field(default_factory=dict)
+    cpu_hours: Amount = 0
+    app: Id | None = None
+    priority: PositiveCount = 1
+    time_sensitive: StrictBool = False
+
+
+class Instance(schema.Instance):
+    """Regions, tables, and the jobs that read them."""
+
+    problem: Literal["placement"] = "placement"
+    version: Literal["v1", "v2"] = "v2"
+    weights: Weights = Weights()
+    priority_weights: dict[Id, Amount] = Field(default_factory=dict)
+    overload_slope: PositiveAmount = 5
+    at_home_threshold: Amount = 0
+    move_quota: Amount | None = None
+    regions: tuple[Region, ...]
+    tables: tuple[Table, ...]
+    jobs: tuple[Job, ...]
+
+    @model_validator(mode="after")
+    def _resolve(self) -> Self:
+        for name in ("regions", "tables", "jobs"):
+            schema.require_unique((thing.id for thing in getattr(self, name)), name)
+        if not self.regions and self.tables:
+            raise Flaw(("regions",), "is empty", "give the tables somewhere to be")
+        for t, table in enumerate(self.tables):
+            if table.home is not None and table.home not in self.region_index:
+                raise schema.dangling(
+                    ("tables", t, "home"), "region", table.home, self.region_index
+                )
+        for j, job in enumerate(self.jobs):
+            self._check_job(j, job)
+        for key in self.priority_weights:
+            if not key.isascii() or not key.isdigit() or str(int(key)) != key:
+                raise Flaw(("priority_weights", key), "is no priority", 'write "1", "2", ...')
+        return self
+
+    def _check_job(self, j: int, job: Job) -> None:
+        if not job.tables:
+            raise Flaw(
+                ("jobs", j, "tables"), "is empty", "name at least one table, or drop the job"
+            )
+        seen: set[str] = set()
+        for i, name in enumerate(job.tables):
+            path = ("jobs", j, "tables", i)
+            if name not in self.table_index:
+                raise schema.dangling(path, "table", name, self.table_index)
+            if name in seen:
+                raise Flaw(path, f'names "{name}" twice', "name every table once")
+            seen.add(name)
+        if job.priority > MOST_PRIORITIES:
+            raise Flaw(
+                ("jobs", j, "priority"),
+                f"{job.priority} is too large",
+                f"at most {MOST_PRIORITIES}",
+            )
+        if job.cpu_hours and job.app is None:
+            raise Flaw(("jobs", j, "app"), "is missing", "name the application whose quota it uses")
+
+    @cached_property
+    def region_index(self) -> dict[str, int]:
+        """Position of each region."""
+        return {region.id: r for r, region in enumerate(self.regions)}
+
+    @cached_property
+    def table_index(self) -> dict[str, int]:
+        """Position of each table."""
+        return {table.id: t for t, table in enumerate(self.tables)}
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """GPU types with supply somewhere and demand from some job; no other counts."""
+        wanted = {k for job in self.jobs for k, hours in job.gpu_hours.items() if hours}
+        found: dict[str, None] = {}
+        for region in self.regions:
+            for kind, hours in region.gpu_supply.items():
+                if hours and kind in wanted:
+                    found[kind] = None
+        return tuple(found)
+
+    @cached_property
+    def priorities(self) -> tuple[int, ...]:
+        """The jobs' priorities, ascending."""
+        return tuple(sorted({job.priority for job in self.jobs}))
+
+    def priority_weight(self, priority: int) -> Number:
+        """Return what a priority weighs; 1 unless said otherwise."""
+        return self.priority_weights.get(str(priority), 1)
+
+    def region_of(self, job: Job, home: Mapping[str, int]) -> int | None:
+        """Return the region in which a job runs, given the tables' regions; ``None`` for none.
+
+        An ML job's is the home that all its tables share; that of a Spark or Presto job has most
+        of its tables, ties to the earlier region in the file.
+        """
+        homes = [home[name] for name in job.tables if name in home]
+        if len(homes) < len(job.tables):
+            return None
+        if job.kind == "ml":
+            return homes[0] if len(set(homes)) == 1 else None
+        return min(set(homes), key=lambda r: (-homes.count(r), r))
+
+
+class Solution(schema.Solution):
+    """The home region of each table."""
+
+    problem: Literal["placement"] = "placement"
+    home: dict[Id, Id]
