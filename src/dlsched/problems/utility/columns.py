@@ -201,16 +201,20 @@ class Search:
         """Improve the incumbent: neighbourhoods, and the integer master over the columns known."""
         masks = self.dual.by_mask(self.prices)
         limit = self.run.time_limit
-        rounds = 0
+        idle = 0
         while not (self.done() or self.run.stop_reason() or len(self.best.worth) < _FEW):
             before = self.value
-            self.best.improve(self.run, masks, min(2000, 40 * len(self.instance.jobs)))
+            rounds = min(2000, 40 * len(self.instance.jobs))
+            if limit is None or self.closable:
+                self.best.improve(self.run, masks, rounds)
+            else:
+                self.best.improve(self.run.nested(0.6 * self.run.remaining()), masks, 10**9)
             self.learn(self.best)
             if not (self.done() or self.run.stop_reason()) and len(self.jobs) <= 20_000:
                 patience = 0.15 * limit if limit else 20.0
                 self.choose(self.run.nested(patience))
-            rounds = 0 if self.value > before + CLOSE * abs(before) else rounds + 1
-            if rounds >= 3 and (limit is None or self.closable):
+            idle = 0 if self.value > before + CLOSE * abs(before) else idle + 1
+            if idle >= 3 and (limit is None or self.closable):
                 return
 
     def choose(self, run: Run) -> None:

@@ -11,6 +11,13 @@ from dlsched.problems.utility.pricing import cheapest, trace
 from dlsched.problems.utility.work import Work
 from dlsched.run import Run
 
+_WARMTH = 0.03
+"""The first temperature, as a share of a job's mean worth."""
+_MOST_OUT = 5
+"""So many jobs, at most, are taken out at once."""
+_WEIGHTS = (0.7, 1.0)
+"""What prices weigh in an insertion."""
+
 
 class Insertion:
     """A schedule under construction: rows of speeds by job, and the GPUs that are left."""
@@ -20,6 +27,7 @@ class Insertion:
         self.gangs, self.work = gangs, Work(inst, up=False)
         self.levels: Levels = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
         self.worth = np.zeros(len(inst.jobs))
+        self.all_needed = inst.must_finish
         most = int(self.work.needs.max(initial=0))
         self.least = np.empty(most + 1)
         self.choice = np.empty((inst.slots, most + 1), dtype=np.int8)
@@ -84,42 +92,63 @@ class Insertion:
             self.insert(job, price, weight)
 
     def improve(self, run: Run, price: Vector | None, rounds: int) -> None:
-        """Take some jobs out and insert them anew, in another order; keep what is no worse.
+        """Take some jobs out and insert them anew, in another order; anneal, and keep the best.
 
-        Those that hold GPUs in the same slots, and one that is not finished or finishes late.
+        Worse schedules are accepted at a temperature that falls to 0 over the rounds, or over the
+        run's time if that ends sooner.
+
+        Parameters
+        ----------
+        price
+            Slots x masks: what a GPU costs; insertion minds it in part or in full.
+        rounds
+            At most so many.
         """
         rng, count = run.rng, len(self.worth)
-        best = self.gangs.worth.max(axis=1, initial=0)
-        for _ in range(rounds):
-            if run.stop_reason() or count < 2:
-                return
+        if count < 2:
+            return
+        density = self._density(list(range(count)))
+        warmth = _WARMTH * self.total / count
+        best, kept_levels = self.total, self.levels.copy()
+        for i in range(rounds):
+            if run.stop_reason():
+                break
+            spent = run.elapsed() / run.time_limit if run.time_limit else 0.0
+            temperature = warmth * (1 - max(i / rounds, min(1.0, spent)))
             before = self.total
-            loss = best - self.worth
-            loss[best <= 0] = 0
-            if not loss.any():
-                return
-            first = int(rng.choice(count, p=loss / loss.sum()))
-            chosen = self._near(first, int(rng.integers(1, 9)), run)
-            kept = {j: self.levels[j].copy() for j in chosen}
+            first = int(rng.integers(count))
+            chosen = self._near(first, int(rng.integers(1, _MOST_OUT)), run)
+            old = {j: self.levels[j].copy() for j in chosen}
             for j in chosen:
                 self.drop(j)
-            weight = float(rng.choice([0.0, 0.3, 1.0])) if price is not None else 0.0
-            density = self._density(chosen)
             if rng.random() < 0.5:
-                order = [
-                    chosen[i] for i in np.argsort(-density * rng.uniform(0.7, 1.4, len(chosen)))
-                ]
+                noisy = density[chosen] * rng.uniform(0.5, 1.8, len(chosen))
+                order = [chosen[i] for i in np.argsort(-noisy)]
             else:
                 order = [first, *(j for j in rng.permutation(chosen).tolist() if j != first)]
-            self.fill(order, price, weight)
-            after = self.total
-            if after < before - 1e-12 * abs(before):
+            self.fill(order, price, float(rng.choice(_WEIGHTS)) if price is not None else 0.0)
+            loss = before - self.total
+            missing = self.all_needed and any(
+                self.levels[j].max() < 0 <= row.max() for j, row in old.items()
+            )
+            chance = np.exp(-loss / max(temperature, 1e-12 * before)) if loss > 0 else 1.0
+            if missing or rng.random() >= chance:
                 for j in chosen:
                     self.drop(j)
-                for j, row in kept.items():
+                for j, row in old.items():
                     self.put(j, row)
-            elif after > before + 1e-12 * abs(before):
-                run.tell(after, None)
+            elif self.total > best * (1 + 1e-12):
+                best, kept_levels = self.total, self.levels.copy()
+                run.tell(best, None)
+        if self.total < best:
+            self.reset(kept_levels)
+
+    def reset(self, levels: Levels) -> None:
+        """Start anew from other rows."""
+        self.levels[:], self.worth[:] = -1, 0.0
+        self.free = self.gangs.free(self.levels)
+        for j, row in enumerate(levels):
+            self.put(j, row)
 
     def _density(self, jobs: list[int]) -> Vector:
         """Return the best worth of each job per GPU and slot at its fastest."""
