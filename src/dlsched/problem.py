@@ -18,7 +18,7 @@ from dlsched.result import ByLevel, Claim, Level, Report
 from dlsched.run import Run
 from dlsched.schema import SCHEMA_VERSION, Instance, Solution
 
-CATALOGUE = ("reclaiming", "elastic", "interleaving", "utility", "sensitivity")
+CATALOGUE = ("reclaiming", "elastic", "interleaving", "utility", "placement", "sensitivity")
 """The problems, each a folder of this name under ``dlsched.problems``."""
 
 ENTRY_POINTS = "dlsched.methods"

@@ -1,0 +1,228 @@
+"""Random placement instances with the statistics that MAST prints, and examples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dlsched.errors import OptionError
+from dlsched.problems.placement.schema import Instance
+
+SIZE_QUANTILES = {0.50: 0.565, 0.90: 103.0, 0.99: 7_500.0}
+"""Table sizes in GB (MAST, section 3): P50 565 MB, P90 103 GB, P99 7.5 TB."""
+READERS = {0.50: 3, 0.90: 17, 0.99: 45}
+"""Jobs that read a table; we take the paper's 3, 17 and 45 as the same quantiles."""
+PRIORITIES = (0.03, 0.20, 0.16, 0.54, 0.002, 0.005, 0.0602)
+"""Shares of the seven priorities as printed; they add up to 0.9972 and are scaled to 1."""
+KINDS = ("A100", "V100", "T4")
+KIND_SHARES = (0.5, 0.3, 0.2)
+KINDS_OF_JOBS = {"ml": 0.5, "spark": 0.3, "presto": 0.2}
+"""Our choice; the paper gives none."""
+APPS = ("ads", "feed", "video")
+_Z = {0.50: 0.0, 0.90: 1.2815515655446004, 0.99: 2.3263478740408408}
+
+
+def generate(
+    rng: np.random.Generator,
+    *,
+    tables: int = 30,
+    regions: int = 4,
+    jobs: int = 40,
+    version: str = "v2",
+    kinds: int = 3,
+    load: float = 0.9,
+    fill: float = 0.6,
+    clusters: float = 0.5,
+    move_share: float | None = None,
+    at_home: float = 0.0,
+    largest: float = 0.1,
+) -> Instance:
+    """Draw regions of uneven hardware, tables, and the jobs that read them.
+
+    Parameters
+    ----------
+    tables, regions, jobs
+        Number of each.
+    version
+        Of the objective, ``"v1"`` or ``"v2"``.
+    kinds
+        GPU types, up to three; not every region has every one.
+    load
+        GPU hours demanded as a share of the supply; above 1 for an overload that no placement
+        avoids.
+    fill
+        Bytes of the tables as a share of what the regions store.
+    clusters
+        How much jobs read what their like read: with this chance a job draws a table from a window
+        of its own, else from all tables.
+    move_share
+        The move quota as a share of all bytes; none by default.
+    at_home
+        The threshold of (6) as a share of the GPU hours of time-sensitive jobs.
+    largest
+        No table has more than this share of all bytes; a log-normal tail would let one table decide
+        everything.
+    """
+    if version not in ("v1", "v2"):
+        raise OptionError(f"version={version!r} must be v1 or v2")
+    if tables < 1 or regions < 1 or jobs < 0 or not 1 <= kinds <= len(KINDS):
+        raise OptionError(f"tables and regions from 1, jobs from 0, kinds from 1 to {len(KINDS)}")
+    if load <= 0 or not 0 < fill < 1 or not 0 <= clusters <= 1 or not 0 < largest <= 1:
+        raise OptionError("load above 0; fill and clusters and largest are shares")
+    size = _capped(_lognormal(rng, SIZE_QUANTILES, tables), largest)
+    reads = _readers(rng, tables, jobs, clusters)
+    rows: list[dict[str, Any]] = []
+    chances = np.array(PRIORITIES) / sum(PRIORITIES)
+    total = 0.0
+    demanded = {kind: 0.0 for kind in KINDS[:kinds]}
+    job_rows: list[dict[str, Any]] = []
+    shares = np.array(KIND_SHARES[:kinds]) / sum(KIND_SHARES[:kinds])
+    for j, names in enumerate(reads):
+        kind = str(rng.choice(list(KINDS_OF_JOBS), p=list(KINDS_OF_JOBS.values())))
+        row: dict[str, Any] = {
+            "id": f"j{j + 1}",
+            "kind": kind,
+            "tables": [f"t{t + 1}" for t in names],
+            "priority": int(rng.choice(len(chances), p=chances)) + 1,
+        }
+        if kind == "ml":
+            hours = max(1, round(float(rng.lognormal(3, 1.2))))
+            gpu = KINDS[int(rng.choice(kinds, p=shares))]
+            row["gpu_hours"] = {gpu: hours}
+            row["time_sensitive"] = bool(rng.random() < 0.3)
+            demanded[gpu] += hours
+            total += hours if row["time_sensitive"] else 0
+        else:
+            row["cpu_hours"] = max(1, round(float(rng.lognormal(2, 1))))
+            row["app"] = str(rng.choice(APPS))
+        job_rows.append(row)
+    scale = rng.dirichlet(np.full(regions, 4.0))
+    have = np.array([_hardware(rng, regions, scale) for _ in range(kinds)])
+    room = rng.dirichlet(np.full(regions, 6.0)) * 0.5 + scale * 0.5
+    capacity = np.ceil(room * size.sum() / fill)
+    homes = _homes(rng, size, capacity)
+    cpu = {app: sum(r["cpu_hours"] for r in job_rows if r.get("app") == app) for app in APPS}
+    used = _cpu_used(job_rows, reads, homes)
+    for r in range(regions):
+        supply = {
+            kind: round(float(have[k, r]) * demanded[kind] / load)
+            for k, kind in enumerate(demanded)
+        }
+        rows.append(
+            {
+                "id": f"r{r + 1}",
+                "storage_capacity": int(capacity[r]),
+                "gpu_supply": {kind: hours for kind, hours in supply.items() if hours},
+                "cpu_quota": {
+                    app: max(
+                        used.get((r, app), 0),
+                        int(np.ceil(hours * min(1.0, 1 / regions + float(scale[r])))),
+                    )
+                    for app, hours in cpu.items()
+                    if hours
+                },
+            }
+        )
+    data: dict[str, Any] = {
+        "dlsched": 1,
+        "problem": "placement",
+        "name": "unnamed",
+        "version": version,
+        "priority_weights": {str(p + 1): round(1 / (p + 1), 3) for p in range(len(PRIORITIES))},
+        "at_home_threshold": int(at_home * total),
+        "move_quota": None if move_share is None else int(move_share * size.sum()),
+        "regions": rows,
+        "tables": [
+            {"id": f"t{t + 1}", "size": int(s), "home": f"r{r + 1}"}
+            for t, (s, r) in enumerate(zip(size.tolist(), homes, strict=True))
+        ],
+        "jobs": job_rows,
+    }
+    return Instance.parse(data, "the generator")
+
+
+def _lognormal(rng: np.random.Generator, quantiles: Mapping[float, float], n: int) -> Any:
+    """Draw from the curve through three quantiles, log-linear between normal scores; whole MB."""
+    scores = [_Z[q] for q in quantiles]
+    logs = np.log(list(quantiles.values()))
+    z = rng.normal(size=n)
+    tail = (logs[2] - logs[1]) / (scores[2] - scores[1])
+    body = (logs[1] - logs[0]) / (scores[1] - scores[0])
+    value = np.where(
+        z > scores[1], logs[1] + tail * (z - scores[1]), logs[0] + body * (z - scores[0])
+    )
+    return np.maximum(1, np.rint(np.exp(value) * 1000))
+
+
+def _capped(size: Any, largest: float) -> Any:
+    """Cut the largest tables down until none has more than a share of all bytes."""
+    if largest * len(size) <= 1:
+        return size
+    for _ in range(100):
+        limit = np.floor(largest * size.sum())
+        if size.max() <= limit:
+            break
+        size = np.minimum(size, limit)
+    return size
+
+
+def _readers(rng: np.random.Generator, tables: int, jobs: int, clusters: float) -> list[list[int]]:
+    """Draw who reads what: a number of readers for each table, then the readers.
+
+    Jobs and tables lie on a circle; a clustered reader is near its table.
+    """
+    chosen: list[set[int]] = [set() for _ in range(jobs)]
+    if not jobs:
+        return []
+    logs, scores = np.log(list(READERS.values())), [_Z[q] for q in READERS]
+    drawn = np.exp(np.interp(rng.normal(size=tables), [-1.5, *scores, 3.5],
+                             [0.0, *logs, logs[2] + 1]))  # fmt: skip
+    spread = max(1.0, jobs / 50)
+    for t, count in enumerate(np.rint(drawn).clip(max=jobs).astype(int).tolist()):
+        near = np.rint(t * jobs / tables + rng.normal(size=count) * spread).astype(int) % jobs
+        anywhere = rng.integers(jobs, size=count)
+        for j in np.where(rng.random(count) < clusters, near, anywhere).tolist():
+            chosen[j].add(t)
+    for names in chosen:
+        if not names:
+            names.add(int(rng.integers(tables)))
+    return [sorted(names) for names in chosen]
+
+
+def _hardware(rng: np.random.Generator, regions: int, scale: Any) -> Any:
+    """Draw a type's share of hardware by region; a fifth of the regions has none."""
+    share = scale * rng.lognormal(0, 0.7, size=regions) * (rng.random(regions) < 0.8)
+    if not share.sum():
+        share = scale
+    return share / share.sum()
+
+
+def _cpu_used(
+    jobs: list[dict[str, Any]], reads: list[list[int]], homes: list[int]
+) -> Counter[tuple[int, str]]:
+    """Return CPU hours by region and application today, so that today's placement is feasible."""
+    used: Counter[tuple[int, str]] = Counter()
+    for job, names in zip(jobs, reads, strict=True):
+        if "app" in job:
+            at = [homes[t] for t in names]
+            used[min(set(at), key=lambda r: (-at.count(r), r)), job["app"]] += job["cpu_hours"]
+    return used
+
+
+def _homes(rng: np.random.Generator, size: Any, capacity: Any) -> list[int]:
+    """Spread the tables at random where they fit, the largest first."""
+    free = capacity.copy()
+    homes = np.zeros(len(size), dtype=int)
+    for t in np.argsort(-size, kind="stable").tolist():
+        fits = np.flatnonzero(free >= size[t])
+        if not len(
+            fits
+        ):  # a table larger than any region's rest: the fullest is the user's problem
+            fits = np.array([int(np.argmax(free))])
+        r = int(rng.choice(fits, p=free[fits].clip(1) / free[fits].clip(1).sum()))
+        homes[t] = r
+        free[r] -= size[t]
+    return list(map(int, homes))

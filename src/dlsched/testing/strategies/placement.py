@@ -1,0 +1,72 @@
+"""Random small placement instances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from dlsched.problems.placement.schema import Instance
+
+
+@st.composite
+def placement(
+    draw: st.DrawFn, max_tables: int = 4, max_regions: int = 3, max_jobs: int = 4
+) -> Instance:
+    """Draw an instance in which every limit may be tight; it may be infeasible.
+
+    Parameters
+    ----------
+    max_tables, max_regions, max_jobs
+        Upper limits of the size; the brute force tries regions ** tables placements.
+    """
+    kinds = ["A", "B"][: draw(st.integers(1, 2))]
+    small = st.integers(0, 6)
+    regions: list[dict[str, Any]] = []
+    for r in range(draw(st.integers(1, max_regions))):
+        regions.append(
+            {
+                "id": f"r{r}",
+                "storage_capacity": draw(st.integers(4, 30)),
+                "gpu_supply": {kind: draw(small) for kind in kinds},
+                "cpu_quota": {"x": draw(small)} if draw(st.booleans()) else {},
+            }
+        )
+    homes = st.sampled_from([None, *(region["id"] for region in regions)])
+    tables: list[dict[str, Any]] = [
+        {"id": f"t{t}", "size": draw(st.integers(1, 9)), "home": draw(homes)}
+        for t in range(draw(st.integers(1, max_tables)))
+    ]
+    names = [table["id"] for table in tables]
+    jobs: list[dict[str, Any]] = []
+    for j in range(draw(st.integers(0, max_jobs))):
+        kind = draw(st.sampled_from(["ml", "spark", "presto"]))
+        jobs.append(
+            {
+                "id": f"j{j}",
+                "kind": kind,
+                "tables": draw(st.lists(st.sampled_from(names), min_size=1, unique=True)),
+                "gpu_hours": {draw(st.sampled_from(kinds)): draw(small)},
+                "cpu_hours": 0 if kind == "ml" else draw(st.integers(0, 3)),
+                "app": draw(st.sampled_from(["x", "y"])),
+                "priority": draw(st.integers(1, 2)),
+                "time_sensitive": draw(st.booleans()),
+            }
+        )
+    urgent = sum(h for j in jobs if j["time_sensitive"] for h in j["gpu_hours"].values())
+    return Instance(
+        name="drawn",
+        version=draw(st.sampled_from(["v1", "v2"])),
+        weights={
+            "traffic": draw(st.sampled_from([0, 1, 0.5])),
+            "gpu": draw(st.sampled_from([0, 1, 3])),
+            "storage": draw(st.sampled_from([0, 1])),
+        },
+        priority_weights={"2": draw(st.sampled_from([0, 0.5, 2]))},
+        overload_slope=draw(st.sampled_from([1, 5])),
+        at_home_threshold=draw(st.sampled_from([0, 0, urgent // 2, urgent])),
+        move_quota=draw(st.sampled_from([None, None, 10])),
+        regions=regions,
+        tables=tables,
+        jobs=jobs,
+    )

@@ -1,0 +1,135 @@
+"""The searches of placement: updated costs are the full ones, and climbing only climbs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import dlsched
+from dlsched.problems.placement import Instance
+from dlsched.problems.placement.arrays import arrays
+from dlsched.problems.placement.check import at_home, check, evaluate, moved
+from dlsched.problems.placement.heuristics import daily, settled, solution_of
+from dlsched.problems.placement.tally import AT_HOME, BROKEN, COST, MOVED, state_of, step
+from dlsched.testing import oracles, strategies
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_updated_cost_is_the_full_cost(version: str) -> None:
+    """Along 10,000 random moves, tried or kept, the sums are those of a fresh state.
+
+    Every hundredth state is compared with the checker too.
+    """
+    inst = dlsched.generate(
+        "placement", 5, tables=40, regions=4, jobs=60, version=version, at_home=0.5
+    )
+    data, rng = arrays(inst), np.random.default_rng(1)
+    state = state_of(data, settled(data))
+    touched = np.zeros(4, dtype=bool)
+    for move in range(10_000):
+        t, into = int(rng.integers(40)), int(rng.integers(4))
+        before, homes = state.sums.copy(), state.home.copy()
+        tried = step(data, state, t, into, False, touched)
+        assert np.array_equal(state.home, homes)
+        assert step(data, state, t, into, True, touched) == pytest.approx(tried, abs=1e-12)
+        fresh = state_of(data, state.home)
+        assert state.sums == pytest.approx(fresh.sums, rel=1e-9, abs=1e-9)
+        assert state.sums[COST] - before[COST] == pytest.approx(tried[0], abs=1e-9)
+        if move % 100 == 0:
+            home = dict(zip((table.id for table in inst.tables), state.home.tolist(), strict=True))
+            assert float(evaluate(inst, home).cost) == pytest.approx(fresh.sums[COST], rel=1e-9)
+            assert float(moved(inst, home)) == fresh.sums[MOVED]
+            assert float(at_home(inst, home)) == fresh.sums[AT_HOME]
+
+
+@given(strategies.placement(max_tables=6, max_jobs=6))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_state_agrees_with_the_checker(instance: Instance) -> None:
+    """The cost is the checker's, and nothing is broken if and only if it finds no violation."""
+    data = arrays(instance)
+    state = state_of(data, settled(data))
+    report = check(instance, solution_of(instance, state, "settled"))
+    assert report.objective is not None
+    assert state.sums[COST] == pytest.approx(float(report.objective.cost), rel=1e-9, abs=1e-12)
+    fits = state.sums[BROKEN] == 0 and state.sums[MOVED] <= data.quota
+    assert fits == report.feasible
+
+
+@given(strategies.placement())
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_climbing_never_worsens(instance: Instance) -> None:
+    """Day after day cost falls or stays and what was feasible stays so; none beats brute force."""
+    data = arrays(instance)
+    start = solution_of(instance, state_of(data, settled(data)), "settled")
+    before = check(instance, start)
+    now = dlsched.solve(instance, "hill_climbing")
+    truth = oracles.placement(instance)
+    if before.feasible:
+        assert now.objective is not None
+        assert before.objective is not None
+        last = before.objective
+        for days in range(4):
+            reached = dlsched.solve(instance, "hill_climbing", days=days).objective
+            assert not last.better_than(reached)
+            last = reached
+        assert not last.better_than(now.objective)
+    annealed = dlsched.solve(instance, "annealing", moves=2000, restarts=2)
+    for result in (now, annealed):
+        if result.objective is not None:
+            assert truth is not None
+            assert not result.objective.better_than(truth)
+    if now.objective is not None:
+        assert not now.objective.better_than(annealed.objective)
+
+
+def test_each_day_has_its_quota() -> None:
+    """Every day moves at most the quota from where the day before ended, and costs fall."""
+    inst = dlsched.generate("placement", 3, tables=60, regions=4, jobs=90, move_share=0.05)
+    size = {table.id: table.size for table in inst.tables}
+    before = {table.id: table.home for table in inst.tables}
+    costs = []
+    for solution in daily(inst, 6):
+        changed = sum(size[t] for t, r in solution.home.items() if r != before[t])
+        assert changed <= inst.move_quota
+        before = solution.home
+        index = inst.region_index
+        costs.append(evaluate(inst, {t: index[r] for t, r in solution.home.items()}).cost)
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] < costs[0]
+
+
+def test_quota_is_kept_by_the_methods() -> None:
+    """With a quota both searches stay within it; without bytes to move nothing moves."""
+    for share in (0.1, 0.0):
+        inst = dlsched.generate("placement", 3, tables=60, regions=4, jobs=90, move_share=share)
+        for method in ("hill_climbing", "annealing"):
+            result = dlsched.solve(inst, method)
+            assert result.details["moved"] <= inst.move_quota
+    assert result.objective == dlsched.solve(inst, "stay").objective
+
+
+def test_same_seed_same_answer() -> None:
+    """Annealing depends on the seed and nothing else."""
+    inst = dlsched.generate("placement", 2, tables=25, regions=3, jobs=40)
+    homes = [
+        dlsched.solve(inst, "annealing", seed=seed, moves=20_000).solution.home
+        for seed in (1, 1, 2)
+    ]
+    assert homes[0] == homes[1]
+
+
+def test_start_is_used() -> None:
+    """Annealing from an optimum returns nothing worse."""
+    inst = dlsched.generate("placement", 2, tables=25, regions=3, jobs=40)
+    good = dlsched.solve(inst, "annealing")
+    again = dlsched.solve(inst, "annealing", start=good.solution, moves=100, restarts=1)
+    assert not good.objective.better_than(again.objective)
+
+
+def test_options_must_make_sense() -> None:
+    """Negative days and no restarts are refused."""
+    inst = dlsched.generate("placement", 2, tables=3, regions=2, jobs=3)
+    for method, options in (("hill_climbing", {"days": -1}), ("annealing", {"restarts": 0})):
+        with pytest.raises(dlsched.OptionError):
+            dlsched.solve(inst, method, **options)
