@@ -110,7 +110,8 @@ def _build(instance: Instance, model: Any) -> tuple[Any, StandardForm] | Claim:
             gc.enable()
 
 
-def _blame(names: list[str]) -> str:
+def blame(names: list[str]) -> str:
+    """Say why a model is infeasible, given an irreducible set of its constraints."""
     if not names:
         return "the variables' bounds and domains alone have no solution"
     return f"these constraints contradict each other: {', '.join(names)}"
@@ -173,7 +174,7 @@ class _Search:
                 raise SolverDisagreement(
                     f"{self.run.solver} calls the model infeasible; the checker accepts the start"
                 )
-            return outcome.status, _blame(irreducible_set(self.form, self.run))
+            return outcome.status, blame(irreducible_set(self.form, self.run))
         if outcome.status is not Status.UNBOUNDED and self.incumbent is not None:
             # An earlier level's solution, or the start, stands.
             return Status.FEASIBLE, outcome.reason + where

@@ -246,4 +246,15 @@ def explain(instance: Instance) -> str:
     for table in instance.tables:
         if table.size > largest:
             return f"table {table.id} has {float(table.size):g} bytes, no region stores so many"
+    have = {k for region in instance.regions for k, hours in region.gpu_supply.items() if hours}
+    urgent = sum(
+        (Fraction(hours) for job in instance.jobs if job.time_sensitive
+         for kind, hours in job.gpu_hours.items() if kind in have),
+        Fraction(0),
+    )  # fmt: skip
+    if urgent < instance.at_home_threshold:
+        return (
+            f"{float(instance.at_home_threshold):g} GPU hours of time-sensitive jobs must be at "
+            f"home, {float(urgent):g} are demanded of types that some region has"
+        )
     return ""

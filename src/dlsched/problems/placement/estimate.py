@@ -1,0 +1,108 @@
+"""What the model puts in place of squares and sigmoids: tangents and steps from below."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dlsched.problems.placement.arrays import Data
+
+_SPREAD = (-1, -0.5, -0.2, 0, 0.1, 0.25, 0.5, 1)
+"""Where the first tangents touch, as parts of the way to either end."""
+_OVERLOADS = (0.05, 0.15, 0.3, 0.6)
+"""Where the first steps are, in mean supplies above the supply."""
+_SAME = 1e-7
+
+
+@dataclass
+class Estimate:
+    """Points at which the model's estimate of the cost is exact.
+
+    Attributes
+    ----------
+    shares
+        By region, type and priority: values of a share of demand minus that of supply, at which
+        its square has a tangent.
+    bytes
+        By region: likewise for bytes and storage capacity; none in v1.
+    steps
+        By region and type: loads in the units of `Data` from which the sigmoid has at least its
+        value there; ascending, none at or below the supply.
+    """
+
+    shares: dict[tuple[int, int, int], list[float]] = field(default_factory=dict)
+    bytes: dict[int, list[float]] = field(default_factory=dict)
+    steps: dict[tuple[int, int], list[float]] = field(default_factory=dict)
+
+    @classmethod
+    def coarse(cls, data: Data) -> Estimate:
+        """Return the first estimate: a few points everywhere."""
+        made = cls()
+        kinds, priorities = data.wanted.shape
+        for r in range(len(data.capacity)):
+            if data.storage_weight:
+                made.bytes[r] = _spread(-data.capacity_share[r], 1 - data.capacity_share[r])
+            for k in range(kinds):
+                share, supply = data.supply_share[r, k], data.supply[r, k]
+                for p in range(priorities):
+                    if data.wanted[k, p]:
+                        made.shares[r, k, p] = _spread(-share, 1 - share)
+                most = data.wanted[k].sum()
+                made.steps[r, k] = []
+                if data.slope:
+                    for over in _OVERLOADS:
+                        made.add_step(data, r, k, np.ceil(supply + over * data.supply_mean[k]))
+                if made.steps[r, k] and made.steps[r, k][-1] > most:
+                    made.steps[r, k] = [s for s in made.steps[r, k] if s <= most]
+        return made
+
+    def refine(self, data: Data, state: Any) -> bool:
+        """Make the estimate exact at a placement; return whether it was not before."""
+        changed = False
+        for (r, k, p), points in self.shares.items():
+            off = state.demand[r, k, p] / data.wanted[k, p] - data.supply_share[r, k]
+            changed |= _add(points, float(off))
+        for r, points in self.bytes.items():
+            off = state.stored[r] / data.bytes_total - data.capacity_share[r]
+            changed |= _add(points, float(off))
+        if data.slope:
+            for r, k in self.steps:
+                changed |= self.add_step(data, r, k, state.demand[r, k].sum())
+        return changed
+
+    def refine_at(self, offs: dict[tuple[int, int, int], float], stored: dict[int, float]) -> bool:
+        """Add tangents at a fractional point."""
+        changed = False
+        for key, off in offs.items():
+            changed |= _add(self.shares[key], off)
+        for r, off in stored.items():
+            changed |= _add(self.bytes[r], off)
+        return changed
+
+    def add_step(self, data: Data, r: int, k: int, load: float) -> bool:
+        """Add a step at a load above the supply; return whether it is new."""
+        steps = self.steps[r, k]
+        if load <= data.supply[r, k] or load in steps:
+            return False
+        steps.append(float(load))
+        steps.sort()
+        return True
+
+
+def sigmoid_at(data: Data, r: int, k: int, load: float) -> float:
+    """Return the overload's factor at a load."""
+    over = max(0.0, load - data.supply[r, k]) / data.supply_mean[k]
+    return float(1 / (1 + np.exp(-data.slope * over)))
+
+
+def _spread(low: float, high: float) -> list[float]:
+    return sorted({float(-low * s if s < 0 else high * s) for s in _SPREAD})
+
+
+def _add(points: list[float], at: float) -> bool:
+    if any(abs(at - p) < _SAME for p in points):
+        return False
+    points.append(at)
+    return True

@@ -1,0 +1,194 @@
+"""Solve, evaluate truly, make the estimate exact there, repeat."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from dlsched.problems.placement import model
+from dlsched.problems.placement.arrays import arrays
+from dlsched.problems.placement.check import TOLERANCE, check
+from dlsched.problems.placement.estimate import Estimate
+from dlsched.problems.placement.heuristics import annealed, climbed, start_of
+from dlsched.problems.placement.schema import Instance, Solution
+from dlsched.problems.placement.tally import state_of
+from dlsched.result import Bound, Claim, Start, Status
+from dlsched.run import Run
+from dlsched.solvers import highs, pyomo
+from dlsched.solvers.certificate import dual_bound
+from dlsched.solvers.infeasible import irreducible_set
+from dlsched.solvers.levels import blame
+from dlsched.solvers.outcome import Outcome
+from dlsched.solvers.standard_form import StandardForm, compile_model
+
+_ROUNDS_OF_TANGENTS = 12
+_WORTH = 1e-3
+"""A round of tangents that raises the relaxation by less, relatively, is the last."""
+_CLOSE = 1e-9
+_ANNEALED = 0.1
+"""Share of the time limit that the start may take."""
+
+
+class Refinement:
+    """The state between the rounds: the estimate, the best placement, the bounds."""
+
+    def __init__(self, instance: Instance, run: Run) -> None:
+        self.instance, self.run = instance, run
+        self.data = arrays(instance)
+        self.estimate = Estimate.coarse(self.data)
+        self.best: Solution | None = None
+        self.cost = float("inf")
+        self.certified = self.claimed = 0.0  # a sum of squares and shares
+        self.build_seconds = 0.0
+        self.message = ""
+
+    def search(self) -> Claim:
+        """Run to a proof or a limit."""
+        if self.run.solver != highs.NAME:
+            pyomo.refuse_unusable(self.run.solver, self.run)
+        self.start()
+        self.relax()
+        while True:
+            stop = self.run.stop_reason()
+            if stop:
+                return self.claim(Status.FEASIBLE, stop)
+            built, form = self.build()
+            outcome = self.solve(built, form)
+            self.message = outcome.message
+            if outcome.status is Status.INFEASIBLE:
+                return Claim(
+                    status=Status.INFEASIBLE,
+                    reason=blame(irreducible_set(form, self.run)),
+                    solver=self.run.solver,
+                    solver_version=self.version(),
+                    build_seconds=self.build_seconds,
+                )
+            if outcome.bound is not None:
+                self.claimed = max(self.claimed, outcome.bound)
+            fresh = False
+            if outcome.values is not None:
+                form.load(outcome.values)
+                fresh = self.offer(model.read(self.instance, built))
+            self.tell()
+            if self.closed():
+                return self.claim(Status.OPTIMAL, "proved optimal")
+            if outcome.status is not Status.OPTIMAL or not fresh:
+                # An exact estimate and a finished search leave roundings only.
+                return self.claim(Status.FEASIBLE, outcome.reason)
+
+    def start(self) -> None:
+        """Anneal for a first placement; points at it are worth having at once."""
+        if self.run.start is not None:
+            assert isinstance(self.run.start, Solution)
+            self.offer(self.run.start)
+            return
+        limit = self.run.remaining()
+        part = self.run.nested(_ANNEALED * limit)
+        state = climbed(self.data, start_of(self.instance, self.data, part), part, None)
+        if len(self.data.size) and len(self.data.capacity) > 1:
+            trials = int(np.clip(300 * len(self.data.size), 3_000, 3_000_000))
+            state = annealed(self.data, state, part, 1, trials)
+        self.offer_state(state)
+
+    def relax(self) -> None:
+        """Add tangents at the optimum of the linear relaxation while that raises it."""
+        last = 0.0
+        for _ in range(_ROUNDS_OF_TANGENTS):
+            if self.run.stop_reason():
+                return
+            built, form = self.build()
+            outcome = highs.solve(form, 0, self.run, relax=True)
+            if outcome.duals is not None:
+                bound = dual_bound(form, 0, outcome.duals)
+                if bound is not None:
+                    self.certified = max(self.certified, float(bound) * (1 - TOLERANCE))
+            if outcome.values is None or outcome.bound is None:
+                return
+            form.load(outcome.values)
+            changed = self.estimate.refine_at(
+                {key: float(pyo.value(off)) for key, off in built.off.items()},
+                {r: float(pyo.value(off)) for r, off in built.bytes_off.items()},
+            )
+            if not changed or outcome.bound < last * (1 + _WORTH) + _CLOSE:
+                return
+            last = outcome.bound
+
+    def build(self) -> tuple[Any, StandardForm]:
+        """Build and compile the model with the estimate as it is."""
+        began = time.perf_counter()
+        built = model.build(self.instance, self.estimate)
+        form = compile_model(built)
+        self.build_seconds += time.perf_counter() - began
+        return built, form
+
+    def solve(self, built: Any, form: StandardForm) -> Outcome:
+        """Solve one program."""
+        point = None
+        if self.best is not None:
+            model.assign(self.instance, built, self.best)
+            point = form.point()
+        if self.run.solver == highs.NAME:
+            return highs.solve(form, 0, self.run, start=point, quiet=True)
+        return pyomo.solve(self.run.solver, built, form, 0, self.run, point)
+
+    def offer(self, solution: Solution) -> bool:
+        """Evaluate a placement truly and refine there; return whether this changed the estimate."""
+        index = self.instance.region_index
+        home = [index[solution.home[table.id]] for table in self.instance.tables]
+        return self.offer_state(state_of(self.data, home))
+
+    def offer_state(self, state: Any) -> bool:
+        """Take a state's placement if it is the best, and refine the estimate there."""
+        regions = [region.id for region in self.instance.regions]
+        home = {t.id: regions[r] for t, r in zip(self.instance.tables, state.home, strict=True)}
+        solution = Solution(
+            instance=self.instance.name,
+            instance_sha256=self.instance.sha256,
+            method="milp",
+            home=home,
+        )
+        report = check(self.instance, solution)
+        if report.feasible and report.objective and float(report.objective.cost) < self.cost:
+            self.best, self.cost = solution, float(report.objective.cost)
+            self.tell()
+        return self.estimate.refine(self.data, state)
+
+    def tell(self) -> None:
+        """Report progress."""
+        bound = max(self.certified, self.claimed)
+        self.run.tell(self.cost if self.best else None, bound)
+
+    def closed(self) -> bool:
+        """Whether the bound meets the best placement."""
+        bound = max(self.certified, self.claimed)
+        allowed = max(_CLOSE, self.run.gap * abs(self.cost))
+        return self.best is not None and self.cost - bound <= allowed
+
+    def version(self) -> str:
+        """Return the version of the solver."""
+        return highs.version() if self.run.solver == highs.NAME else ""
+
+    def claim(self, status: Status, reason: str) -> Claim:
+        """Return what is known."""
+        start = None
+        if self.run.start is not None:
+            start = Start(True, "the search began from it")
+        bounds = [Bound(self.certified, "certified", "duals of the refined relaxation")]
+        if self.claimed:
+            bounds.append(Bound(self.claimed, "claimed", f"{self.run.solver}'s tree"))
+        if self.best is None:
+            status = Status.NO_SOLUTION
+        return Claim(
+            solution=self.best,
+            status=status,
+            reason=reason,
+            bounds=[bounds],
+            solver_message=self.message,
+            solver=self.run.solver,
+            solver_version=self.version(),
+            build_seconds=self.build_seconds,
+            start=start,
+        )
