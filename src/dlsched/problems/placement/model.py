@@ -12,9 +12,12 @@ import numpy as np
 import pyomo.environ as pyo
 
 from dlsched.problems.placement.arrays import Data, arrays
+from dlsched.problems.placement.bounds import job_squares
 from dlsched.problems.placement.estimate import Estimate, sigmoid_at
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.tally import state_of
+
+_TINY = 1e-9
 
 
 def build(instance: Instance, estimate: Estimate | None = None) -> Any:
@@ -98,6 +101,12 @@ def _imbalance(m: Any, data: Data, estimate: Estimate, groups: Any, names: list[
         off = m.off[r, k, p]
         for at in points:
             m.share_tangent.add(m.square[r, k, p] >= 2 * at * off - at * at)
+
+    # Jobs run whole, so some imbalance is left whatever the homes; tangents alone do not see it.
+    m.whole_jobs = pyo.ConstraintList()
+    for (k, p), least in job_squares(data).items():
+        if least > _TINY:
+            m.whole_jobs.add(sum(m.square[q, k, p] for q in range(len(names))) >= least)
 
     # The sigmoid's first half counts always, and what a step adds only from its load on.
     m.over = pyo.Var(m.STEPS, domain=pyo.Binary)

@@ -10,6 +10,7 @@ import pyomo.environ as pyo
 
 from dlsched.problems.placement import model
 from dlsched.problems.placement.arrays import arrays
+from dlsched.problems.placement.bounds import gpu_bound, storage_bound
 from dlsched.problems.placement.check import TOLERANCE, check
 from dlsched.problems.placement.estimate import Estimate
 from dlsched.problems.placement.heuristics import annealed, climbed, start_of
@@ -41,7 +42,8 @@ class Refinement:
         self.estimate = Estimate.coarse(self.data)
         self.best: Solution | None = None
         self.cost = float("inf")
-        self.certified = self.claimed = 0.0  # a sum of squares and shares
+        self.certified = storage_bound(self.data) + gpu_bound(self.data)
+        self.claimed = 0.0
         self.build_seconds = 0.0
         self.message = ""
 
@@ -176,7 +178,9 @@ class Refinement:
         start = None
         if self.run.start is not None:
             start = Start(True, "the search began from it")
-        bounds = [Bound(self.certified, "certified", "duals of the refined relaxation")]
+        bounds = [
+            Bound(self.certified, "certified", "whole tables and jobs; duals of the relaxation")
+        ]
         if self.claimed:
             bounds.append(Bound(self.claimed, "claimed", f"{self.run.solver}'s tree"))
         if self.best is None:
