@@ -44,7 +44,7 @@ def storage_bound(data: Data) -> float:
         return 0.0
     shares = np.sort(data.size / data.bytes_total)[::-1].copy()
     value = least(shares, data.capacity_share, True, MOST_NODES)
-    return data.storage_weight * float(value) * (1 - TOLERANCE)
+    return data.storage_weight * _safe(value)
 
 
 def gpu_bound(data: Data) -> float:
@@ -64,8 +64,13 @@ def job_squares(data: Data) -> dict[tuple[int, int], float]:
         mine = (data.hours_kind == k) & (data.priority[readers] == p)
         shares = np.sort(data.hours[mine] / data.wanted[k, p])[::-1].copy()
         value = least(shares, data.supply_share[:, k].copy(), False, MOST_NODES)
-        found[k, p] = float(value) * (1 - TOLERANCE)
+        found[k, p] = _safe(value)
     return found
+
+
+def _safe(squares: float) -> float:
+    """Return a sum of at most a few hundred squares of shares less what rounding may have added."""
+    return max(0.0, float(squares) - TOLERANCE) * (1 - TOLERANCE)
 
 
 def _only(value: float, how: str) -> Claim:
