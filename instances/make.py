@@ -30,6 +30,8 @@ HERE = Path(__file__).parent
 MPS = HERE.parent / "models" / "mps"
 MOST_COLUMNS = 25_000
 """Models with more columns than this ship no MPS file; `dlsched export` writes it on demand."""
+MOST_TABLES = 20
+"""A placement's file states the model that `milp` ended with, so it takes as long as the proof."""
 Entry = tuple[str, Instance]
 
 
@@ -70,6 +72,13 @@ def small() -> Iterator[Entry]:
             utility=("effective_throughput", "linear", "table")[i % 3], mix="even", load=0.8,
         )  # fmt: skip
         yield "small", named(f"utility-small-{i:02}", made)
+    for i in range(1, 11):
+        made = dlsched.generate(
+            "placement", seed=i, tables=4 + i // 2, regions=2 + i % 3, jobs=5 + i,
+            version=("v2", "v1")[i % 4 == 3], kinds=1 + i % 2, largest=0.4,
+            move_share=0.5 if i % 5 == 4 else None, at_home=0.3 if i % 5 == 3 else 0.0,
+        )  # fmt: skip
+        yield "small", named(f"placement-small-{i:02}", made)
     for i in range(1, 11):
         servers, gpus = 1 + i // 4, (4, 2)[i % 2]
         made = dlsched.generate(
@@ -113,6 +122,15 @@ def production() -> Iterator[Entry]:
             "utility", seed=seed, jobs=jobs, slots=slots, gpus=gpus, utility=kind
         )
         yield "production", named(f"utility-{jobs}x{slots}-{kind.split('_')[0]}-{seed}", made)
+    for seed, tables, jobs, version in (
+        (1, 15, 20, "v2"),
+        (3, 15, 20, "v2"),
+        (3, 30, 40, "v2"),
+        (1, 30, 40, "v1"),
+        (3, 30, 40, "v1"),
+    ):
+        made = dlsched.generate("placement", seed, tables=tables, jobs=jobs, version=version)
+        yield "production", named(f"placement-{tables}x4x{jobs}-{version}-{seed}", made)
     for seed, name, options in (
         (1, "128-single", {"servers": 128}),
         (2, "128-whole", {"servers": 128, "multi": True, "allow_split": False}),
@@ -133,6 +151,8 @@ def from_trace() -> Iterator[Entry]:
 
 def has_model(instance: Instance) -> bool:
     """Whether the model is small enough for a file to ship."""
+    if instance.problem == "placement" and len(instance.tables) > MOST_TABLES:
+        return False
     try:
         built = dlsched.model(instance)
     except OptionError:  # the room refuses to build one so large
@@ -153,10 +173,12 @@ def record(kind: str, instance: Instance) -> dict[str, object]:
     dlsched.save(result.solution, folder / f"{instance.name}.sol{suffix}")
     held: dict[str, float] = {}
     modelled = has_model(instance)
+    build = getattr(problem(instance.problem).module("model"), "refined", dlsched.model)
+    built = build(instance) if modelled else None
     for i, level in enumerate(levels):
         name = f"{instance.name}.mps.gz" if i == 0 else f"{instance.name}.{level}.mps.gz"
         if modelled:
-            dlsched.export(instance, MPS / name, level=level, held=held)
+            dlsched.export(instance, MPS / name, level=level, held=held, built=built)
         held[level] = float(result.objective[i])
     return {
         "name": instance.name,

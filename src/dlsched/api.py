@@ -358,6 +358,7 @@ def export(
     *,
     level: str | None = None,
     held: Mapping[str, float] | None = None,
+    built: Any = None,
 ) -> None:
     """Write one level of an instance's model as an MPS file, for any solver.
 
@@ -371,6 +372,8 @@ def export(
         Name of the level to optimise; the first by default.
     held
         ``{level name: value}`` for every earlier level: the value that it must keep.
+    built
+        The model to write; `model` of the instance by default.
 
     Raises
     ------
@@ -389,7 +392,7 @@ def export(
     if missing:
         raise OptionError(f"level {target!r} needs the value of {missing[0]!r}: pass it in held=")
     holds = [float((held or {})[name]) for name in levels[:rank]]
-    write_bytes(Path(path), mps_text(inst.name, model(inst), rank, holds).encode())
+    write_bytes(Path(path), mps_text(inst.name, built or model(inst), rank, holds).encode())
 
 
 def _owner(data: Mapping[str, Any], where: str) -> Problem:

@@ -103,6 +103,12 @@ MUTATIONS = [
     (HOME | {"v": "r"}, {}, "cpu_exceeded", 1),
     ({"u": "r", "v": "s"}, {}, "off_home", 4),
     (HOME, {"instance": "other"}, "instance", 1),
+    ({}, {}, "missing_table", 1),
+    ({}, {}, "off_home", 4),
+    (HOME | {"t": "R"}, {}, "unknown_region", 1),
+    (HOME | {"T": "s"}, {}, "unknown_table", 1),
+    ({"t": "s", "u": "r", "v": "s"}, {}, "storage_exceeded", 4),
+    ({"t": "x", "u": "x", "v": "x"}, {}, "off_home", 4),
 ]
 
 
@@ -145,4 +151,5 @@ def test_infeasible_instances_say_why() -> None:
         {"id": "z", "storage_capacity": 9}
     ]
     assert "table t has 10 bytes" in explain(Instance(**DATA | {"regions": even}))
+    assert "9 GPU hours" in explain(INSTANCE.model_copy(update={"at_home_threshold": 9}))
     assert explain(INSTANCE) == ""

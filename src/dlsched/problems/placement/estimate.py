@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,8 @@ _SPREAD = (-1, -0.5, -0.2, 0, 0.1, 0.25, 0.5, 1)
 """Where the first tangents touch, as parts of the way to either end."""
 _OVERLOADS = (0.05, 0.15, 0.3, 0.6)
 """Where the first steps are, in mean supplies above the supply."""
-_SAME = 1e-7
+_DIGITS = 7
+"""Of the points of tangents."""
 
 
 @dataclass
@@ -92,17 +94,19 @@ class Estimate:
 
 
 def sigmoid_at(data: Data, r: int, k: int, load: float) -> float:
-    """Return the overload's factor at a load."""
+    """Return the overload's factor at a load, rounded down so that it stays an estimate."""
     over = max(0.0, load - data.supply[r, k]) / data.supply_mean[k]
-    return float(1 / (1 + np.exp(-data.slope * over)))
+    return math.floor(1e12 / (1 + math.exp(-data.slope * over))) / 1e12
 
 
 def _spread(low: float, high: float) -> list[float]:
-    return sorted({float(-low * s if s < 0 else high * s) for s in _SPREAD})
+    return sorted({round(-low * s if s < 0 else high * s, _DIGITS) for s in _SPREAD})
 
 
 def _add(points: list[float], at: float) -> bool:
-    if any(abs(at - p) < _SAME for p in points):
+    # A tangent nearby is as good: the square's error is that of the point, squared.
+    at = round(at, _DIGITS)
+    if at in points:
         return False
     points.append(at)
     return True

@@ -226,3 +226,29 @@ def _homes(rng: np.random.Generator, size: Any, capacity: Any) -> list[int]:
         homes[t] = r
         free[r] -= size[t]
     return list(map(int, homes))
+
+
+def examples() -> list[Instance]:
+    """Return one instance by hand; MAST prints none that could be solved."""
+    pair = {
+        "dlsched": 1,
+        "problem": "placement",
+        "name": "mast-two-regions",
+        "source": "ours, by the definitions of MAST (OSDI'24), section 3",
+        "regions": [
+            {"id": "east", "storage_capacity": 30, "gpu_supply": {"A100": 6}},
+            {"id": "west", "storage_capacity": 30, "gpu_supply": {"A100": 6}},
+        ],
+        "tables": [
+            {"id": "clicks", "size": 10, "home": "east"},
+            {"id": "users", "size": 6, "home": "west"},
+            {"id": "videos", "size": 8, "home": "east"},
+            {"id": "ads", "size": 8, "home": "west"},
+        ],
+        "jobs": [
+            {"id": "rank", "kind": "ml", "tables": ["clicks", "users"], "gpu_hours": {"A100": 5}},
+            {"id": "match", "kind": "ml", "tables": ["videos", "ads"], "gpu_hours": {"A100": 5}},
+            {"id": "report", "kind": "spark", "tables": ["clicks", "videos", "users"]},
+        ],
+    }
+    return [Instance.parse(pair, "the example")]

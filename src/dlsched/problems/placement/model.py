@@ -136,6 +136,16 @@ def _imbalance(m: Any, data: Data, estimate: Estimate, groups: Any, names: list[
     return imbalance
 
 
+def refined(instance: Instance) -> Any:
+    """Return the model with the estimate with which `milp` proves the optimum: they agree there."""
+    from dlsched.problems.placement.refine import Refinement
+    from dlsched.run import Run
+
+    refinement = Refinement(instance, Run())
+    refinement.search()
+    return build(instance, refinement.estimate)
+
+
 def _locate(m: Any, groups: Any, names: list[str], ids: list[str]) -> None:
     """State where the jobs of a group run, given their tables' homes."""
     m.together = pyo.ConstraintList()

@@ -1,0 +1,107 @@
+"""The pictures of placement: demand and supply by region and GPU type, and the moves."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dlsched.problems.placement.check import demand, moved
+from dlsched.problems.placement.schema import Instance, Solution
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_BARS = 40
+"""A picture shows so many pairs of region and type, the first ones."""
+
+
+def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None = None) -> Axes:
+    """Draw three bars for each region and GPU type: supply, and demand before and after.
+
+    Before is with the tables where they are today. Jobs without a region demand nothing anywhere,
+    so the bars of demand may add up to less than what the jobs want.
+
+    Parameters
+    ----------
+    solution
+        A feasible solution; by default nothing moves.
+    ax
+        Axes to draw into; new ones by default.
+    """
+    import matplotlib.pyplot as plt
+
+    index = instance.region_index
+    today = {t.id: index[t.home] for t in instance.tables if t.home is not None}
+    after = {t: index[r] for t, r in solution.home.items()} if solution else today
+    pairs = [
+        (r, kind) for r in range(len(instance.regions)) for kind in instance.kinds
+    ][:MOST_BARS]  # fmt: skip
+    if ax is None:
+        _, ax = plt.subplots(figsize=(min(16.0, 2 + 0.7 * len(pairs)), 4))
+    supply = [float(instance.regions[r].gpu_supply.get(kind, 0)) for r, kind in pairs]
+    series = {
+        "supply": (supply, "#ffffff", ""),
+        "demand today": (_loads(instance, today, pairs), "#d9d9d9", "//"),
+        "demand": (_loads(instance, after, pairs), "#a6bddb", ".."),
+    }
+    where = np.arange(len(pairs))
+    for i, (label, (height, colour, hatch)) in enumerate(series.items()):
+        ax.bar(where + 0.28 * (i - 1), height, 0.26, label=label, color=colour, hatch=hatch,
+               edgecolor="black", linewidth=0.6)  # fmt: skip
+    names = [f"{kind}\n{instance.regions[r].id}" for r, kind in pairs]
+    ax.set_xticks(where, names, fontsize=7)
+    ax.set_ylabel("GPU hours")
+    if pairs:
+        ax.legend(fontsize=7, frameon=False)
+    method = (solution.method or "a solution") if solution else "today"
+    bytes_ = float(moved(instance, after))
+    ax.set_title(f"{instance.name}: {method}, {bytes_:.3g} bytes moved")
+    return ax
+
+
+def draw_moves(instance: Instance, solution: Solution, ax: Axes | None = None) -> Axes:
+    """Draw the bytes that move, from rows to columns; the share of all bytes is in the field.
+
+    Parameters
+    ----------
+    solution
+        A feasible solution.
+    ax
+        Axes to draw into; new ones by default.
+    """
+    import matplotlib.pyplot as plt
+
+    names = [region.id for region in instance.regions]
+    flow = np.zeros((len(names), len(names)))
+    for table in instance.tables:
+        if table.home is not None and solution.home[table.id] != table.home:
+            row, column = (
+                instance.region_index[table.home],
+                instance.region_index[solution.home[table.id]],
+            )
+            flow[row, column] += float(table.size)
+    total = sum((Fraction(table.size) for table in instance.tables), Fraction(0))
+    flow = 100 * flow / float(total) if total else flow
+    if ax is None:
+        side = 2 + 0.5 * len(names)
+        _, ax = plt.subplots(figsize=(side, side))
+    ax.imshow(flow, cmap="Greys", vmin=0, vmax=2 * flow.max(initial=0.5))
+    for r, c in zip(*np.nonzero(flow), strict=True):
+        ax.text(c, r, f"{flow[r, c]:.1f}", ha="center", va="center", fontsize=7)
+    ax.set_xticks(range(len(names)), names, fontsize=7)
+    ax.set_yticks(range(len(names)), names, fontsize=7)
+    ax.set_xlabel("to")
+    ax.set_ylabel("from")
+    ax.set_title(f"{instance.name}: % of all bytes that move")
+    return ax
+
+
+def _loads(instance: Instance, home: dict[str, int], pairs: list[tuple[int, str]]) -> list[float]:
+    here = demand(instance, home)
+    loads = {pair: Fraction(0) for pair in pairs}
+    for (r, kind, _), hours in here.items():
+        if (r, kind) in loads:
+            loads[r, kind] += hours
+    return [float(loads[pair]) for pair in pairs]

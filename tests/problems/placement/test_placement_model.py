@@ -1,0 +1,112 @@
+"""The model of placement estimates from below, exactly where its points are."""
+
+from __future__ import annotations
+
+import pyomo.environ as pyo
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dlsched
+from dlsched.problems.placement import Instance, Solution, model
+from dlsched.problems.placement.arrays import arrays
+from dlsched.problems.placement.check import check
+from dlsched.problems.placement.estimate import Estimate
+from dlsched.problems.placement.tally import state_of
+from dlsched.testing import strategies
+
+
+def homes_of(instance: Instance, data: st.DataObject) -> Solution:
+    """Draw a placement, feasible or not."""
+    regions = st.sampled_from([region.id for region in instance.regions])
+    home = {table.id: data.draw(regions) for table in instance.tables}
+    return Solution(
+        instance=instance.name, instance_sha256=instance.sha256, method="milp", home=home
+    )
+
+
+def value_at(instance: Instance, m: pyo.ConcreteModel) -> float:
+    """Return the objective with the auxiliary variables as low as their rows allow."""
+    for key in m.square:
+        m.square[key].set_value(0.0)
+    for key in m.uneven:
+        m.uneven[key].set_value(0.0)
+    for row in (*m.share_tangent.values(), *m.bytes_tangent.values()):
+        (low,) = (v for v in _variables(row) if v.parent_component() in (m.square, m.uneven))
+        slack = pyo.value(row.lower if row.has_lb() else row.upper) - pyo.value(row.body)
+        low.set_value(max(low.value, low.value + abs(slack) * _short(row)))
+    for key in m.extra:
+        m.extra[key].set_value(0.0)
+    for row in m.step.values():
+        (low,) = (v for v in _variables(row) if v.parent_component() is m.extra)
+        slack = pyo.value(row.lower if row.has_lb() else row.upper) - pyo.value(row.body)
+        low.set_value(max(low.value, low.value + abs(slack) * _short(row)))
+    return float(pyo.value(m.cost))
+
+
+def _variables(row: pyo.Constraint) -> list[pyo.Var]:
+    from pyomo.core.expr.visitor import identify_variables
+
+    return list(identify_variables(row.body))
+
+
+def _short(row: pyo.Constraint) -> bool:
+    body = pyo.value(row.body)
+    return (row.has_lb() and body < pyo.value(row.lower)) or (
+        row.has_ub() and body > pyo.value(row.upper)
+    )
+
+
+@given(strategies.placement(), st.data())
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_estimate_is_below_and_exact_after_refinement(
+    instance: Instance, data: st.DataObject
+) -> None:
+    """At any placement the estimate is at most the cost, and equal once refined there."""
+    solution = homes_of(instance, data)
+    report = check(instance, solution)
+    assert report.objective is not None
+    cost = float(report.objective.cost)
+    numbers = arrays(instance)
+    index = instance.region_index
+    state = state_of(numbers, [index[solution.home[table.id]] for table in instance.tables])
+    coarse = Estimate.coarse(numbers)
+    m = model.build(instance, coarse)
+    model.assign(instance, m, solution)
+    assert value_at(instance, m) <= cost + 1e-9
+    coarse.refine(numbers, state)
+    m = model.build(instance, coarse)
+    model.assign(instance, m, solution)
+    assert value_at(instance, m) == pytest.approx(cost, abs=1e-7)
+
+
+@given(strategies.placement(), st.data())
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_rows_hold_if_and_only_if_the_checker_agrees(
+    instance: Instance, data: st.DataObject
+) -> None:
+    """A placement satisfies all rows if it is feasible, breaks one if not, and is read back."""
+    solution = homes_of(instance, data)
+    m = model.build(instance)
+    model.assign(instance, m, solution)
+    broken = [
+        row.name
+        for row in m.component_data_objects(pyo.Constraint)
+        if (row.has_lb() and pyo.value(row.body) < pyo.value(row.lower) - 1e-9)
+        or (row.has_ub() and pyo.value(row.body) > pyo.value(row.upper) + 1e-9)
+    ]
+    assert check(instance, solution).feasible == (not broken), broken
+    assert model.read(instance, m) == solution
+
+
+def test_jobs_of_equal_tables_share_a_region() -> None:
+    """Jobs alike in kind and tables are one group; a job with one table is where this is."""
+    instance = dlsched.load("mast-two-regions")
+    extra = instance.jobs[0].model_copy(update={"id": "again"})
+    single = instance.jobs[2].model_copy(update={"id": "one", "tables": ("clicks",)})
+    made = instance.model_copy(update={"jobs": (*instance.jobs, extra, single)})
+    groups = model.groups_of(made)
+    assert [(ml, len(jobs)) for ml, _, jobs in groups] == [
+        (True, 2), (True, 1), (False, 1), (True, 1)
+    ]  # fmt: skip
+    assert list(dlsched.model(made).VOTING) == [2]
