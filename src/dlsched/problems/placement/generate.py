@@ -234,6 +234,8 @@ def examples() -> list[Instance]:
         "dlsched": 1,
         "problem": "placement",
         "name": "mast-two-regions",
+        "at_home_threshold": 5,
+        "move_quota": 20,
         "source": "ours, by the definitions of MAST (OSDI'24), section 3",
         "regions": [
             {"id": "east", "storage_capacity": 30, "gpu_supply": {"A100": 6}},
@@ -246,7 +248,13 @@ def examples() -> list[Instance]:
             {"id": "ads", "size": 8, "home": "west"},
         ],
         "jobs": [
-            {"id": "rank", "kind": "ml", "tables": ["clicks", "users"], "gpu_hours": {"A100": 5}},
+            {
+                "id": "rank",
+                "kind": "ml",
+                "tables": ["clicks", "users"],
+                "gpu_hours": {"A100": 5},
+                "time_sensitive": True,
+            },
             {"id": "match", "kind": "ml", "tables": ["videos", "ads"], "gpu_hours": {"A100": 5}},
             {"id": "report", "kind": "spark", "tables": ["clicks", "videos", "users"]},
         ],

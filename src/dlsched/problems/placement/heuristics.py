@@ -43,7 +43,7 @@ def hill_climbing(instance: Instance, run: Run, days: int | None = None) -> Clai
 
 
 @method("placement", kind="heuristic", compiled="local")
-def annealing(instance: Instance, run: Run, restarts: int = 4, moves: int | None = None) -> Claim:
+def annealing(instance: Instance, run: Run, restarts: int = 3, moves: int | None = None) -> Claim:
     """Simulated annealing with moves of tables, of all tables of a job, and swaps.
 
     It starts from the climbed placement, ends each restart with a climb, and returns the best.
@@ -54,14 +54,14 @@ def annealing(instance: Instance, run: Run, restarts: int = 4, moves: int | None
     restarts
         Schedules, one after the other, from hot to cold; each but the first from the best so far.
     moves
-        Trials in each; by default 1,000 for each table, from 200,000 to 20 million.
+        Trials in each; by default 1,500 for each table, from 200,000 to 20 million.
     """
     if restarts < 1 or (moves is not None and moves < 1):
         raise OptionError("restarts and moves must be from 1")
     data = arrays(instance)
     state = climbed(data, start_of(instance, data, run), run, None)
     if len(data.size) and len(data.capacity) > 1:
-        trials = moves or int(np.clip(1_000 * len(data.size), 200_000, 20_000_000))
+        trials = moves or int(np.clip(1_500 * len(data.size), 200_000, 20_000_000))
         state = annealed(data, state, run, restarts, trials)
     return claim(instance, data, state, run, "annealing")
 
@@ -182,7 +182,10 @@ def refreshed(data: Data, state: Any) -> Any:
 
 
 def _heats(data: Data, state: Any, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the heats at both ends: a typical worsening by a move, and a thousandth of it."""
+    """Return the heats at both ends, from the mean worsening by a move to another region.
+
+    Worsenings are log-normal as the sizes are, so it takes thrice the mean to shake the largest.
+    """
     from dlsched.problems.placement.tally import step
 
     touched = np.zeros(len(data.capacity), dtype=np.bool_)
@@ -193,7 +196,7 @@ def _heats(data: Data, state: Any, rng: np.random.Generator) -> tuple[float, flo
         if cost > 0:
             worse.append(cost)
     typical = float(np.mean(worse)) if worse else 1e-6
-    return typical, typical * 1e-3
+    return 3 * typical, 3e-3 * typical
 
 
 def _clean(broken: float) -> float:
