@@ -52,6 +52,7 @@ class Data(NamedTuple):
     priority_weight: Any
     app: Any
     cpu_hours: Any
+    cpu_total: float
     cpu_quota: Any
     """R x A; infinite where there is none."""
     threshold: float
@@ -116,6 +117,8 @@ def arrays(instance: Instance) -> Data:
                 1 if cpu_exact else 1 - _MARGIN
             )
 
+    cpu_hours = _counts((job.cpu_hours for job in jobs), cpu)
+
     weights, second = instance.weights, instance.version == "v2"
     capacity_total = capacity.sum()
     storage = second and capacity_total and len(tables)
@@ -149,7 +152,8 @@ def arrays(instance: Instance) -> Data:
             [float(instance.priority_weight(p)) for p in instance.priorities], dtype=float
         ),
         app=np.array([apps.get(job.app or "", -1) for job in jobs], dtype=np.int64),
-        cpu_hours=_counts((job.cpu_hours for job in jobs), cpu),
+        cpu_hours=cpu_hours,
+        cpu_total=float(cpu_hours.sum()),
         cpu_quota=cpu_quota,
         threshold=float(Fraction(instance.at_home_threshold) / hour)
         * (1 if hours_exact else 1 + _MARGIN),

@@ -134,7 +134,7 @@ def region_broken(data: Any, state: Any, r: int) -> float:
     total = 0.0
     for a in range(state.cpu.shape[1]):
         total += excess(state.cpu[r, a], data.cpu_quota[r, a])
-    return total / max(1.0, data.cpu_hours.sum()) if total > 0 else 0.0
+    return total / data.cpu_total if total > 0 else 0.0
 
 
 @njit(cache=True)

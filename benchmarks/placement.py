@@ -1,0 +1,220 @@
+"""Placement: proofs, the rules' gaps, a day at full size, v1 against v2, and bounds.
+
+    python benchmarks/placement.py [SECTION ...]
+
+Sections: enumerated, proven, thousand, day, overload, replicas, bounds. Figures go to
+figures/placement.md.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Iterator
+
+import numpy as np
+from figures import arguments, cell, write
+from semidefinite import Semidefinite
+
+import dlsched
+from dlsched.problems.placement import Instance
+from dlsched.problems.placement.replicas import co_location, replicate
+from dlsched.testing import oracles
+
+THOUSAND = {"tables": 1000, "regions": 10, "jobs": 3000}
+
+
+def cost(result: dlsched.Result) -> float:
+    """Return the cost of a result's solution."""
+    return float(result.objective[0])
+
+
+def enumerated() -> Iterator[str]:
+    """Yield full enumeration against milp."""
+    yield "## Full enumeration and `milp`\n"
+    yield "6 to 8 tables, 2 or 3 regions, 8 to 14 jobs; equal means within 1e-9.\n"
+    yield "| version | instances | feasible | equal | annealing equal | slowest milp, s |"
+    yield "|---|---|---|---|---|---|"
+    for version in ("v1", "v2"):
+        total = feasible = equal = found = 0
+        slowest = 0.0
+        for seed in range(100):
+            inst = dlsched.generate(
+                "placement", seed, tables=6 + seed % 3, regions=2 + seed % 2, jobs=8 + seed % 7,
+                version=version, largest=0.4,
+            )  # fmt: skip
+            truth, result = oracles.placement(inst), dlsched.solve(inst)
+            total += 1
+            slowest = max(slowest, result.seconds.total)
+            if truth is None:
+                equal += result.status == "infeasible"
+                continue
+            feasible += 1
+            same = result.status == "optimal" and abs(cost(result) - float(truth[0])) < 1e-9
+            equal += same
+            rule = dlsched.solve(inst, "annealing", moves=10_000)
+            found += abs(cost(rule) - float(truth[0])) < 1e-9
+        yield f"| {version} | {total} | {feasible} | {equal} | {found} | {slowest:.1f} |"
+
+
+def proven() -> Iterator[str]:
+    """Yield milp at 15 and 30 tables, and the rules' gaps to it."""
+    yield "## 15 x 4 x 20 and 30 x 4 x 40 (tables, regions, jobs), 120 s\n"
+    yield "Rules: how far above the optimum. Certified: |cost - bound| / cost.\n"
+    yield "| size | version | seed | status | s | cost | gap | certified | annealing | s "
+    yield "| hill_climbing | stay |"
+    yield "|" + "---|" * 12
+    for tables, jobs in ((15, 20), (30, 40)):
+        for version in ("v2", "v1"):
+            for seed in range(1, 6):
+                inst = dlsched.generate(
+                    "placement", seed, tables=tables, regions=4, jobs=jobs, version=version
+                )
+                best = dlsched.solve(inst, time_limit=120)
+                rules = {r: dlsched.solve(inst, r) for r in ("annealing", "hill_climbing", "stay")}
+                above = {r: f"{100 * (cost(a) / cost(best) - 1):.2g} %" for r, a in rules.items()}
+                certified = 1 - float(best.certified[0].value) / cost(best)
+                yield (
+                    f"| {tables} x 4 x {jobs} | {version} | {seed} | {best.status!s} "
+                    f"| {best.seconds.total:.1f} | {cost(best):.4f} | {cell(best.gap[0])} "
+                    f"| {cell(certified)} | {above['annealing']} "
+                    f"| {rules['annealing'].seconds.total:.1f} | {above['hill_climbing']} "
+                    f"| {above['stay']} |"
+                )
+
+
+def thousand() -> Iterator[str]:
+    """Yield 1,000 tables in 10 regions."""
+    yield "## 1,000 x 10 x 3,000\n"
+    yield "| seed | stay | hill_climbing, one day | hill_climbing | s | annealing | s "
+    yield "| below hill_climbing | `lumps` | s | gap |\n|" + "---|" * 11
+    for seed in (1, 2, 3):
+        inst = dlsched.generate("placement", seed, **THOUSAND)
+        stay = cost(dlsched.solve(inst, "stay"))
+        day = cost(dlsched.solve(inst, "hill_climbing", days=1))
+        climbed, annealed = (dlsched.solve(inst, r) for r in ("hill_climbing", "annealing"))
+        began = time.perf_counter()
+        bound = float(dlsched.bound(inst, "lumps")[0].value)
+        spent = time.perf_counter() - began
+        yield (
+            f"| {seed} | {stay:.3f} | {day:.3f} | {cost(climbed):.3f} "
+            f"| {climbed.seconds.total:.1f} | {cost(annealed):.3f} "
+            f"| {annealed.seconds.total:.0f} | {cell(1 - cost(annealed) / cost(climbed))} "
+            f"| {bound:.4f} | {spent:.1f} | {cell(1 - bound / cost(annealed))} |"
+        )
+
+
+def day() -> Iterator[str]:
+    """Yield one day of hill climbing at full size."""
+    yield "## 100,000 x 20 x 300,000: one day of `hill_climbing`\n"
+    dlsched.solve(dlsched.generate("placement", 1), "hill_climbing")  # loads the compiled loops
+    inst = dlsched.generate("placement", 1, tables=100_000, regions=20, jobs=300_000)
+    reads = sum(len(job.tables) for job in inst.jobs)
+    result = dlsched.solve(inst, "hill_climbing", days=1)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    start = dlsched.solve(inst, "stay")
+    yield f"{reads:,} pairs of job and table. Memory is the whole process's, instance included.\n"
+    yield "| cost before | after | solve, s | check, s | total, s | peak, GiB |"
+    yield "|---|---|---|---|---|---|"
+    yield (
+        f"| {cost(start):.3f} | {cost(result):.3f} | {result.seconds.solve:.1f} "
+        f"| {result.seconds.check:.1f} | {result.seconds.total:.1f} | {peak:.1f} |"
+    )
+
+
+def overload() -> Iterator[str]:
+    """Yield v2 against v1."""
+    yield "## v2 against v1 on overload (MAST, section 5.6)\n"
+    yield "Placements by annealing for each version's objective, 200 x 6 x 600, five seeds' means;"
+    yield "overload is the GPU hours wanted beyond a region's supply, as a share of all wanted.\n"
+    yield "| demand / supply | overload, v1 | v2 | v2 / v1 | traffic, v1 | v2 | placed, v1 | v2 |"
+    yield "|" + "---|" * 8
+    for load in (0.5, 0.7, 0.9, 1.1):
+        rows: dict[str, list[list[float]]] = {"v1": [], "v2": []}
+        for seed in range(1, 6):
+            for version, found in rows.items():
+                inst = dlsched.generate(
+                    "placement", seed, tables=200, regions=6, jobs=600, load=load, version=version
+                )
+                told = dlsched.solve(inst, "annealing", moves=300_000, restarts=1).details
+                wanted = sum(float(h) for job in inst.jobs for h in job.gpu_hours.values())
+                found.append([float(told["overload"]) / wanted, told["traffic"], told["placed"]])
+        one, two = np.mean(rows["v1"], axis=0), np.mean(rows["v2"], axis=0)
+        yield (
+            f"| {load} | {one[0]:.3f} | {two[0]:.3f} | {two[0] / one[0]:.2f} | {one[1]:.3f} "
+            f"| {two[1]:.3f} | {one[2]:.2f} | {two[2]:.2f} |"
+        )
+
+
+def replicas() -> Iterator[str]:
+    """Yield what replicas add to the co-location rate."""
+    yield "## Replicas (section 3.5): co-location rate, 1,000 x 10 x 3,000\n"
+    yield "Share of GPU hours whose job finds one region with all its tables and its GPU type."
+    yield "Homes by hill climbing; storage is thrice the bytes; copies in shares of all bytes.\n"
+    yield "| seed | homes alone | disaster | and jobs | and hot, 5 % | copies | s |"
+    yield "|" + "---|" * 7
+    for seed in (1, 2, 3):
+        inst = dlsched.generate("placement", seed, fill=1 / 3, **THOUSAND)
+        home = dlsched.solve(inst, "hill_climbing").solution
+        size = {table.id: float(table.size) for table in inst.tables}
+        total = sum(size.values())
+        began = time.perf_counter()
+        copies = replicate(inst, home, hot_quota=int(0.05 * total))
+        spent = time.perf_counter() - began
+        rates = [float(co_location(inst, home))]
+        for kinds in (("disaster",), ("disaster", "job"), ("disaster", "job", "hot")):
+            part = [copy for copy in copies if copy.reason in kinds]
+            rates.append(float(co_location(inst, home, part)))
+        share = sum(size[copy.table] for copy in copies) / total
+        yield (
+            f"| {seed} | "
+            + " | ".join(f"{r:.3f}" for r in rates)
+            + f" | {share:.2f} | {spent:.1f} |"
+        )
+
+
+def bounds() -> Iterator[str]:
+    """Yield what bounds placement where nothing is proven."""
+    yield "## Bounds at 1,000 x 10 x 3,000 and 200 x 5 x 600\n"
+    yield "Best is annealing's. Fewer jobs: `milp`, 60 s, on the jobs that read most bytes, with"
+    yield "other jobs' traffic and all GPUs at 0; it may be added to the GPU part of `lumps`."
+    yield "Semidefinite: `semidefinite.py`, 300 steps at 200 tables, 100 at 1,000.\n"
+    yield "| size | best | `storage` | `lumps` | 20 jobs | 60 jobs | 200 jobs "
+    yield "| semidefinite | s |\n|" + "---|" * 9
+    for sizes in ({"tables": 200, "regions": 5, "jobs": 600}, THOUSAND):
+        inst = dlsched.generate("placement", 1, **sizes)
+        best = cost(dlsched.solve(inst, "annealing"))
+        plain, lumps = (float(dlsched.bound(inst, b)[0].value) for b in ("storage", "lumps"))
+        fewer = []
+        for count in (20, 60, 200):
+            result = dlsched.solve(heaviest(inst, count), "milp", time_limit=60)
+            fewer.append(f"{float(result.bound[0].value):.4f}")
+        name = " x ".join(map(str, sizes.values()))
+        began = time.perf_counter()
+        convex = Semidefinite(inst).ascend(300 if sizes["tables"] == 200 else 100)
+        fewer += [f"{convex:.4f}", f"{time.perf_counter() - began:.0f}"]
+        yield f"| {name} | {best:.3f} | {plain:.4f} | {lumps:.4f} | " + " | ".join(fewer) + " |"
+
+
+def heaviest(inst: Instance, count: int) -> Instance:
+    """Return the instance with only the jobs that read most bytes, weighed as before."""
+    size = {table.id: table.size for table in inst.tables}
+    read = {job.id: sum(size[name] for name in job.tables) for job in inst.jobs}
+    jobs = sorted(inst.jobs, key=lambda job: -read[job.id])[:count]
+    part = sum(read[job.id] for job in jobs) / sum(read.values())
+    weights = inst.weights.model_copy(update={"gpu": 0, "traffic": float(part)})
+    return inst.model_copy(update={"jobs": tuple(jobs), "weights": weights})
+
+
+SECTIONS = {
+    "enumerated": enumerated,
+    "proven": proven,
+    "thousand": thousand,
+    "day": day,
+    "overload": overload,
+    "replicas": replicas,
+    "bounds": bounds,
+}
+
+if __name__ == "__main__":
+    write("placement", SECTIONS, arguments())
