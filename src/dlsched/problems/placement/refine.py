@@ -29,6 +29,8 @@ _ROUNDS_OF_TANGENTS = 12
 _WORTH = 1e-3
 """A round of tangents that raises the relaxation by less, relatively, is the last."""
 _CLOSE = 1e-9
+_TOLERANCES = 1e-6
+"""Rows may be off by as much in HiGHS, and with them its bound."""
 _ANNEALED = 0.1
 """Share of the time limit that the start may take."""
 
@@ -77,9 +79,10 @@ class Refinement:
             self.tell()
             if self.closed():
                 return self.claim(Status.OPTIMAL, "proved optimal")
-            if outcome.status is not Status.OPTIMAL or not fresh:
-                # An exact estimate and a finished search leave roundings only.
+            if outcome.status is not Status.OPTIMAL:
                 return self.claim(Status.FEASIBLE, outcome.reason)
+            if not fresh:  # exact here, and searched to the end: what is left are tolerances
+                return self.claim(self.settled(), "proved optimal, up to the solver's tolerances")
 
     def start(self) -> None:
         """Anneal for a first placement; points at it are worth having at once."""
@@ -168,6 +171,12 @@ class Refinement:
         bound = max(self.certified, self.claimed)
         allowed = max(_CLOSE, self.run.gap * abs(self.cost))
         return self.best is not None and self.cost - bound <= allowed
+
+    def settled(self) -> Status:
+        """Return what a finished search over an exact estimate has proved."""
+        bound = max(self.certified, self.claimed)
+        near = self.best is not None and self.cost - bound <= _TOLERANCES * abs(self.cost)
+        return Status.OPTIMAL if near else Status.FEASIBLE
 
     def version(self) -> str:
         """Return the version of the solver."""

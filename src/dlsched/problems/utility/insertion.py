@@ -15,7 +15,7 @@ _WARMTH = 0.03
 """The first temperature, as a share of a job's mean worth."""
 _MOST_OUT = 5
 """So many jobs, at most, are taken out at once."""
-_WEIGHTS = (0.7, 1.0)
+_WEIGHTS = (0.0, 0.7, 1.0)
 """What prices weigh in an insertion."""
 
 
