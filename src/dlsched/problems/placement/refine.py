@@ -30,7 +30,7 @@ _WORTH = 1e-3
 """A round of tangents that raises the relaxation by less, relatively, is the last."""
 _CLOSE = 1e-9
 _TOLERANCES = 1e-6
-"""Rows may be off by as much in HiGHS, and with them its bound."""
+"""Rows may be off by as much in HiGHS, and with them its bound, either way."""
 _ANNEALED = 0.1
 """Share of the time limit that the start may take."""
 
@@ -76,6 +76,8 @@ class Refinement:
             if outcome.values is not None:
                 form.load(outcome.values)
                 fresh = self.offer(model.read(self.instance, built))
+            if self.best is not None and self.cost < self.claimed <= self.cost + _TOLERANCES:
+                self.claimed = self.cost
             self.tell()
             if self.closed():
                 return self.claim(Status.OPTIMAL, "proved optimal")

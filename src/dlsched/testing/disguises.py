@@ -1,0 +1,49 @@
+"""The same instance in another guise: other names, another order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlsched.problem import problem
+from dlsched.schema import Instance
+
+
+def renamed(instance: Instance) -> Instance:
+    """Return the instance with new ids that sort the other way round."""
+    data = instance.to_data()
+    names = sorted(_ids(data))
+    fresh = {name: f"n{len(names) - i:03}" for i, name in enumerate(names)}
+    return _instance(instance, _replaced(data, fresh))
+
+
+def reordered(instance: Instance) -> Instance:
+    """Return the instance with its lists of servers, jobs and the like backwards."""
+    data = instance.to_data()
+    for key, value in data.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            data[key] = value[::-1]
+    return _instance(instance, data)
+
+
+def _instance(instance: Instance, data: dict[str, Any]) -> Instance:
+    return problem(instance.problem).instance.parse(data, "a disguise")
+
+
+def _ids(data: Any) -> set[str]:
+    """Return every id: values of fields called ``id``, and keys of profiles."""
+    if isinstance(data, list):
+        return set().union(*map(_ids, data))
+    if not isinstance(data, dict):
+        return set()
+    own = {data["id"]} if isinstance(data.get("id"), str) else set()
+    own |= set(data.get("profiles", ())) if isinstance(data.get("profiles"), dict) else set()
+    return own.union(*map(_ids, data.values()))
+
+
+def _replaced(data: Any, fresh: dict[str, str], field: str = "") -> Any:
+    if isinstance(data, list):
+        return [_replaced(entry, fresh, field) for entry in data]
+    if isinstance(data, dict):
+        return {fresh.get(k, k): _replaced(v, fresh, k) for k, v in data.items()}
+    plain = field in ("problem", "name", "kind", "version")
+    return fresh.get(data, data) if isinstance(data, str) and not plain else data

@@ -1,0 +1,237 @@
+"""Ready-made property tests for a heuristic: what holds, what does not, and on which instance."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import hypothesis
+from hypothesis import strategies as st
+
+from dlsched.errors import OptionError
+from dlsched.problem import Method
+from dlsched.result import Objective
+from dlsched.schema import Instance
+from dlsched.testing import oracles, strategies
+from dlsched.testing.disguises import renamed, reordered
+from dlsched.testing.trials import Broken, Heuristic, Trial, attempt, gap_to, method_of
+
+INVARIANTS = {"names": renamed, "order": reordered}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A property that does not hold, with the smallest instance found on which it does not."""
+
+    kind: str
+    message: str
+    instance: Instance
+
+    def __str__(self) -> str:
+        """Return the finding with its instance as JSON."""
+        text = self.instance.model_dump_json(exclude_defaults=True)
+        return f"{self.kind}: {self.message}\n  {text}"
+
+
+@dataclass
+class Findings:
+    """What `check_heuristic` found; true if every property holds.
+
+    Attributes
+    ----------
+    examples
+        Instances tried, those of shrinking included.
+    solved, optimal
+        On how many it returned a solution, and on how many of these the optimum.
+    worst_gap, worst_instance
+        The largest gap to the optimum and the instance that shows it; None without an oracle.
+    findings
+        The properties that do not hold, each with its smallest instance.
+    """
+
+    problem: str
+    heuristic: str
+    examples: int = 0
+    solved: int = 0
+    optimal: int = 0
+    worst_gap: float | None = None
+    worst_instance: Instance | None = None
+    findings: list[Finding] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        """Whether every property holds."""
+        return not self.findings
+
+    def __str__(self) -> str:
+        """Return a report for people."""
+        head = f"{self.heuristic} for {self.problem}: {self.examples} instances, "
+        head += f"{self.solved} solved"
+        if self.worst_gap is not None:
+            head += f", {self.optimal} to the optimum, worst gap {100 * self.worst_gap:.3g} %"
+        lines = [str(finding) for finding in self.findings] or ["every property holds"]
+        return "\n".join([head, *lines])
+
+    def raise_if_any(self) -> None:
+        """Raise if a property does not hold.
+
+        Raises
+        ------
+        AssertionError
+            With the report.
+        """
+        if self.findings:
+            raise AssertionError(str(self))
+
+
+def check_heuristic(
+    problem: str,
+    heuristic: Heuristic,
+    *,
+    examples: int = 200,
+    oracle: bool = True,
+    invariant: Collection[str] = ("names",),
+    complete: bool = False,
+    seed: int = 0,
+    instances: st.SearchStrategy[Any] | None = None,
+) -> Findings:
+    """Test the properties that a heuristic should have, on random small instances.
+
+    Each property is tested until `examples` instances pass or one fails, which is then shrunk. The
+    kinds: ``crash`` (it raises), ``no_solution_object`` (it returns something else), ``infeasible``
+    (with the checker's violation), ``wrong_claim`` (its objective is not what the checker finds),
+    ``not_deterministic`` (the same seed gives another solution), ``beats_optimum``, ``stuck`` (no
+    solution where there is one), ``depends_on_names``, ``depends_on_order``.
+
+    Parameters
+    ----------
+    problem
+        Name of the problem.
+    heuristic
+        A method's name, or a function as `dlsched.solve` takes it: ``f(instance, rng)``.
+    examples
+        Random instances for each property.
+    oracle
+        Whether to compare with brute force; without it nothing is said of gaps.
+    invariant
+        What the objective must not depend on: ``"names"``, ``"order"`` or both. Ties that are
+        broken by the order of the file are no fault, so order is not asked by default.
+    complete
+        Whether to return no solution where there is one is a fault; heuristics may get stuck.
+    seed
+        Of the heuristic; the instances are always the same.
+    instances
+        A strategy for instances; by default that of `dlsched.testing.strategies`.
+
+    Raises
+    ------
+    OptionError
+        If `invariant` names something else.
+    """
+    unknown = set(invariant) - set(INVARIANTS)
+    if unknown:
+        raise OptionError(f"invariant={sorted(unknown)} must be among {', '.join(INVARIANTS)}")
+    method = method_of(problem, heuristic)
+    chosen = instances if instances is not None else getattr(strategies, problem)()
+    found = Findings(problem, method.name)
+    check = _Check(method, found, oracle, complete, tuple(invariant), seed)
+    while True:
+        finding = _first(check, chosen, examples)
+        if finding is None:
+            return found
+        found.findings.append(finding)
+        check.known.add(finding.kind)
+
+
+class _Check:
+    """All properties on one instance, but those that are known to fail."""
+
+    def __init__(
+        self, method: Method, found: Findings, oracle: bool, complete: bool,
+        invariant: tuple[str, ...], seed: int,
+    ) -> None:  # fmt: skip
+        self.method, self.found, self.seed = method, found, seed
+        self.oracle = getattr(oracles, method.problem) if oracle else None
+        self.complete, self.invariant = complete, invariant
+        self.known: set[str] = set()
+
+    def __call__(self, instance: Instance) -> None:
+        self.found.examples += 1
+        try:
+            trial = attempt(self.method, instance, self.seed)
+        except Broken as broken:
+            self.fail(broken.kind, broken.message)
+            return
+        if trial.objective is not None:
+            self.found.solved += 1
+        self.repeat(instance, trial)
+        if self.oracle is not None:
+            self.compare(instance, trial, self.oracle(instance))
+        for name in self.invariant:
+            self.disguise(instance, trial, name)
+
+    def fail(self, kind: str, message: str) -> None:
+        if kind not in self.known:
+            raise Broken(kind, message)
+
+    def repeat(self, instance: Instance, trial: Trial) -> None:
+        try:
+            again = attempt(self.method, instance, self.seed)
+        except Broken as broken:
+            self.fail("not_deterministic", f"the second time: {broken}")
+            return
+        if again.solution != trial.solution:
+            message = f"seed {self.seed} gives {trial.objective}, then {again.objective}"
+            self.fail("not_deterministic", message)
+
+    def compare(self, instance: Instance, trial: Trial, truth: Objective | None) -> None:
+        mine, found = trial.objective, self.found
+        if mine is None:
+            if truth is not None and self.complete:
+                self.fail("stuck", f"no solution, though {truth} can be had")
+        elif truth is None or mine.better_than(truth):
+            self.fail("beats_optimum", f"{mine} against {truth}: one of the checkers is wrong")
+        else:
+            gap = gap_to(truth, mine)
+            found.optimal += gap == 0
+            if found.worst_gap is None or gap > found.worst_gap:
+                found.worst_gap, found.worst_instance = gap, instance
+
+    def disguise(self, instance: Instance, trial: Trial, name: str) -> None:
+        other = INVARIANTS[name](instance)
+        kind = f"depends_on_{name}"
+        try:
+            mine = attempt(self.method, other, self.seed).objective
+        except Broken as broken:
+            self.fail(kind, f"in disguise: {broken}")
+            return
+        if mine != trial.objective:
+            self.fail(kind, f"{trial.objective}, in disguise {mine}")
+
+
+def _first(check: _Check, chosen: st.SearchStrategy[Any], examples: int) -> Finding | None:
+    """Return the first property that fails, on the smallest instance; ``None`` if none does."""
+    failed: list[Instance] = []
+
+    @hypothesis.settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        report_multiple_bugs=False,
+        print_blob=False,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(chosen)
+    def test(instance: Instance) -> None:
+        try:
+            check(instance)
+        except Broken:
+            failed[:] = [instance]
+            raise
+
+    try:
+        test()
+    except Broken as broken:  # the last one raised is that of the shrunk instance
+        return Finding(broken.kind, broken.message, failed[0])
+    return None

@@ -1,0 +1,136 @@
+"""A search for small instances on which a heuristic is far from the optimum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import hypothesis
+from hypothesis import strategies as st
+
+from dlsched.result import Objective, relative_gap
+from dlsched.schema import Instance
+from dlsched.testing import oracles, strategies
+from dlsched.testing.trials import Heuristic, attempt, gap_to, method_of
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The instance with the largest gap that was found."""
+
+    gap: float
+    instance: Instance
+    objective: Objective
+    optimum: Objective
+    tried: int
+
+    def __str__(self) -> str:
+        """Return the gap, both objectives, and the instance as JSON."""
+        text = self.instance.model_dump_json(exclude_defaults=True)
+        return f"gap {100 * self.gap:.3g} %: {self.objective}, optimum {self.optimum}\n  {text}"
+
+
+def worst_case(
+    problem: str,
+    heuristic: Heuristic,
+    budget: int = 1000,
+    *,
+    level: int | None = None,
+    positive: bool = False,
+    seed: int = 0,
+    instances: st.SearchStrategy[Any] | None = None,
+) -> Worst | None:
+    """Search for a small instance on which a heuristic's gap to the optimum is largest.
+
+    Random instances and local moves towards larger gaps (Hypothesis's targeted search), by brute
+    force; the worst one is then shrunk to the smallest with as large a gap. Gaps are
+    |value - optimum| / the larger of the two, at the first level where they differ: 50 % is twice
+    the optimum where less is better, and half of it where more is.
+
+    Parameters
+    ----------
+    problem, heuristic
+        As for `check_heuristic`.
+    budget
+        Instances to try, those of shrinking not counted.
+    level
+        Position of the level to look at, among instances where the earlier ones are optimal; by
+        default the first at which the heuristic and the optimum differ.
+    positive
+        Whether only instances count with an optimum other than 0 at that level (the first by
+        default), where every gap would be 100 %.
+    seed
+        Of the heuristic and of the search.
+    instances
+        A strategy for instances; by default that of `dlsched.testing.strategies`.
+
+    Returns
+    -------
+    Worst or None
+        None if the heuristic solved nothing.
+
+    Raises
+    ------
+    Broken
+        If the heuristic crashes or breaks a constraint; use `check_heuristic` first.
+    """
+    method = method_of(problem, heuristic)
+    oracle = getattr(oracles, problem)
+    chosen = instances if instances is not None else getattr(strategies, problem)()
+    tried = 0
+    best: Worst | None = None
+
+    def gap_on(instance: Instance) -> tuple[float, Objective, Objective] | None:
+        trial = attempt(method, instance, seed)
+        truth = oracle(instance) if trial.objective is not None else None
+        mine = trial.objective
+        if truth is None or mine is None or (positive and not truth[level or 0]):
+            return None
+        if level is None:
+            return gap_to(truth, mine), mine, truth
+        if tuple(mine)[:level] != tuple(truth)[:level]:
+            return None
+        return relative_gap(mine[level], truth[level]), mine, truth
+
+    silent = hypothesis.settings(
+        max_examples=budget,
+        deadline=None,
+        database=None,
+        phases=(hypothesis.Phase.generate, hypothesis.Phase.target),
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+
+    @hypothesis.seed(seed)
+    @silent
+    @hypothesis.given(chosen)
+    def look(instance: Instance) -> None:
+        nonlocal tried, best
+        tried += 1
+        found = gap_on(instance)
+        if found is None:
+            return
+        hypothesis.target(found[0])
+        if best is None or found[0] > best.gap:
+            best = Worst(found[0], instance, found[1], found[2], tried)
+
+    look()
+    if best is None:
+        return None
+    goal = best.gap
+
+    def as_bad(instance: Instance) -> bool:
+        found = gap_on(instance)
+        return found is not None and found[0] >= goal
+
+    try:
+        small = hypothesis.find(
+            chosen,
+            as_bad,
+            settings=hypothesis.settings(silent, max_examples=10 * budget, derandomize=True,
+                                         phases=tuple(hypothesis.Phase)),
+        )  # fmt: skip
+    except hypothesis.errors.NoSuchExample:  # rare enough not to be drawn again
+        small = best.instance
+    found = gap_on(small)
+    assert found is not None
+    return Worst(found[0], small, found[1], found[2], tried)
