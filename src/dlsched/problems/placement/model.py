@@ -18,6 +18,8 @@ from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.tally import state_of
 
 _TINY = 1e-9
+THOUSAND = 1000
+"""Squares of shares are counted in thousandths: solvers' rows are off by as much as 1e-6."""
 
 
 def build(instance: Instance, estimate: Estimate | None = None) -> Any:
@@ -63,12 +65,12 @@ def build(instance: Instance, estimate: Estimate | None = None) -> Any:
     for r, points in estimate.bytes.items():
         off = m.bytes_off[r]
         for point in points:
-            m.bytes_tangent.add(m.uneven[r] >= 2 * point * off - point * point)
+            m.bytes_tangent.add(m.uneven[r] >= THOUSAND * (2 * point * off - point * point))
 
     m.cost = pyo.Objective(
         expr=data.traffic_weight / max(1.0, data.bytes_read) * crossing
-        + data.gpu_weight * imbalance
-        + data.storage_weight * sum(m.uneven[r] for r in estimate.bytes),
+        + data.gpu_weight / THOUSAND * imbalance
+        + data.storage_weight / THOUSAND * sum(m.uneven[r] for r in estimate.bytes),
         sense=pyo.minimize,
     )
     m.GRID = {"cost": 0}
@@ -100,13 +102,13 @@ def _imbalance(m: Any, data: Data, estimate: Estimate, groups: Any, names: list[
     for (r, k, p), points in estimate.shares.items():
         off = m.off[r, k, p]
         for at in points:
-            m.share_tangent.add(m.square[r, k, p] >= 2 * at * off - at * at)
+            m.share_tangent.add(m.square[r, k, p] >= THOUSAND * (2 * at * off - at * at))
 
     # Jobs run whole, so some imbalance is left whatever the homes; tangents alone do not see it.
     m.whole_jobs = pyo.ConstraintList()
     for (k, p), least in job_squares(data).items():
         if least > _TINY:
-            m.whole_jobs.add(sum(m.square[q, k, p] for q in range(len(names))) >= least)
+            m.whole_jobs.add(sum(m.square[q, k, p] for q in range(len(names))) >= THOUSAND * least)
 
     # The sigmoid's first half counts always, and what a step adds only from its load on.
     m.over = pyo.Var(m.STEPS, domain=pyo.Binary)
@@ -253,7 +255,7 @@ def _largest(data: Data, r: int, k: int) -> float:
     """Return the most that the weighted squares of a region and type can be."""
     share = data.supply_share[r, k]
     weights = data.priority_weight[data.wanted[k] > 0]
-    return float(weights.sum() * max(share, 1 - share) ** 2)
+    return float(THOUSAND * weights.sum() * max(share, 1 - share) ** 2)
 
 
 def _smallest(data: Data, r: int, k: int, load: float) -> float:
@@ -263,7 +265,7 @@ def _smallest(data: Data, r: int, k: int, load: float) -> float:
     ahead = load - data.supply_share[r, k] * wanted.sum()
     if ahead <= 0 or not weights.all():
         return 0.0
-    return float(ahead**2 / (wanted**2 / weights).sum())
+    return float(THOUSAND * ahead**2 / (wanted**2 / weights).sum())
 
 
 def read(instance: Instance, m: Any) -> Solution:
@@ -289,12 +291,14 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
     weighted: dict[tuple[int, int], float] = {}
     for r, k, p in m.SHARES:
         off = state.demand[r, k, p] / data.wanted[k, p] - data.supply_share[r, k]
-        m.square[r, k, p].set_value(float(off * off), skip_validation=True)
-        weighted[r, k] = weighted.get((r, k), 0.0) + float(data.priority_weight[p] * off * off)
+        m.square[r, k, p].set_value(float(THOUSAND * off * off), skip_validation=True)
+        weighted[r, k] = weighted.get((r, k), 0.0) + float(
+            THOUSAND * data.priority_weight[p] * off * off
+        )
     for (r, k, i), at in m.STEP_AT.items():
         over = int(state.demand[r, k].sum() >= at)
         m.over[r, k, i].set_value(over, skip_validation=True)
         m.extra[r, k, i].set_value(weighted.get((r, k), 0.0) * over, skip_validation=True)
     for r in m.uneven:
         off = state.stored[r] / data.bytes_total - data.capacity_share[r]
-        m.uneven[r].set_value(float(off * off), skip_validation=True)
+        m.uneven[r].set_value(float(THOUSAND * off * off), skip_validation=True)
