@@ -48,7 +48,8 @@ def section(name: str) -> Iterator[str]:
         text = data.model_dump_json(exclude_defaults=True, exclude={"name"})
         value, optimum = float(found.objective[0]), float(found.optimum[0])
         yield (
-            f"| {method.name} | {found.tried} | {cell(found.gap)} | {value:.4g} | {optimum:.4g} | {items} | `{text}` |"
+            f"| {method.name} | {found.tried} | {cell(found.gap)} | {value:.4g} "
+            f"| {optimum:.4g} | {items} | `{text}` |"
         )
 
 
