@@ -2,11 +2,12 @@
 
     python benchmarks/demo.py [FOLDER]
 
-Writes results.csv, results.json, solutions/ and pictures/ to results/demo, and prints the table.
+Writes results, solutions, a report and pictures to results/demo, and prints the summary.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,14 +15,15 @@ from pathlib import Path
 import matplotlib as mpl
 
 import dlsched
-from dlsched.bench import read_suite, run_suite
-from dlsched.bench.suite import Case
-from dlsched.cli.output import progress, put_line
-from dlsched.cli.verdict import failures_status, put_comparison
+from dlsched.bench import Store, read_suite
+from dlsched.bench.case import Case
+from dlsched.bench.report import write_report
+from dlsched.bench.store import FAILED
+from dlsched.cli.output import put_line
+from dlsched.cli.sweep import put_sweep, run_shown
+from dlsched.cli.verdict import status_of
 from dlsched.problem import problem
-from dlsched.result import Result
 from dlsched.schema import Instance
-from dlsched.table import Failure
 from dlsched.traces import read_trace, snapshot
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,22 +66,16 @@ def main(out: Path) -> int:
     """Run everything; return 1 if a run failed."""
     sweep = read_suite(ROOT / "benchmarks" / "suites" / "demo.toml")
     for instance in snapshots():
-        sweep.cases.append(Case(instance.problem, lambda instance=instance: instance))
-    answers: list[Result | Failure] = []
-    with progress() as bar:
-        task = bar.add_task(sweep.name, total=sweep.total) if bar else None
-
-        def note(answer: Result | Failure) -> None:
-            answers.append(answer)
-            if bar and task is not None:
-                bar.update(task, advance=1, description=f"{answer.instance} {answer.method}")
-
-        frame = run_suite(sweep, out, on_answer=note)
-    records = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    put_comparison([{str(k): v for k, v in row.items()} for row in records])
+        sweep.cases.append(Case.given(instance))
+    shutil.rmtree(out, ignore_errors=True)
+    run_shown(sweep, out, jobs=2)
+    with Store(out) as store:
+        rows = store.rows()
+    put_sweep(rows)
+    write_report(out)
     pictures = draw_examples(out / "pictures")
-    put_line(f"{len(answers)} checked runs and {pictures} pictures in {out}")
-    return failures_status(answers)
+    put_line(f"{len(rows)} checked runs, a report and {pictures} pictures in {out}")
+    return status_of([row["status"] for row in rows if row["status"] in FAILED])
 
 
 if __name__ == "__main__":

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import platform
-from importlib.metadata import version
-from pathlib import Path
-
-PACKAGES = ("dlsched", "highspy", "pyomo", "numpy", "scipy", "numba", "rustworkx", "cvxpy")
+from dlsched.bench import machine as recorded
 
 
 def machine() -> str:
     """Return the processor, its cores, and the versions that made the figures."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    processor = names[0] if names else platform.processor() or platform.machine()
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    return (
-        f"{processor}, {os.cpu_count()} cores; {platform.system()}; "
-        f"Python {platform.python_version()}; {packages}."
-    )
+    python, *packages = recorded.versions().items()
+    said = ", ".join(f"{name} {version}" for name, version in packages)
+    return f"{recorded.machine()}; Python {python[1]}; {said}."

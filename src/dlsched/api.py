@@ -16,7 +16,7 @@ import numpy as np
 
 from dlsched import library
 from dlsched import problem as catalogue
-from dlsched.errors import InstanceError, OptionError
+from dlsched.errors import InstanceError, OptionError, SolverDisagreement
 from dlsched.files import read_json, write_bytes, write_json
 from dlsched.judge import judge
 from dlsched.problem import Kind, Method, Problem
@@ -249,7 +249,9 @@ def compare(
     """Solve every instance with every method and return one row for each.
 
     The gap of a method is to the strongest bound that any of the methods proved for the instance.
-    A method that raises becomes a row with status ``"error"`` and the reason; it stops nothing.
+    A method that raises becomes a row with status ``"error"`` and the reason, one whose answer the
+    checker does not confirm a row with status ``"rejected"``, one that runs out of memory
+    ``"memory"``; they stop nothing.
 
     Parameters
     ----------
@@ -288,7 +290,10 @@ def attempt(instance: Instance, method: MethodLike, **solve_options: Any) -> Res
         return solve(instance, method, **solve_options)
     except Exception as error:  # a method may raise anything; the row says what
         name = method if isinstance(method, str) else getattr(method, "__name__", "method")
-        return Failure(instance.problem, instance.name, name, f"{type(error).__name__}: {error}")
+        reason = f"{type(error).__name__}: {error}"
+        kinds = {SolverDisagreement: "rejected", MemoryError: "memory"}
+        status = next((s for kind, s in kinds.items() if isinstance(error, kind)), "error")
+        return Failure(instance.problem, instance.name, name, reason, status)
 
 
 def bound(instance: InstanceLike, method: str | None = None, **solve_options: Any) -> Bounds:

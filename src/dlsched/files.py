@@ -170,6 +170,11 @@ def write_bytes(path: Path, content: bytes) -> None:
     """Replace `path` in one step; gzipped, without a time stamp, if the name ends in ``.gz``."""
     if path.suffix == ".gz":
         content = gzip.compress(content, compresslevel=9, mtime=0)
+    replace_file(path, content)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace `path` in one step by these very bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:

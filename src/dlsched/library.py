@@ -9,8 +9,8 @@ from typing import Any
 
 from dlsched.errors import UnknownName
 from dlsched.problem import problem
-from dlsched.records import bound_from_data
-from dlsched.result import Bounds
+from dlsched.records import bound_from_data, number_from_data
+from dlsched.result import Bounds, Objective
 
 
 def root() -> Path:
@@ -54,9 +54,28 @@ def solution_file(name: str) -> Path:
 
 def best_bounds(sha256: str) -> Bounds | None:
     """Return the recorded bounds of a shipped instance, found by its digest."""
-    for entry in index().values():
-        if entry["sha256"] == sha256:
-            owner = problem(entry["problem"])
-            bounds = entry["bound"]
-            return owner.by_level([bound_from_data(bounds[level.name]) for level in owner.levels])
-    return None
+    entry = _by_digest().get(sha256)
+    if entry is None:
+        return None
+    owner, bounds = problem(entry["problem"]), entry["bound"]
+    return owner.by_level([bound_from_data(bounds[level.name]) for level in owner.levels])
+
+
+def best_objective(sha256: str) -> Objective | None:
+    """Return the objective of a shipped instance's best known solution, found by its digest."""
+    entry = _by_digest().get(sha256)
+    if entry is None:
+        return None
+    owner, values = problem(entry["problem"]), entry["objective"]
+    return owner.by_level([number_from_data(values[level.name]) for level in owner.levels])
+
+
+def name_of(sha256: str) -> str | None:
+    """Return the name of the shipped instance with this digest."""
+    entry = _by_digest().get(sha256)
+    return str(entry["name"]) if entry else None
+
+
+@cache
+def _by_digest() -> dict[str, dict[str, Any]]:
+    return {entry["sha256"]: entry for entry in index().values()}

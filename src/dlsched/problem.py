@@ -141,6 +141,8 @@ class Problem:
         ``choose(instance) -> str``: the name for one instance, where no method is best for all.
     bound
         Name of the method that `dlsched.bound` uses unless told otherwise.
+    size
+        The instance's field whose length says how large an instance is, as ``"jobs"``.
     package
         The folder. Its modules ``model``, ``generate``, ``draw`` are imported when first asked
         for; its modules ``exact``, ``heuristics`` and ``bounds`` hold the methods.
@@ -156,6 +158,7 @@ class Problem:
     explain: Callable[[Any], str]
     exact: str
     bound: str
+    size: str
     package: str = field(repr=False)
     choose: Callable[[Any], str] | None = None
 

@@ -79,13 +79,17 @@ def dump_result(result: Result) -> str:
 
 def load_result(text: str) -> Result:
     """Undo `dump_result`."""
-    data = json.loads(text)
+    return result_from_data(json.loads(text))
+
+
+def result_from_data(data: Mapping[str, Any]) -> Result:
+    """Undo `result_to_data`; a record without its solution will do."""
     owner = problem(data["problem"])
 
     def by_level(entries: Mapping[str, Any] | None, read: Any) -> Any:
         return entries and owner.by_level([read(entries[level.name]) for level in owner.levels])
 
-    solution = data["solution"]
+    solution = data.get("solution")
     return Result(
         problem=data["problem"],
         instance=data["instance"],

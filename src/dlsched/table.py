@@ -11,12 +11,17 @@ from dlsched.result import Bound, ByLevel, Result, gap
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that raised instead of returning a result."""
+    """A run that raised instead of returning a result.
+
+    ``status`` is ``"rejected"`` if the checker did not confirm what the method claimed,
+    ``"memory"`` if it found none, else ``"error"``.
+    """
 
     problem: str
     instance: str
     method: str
     reason: str
+    status: str = "error"
 
 
 def comparison_rows(answers: Sequence[Result | Failure]) -> list[dict[str, Any]]:
@@ -91,7 +96,7 @@ def _failure_row(failure: Failure) -> dict[str, Any]:
         "instance": failure.instance,
         "problem": failure.problem,
         "method": failure.method,
-        "status": "error",
+        "status": failure.status,
         "reason": failure.reason,
     }
 

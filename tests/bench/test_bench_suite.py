@@ -1,19 +1,16 @@
-"""Suites: what a file means, what is refused, what a run leaves on disk."""
+"""Suites: what a file means, and what is refused before anything runs."""
 
 from __future__ import annotations
 
-import csv
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import dlsched
-from dlsched.bench import read_suite, run_suite
+from dlsched.bench import read_suite
+from dlsched.bench.task import Limits, _own_code
 from dlsched.cli import app
-from dlsched.result import Result
 
 SUITE = """
 name = "small"
@@ -39,6 +36,8 @@ name = "milp"
 options = { levels = 1 }
 """
 
+MINIMAL = 'name = "x"\n[[instances]]\nfiles = "made/*.json"\n[[methods]]\nname = "exact"\n'
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -49,11 +48,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         made = dlsched.generate("reclaiming", seed=seed, servers=4)
         dlsched.save(made, tmp_path / "made" / f"{seed}.json")
     return tmp_path
-
-
-def table(file: str) -> list[dict[str, str]]:
-    """Return the rows of a CSV file."""
-    return list(csv.DictReader(Path(file).read_text().splitlines()))
 
 
 def test_suite_is_expanded(folder: Path) -> None:
@@ -68,92 +62,69 @@ def test_suite_is_expanded(folder: Path) -> None:
         "reclaiming-servers=6-demand=1-1",
         "reclaiming-servers=6-demand=1-2",
     ]
-    assert suite.total == 6 * 4
-    assert suite.limits == {"time_limit": 30.0, "gap": 0.0, "threads": 1, "solver": "highs"}
+    assert names == [case.name for case in suite.cases]
+    assert len(suite.tasks()) == 6 * 4
+    assert suite.limits == Limits(time_limit=30.0, wall_limit=120.0)
 
 
-def test_run_leaves_results(folder: Path) -> None:
-    """Rows, records and solutions agree with each other and with the checker."""
-    seen: list[Any] = []
-    frame = run_suite("suite.toml", "out", on_answer=seen.append)
-    rows = table("out/results.csv")
-    records = json.loads(Path("out/results.json").read_text())
-    assert len(frame) == len(rows) == len(records["runs"]) == len(seen) == 24
-    assert records["suite"] == "small" and records["dlsched"] == dlsched.__version__
-    assert [row["method"] for row in rows[:4]] == ["milp", "random", "random", "milp"]
-    assert [row["seed"] for row in rows[:4]] == ["0", "0", "7", "0"]
-    assert rows[3]["options"] == '{"levels": 1}'
+def test_limits_and_repetitions(folder: Path) -> None:
+    """Limits are as written; each repetition is a run of its own; no time limit is an hour."""
+    limits = "wall_limit = 5\nmemory_limit_gib = 1.5\nrepetitions = 3\ngap = 0.01\nthreads = 2\n"
+    Path("suite.toml").write_text(limits + MINIMAL)
     suite = read_suite("suite.toml")
-    instances = {case.make().name: case.make() for case in suite.cases}
-    for row, record in zip(rows, records["runs"], strict=True):
-        solution = dlsched.load_solution(Path("out") / record["solution_file"])
-        report = dlsched.verify(instances[row["instance"]], solution)
-        assert report.feasible and report.objective is not None
-        assert float(row["preempted"]) == report.objective.preempted
-        assert record["objective"]["preempted"]["value"] == report.objective.preempted
+    assert suite.limits == Limits(None, 5.0, 1.5, 0.01, 2)
+    assert [task.repetition for task in suite.tasks()] == [0, 1, 2, 0, 1, 2]
+    Path("suite.toml").write_text(MINIMAL)
+    assert read_suite("suite.toml").limits.wall_limit == 3600
 
 
-def test_failures_are_rows(folder: Path) -> None:
-    """A method that raises, or returns nonsense, is a row; the rest runs on."""
-    Path("mine_bench.py").write_text(
-        "from dlsched.problems.reclaiming import Solution\n"
-        "def raises(instance, rng):\n    raise KeyError('x')\n"
-        "def nonsense(instance, rng):\n"
-        "    return Solution(instance=instance.name, returned=['none'])\n"
-    )
-    text = SUITE + "".join(
-        f'[[methods]]\nname = "mine_bench:{name}"\n' for name in ("raises", "nonsense")
-    )
-    Path("suite.toml").write_text(text)
-    frame = run_suite("suite.toml", "out")
-    assert len(frame) == 6 * 6
-    failed = frame[frame["status"] == "error"]
-    assert set(failed["method"]) == {"raises", "nonsense"} and len(failed) == 12
-    assert failed["reason"].str.contains("KeyError|SolverDisagreement").all()
-    records = json.loads(Path("out/results.json").read_text())["runs"]
-    assert sum(record["status"] == "error" for record in records) == 12
+def test_included_suites_run_once(folder: Path) -> None:
+    """A suite has its own runs and those of the ones it includes; what two share comes once."""
+    shared = MINIMAL.replace('"exact"', '"lyra"')
+    Path("a.toml").write_text(shared)
+    Path("b.toml").write_text(shared + '[[methods]]\nname = "scf"\n')
+    Path("all.toml").write_text('name = "all"\ninclude = ["a.toml", "b.toml"]\n')
+    tasks = read_suite("all.toml").tasks()
+    assert [(t.case.name, t.method) for t in tasks] == [
+        ("reclaiming-1", "lyra"),
+        ("reclaiming-2", "lyra"),
+        ("reclaiming-1", "scf"),
+        ("reclaiming-2", "scf"),
+    ]
 
 
-def test_interrupted_run_keeps_what_it_had(folder: Path) -> None:
-    """Whatever ends a sweep, the runs before it are on disk and readable."""
-    answers: list[Result] = []
-
-    def stop(answer: Any) -> None:
-        answers.append(answer)
-        if len(answers) == 6:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run_suite("suite.toml", "out", on_answer=stop)
-    assert len(json.loads(Path("out/results.json").read_text())["runs"]) == 6
-    assert len(table("out/results.csv")) == 6
-    assert len(list(Path("out/solutions").iterdir())) == 6
-
-
-def test_names_cannot_leave_the_folder(folder: Path) -> None:
-    """An instance's name never becomes a path."""
-    odd = dlsched.load("made/1.json").to_data() | {"name": "../../../odd/\x00/name"}
-    Path("made/1.json").write_text(json.dumps(odd))
-    run_suite("suite.toml", "out")
-    assert {p.parent for p in Path("out").rglob("*.gz")} == {Path("out/solutions")}
-    assert not (folder.parent / "odd").exists()
-
-
-def test_bench_command(folder: Path) -> None:
-    """The command runs a suite, shows its rows, and says 1 if one failed."""
-    ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out", "--json"])
-    assert ran.exit_code == 0, ran.stderr
-    rows = json.loads(ran.stdout)
-    assert len(rows) == 24 and ran.stderr == ""
-    assert all(row["gap"] == 0 for row in rows if row["method"] == "milp")
-    table = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out"]).stdout
-    assert "random (seed 7)" in table and 'milp ({"levels": 1})' in table
-    Path("mine_failing.py").write_text("def f(instance, rng):\n    raise ValueError('no')\n")
-    Path("suite.toml").write_text(SUITE + '[[methods]]\nname = "mine_failing:f"\n')
-    assert CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out"]).exit_code == 1
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"lyra"', '"scf"'),
+        ("seeds = [1]", "seeds = [2]"),
+        ("time_limit = 9", "time_limit = 8"),
+        ("wall_limit = 50", "wall_limit = 60"),
+        ("memory_limit_gib = 1", "memory_limit_gib = 2"),
+        ("gap = 0.1", "gap = 0.2"),
+        ("made/1.json", "made/2.json"),
+    ],
+)
+def test_key_tells_what_changed(before: str, after: str, folder: Path) -> None:
+    """A run's key is that of the same run, and of no other."""
+    text = "time_limit = 9\nwall_limit = 50\nmemory_limit_gib = 1\ngap = 0.1\n" + MINIMAL.replace(
+        "made/*", "made/1"
+    ).replace('"exact"', '"lyra"\nseeds = [1]')
+    keys = []
+    for each in (text, text, text.replace(before, after)):
+        Path("suite.toml").write_text(each)
+        keys.append(read_suite("suite.toml").tasks()[0].key)
+    assert keys[0] == keys[1] != keys[2]
 
 
-MINIMAL = 'name = "x"\n[[instances]]\nfiles = "made/*.json"\n[[methods]]\nname = "exact"\n'
+def test_key_knows_the_code_of_own_methods(folder: Path) -> None:
+    """Changing a function of one's own makes its runs new ones."""
+    Path("suite.toml").write_text(MINIMAL.replace('"exact"', '"mine_keyed:f"'))
+    Path("mine_keyed.py").write_text("def f(instance, rng):\n    return {'returned': []}\n")
+    before = _own_code.__wrapped__("mine_keyed:f", str(folder))
+    Path("mine_keyed.py").write_text("def f(instance, rng):\n    return {'returned': ['a']}\n")
+    assert _own_code.__wrapped__("mine_keyed:f", str(folder)) != before
+
 
 # name: (the suite's text, the field that the error names, what it says of it)
 BAD_SUITES: dict[str, tuple[str, str, str]] = {
@@ -201,6 +172,18 @@ BAD_SUITES: dict[str, tuple[str, str, str]] = {
     "negative seed": (MINIMAL + "seeds = [-1]\n", "methods[0].seeds[0]", "is too small"),
     "infinite limit": ("time_limit = inf\n" + MINIMAL, "time_limit", "is not a finite number"),
     "silly gap": ("gap = 2\n" + MINIMAL, "", "gap=2.0 must be a fraction from 0 to below 1"),
+    "circle": (
+        'name = "x"\ninclude = ["suite.toml"]\n',
+        "include",
+        "includes itself",
+    ),
+    "nothing at all": ('name = "x"\n', "instances", "is missing"),
+    "included one is bad": (
+        'name = "x"\ninclude = ["none.toml"]\n',
+        "",
+        "cannot be read",
+    ),
+    "no memory": ("memory_limit_gib = 0\n" + MINIMAL, "memory_limit_gib", "above 0"),
     "no limit": ("time_limit = 0\n" + MINIMAL, "time_limit", "write a number above 0"),
 }
 
@@ -212,7 +195,8 @@ def test_bad_suite(name: str, folder: Path) -> None:
     Path("suite.toml").write_text(text)
     ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out"])
     assert ran.exit_code == 2
-    assert ran.stderr.startswith(": ".join(filter(None, ("error: suite.toml", path, ""))))
+    file = "none.toml" if "none.toml" in text else "suite.toml"
+    assert ran.stderr.startswith(": ".join(filter(None, (f"error: {file}", path, ""))))
     assert words in ran.stderr and ran.stderr.count("\n") == 1
     assert not Path("out").exists()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import dlsched
+from dlsched.bench import Store
 
 COMMAND = [sys.executable, "-c", "from dlsched.cli import main; main()"]
 
@@ -106,15 +107,15 @@ def test_interrupt_shows_what_there_is(hard: Path, tmp_path: Path) -> None:
 
 
 OWN = """
-import sys, time
+import pathlib, sys, time
 from dlsched import Claim, Status
 def patient(instance, run):
-    print("ready", flush=True)
+    pathlib.Path("ready").touch()
     while not run.stop_reason():
         time.sleep(0.01)
     return Claim(status=Status.NO_SOLUTION, reason=run.stop_reason())
 def deaf(instance, rng):
-    print("ready", flush=True)
+    pathlib.Path("ready").touch()
     time.sleep(60)
 """
 
@@ -134,13 +135,22 @@ def test_interrupt_ends_many_runs(command: str, method: str, tmp_path: Path) -> 
         "compare": ["small.json", "small.json", "-m", "lyra", "-m", f"own:{method}"],
         "bench": ["suite.toml", "-o", "out"],
     }
-    process = start(command, *arguments[command], ready="ready", cwd=tmp_path)
+    process = subprocess.Popen(
+        [*COMMAND, command, *arguments[command]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    while not (tmp_path / "ready").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
     if command == "bench":  # the run that had finished is kept, the one that was cut is not
-        runs = json.loads((tmp_path / "out" / "results.json").read_text())["runs"]
-        assert [run["method"] for run in runs] == ["lyra"]
+        with Store(tmp_path / "out") as store:
+            assert [row["method"] for row in store.rows()] == ["lyra"]
 
 
 def test_log_goes_to_stderr(hard: Path) -> None:

@@ -1,29 +1,32 @@
-"""A plain loop over a suite; what is finished is on disk before the next run begins."""
+"""A sweep: every run of a suite, in processes of their own, each on disk as soon as it is done."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlsched import __version__, api
-from dlsched.bench.methods import find_method
+from dlsched.bench import pools
+from dlsched.bench.store import FILE, Store
 from dlsched.bench.suite import Suite, read_suite
+from dlsched.errors import InstanceError, OptionError
 from dlsched.files import write_bytes
-from dlsched.records import result_to_data
-from dlsched.result import Result
-from dlsched.table import Failure, comparison_rows
 
 if TYPE_CHECKING:
     import pandas
+
+Row = dict[str, Any]
 
 
 def run_suite(
     suite: Suite | str | Path,
     out: str | Path,
-    on_answer: Callable[[Result | Failure], None] | None = None,
+    *,
+    jobs: int = 1,
+    dask: str | None = None,
+    resume: bool = False,
+    fresh: bool = False,
+    on_row: Callable[[Row, int], None] | None = None,
 ) -> pandas.DataFrame:
     """Run every method of a suite on every instance.
 
@@ -32,103 +35,55 @@ def run_suite(
     suite
         A suite, or its file.
     out
-        Folder for ``results.csv`` (rows as `dlsched.compare` returns them, with ``seed``,
-        ``options`` and ``solution_file``), ``results.json`` (one record per run) and
-        ``solutions/``. An interrupted suite leaves what it had finished.
-    on_answer
-        Called with each result or failure as soon as it is written.
+        Folder for ``results.sqlite``, ``results.csv`` and ``solutions/``; see `Store`.
+    jobs
+        How many runs at a time on this machine. Times are comparable only if each run has a core
+        to itself.
+    dask
+        Address of a Dask scheduler whose workers make the runs instead.
+    resume
+        Go on in a folder that has results: what was killed, is missing or has changed is run.
+    fresh
+        Give every run a new process. Otherwise a worker makes one run after another; it is
+        replaced if a run fails to end by itself, or leaves much memory behind.
+    on_row
+        Called with each new row as soon as it is on disk, and the number of runs still to come.
 
     Returns
     -------
     pandas.DataFrame
-        The rows of ``results.csv``.
+        One row per run, in the order of the suite.
 
     Raises
     ------
     InstanceError
-        If the suite cannot be used.
+        If the suite cannot be used, or the folder has results and `resume` is false.
+    OptionError
+        If `jobs` is below 1, or the Dask cluster cannot be reached.
     KeyboardInterrupt
-        If a run was interrupted; that run is not kept.
+        If interrupted; the runs at hand are given up, what had finished is kept.
     """
+    if jobs < 1:
+        raise OptionError(f"jobs={jobs} must be at least 1")
     chosen = suite if isinstance(suite, Suite) else read_suite(suite)
-    book = _Book(chosen, Path(out))
-    for case in chosen.cases:
-        instance = case.make()
-        book.begin_instance()
-        for choice in chosen.choices(instance.problem):
-            method = find_method(instance.problem, choice.name)
-            for seed in choice.seeds:
-                answer = api.attempt(instance, method, seed=seed, **chosen.limits, **choice.options)
-                if answer.reason.startswith("interrupted"):
-                    raise KeyboardInterrupt
-                book.add(answer, seed, choice.options)
-                if on_answer:
-                    on_answer(answer)
-    return book.frame()
-
-
-class _Book:
-    """The answers so far, in memory and on disk."""
-
-    def __init__(self, suite: Suite, out: Path) -> None:
-        self.suite, self.out = suite, out
-        self.rows: list[dict[str, Any]] = []
-        self.group: list[Result | Failure] = []
-        self.extras: list[dict[str, Any]] = []
-        self.records: list[str] = []
-        self.write()
-
-    def begin_instance(self) -> None:
-        """Close the group of runs whose gaps are to one bound, and open the next."""
-        self.rows += self.group_rows()
-        self.group, self.extras = [], []
-
-    def add(self, answer: Result | Failure, seed: int, options: dict[str, Any]) -> None:
-        """Keep an answer, and its solution beside it."""
-        file = None
-        if isinstance(answer, Result):
-            record = result_to_data(answer)
-            if answer.solution is not None:
-                stem = _slug(f"{len(self.records) + 1:05}-{answer.instance}-{answer.method}")
-                file = f"solutions/{stem}.json.gz"
-                api.save(answer.solution, self.out / file)
-            del record["solution"]
-        else:
-            record = {
-                "problem": answer.problem,
-                "instance": answer.instance,
-                "method": answer.method,
-                "status": "error",
-                "reason": answer.reason,
-                "seed": seed,
-                "options": options,
-            }
-        self.records.append(json.dumps(record | {"solution_file": file}, allow_nan=False))
-        self.group.append(answer)
-        self.extras.append(
-            {"seed": seed, "options": json.dumps(options, default=str), "solution_file": file}
-        )
-        self.write()
-
-    def group_rows(self) -> list[dict[str, Any]]:
-        """Return the rows of the instance at hand."""
-        rows = comparison_rows(self.group)
-        return [row | extra for row, extra in zip(rows, self.extras, strict=True)]
-
-    def frame(self) -> pandas.DataFrame:
-        """Return all rows."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows + self.group_rows())
-
-    def write(self) -> None:
-        """Replace both files, each in one step."""
-        runs = ",\n".join(self.records)
-        head = f'"suite": {json.dumps(self.suite.name)}, "dlsched": {json.dumps(__version__)}'
-        write_bytes(self.out / "results.json", f'{{{head}, "runs": [\n{runs}\n]}}\n'.encode())
-        write_bytes(self.out / "results.csv", self.frame().to_csv(index=False).encode())
-
-
-def _slug(text: str) -> str:
-    """Return a file name that no id can turn into a path."""
-    return re.sub(r"[^A-Za-z0-9.=_-]+", "_", text)[:100]
+    if not resume and (Path(out) / FILE).exists():
+        remedy = "add --resume to go on with it, or choose another folder"
+        raise InstanceError(str(out), "", "has the results of a sweep", remedy)
+    tasks = chosen.tasks()
+    with Store(out, write=True) as store:
+        about = {"suite": chosen.name, "notes": chosen.notes or ""}
+        done = store.plan([task.key for task in tasks], about)
+        left = [task for task in tasks if task.key not in done]
+        outcomes = pools.on_dask(left, dask, fresh) if dask else pools.local(left, jobs, fresh)
+        coming = len(left)
+        try:
+            for outcome in outcomes:
+                store.add(outcome)
+                coming -= 1
+                if on_row:
+                    on_row(outcome.row, coming)
+        finally:
+            outcomes.close()
+            frame = store.frame()
+            write_bytes(Path(out) / "results.csv", frame.to_csv(index=False).encode())
+    return frame

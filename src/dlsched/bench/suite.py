@@ -4,6 +4,9 @@
 
     name = "small"
     time_limit = 60
+    wall_limit = 100
+    memory_limit_gib = 4
+    repetitions = 2
 
     [[instances]]
     names = ["lyra-fig5"]
@@ -22,23 +25,27 @@
     [[methods]]
     name = "random"
     seeds = [0, 1, 2]
+
+or ``include = ["one.toml", "another.toml"]``: their runs, each with its own limits.
 """
 
 from __future__ import annotations
 
 import inspect
 import itertools
+import os
 import tomllib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from dlsched import api, library
+from dlsched import library
 from dlsched import problem as catalogue
+from dlsched.bench.case import Case
 from dlsched.bench.methods import check_limits, find_method, options_of
+from dlsched.bench.task import Limits, Task
 from dlsched.errors import DlschedError, InstanceError
 from dlsched.schema import (
     Amount,
@@ -46,20 +53,11 @@ from dlsched.schema import (
     Document,
     Flaw,
     Id,
-    Instance,
     PositiveAmount,
     PositiveCount,
 )
 
 MAX_BYTES = 2**20
-
-
-@dataclass(frozen=True)
-class Case:
-    """An instance that is made when its turn comes."""
-
-    problem: str
-    make: Callable[[], Instance]
 
 
 class Source(Document):
@@ -98,8 +96,7 @@ class Source(Document):
         for i, name in enumerate(self.names):
             if name not in library.index():
                 raise Flaw(("names", i), f'no instance is called "{name}"', "see: dlsched list")
-            problem = str(library.index()[name]["problem"])
-            yield Case(problem, lambda name=name: api.load(name))  # type: ignore[misc]
+            yield Case.shipped(name)
         if self.files is not None:
             yield from self._from_files(folder)
         if self.generate is not None:
@@ -116,9 +113,7 @@ class Source(Document):
         paths = [path for path in paths if ".sol.json" not in path.name]
         if not paths:
             raise Flaw(("files",), f"nothing matches {self.files}", "it is relative to the suite")
-        for path in paths:
-            problem = api.load(path).problem  # a bad file must not stop the sweep half-way
-            yield Case(problem, lambda path=path: api.load(path))  # type: ignore[misc]
+        yield from map(Case.from_file, paths)
 
     def _generated(self, problem: str) -> Iterator[Case]:
         if problem not in catalogue.CATALOGUE:
@@ -132,16 +127,7 @@ class Source(Document):
         for values in itertools.product(*self.grid.values()):
             chosen = dict(zip(self.grid, values, strict=True))
             for seed in self.seeds:
-                yield Case(
-                    problem,
-                    lambda seed=seed, chosen=chosen: _labelled(problem, seed, chosen),  # type: ignore[misc]
-                )
-
-
-def _labelled(problem: str, seed: int, chosen: dict[str, Any]) -> Instance:
-    made = api.generate(problem, seed, **chosen)
-    said = "".join(f"-{name}={value}" for name, value in chosen.items())
-    return made.model_copy(update={"name": f"{problem}{said}-{seed}"})
+                yield Case.generated(problem, seed, chosen)
 
 
 class Choice(Document):
@@ -164,22 +150,50 @@ class Choice(Document):
 
 
 class Suite(Document):
-    """Instances, methods and the limits of every run."""
+    """Instances, methods and the limits of every run.
+
+    Attributes
+    ----------
+    time_limit, gap, threads, solver
+        As for `dlsched.solve`.
+    wall_limit
+        Seconds after which a run's process is killed: an hour unless told otherwise, or twice the
+        time limit and a minute.
+    memory_limit_gib
+        GiB of memory at which a run's process is killed.
+    repetitions
+        How often every run is made; answers that differ are reported.
+    include
+        Suites whose runs are added, relative to this file.
+    """
 
     name: Id
     notes: str | None = None
     time_limit: PositiveAmount | None = None
+    wall_limit: PositiveAmount | None = None
+    memory_limit_gib: PositiveAmount | None = None
     gap: Amount = 0
     threads: PositiveCount = 1
     solver: Id = "highs"
-    instances: tuple[Source, ...]
-    methods: tuple[Choice, ...]
+    repetitions: PositiveCount = 1
+    include: tuple[Id, ...] = ()
+    instances: tuple[Source, ...] = ()
+    methods: tuple[Choice, ...] = ()
 
     _cases: list[Case] = PrivateAttr(default_factory=list)
+    _parts: list[Suite] = PrivateAttr(default_factory=list)
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> Self:
+        for field in ("instances", "methods"):
+            other = self.methods if field == "instances" else self.instances
+            if not getattr(self, field) and (other or not self.include):
+                raise Flaw((field,), "is missing", f"add a [[{field}]] table")
+        return self
 
     @property
     def cases(self) -> list[Case]:
-        """The instances to come, in order."""
+        """The instances to come, in order, without those of included suites."""
         return self._cases
 
     def choices(self, problem: str) -> list[Choice]:
@@ -187,19 +201,33 @@ class Suite(Document):
         return [m for m in self.methods if m.problem in (None, problem)]
 
     @property
-    def total(self) -> int:
-        """Number of runs."""
-        return sum(len(m.seeds) for case in self.cases for m in self.choices(case.problem))
+    def limits(self) -> Limits:
+        """The limits of every run of this suite itself."""
+        seconds = None if self.time_limit is None else float(self.time_limit)
+        wall = Limits.wall_limit if seconds is None else 2 * seconds + 60
+        memory = self.memory_limit_gib
+        return Limits(
+            time_limit=seconds,
+            wall_limit=wall if self.wall_limit is None else float(self.wall_limit),
+            memory_limit_gib=None if memory is None else float(memory),
+            gap=float(self.gap),
+            threads=self.threads,
+            solver=self.solver,
+        )
 
-    @property
-    def limits(self) -> dict[str, Any]:
-        """The limits as keywords of `dlsched.solve`."""
-        return {
-            "time_limit": None if self.time_limit is None else float(self.time_limit),
-            "gap": float(self.gap),
-            "threads": self.threads,
-            "solver": self.solver,
-        }
+    def tasks(self) -> list[Task]:
+        """Return every run, included suites' too, in order; what two suites share comes once."""
+        found = {task.key: task for task in self._own_tasks()}
+        for part in self._parts:
+            found |= {task.key: task for task in part.tasks() if task.key not in found}
+        return list(found.values())
+
+    def _own_tasks(self) -> Iterator[Task]:
+        limits, folder = self.limits, os.getcwd()
+        for case in self.cases:
+            for choice in self.choices(case.problem):
+                for seed, repetition in itertools.product(choice.seeds, range(self.repetitions)):
+                    yield Task(case, choice.name, choice.options, seed, repetition, limits, folder)
 
     def resolve(self, folder: Path, where: str) -> None:
         """Find every instance and method, so that nothing is missing half-way.
@@ -210,7 +238,7 @@ class Suite(Document):
             Naming the field.
         """
         try:
-            check_limits(**self.limits)
+            check_limits(**self.limits.for_solve())
         except DlschedError as error:
             raise InstanceError(where, "", str(error), "change it in the suite") from None
         for s, source in enumerate(self.instances):
@@ -246,7 +274,13 @@ def read_suite(path: str | Path) -> Suite:
     InstanceError
         If the file or something in it cannot be used; it names the field and the remedy.
     """
-    path, where = Path(path), str(path)
+    return _read(Path(path), ())
+
+
+def _read(path: Path, readers: tuple[Path, ...]) -> Suite:
+    where = str(path)
+    if path.resolve() in readers:
+        raise InstanceError(where, "include", "includes itself", "break the circle")
     try:
         with path.open("rb") as stream:
             text = stream.read(MAX_BYTES + 1)
@@ -261,4 +295,6 @@ def read_suite(path: str | Path) -> Suite:
         raise InstanceError(where, "", f"is not TOML ({error})", "mend it there") from None
     suite = Suite.parse(data, where)
     suite.resolve(path.parent, where)
+    chain = (*readers, path.resolve())
+    suite._parts.extend(_read(path.parent / name, chain) for name in suite.include)
     return suite

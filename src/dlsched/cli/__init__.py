@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dlsched.cli import bench, compare, export, generate, list_, plot, show, solve, verify
+from dlsched.cli import bench, compare, export, generate, list_, plot, report, show, solve, verify
 from dlsched.cli.exits import Commands
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "generate": generate.generate,
     "export": export.export,
     "bench": bench.bench,
+    "report": report.report,
     "plot": plot.plot,
 }
 for name, command in COMMANDS.items():

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from dlsched.cli.flags import Json
-from dlsched.cli.output import progress, put_json, put_line, stdout_for_answers
-from dlsched.cli.verdict import failures_status, put_comparison
+from dlsched.cli.output import put_json, put_line
+from dlsched.cli.sweep import put_sweep, run_shown
+from dlsched.cli.verdict import status_of
 
 
 def bench(
@@ -17,29 +18,29 @@ def bench(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where the results go.")
     ],
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", metavar="N", help="Runs at a time.", min=1)
+    ] = 1,
+    dask: Annotated[
+        str | None,
+        typer.Option("--dask", metavar="ADDRESS", help="A Dask scheduler whose workers run it."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Run only what is missing, was killed or has changed.")
+    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="A new process for every run.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Run a suite; results.csv, results.json and the solutions grow as it goes."""
-    from dlsched.bench import read_suite, run_suite
-    from dlsched.result import Result
-    from dlsched.table import Failure
+    """Run a suite, each run in a process with limits; what has finished is never lost."""
+    from dlsched.bench import Store, read_suite
+    from dlsched.bench.store import FAILED
 
-    sweep = read_suite(suite)
-    answers: list[Result | Failure] = []
-    with progress() as bar, stdout_for_answers():
-        task = bar.add_task(sweep.name, total=sweep.total) if bar else None
-
-        def note(answer: Result | Failure) -> None:
-            answers.append(answer)
-            if bar and task is not None:
-                bar.update(task, advance=1, description=f"{answer.instance} {answer.method}")
-
-        frame = run_suite(sweep, output, on_answer=note)
-    records = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    rows = [{str(k): v for k, v in row.items()} for row in records]
+    run_shown(read_suite(suite), output, jobs=jobs, dask=dask, resume=resume, fresh=fresh)
+    with Store(output) as store:
+        rows = store.rows()
     if as_json:
-        put_json(rows)
+        put_json([{name: v for name, v in row.items() if name != "record"} for row in rows])
     else:
-        put_comparison(rows)
-        put_line(f"results in {output}")
-    raise typer.Exit(failures_status(answers))
+        put_sweep(rows)
+        put_line(f"results in {output}; dlsched report {output} writes a page of them")
+    raise typer.Exit(status_of([row["status"] for row in rows if row["status"] in FAILED]))

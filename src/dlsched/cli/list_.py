@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from dlsched.cli.flags import Json
-from dlsched.cli.output import put_json, put_table, spell
+from dlsched.cli.output import put_json, put_table
+from dlsched.figures import spell
 
 
 class What(StrEnum):

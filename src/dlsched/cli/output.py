@@ -8,10 +8,10 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dlsched.cli.exits import printable, put
+from dlsched.figures import spell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,8 +27,9 @@ STYLES = {
     "infeasible": "red",
     "unbounded": "red",
     "no solution": "red",
-    "error": "bold red",
-}
+} | dict.fromkeys(
+    ("error", "rejected", "overrun", "memory", "crashed", "killed", "failed"), "bold red"
+)
 
 
 def put_json(data: Any) -> None:
@@ -75,36 +76,6 @@ def _console() -> Console:
     return Console(file=sys.stdout, width=wide, highlight=False)
 
 
-def spell(value: object) -> str:
-    """Return a cell's text: numbers grouped by thousands, nothing for ``None``."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, (float, Fraction)):
-        number = float(value)
-        return f"{number:,.0f}" if number.is_integer() else f"{number:,.6g}"
-    return str(value)
-
-
-def percent(gap: float | None) -> str:
-    """Return a gap in per cent; one that is not 0 never looks like 0."""
-    if gap is None:
-        return ""
-    if gap == 0:
-        return "0 %"
-    return f"{100 * gap:.2f} %" if gap >= 0.0001 else f"{100 * gap:.0e} %"
-
-
-def seconds(value: float | None) -> str:
-    """Return seconds, short times with more decimals."""
-    if value is None:
-        return ""
-    return f"{value:,.2f}" if value >= 10 else f"{value:.4f}"
-
-
 @contextmanager
 def progress(shown: bool = True) -> Iterator[Progress | None]:
     """Give a progress bar on stderr, or ``None`` if stderr is no terminal."""
@@ -120,6 +91,8 @@ def progress(shown: bool = True) -> Iterator[Progress | None]:
         rich_progress.BarColumn(),
         rich_progress.MofNCompleteColumn(),
         rich_progress.TimeElapsedColumn(),
+        rich_progress.TextColumn("left"),
+        rich_progress.TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
     )

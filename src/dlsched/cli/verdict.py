@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dlsched.cli.exits import Exit
-from dlsched.cli.output import fields, percent, put_table, seconds, spell
+from dlsched.cli.output import fields, put_table
+from dlsched.figures import percent, seconds, spell
 
 if TYPE_CHECKING:
     from dlsched.result import Result
@@ -81,7 +82,7 @@ def put_comparison(rows: Sequence[dict[str, Any]]) -> None:
             title=name,
         )
     for row in rows:
-        if row["status"] == "error":
+        if row["status"] in ("error", "rejected", "memory"):
             fields({f"{row['instance']} {row['method']}": row["reason"]})
 
 
@@ -107,7 +108,11 @@ def failures_status(answers: Sequence[Result | Failure]) -> Exit:
     """Return 0 if no run failed, 3 if one broke a promise, else 1."""
     from dlsched.table import Failure
 
-    reasons = [a.reason for a in answers if isinstance(a, Failure)]
-    if any(reason.startswith("SolverDisagreement") for reason in reasons):
+    return status_of([a.status for a in answers if isinstance(a, Failure)])
+
+
+def status_of(failed: Sequence[str]) -> Exit:
+    """Return 0 if there are no statuses of failed runs, 3 if an answer was rejected, else 1."""
+    if "rejected" in failed:
         return Exit.BROKEN
-    return Exit.NO if reasons else Exit.FINE
+    return Exit.NO if failed else Exit.FINE

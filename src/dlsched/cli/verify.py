@@ -8,7 +8,8 @@ import typer
 
 from dlsched.cli.exits import Exit
 from dlsched.cli.flags import InstanceName, Json
-from dlsched.cli.output import fields, percent, put_json, put_line, put_table
+from dlsched.cli.output import fields, put_json, put_line, put_table
+from dlsched.figures import percent
 
 
 def verify(

@@ -16,6 +16,7 @@ PROBLEM = Problem(
     explain=explain,
     exact="dp",
     bound="lp",
+    size="jobs",
     package=__name__,
 )
 

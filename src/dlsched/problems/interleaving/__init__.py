@@ -23,6 +23,7 @@ PROBLEM = Problem(
     explain=explain,
     exact="column_generation",
     bound="lagrange",
+    size="jobs",
     package=__name__,
     choose=_choose,
 )

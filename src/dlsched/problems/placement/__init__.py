@@ -15,6 +15,7 @@ PROBLEM = Problem(
     explain=explain,
     exact="milp",
     bound="storage",
+    size="tables",
     package=__name__,
 )
 

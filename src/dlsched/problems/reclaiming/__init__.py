@@ -18,5 +18,6 @@ PROBLEM = Problem(
     explain=explain,
     exact="milp",
     bound="lp",
+    size="servers",
     package=__name__,
 )

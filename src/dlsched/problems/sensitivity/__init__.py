@@ -15,6 +15,7 @@ PROBLEM = Problem(
     explain=explain,
     exact="patterns",
     bound="pooled",
+    size="jobs",
     package=__name__,
 )
 

@@ -22,6 +22,7 @@ PROBLEM = Problem(
     explain=explain,
     exact="dantzig_wolfe",
     bound="priced",
+    size="jobs",
     package=__name__,
     choose=_choose,
 )

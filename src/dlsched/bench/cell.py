@@ -1,0 +1,166 @@
+"""The runner's side of a worker: one process that is watched, killed and replaced as needed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from multiprocessing.connection import Connection
+from typing import IO
+
+import psutil
+
+from dlsched.bench.execution import Outcome, blank_row, now
+from dlsched.bench.task import Task
+from dlsched.bench.worker import READY
+
+POLL_SECONDS = 0.05
+GROWN_BYTES = 512 * 2**20
+"""A worker that holds so much more than when it was new is replaced after the run."""
+_GIB = 2**30
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_LAST_WORDS = 300
+
+
+class Stopped(Exception):
+    """The sweep was told to stop; the run at hand was given up."""
+
+
+class Cell:
+    """A worker process for one run at a time; used by one thread.
+
+    Parameters
+    ----------
+    stop
+        When it is set, the run at hand is given up with `Stopped`.
+    share
+        How many cells share this machine's memory.
+    fresh
+        Whether every run gets a new process.
+    """
+
+    def __init__(self, stop: threading.Event, share: int = 1, fresh: bool = False) -> None:
+        self.stop, self.fresh = stop, fresh
+        self.memory_bytes = int(0.9 * psutil.virtual_memory().total / share)
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def run(self, task: Task) -> Outcome:
+        """Return the outcome of a run; a row that says so if its process did not survive it.
+
+        Raises
+        ------
+        Stopped
+            If `stop` was set meanwhile.
+        """
+        self.started = now()
+        self._send(task)
+        outcome = self._await(task)
+        if self.fresh or self._resident() > self.newborn_bytes + GROWN_BYTES:
+            self.close()
+        return outcome
+
+    def close(self) -> None:
+        """End the process, with all that it has started."""
+        if self.process is None:
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.tasks.close()
+        self.answers.close()
+        self.stderr.close()
+        self.process = None
+
+    def _start(self) -> None:
+        self.close()
+        self.stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the process)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "dlsched.bench.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.stderr,
+            start_new_session=True,  # Ctrl-C is for the runner; killing takes the whole group
+        )
+        assert self.process.stdin and self.process.stdout
+        self.tasks = Connection(os.dup(self.process.stdin.fileno()))
+        self.answers = Connection(os.dup(self.process.stdout.fileno()))
+        self.process.stdin.close()
+        self.process.stdout.close()
+        try:
+            assert self.answers.recv() == READY
+        except EOFError:
+            raise RuntimeError(f"a worker cannot start: {self._last_words()}") from None
+        self.watched = psutil.Process(self.process.pid)
+        self.newborn_bytes = self._resident()
+
+    def _send(self, task: Task) -> None:
+        if self.process is None or self.process.poll() is not None:
+            self._start()
+        self.stderr.truncate(0)
+        self.stderr.seek(0)
+        try:
+            self.tasks.send(task)
+        except (BrokenPipeError, ConnectionError):  # it died while it had nothing to do
+            self._start()
+            self.tasks.send(task)
+
+    def _await(self, task: Task) -> Outcome:
+        limits = task.limits
+        deadline = time.monotonic() + limits.wall_limit
+        most = self.memory_bytes
+        if limits.memory_limit_gib is not None:
+            most = int(limits.memory_limit_gib * _GIB)
+        while not self.answers.poll(POLL_SECONDS):
+            resident = self._resident()
+            if self.stop.is_set():
+                self.close()
+                raise Stopped
+            if time.monotonic() > deadline:
+                reason = f"killed after wall_limit = {limits.wall_limit:g} s"
+                return self._give_up(task, "overrun", reason, resident)
+            if resident > most:
+                reason = f"killed at {resident / _GIB:.2f} GiB, above {most / _GIB:.2f} GiB"
+                return self._give_up(task, "memory", reason, resident)
+        try:
+            outcome: Outcome = self.answers.recv()
+        except (EOFError, OSError):
+            return self._bury(task)
+        return outcome
+
+    def _bury(self, task: Task) -> Outcome:
+        """Return the row of a run whose process died by itself or was killed by somebody."""
+        assert self.process is not None
+        code = self.process.wait()
+        words = self._last_words()
+        said = f"; its last words: {words}" if words else ""
+        if code < 0:
+            name = signal.Signals(-code).name
+            outside = -code in _FROM_OUTSIDE
+            status, reason = ("killed" if outside else "crashed"), f"by {name}{said}"
+        else:
+            status, reason = "crashed", f"the process ended itself with status {code}{said}"
+        return self._give_up(task, status, reason, None)
+
+    def _give_up(self, task: Task, status: str, reason: str, resident: int | None) -> Outcome:
+        self.close()
+        row = blank_row(task, status, reason, self.started) | {"peak_memory_bytes": resident}
+        return Outcome(row)
+
+    def _resident(self) -> int:
+        """Return the resident bytes of the process and of what it has started."""
+        total = 0
+        with contextlib.suppress(psutil.Error):
+            total = self.watched.memory_info().rss
+            for child in self.watched.children(recursive=True):
+                total += child.memory_info().rss
+        return total
+
+    def _last_words(self) -> str:
+        self.stderr.seek(0, os.SEEK_END)
+        self.stderr.seek(max(0, self.stderr.tell() - _LAST_WORDS))
+        return " ".join(self.stderr.read().decode(errors="replace").split())

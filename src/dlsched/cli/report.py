@@ -1,0 +1,31 @@
+"""``dlsched report``: a sweep as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dlsched.cli.flags import Json
+from dlsched.cli.output import put_json, put_line
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What dlsched bench wrote.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Where it goes; DIR/report by default."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a sweep's statistics: a page that needs no network, CSV, Parquet and SVG."""
+    from dlsched.bench.report import write_report
+
+    written = write_report(folder, output)
+    if as_json:
+        put_json([str(file) for file in written])
+        return
+    if not any(file.suffix == ".parquet" for file in written):
+        put_line("no Parquet file, as pyarrow is not installed: pip install 'dlsched[report]'")
+    put_line(f"report in {written[-1]}")

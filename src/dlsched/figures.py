@@ -1,0 +1,35 @@
+"""How numbers are spelled for people."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+
+def spell(value: object) -> str:
+    """Return a cell's text: numbers grouped by thousands, nothing for ``None``."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, (float, Fraction)):
+        number = float(value)
+        return f"{number:,.0f}" if number.is_integer() else f"{number:,.6g}"
+    return str(value)
+
+
+def percent(gap: float | None) -> str:
+    """Return a gap in per cent; one that is not 0 never looks like 0."""
+    if gap is None:
+        return ""
+    if gap == 0:
+        return "0 %"
+    return f"{100 * gap:.2f} %" if gap >= 0.0001 else f"{100 * gap:.0e} %"
+
+
+def seconds(value: float | None) -> str:
+    """Return seconds, short times with more decimals."""
+    if value is None:
+        return ""
+    return f"{value:,.2f}" if value >= 10 else f"{value:.4f}"

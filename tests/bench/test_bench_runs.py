@@ -1,0 +1,264 @@
+"""Runs of a suite: what they leave on disk, whatever the methods do."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import dlsched
+from dlsched.bench import Store, read_suite, run_suite, statistics
+from dlsched.cli import app
+
+Settled = Callable[[str], list[dict[str, Any]]]
+SUITE = """
+name = "small"
+time_limit = 30
+
+[[instances]]
+generate = "reclaiming"
+seeds = [1, 2]
+grid = { servers = [5, 6], demand = [1] }
+
+[[methods]]
+name = "exact"
+
+[[methods]]
+name = "random"
+seeds = [0, 7]
+
+[[methods]]
+name = "milp"
+options = { levels = 1 }
+"""
+OWN = """
+import ctypes, os, time
+import numpy as np
+from dlsched import Claim
+from dlsched.problems.reclaiming import Solution
+
+def raises(instance, rng):
+    raise KeyError("no such server")
+
+def loops(instance, rng):
+    while True:
+        pass
+
+def allocates(instance, rng):
+    kept = []
+    while True:
+        kept.append(np.ones(2**25))
+
+def too_much(instance, rng):
+    return np.ones(2**45)
+
+def infeasible(instance, rng):
+    return Solution(instance=instance.name, returned=["none"])
+
+def lies(instance, run):
+    ids = [s.id for s in instance.servers]
+    found = Solution(instance=instance.name, returned=ids[: instance.demand])
+    return Claim(solution=found, objective=(-1, 0))
+
+def unsteady(instance, rng):
+    ids, rng = [s.id for s in instance.servers], np.random.default_rng()
+    return Solution(instance=instance.name, returned=list(rng.permutation(ids))[: instance.demand])
+
+def no_solution(instance, rng):
+    return None
+
+def exits(instance, rng):
+    print("goodbye", flush=True)
+    os._exit(7)
+
+def segfaults(instance, rng):
+    ctypes.string_at(0)
+
+def chatty(instance, rng):
+    print("x" * 100_000)
+    os.write(1, b"y" * 100_000)
+    return {"returned": [s.id for s in instance.servers[: instance.demand]]}
+"""
+ONE = """
+name = "one"
+wall_limit = 3
+memory_limit_gib = 0.5
+
+[[instances]]
+generate = "reclaiming"
+grid = { servers = [5] }
+
+[[methods]]
+name = "scf"
+
+[[methods]]
+name = "mine_bench:METHOD"
+
+[[methods]]
+name = "lyra"
+"""
+
+
+@pytest.fixture(autouse=True)
+def small(folder: Path) -> None:
+    """Give a suite of 16 runs, and a module of methods that misbehave."""
+    Path("suite.toml").write_text(SUITE)
+    Path("mine_bench.py").write_text(OWN)
+
+
+def test_run_leaves_results() -> None:
+    """Rows, records, table and solutions agree with each other and with the checker."""
+    seen: list[Any] = []
+    frame = run_suite("suite.toml", "out", on_row=lambda row, left: seen.append((row, left)))
+    table = list(csv.DictReader(Path("out/results.csv").read_text().splitlines()))
+    assert len(frame) == len(table) == len(seen) == 16
+    assert [left for _, left in seen] == list(range(15, -1, -1))
+    assert list(frame["method"][:4]) == ["exact", "random", "random", "milp"]
+    assert list(frame["solved_by"][:4]) == ["milp", "random", "random", "milp"]
+    assert list(frame["seed"][:4]) == [0, 0, 7, 0]
+    assert frame["options"][3] == '{"levels": 1}'
+    instances = {case.name: case.make() for case in read_suite("suite.toml").cases}
+    with Store("out") as store:
+        assert store.planned == 16 and store.about["suite"] == "small"
+        for row in store.rows():
+            instance = instances[row["instance"]]
+            assert (row["instance_sha256"], row["size"]) == (instance.sha256, len(instance.servers))
+            file = store.solution_file(row["solution_sha256"])
+            report = dlsched.verify(instance, dlsched.load_solution(file))
+            assert report.feasible and report.objective is not None
+            assert json.loads(row["objective"]) == report.objective.as_dict()
+            assert json.loads(row["versions"])["dlsched"] == dlsched.__version__
+            assert row["peak_memory_bytes"] > 2**20 and row["machine"] and row["started"]
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "words"),
+    [
+        ("raises", "error", "KeyError: 'no such server'"),
+        ("loops", "overrun", "killed after wall_limit = 3 s"),
+        ("allocates", "memory", "above 0.50 GiB"),
+        ("too_much", "memory", "MemoryError"),
+        ("infeasible", "rejected", "violations"),
+        ("lies", "rejected", "claims preempted = -1, the checker finds"),
+        ("no_solution", "rejected", "returned no solution"),
+        ("exits", "crashed", "with status 7; its last words: goodbye"),
+        ("segfaults", "crashed", "by SIGSEGV"),
+        ("chatty", "feasible", ""),
+    ],
+)
+def test_misbehaviour_is_a_row(method: str, status: str, words: str) -> None:
+    """Whatever a method does is one row, named rightly; the methods after it run as if alone."""
+    Path("suite.toml").write_text(ONE.replace("METHOD", method))
+    frame = run_suite("suite.toml", "out")
+    assert list(frame["status"]) == ["feasible", status, "feasible"]
+    assert words in frame["reason"][1]
+
+
+def test_unsteady_method_is_a_finding() -> None:
+    """Repetitions with one seed and unlike answers are reported; a steady method is not."""
+    Path("suite.toml").write_text("repetitions = 5\n" + ONE.replace("METHOD", "unsteady"))
+    run_suite("suite.toml", "out")
+    with Store("out") as store:
+        said = statistics.unsteady(statistics.judge_rows(store.rows()))
+    assert len(said) == 1
+    assert said[0].startswith("mine_bench:unsteady is not deterministic: ")
+
+
+def test_own_error_in_an_instance_is_a_row() -> None:
+    """A generator that refuses its parameters fails that run, with its message."""
+    Path("suite.toml").write_text(SUITE.replace("[5, 6]", '[5, "many"]'))
+    frame = run_suite("suite.toml", "out")
+    bad = frame[frame["instance"].str.contains("many")]
+    assert set(bad["status"]) == {"error"} and len(bad) == 8
+    assert set(frame[~frame["instance"].str.contains("many")]["status"]) == {"optimal", "feasible"}
+
+
+def test_interrupted_run_keeps_what_it_had(settled: Settled) -> None:
+    """Whatever ends a sweep, the runs before it are on disk, and the rest is run by resuming."""
+    seen = []
+
+    def stop(row: dict[str, Any], left: int) -> None:
+        seen.append(row)
+        if len(seen) == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_suite("suite.toml", "out", on_row=stop)
+    assert len(settled("out")) == 6
+    assert len(Path("out/results.csv").read_text().splitlines()) == 7
+    later: list[Any] = []
+    run_suite("suite.toml", "out", resume=True, on_row=lambda row, left: later.append(row["key"]))
+    assert len(later) == 10 and not set(later) & {row["key"] for row in seen}
+    run_suite("suite.toml", "whole")
+    assert settled("out") == settled("whole")
+
+
+def test_resume_runs_what_changed() -> None:
+    """Only new runs are made; what is no longer asked for is hidden, and not lost."""
+    run_suite("suite.toml", "out")
+    Path("suite.toml").write_text(SUITE.replace("seeds = [0, 7]", "seeds = [7, 8]"))
+    made: list[Any] = []
+    frame = run_suite("suite.toml", "out", resume=True, on_row=lambda row, left: made.append(row))
+    assert [row["seed"] for row in made] == [8, 8, 8, 8]
+    assert len(frame) == 16 and 0 not in set(frame[frame["method"] == "random"]["seed"])
+    Path("suite.toml").write_text(SUITE)
+    made.clear()
+    run_suite("suite.toml", "out", resume=True, on_row=lambda row, left: made.append(row))
+    assert made == []
+
+
+def test_results_are_not_overwritten() -> None:
+    """A folder with results is refused unless told to resume."""
+    run_suite("suite.toml", "out")
+    before = Path("out/results.sqlite").read_bytes()
+    ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out"])
+    assert ran.exit_code == 2 and "add --resume" in ran.stderr
+    assert Path("out/results.sqlite").read_bytes() == before
+
+
+def test_two_sweeps_do_not_mix() -> None:
+    """While one sweep writes to a folder, another is refused; readers are not."""
+    with Store("out", write=True) as store:
+        store.plan([], {})
+        with pytest.raises(dlsched.InstanceError, match="another sweep is writing there"):
+            run_suite("suite.toml", "out", resume=True)
+        with Store("out") as reader:
+            assert reader.rows() == []
+
+
+def test_fresh_processes_give_the_same_rows(settled: Settled) -> None:
+    """A new process for every run changes nothing but times and memory."""
+    run_suite("suite.toml", "out")
+    run_suite("suite.toml", "fresh", fresh=True, jobs=2)
+    assert settled("out") == settled("fresh")
+
+
+def test_names_cannot_leave_the_folder() -> None:
+    """An instance's name never becomes a path."""
+    odd = dlsched.generate("reclaiming", servers=3).to_data() | {"name": "../../../odd/\x00/name"}
+    Path("odd.json").write_text(json.dumps(odd))
+    Path("suite.toml").write_text(
+        'name = "x"\n[[instances]]\nfiles = "odd.json"\n[[methods]]\nname = "lyra"\n'
+    )
+    assert list(run_suite("suite.toml", "out")["status"]) == ["feasible"]
+    assert {p.parents[1] for p in Path("out").rglob("*.gz")} == {Path("out/solutions")}
+
+
+def test_bench_command() -> None:
+    """The command shows a line per method; it says 1 if a run failed, 3 if one was rejected."""
+    ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out", "--json", "--jobs", "2"])
+    assert ran.exit_code == 0, ran.stderr
+    rows = json.loads(ran.stdout)
+    assert len(rows) == 16 and ran.stderr == ""
+    assert all(row["gap"] == 0 for row in rows if row["solved_by"] == "milp")
+    shown = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out", "--resume"]).stdout
+    assert 'milp {"levels": 1}' in shown and "8 certified" in shown
+    for name, code in (("raises", 1), ("lies", 3)):
+        Path("suite.toml").write_text(ONE.replace("METHOD", name))
+        ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", name])
+        assert ran.exit_code == code and f"mine_bench:{name}: " in ran.stdout
