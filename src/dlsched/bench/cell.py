@@ -60,7 +60,8 @@ class Cell:
         self.started = now()
         self._send(task)
         outcome = self._await(task)
-        if self.fresh or self._resident() > self.newborn_bytes + GROWN_BYTES:
+        grown = outcome.resident_bytes > self.newborn_bytes + GROWN_BYTES
+        if self.fresh or grown:
             self.close()
         return outcome
 
@@ -96,7 +97,7 @@ class Cell:
         except EOFError:
             raise RuntimeError(f"a worker cannot start: {self._last_words()}") from None
         self.watched = psutil.Process(self.process.pid)
-        self.newborn_bytes = self._resident()
+        self.newborn_bytes = self.watched.memory_info().rss
 
     def _send(self, task: Task) -> None:
         if self.process is None or self.process.poll() is not None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import psutil
+
 from dlsched import api
 from dlsched import problem as catalogue
 from dlsched.bench.machine import machine, versions
@@ -28,10 +30,11 @@ _RESET_PEAK = "5"
 
 @dataclass(frozen=True)
 class Outcome:
-    """A row of the store, by column, and the solution's file, gzipped."""
+    """A row of the store, by column, the solution's file, gzipped, and what the worker holds."""
 
     row: dict[str, Any]
     solution: bytes | None = field(default=None, repr=False)
+    resident_bytes: int = 0
 
 
 def now() -> str:
@@ -72,7 +75,7 @@ def execute(task: Task) -> Outcome:
         flat["reason"] = f"{type(error).__name__}: {error}"
     flat["run_seconds"] = time.perf_counter() - began
     flat["peak_memory_bytes"] = _peak_bytes()
-    return Outcome(flat, solution)
+    return Outcome(flat, solution, psutil.Process().memory_info().rss)
 
 
 def _run(task: Task, flat: dict[str, Any]) -> bytes | None:

@@ -1,0 +1,87 @@
+"""What a run of a sweep costs beyond the method's own time.
+
+    python benchmarks/overhead.py [reused fresh dask]
+
+Small reclaiming instances, `lyra` and `random`; the figures go into benchmarks/figures/overhead.md.
+Overhead is wall-clock time of the whole sweep times the number of jobs, less the seconds that the
+methods and the checker took, divided by the number of runs. It has the making of the instances.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from figures import arguments, write
+
+from dlsched.bench import read_suite, run_suite
+
+SUITE = """
+name = "overhead"
+[[instances]]
+generate = "reclaiming"
+seeds = [{seeds}]
+grid = {{ servers = [8, 10, 12, 14, 16] }}
+[[methods]]
+name = "lyra"
+[[methods]]
+name = "random"
+seeds = [0, 1, 2, 3]
+"""
+RUNS_PER_SEED = 25
+HEAD = (
+    "| runs | workers | jobs | seconds in all | own ms per run | overhead ms per run |\n"
+    "|---|---|---|---|---|---|"
+)
+
+
+def measure(runs: int, workers: str, jobs: int, **how: Any) -> str:
+    """Make a sweep of so many runs, `jobs` at a time, and return its line."""
+    with tempfile.TemporaryDirectory() as folder:
+        seeds = ", ".join(map(str, range(runs // RUNS_PER_SEED)))
+        file = Path(folder) / "suite.toml"
+        file.write_text(SUITE.format(seeds=seeds))
+        suite = read_suite(file)
+        began = time.perf_counter()
+        frame = run_suite(suite, Path(folder) / "out", jobs=jobs, **how)
+        wall = time.perf_counter() - began
+    assert len(frame) == runs and set(frame["status"]) == {"feasible"}
+    own = frame["total_seconds"].sum()
+    overhead = 1000 * (wall * jobs - own) / runs
+    each = 1000 * own / runs
+    return f"| {runs:,} | {workers} | {jobs} | {wall:.1f} | {each:.2f} | {overhead:.2f} |"
+
+
+def reused() -> Iterator[str]:
+    """Workers that make one run after another."""
+    yield "## Reused workers\n"
+    yield HEAD
+    for jobs in (1, 2):
+        yield measure(10_000, "reused", jobs)
+
+
+def fresh() -> Iterator[str]:
+    """A new process for every run."""
+    yield "## A process for every run\n"
+    yield HEAD
+    for jobs in (1, 2):
+        yield measure(200, "fresh", jobs, fresh=True)
+
+
+def dask() -> Iterator[str]:
+    """A local Dask cluster of two worker processes."""
+    import distributed
+
+    yield "## Dask, two worker processes\n"
+    yield HEAD
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
+    ) as cluster:
+        yield measure(2000, "dask", 2, dask=cluster.scheduler_address)
+
+
+if __name__ == "__main__":
+    write("overhead", {"reused": reused, "fresh": fresh, "dask": dask}, arguments())

@@ -1,0 +1,173 @@
+"""The report: its files agree with the store, and the page works in a browser, without a network."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from dlsched.bench import Store, run_suite
+from dlsched.bench.report import write_report
+from dlsched.cli import app
+
+SUITE = """
+name = "a <b>small</b> sweep"
+notes = "Notes & more."
+wall_limit = 60
+
+[[instances]]
+names = ["lyra-fig5"]
+
+[[instances]]
+generate = "reclaiming"
+seeds = [1, 2]
+grid = { servers = [5, 10, 20] }
+
+[[instances]]
+generate = "elastic"
+grid = { jobs = [4] }
+
+[[methods]]
+name = "exact"
+
+[[methods]]
+name = "lyra"
+
+[[methods]]
+problem = "reclaiming"
+name = "milp"
+options = { levels = 1 }
+
+[[methods]]
+problem = "reclaiming"
+name = "mine_report:raises"
+"""
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of a small sweep with its report."""
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "suite.toml").write_text(SUITE)
+    (folder / "mine_report.py").write_text(
+        "def raises(i, rng):\n    raise ValueError('<i>no</i>')\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        run_suite("suite.toml", "out", jobs=2)
+    write_report(folder / "out")
+    return folder / "out"
+
+
+class Page(HTMLParser):
+    """What a page refers to, and the cells of its tables."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.tags: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note tags and references."""
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href")]
+
+
+def test_files(out: Path) -> None:
+    """CSV and Parquet have every run with its levels and gaps; each picture is an SVG file."""
+    with Store(out) as store:
+        rows = store.rows()
+    table = pd.read_csv(out / "report" / "runs.csv")
+    packed = pd.read_parquet(out / "report" / "runs.parquet")
+    assert len(rows) == len(table) == len(packed) == 30
+    assert list(table["key"]) == list(packed["key"]) == [row["key"] for row in rows]
+    for row, line in zip(rows, table.to_dict("records"), strict=True):
+        if row["objective"]:
+            for level, value in json.loads(row["objective"]).items():
+                assert line[level] == value
+    assert (table[table["method"] == "exact"]["gap"] == 0).all()
+    for picture in (out / "report").glob("*.svg"):
+        assert picture.read_text().startswith("<?xml")
+    names = {picture.name for picture in (out / "report").glob("*.svg")}
+    assert names >= {"reclaiming-proofs.svg", "reclaiming-gaps.svg", "reclaiming-time-by-size.svg"}
+
+
+def test_page_needs_no_network(out: Path) -> None:
+    """Everything that the page shows is in it, and what users wrote is text, not markup."""
+    text = (out / "report" / "index.html").read_text()
+    page = Page(text)
+    assert all(link.startswith(("#", "data:image/svg+xml;base64,")) for link in page.links)
+    assert "link" not in page.tags and page.tags.count("script") == 1
+    assert not re.search(r"@import|url\(", text)
+    assert "<b>small</b>" not in text and "<i>no</i>" not in text
+    assert page.tags.count("img") >= 5
+
+
+def test_failures_are_shown_by_reason(out: Path) -> None:
+    """Failed runs of one kind are one line with their number."""
+    text = (out / "report" / "index.html").read_text()
+    failed = text[text.index('id="failures"') : text.index('id="all-runs"')]
+    assert "ValueError: &lt;i&gt;no&lt;/i&gt;" in failed
+    assert re.search(r'data-key="7">7<', failed)
+
+
+def test_page_is_the_same_twice(out: Path, tmp_path: Path) -> None:
+    """The same results give the same files, byte for byte."""
+    again = write_report(out, tmp_path)
+    for file in again:
+        assert file.read_bytes() == (out / "report" / file.name).read_bytes(), file.name
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+def test_tables_sort_in_a_browser(out: Path, tmp_path: Path) -> None:
+    """Clicking a heading sorts by value, empty cells last; clicking again turns it round."""
+    text = (out / "report" / "index.html").read_text()
+    script = """
+    const table = document.querySelector("#all-runs");
+    const heads = [...table.querySelectorAll("th")];
+    const column = name => heads.findIndex(th => th.textContent.trim() === name);
+    const read = name => [...table.tBodies[0].rows].map(r => r.cells[column(name)].dataset.key);
+    const click = name => heads[column(name)].querySelector("button").click();
+    const said = {};
+    click("seconds"); said.up = read("seconds");
+    click("seconds"); said.down = read("seconds");
+    click("instance"); said.names = read("instance");
+    const out = document.createElement("pre"); out.id = "said";
+    out.textContent = JSON.stringify(said); document.body.append(out);
+    """
+    page = tmp_path / "page.html"
+    page.write_text(text.replace("</body>", f"<script>{script}</script></body>"))
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    flags += [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000"]
+    ran = subprocess.run(
+        [str(CHROMIUM), *flags, "--dump-dom", page.as_uri()],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    said = json.loads(re.search(r'<pre id="said">(.*?)</pre>', ran.stdout)[1])  # type: ignore[index]
+    up = [float(s) for s in said["up"] if s]
+    assert up == sorted(up) and len(up) == 23 and said["up"][-7:] == [""] * 7
+    down = [float(s) for s in said["down"] if s]
+    assert down == up[::-1] and said["down"][-7:] == [""] * 7
+    sizes = [int(n) for n in re.findall(r"servers=(\d+)-", " ".join(said["names"]))]
+    assert sizes == sorted(sizes) and len(sizes) == 24
+
+
+def test_report_command(out: Path, tmp_path: Path) -> None:
+    """The command writes the page, or says in one line what is wrong."""
+    ran = CliRunner().invoke(app, ["report", str(out), "-o", str(tmp_path), "--json"])
+    assert ran.exit_code == 0 and str(tmp_path / "index.html") in json.loads(ran.stdout)
+    ran = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert ran.exit_code == 2 and ran.stderr.count("\n") == 1
+    assert "results.sqlite: is not there; give the folder that dlsched bench wrote" in ran.stderr
