@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import numpy as np
@@ -121,7 +120,7 @@ def row_of(result: dlsched.Result, method: str, **fields: Any) -> dict[str, Any]
 
 def test_gaps_are_to_the_strongest_bound_of_any_run() -> None:
     """A heuristic that proves nothing is measured against what an exact method proved."""
-    made = dlsched.generate("reclaiming", seed=1, servers=12, demand=4, spread=0.9)
+    made = dlsched.generate("reclaiming", seed=1, servers=40, demand=12, spread=0.9)
     best, rule = dlsched.solve(made), dlsched.solve(made, "random", seed=3)
     judged = statistics.judge_rows([row_of(best, "exact"), row_of(rule, "random")])
     assert judged[0].gaps[0] == 0 and judged[0].ending == "proven"
@@ -156,4 +155,3 @@ def test_unlike_answers_for_one_seed() -> None:
     assert statistics.unsteady([*same, run(solution_sha256="b", reason="time limit")]) == []
     (said,) = statistics.unsteady([*same, run(solution_sha256="b", repetition=3)])
     assert said == "m is not deterministic: 2 different solutions of i in 4 runs with seed 0"
-    assert math.isfinite(1)
