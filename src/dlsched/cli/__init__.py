@@ -8,7 +8,19 @@ from typing import Annotated
 
 import typer
 
-from dlsched.cli import bench, compare, export, generate, list_, plot, report, show, solve, verify
+from dlsched.cli import (
+    bench,
+    compare,
+    export,
+    generate,
+    list_,
+    plot,
+    report,
+    show,
+    solve,
+    submit_check,
+    verify,
+)
 from dlsched.cli.exits import Commands
 
 app = typer.Typer(
@@ -27,6 +39,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "export": export.export,
     "bench": bench.bench,
     "report": report.report,
+    "submit-check": submit_check.submit_check,
     "plot": plot.plot,
 }
 for name, command in COMMANDS.items():

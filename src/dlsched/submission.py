@@ -1,0 +1,89 @@
+"""Solutions that people send in for instances of the library: checked, and set against the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from dlsched import api, library
+from dlsched import problem as catalogue
+from dlsched.errors import InstanceError, SolverDisagreement
+from dlsched.result import Bounds, Objective, Report
+from dlsched.schema import Solution
+
+Verdict = Literal["improves", "equals", "worse", "infeasible"]
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What is to be said of a solution that was sent in.
+
+    Attributes
+    ----------
+    instance
+        The shipped instance that it is for.
+    verdict
+        Whether it improves the best known solution, equals it in every level, is worse, or is
+        no solution.
+    report
+        The checker's, with the gap to the recorded bound.
+    best_known, bound
+        What the index records.
+    """
+
+    instance: str
+    verdict: Verdict
+    report: Report
+    best_known: Objective
+    bound: Bounds
+
+    @property
+    def closes(self) -> bool:
+        """Whether it is at the recorded bound in every level, so that the instance is solved."""
+        gaps = self.report.gap
+        return bool(self.report.feasible and gaps is not None and all(g == 0 for g in gaps))
+
+
+def check_submission(source: str | Path | dict[str, Any] | Solution) -> Submission:
+    """Check a solution of a shipped instance, found by its digest or else by its name.
+
+    Raises
+    ------
+    InstanceError
+        If it cannot be used, or is of no shipped instance.
+    SolverDisagreement
+        If it is feasible and beats the recorded bound: then the library is wrong.
+    """
+    solution = api.load_solution(source)
+    where = str(source) if isinstance(source, (str, Path)) else "the solution"
+    digest = solution.instance_sha256
+    name = library.name_of(digest) if digest else solution.instance
+    if name is None or name not in library.index():
+        what = f'is of "{solution.instance}", which is not in the library'
+        raise InstanceError(where, "instance", what, "see: dlsched list instances")
+    known = api.load(name)
+    best, bound = library.best_objective(known.sha256), library.best_bounds(known.sha256)
+    assert best is not None and bound is not None
+    report = api.verify(known, solution)
+    if not report.feasible or report.objective is None:
+        return Submission(name, "infeasible", report, best, bound)
+    _refuse_impossible(name, report.objective, bound)
+    verdict: Verdict = "worse"
+    if report.objective.better_than(best):
+        verdict = "improves"
+    elif report.objective == best:
+        verdict = "equals"
+    return Submission(name, verdict, report, best, bound)
+
+
+def _refuse_impossible(name: str, objective: Objective, bounds: Bounds) -> None:
+    """Raise if a value beats its bound, where the levels before are at theirs."""
+    levels = catalogue.problem(str(library.index()[name]["problem"])).levels
+    for level, value, bound in zip(levels, objective, bounds, strict=True):
+        if bound is None or level.better(bound.value, value):
+            return
+        if level.better(value, bound.value):
+            raise SolverDisagreement(
+                f"{name}: {level.name} = {value} beats the library's bound {bound}: report it"
+            )
