@@ -1,0 +1,87 @@
+"""scipy.optimize.milp and SCIP on the compiled model; one thread, the run's time limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from benchmarks.peers.levels import Answer, by_levels
+
+from dlsched import Claim
+from dlsched.run import Run
+from dlsched.schema import Instance
+from dlsched.solvers.standard_form import StandardForm
+
+
+def scipy_milp(instance: Instance, run: Run) -> Claim:
+    """scipy.optimize.milp on the whole model, level by level."""
+    return by_levels(instance, run, _scipy, "scipy")
+
+
+def scip(instance: Instance, run: Run) -> Claim:
+    """SCIP on the whole model, level by level."""
+    return by_levels(instance, run, _scip, "scip")
+
+
+def _scipy(form: StandardForm, level: int, run: Run) -> Answer:
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    sign = 1 if form.senses[level] == "min" else -1
+    options: dict[str, Any] = {"mip_rel_gap": run.gap}
+    if run.remaining() < float("inf"):
+        options["time_limit"] = max(run.remaining(), 0.01)
+    found = milp(
+        sign * form.costs[level],
+        integrality=form.integer.astype(int),
+        bounds=Bounds(form.lower, form.upper),
+        constraints=LinearConstraint(form.A, form.row_lower, form.row_upper),
+        options=options,
+    )
+    bound = getattr(found, "mip_dual_bound", None)
+    stated = None if bound is None else sign * float(bound) + form.offsets[level]
+    reason = "proved optimal" if found.status == 0 else run.stop_reason() or found.message
+    return Answer(found.x, stated, found.status == 0, reason)
+
+
+def _scip(form: StandardForm, level: int, run: Run) -> Answer:
+    import pyscipopt
+
+    model = pyscipopt.Model()
+    model.hideOutput()
+    model.setParam("limits/gap", run.gap)
+    model.setParam("parallel/maxnthreads", run.threads)
+    model.setParam("randomization/randomseedshift", run.seed)
+    if run.remaining() < float("inf"):
+        model.setParam("limits/time", max(run.remaining(), 0.01))
+    bounds = zip(form.lower, form.upper, form.integer, strict=True)
+    columns = [
+        model.addVar(
+            lb=None if low == -np.inf else low,
+            ub=None if high == np.inf else high,
+            vtype="I" if whole else "C",
+        )
+        for low, high, whole in bounds
+    ]
+    rows = form.A.tocsr()
+    for i, (low, high) in enumerate(zip(form.row_lower, form.row_upper, strict=True)):
+        part = slice(rows.indptr[i], rows.indptr[i + 1])
+        expression = pyscipopt.quicksum(
+            a * columns[j] for j, a in zip(rows.indices[part], rows.data[part], strict=True)
+        )
+        if low == high:
+            model.addCons(expression == low)
+        else:
+            if low > -np.inf:
+                model.addCons(expression >= low)
+            if high < np.inf:
+                model.addCons(expression <= high)
+    costs = zip(form.costs[level].tolist(), columns, strict=True)
+    sense = "minimize" if form.senses[level] == "min" else "maximize"
+    model.setObjective(pyscipopt.quicksum(c * x for c, x in costs if c), sense)
+    model.optimize()
+    proven = model.getStatus() in ("optimal", "gaplimit")
+    best = model.getBestSol() if model.getNSols() else None
+    values = None if best is None else np.array([best[x] for x in columns])
+    bound = model.getDualbound() + form.offsets[level]
+    reason = "proved optimal" if proven else run.stop_reason() or model.getStatus()
+    return Answer(values, bound if abs(bound) < 1e19 else None, proven, reason)
