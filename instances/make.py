@@ -89,6 +89,28 @@ def small() -> Iterator[Entry]:
         yield "small", named(f"sensitivity-small-{i:02}", made)
 
 
+def medium() -> Iterator[Entry]:
+    """Yield three instances of each problem between the two: seconds by machine."""
+    for seed, servers in ((1, 48), (2, 96), (3, 192)):
+        made = dlsched.generate("reclaiming", seed, servers=servers, spread=0.5)
+        yield "medium", named(f"reclaiming-{servers}", made)
+    for seed, items in ((1, 40), (2, 80), (3, 160)):
+        made = dlsched.generate("elastic", seed, items=items, capacity=round(0.7 * items))
+        yield "medium", named(f"elastic-{items}", made)
+    for seed, jobs in ((1, 24), (2, 32), (3, 48)):
+        made = dlsched.generate("interleaving", seed, jobs=jobs)
+        yield "medium", named(f"interleaving-{jobs}", made)
+    for seed, jobs, slots in ((1, 8, 20), (2, 10, 25), (3, 12, 30)):
+        made = dlsched.generate("utility", seed, jobs=jobs, slots=slots, gpus=12)
+        yield "medium", named(f"utility-{jobs}x{slots}", made)
+    for seed, tables in ((1, 10), (2, 12), (4, 12)):
+        made = dlsched.generate("placement", seed, tables=tables, jobs=tables + 4)
+        yield "medium", named(f"placement-{tables}x4-{seed}", made)
+    for seed, servers in ((1, 8), (2, 16), (3, 32)):
+        made = dlsched.generate("sensitivity", seed, servers=servers, multi=True)
+        yield "medium", named(f"sensitivity-{servers}", made)
+
+
 def production() -> Iterator[Entry]:
     """Yield five instances of each problem in the sizes of the papers' clusters."""
     for seed, demand in enumerate((26, 52, 130, 260), start=1):
@@ -166,7 +188,7 @@ def record(kind: str, instance: Instance) -> dict[str, object]:
     result = dlsched.solve(instance)
     assert result.status == "optimal" and result.objective is not None
     levels = [level.name for level in problem(instance.problem).levels]
-    packed = kind in ("production", "trace")
+    packed = kind not in ("paper", "small")
     folder = HERE / instance.problem
     suffix = ".json.gz" if packed else ".json"
     file = folder / f"{instance.name}{suffix}"
@@ -222,7 +244,7 @@ def main() -> None:
     """Make everything anew, but for the open instances."""
     for old in (*HERE.glob("*/*.json"), *HERE.glob("*/*.json.gz"), *MPS.glob("*.mps.gz")):
         old.unlink()
-    entries = [*paper(), *small(), *production(), *from_trace()]
+    entries = [*paper(), *small(), *medium(), *production(), *from_trace()]
     console = Console(stderr=True)
     lines = [record(kind, made) for kind, made in track(entries, "solving", console=console)]
     write_index([*lines, *(e for e in library.index().values() if e["kind"] == "open")])
