@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: demo test lint schema library clean
+.PHONY: demo test lint docs schema library clean
 
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py results/demo
@@ -23,8 +23,12 @@ lint: $(READY)
 schema: $(READY)
 	$(BIN)/dlsched export --schemas docs/schema
 
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 library: $(READY)
 	$(BIN)/python instances/make.py
+	$(BIN)/python instances/page.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -32,4 +36,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) results .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) results site .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import dlsched
 from dlsched import problem as catalogue
 
 ROOT = Path(__file__).parents[1]
@@ -37,3 +42,36 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("; ".join(skipped))
     for reason in skipped:
         print(f"{page.name}: a block is not run: {reason}")
+
+
+def test_api_page_has_every_public_name() -> None:
+    """The reference lists what `dlsched` exports: each name once, and no other."""
+    text = (ROOT / "docs" / "api.md").read_text()
+    block = text[text.index("::: dlsched\n") : text.index("## Sweeps")]
+    listed = re.findall(r"^        - (\w+)$", block, re.M)
+    assert sorted(listed) == sorted(dlsched.__all__)
+
+
+def test_instances_page_is_what_the_index_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page of instances is what its program writes today."""
+    monkeypatch.syspath_prepend(ROOT / "instances")
+    written = importlib.import_module("page").text()
+    assert (ROOT / "docs" / "instances.md").read_text() == written
+
+
+def test_site_builds_without_warnings(tmp_path: Path) -> None:
+    """The site builds strictly, loads nothing from elsewhere, and has its pictures and figures."""
+    pytest.importorskip("mkdocs", reason="the site's builder is an optional extra")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    ran = subprocess.run(
+        build, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    pages = {str(page.relative_to(tmp_path)) for page in tmp_path.rglob("*.html")}
+    for name in catalogue.CATALOGUE:
+        assert {f"{folder}/{name}.html" for folder in ("problems", "models", "figures")} <= pages
+        assert f"pictures/{name}.svg" in (tmp_path / "problems" / f"{name}.html").read_text()
+    loaded = re.compile(r'<(?:script|img|link)[^>]*(?:src|href)="(https?://[^"]*)"')
+    for page in pages:
+        assert not loaded.findall((tmp_path / page).read_text()), page

@@ -54,7 +54,7 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
     ax.set_xticks(where, names, fontsize=7)
     ax.set_ylabel("GPU hours")
     if pairs:
-        ax.legend(fontsize=7, frameon=False)
+        ax.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     method = (solution.method or "a solution") if solution else "today"
     bytes_ = float(moved(instance, after))
     ax.set_title(f"{instance.name}: {method}, {bytes_:.3g} bytes moved")

@@ -1,0 +1,126 @@
+"""What the site adds to the pages in docs: README, cards, figures and pictures.
+
+The files stay where they are read on their own; here their links are turned to the site's pages.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[1]
+HOMES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "models/README.md": "models/index.md",
+    "models": "models/index.md",
+    "instances/README.md": "instances.md",
+    "instances": "instances.md",
+    "benchmarks/README.md": "benchmarks.md",
+    "benchmarks": "benchmarks.md",
+}
+"""Where a file of the repository is on the site, besides those in docs, models and figures."""
+COPIED = ["README.md", "CONTRIBUTING.md", "models/README.md"]
+TITLES = {"models": "Card", "figures": "Figures"}
+_LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
+_came_from: dict[str, str] = {}
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages and pictures that are not in docs."""
+    sources = [*COPIED, *_found("models/*.md"), *_found("benchmarks/figures/*.md")]
+    for source in dict.fromkeys(sources):
+        page = _on_site(source)
+        assert page is not None
+        _came_from[page] = source
+        text = (ROOT / source).read_text(encoding="utf-8")
+        files.append(File.generated(config, page, content=text))
+    for name, picture in _pictures():
+        files.append(File.generated(config, f"pictures/{name}.svg", content=picture))
+    return files
+
+
+def on_page_markdown(text: str, page: Any, **_: Any) -> str:
+    """Turn links between files of the repository into links between pages, and add pictures."""
+    address = page.file.src_uri
+    source = _came_from.get(address, f"docs/{address}")
+    folder, name = posixpath.split(address)
+    if folder in TITLES and name != "index.md" and f"problems/{name}" in _problem_pages():
+        page.title = TITLES[folder]
+        heading = f"# {Path(name).stem.capitalize()}: {TITLES[folder].lower()}"
+        text = re.sub(r"\A# .*", heading, text)
+    if folder == "figures":
+        page.meta["hide"] = ["toc"]  # its tables need the room
+        text = f'<div class="figures" markdown="1">\n\n{text}\n\n</div>\n'
+    if folder == "problems":
+        page.title = "What it is"
+        text = _with_picture(text, Path(name).stem)
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
+    parts[::2] = [_LINK.sub(lambda m: _relinked(m, source, address), part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _found(pattern: str) -> list[str]:
+    return sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(pattern))
+
+
+def _problem_pages() -> set[str]:
+    return {str(path.relative_to(ROOT / "docs")) for path in ROOT.glob("docs/problems/*.md")}
+
+
+def _on_site(source: str) -> str | None:
+    """Return the page of a file of the repository."""
+    if source in HOMES:
+        return HOMES[source]
+    for folder, home in (("docs", ""), ("models", "models"), ("benchmarks/figures", "figures")):
+        if source.startswith(f"{folder}/") and source.endswith(".md"):
+            return posixpath.join(home, posixpath.relpath(source, folder))
+    return None
+
+
+def _relinked(match: re.Match[str], source: str, address: str) -> str:
+    words, target = match.groups()
+    path, mark, anchor = target.partition("#")
+    if not path or "://" in path or path.startswith("pictures/"):
+        return match[0]
+    there = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
+    page = _on_site(there)
+    if page is None:  # a file that is no page: its name is left, as text
+        assert (ROOT / there).exists() or there.startswith("docs/pictures/"), (source, target)
+        return match[0] if there.startswith("docs/pictures/") else words
+    here = posixpath.dirname(address) or "."
+    return f"[{words}]({posixpath.relpath(page, here)}{mark}{anchor})"
+
+
+def _with_picture(text: str, problem: str) -> str:
+    """Put the picture of the paper's example before the first section."""
+    head, mark, rest = text.partition("\n## ")
+    picture = f"\n![An example of the paper, with its optimum](../pictures/{problem}.svg)\n"
+    return head + picture + mark + rest
+
+
+def _pictures() -> list[tuple[str, bytes]]:
+    """Draw an example of each problem with its optimum."""
+    import matplotlib as mpl
+
+    import dlsched
+    from dlsched.problem import problem
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    found = []
+    for name in dlsched.problems():
+        room = problem(name)
+        example = room.module("generate").examples()[0]
+        axes = room.module("draw").draw(example, dlsched.solve(example).solution)
+        stream = io.BytesIO()
+        axes.figure.savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
+        plt.close(axes.figure)
+        found.append((name, stream.getvalue()))
+    return found

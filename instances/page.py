@@ -1,0 +1,109 @@
+"""The page of the instance library, docs/instances.md, from its index.
+
+python instances/page.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dlsched import library
+from dlsched import problem as catalogue
+from dlsched.figures import percent, spell
+from dlsched.files import write_bytes
+from dlsched.problem import CATALOGUE
+from dlsched.records import bound_from_data, number_from_data
+from dlsched.result import gap
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "instances.md"
+KINDS = {
+    "paper": "printed in the paper",
+    "small": "an instant by machine, seconds by hand",
+    "medium": "between the two",
+    "production": "of the papers' sizes",
+    "trace": "a moment of a replayed job trace",
+    "open": "hard and open: nobody has closed the gap",
+}
+HEAD = """# Instances
+
+Written by `python instances/page.py` from `instances/index.json`. Every instance loads by its name,
+`dlsched.load(name)`; its best known solution lies beside it as `<name>.sol.json`, gzipped for all
+but the small ones. All are under the MIT licence: nothing was copied from a recorded trace. Bounds
+marked \\* are a solver's word; the others were re-checked in exact arithmetic.
+
+Have you a better solution, or one for an open instance? `dlsched submit-check FILE` checks it and
+says whether it improves the best known; it needs no solver.
+
+| kind | what | instances |
+|---|---|---|
+"""
+
+
+def lines() -> Iterator[str]:
+    """Yield the page line by line."""
+    entries = list(library.index().values())
+    for kind, what in KINDS.items():
+        yield f"| {kind} | {what} | {sum(e['kind'] == kind for e in entries)} |"
+    for problem in CATALOGUE:
+        owner = catalogue.problem(problem)
+        own = [e for e in entries if e["problem"] == problem]
+        yield f"\n## {problem}\n"
+        levels = ", ".join(f"{level.sense} {level.name} ({level.unit})" for level in owner.levels)
+        yield f"{owner.title}. Levels: {levels}."
+        open_ones = [e for e in own if e["kind"] == "open"]
+        yield "\n### Open\n"
+        if open_ones:
+            yield "| name | best known | bound | gap | found by | source |"
+            yield "|---|---|---|---|---|---|"
+            yield from map(_open_line, open_ones)
+        else:
+            yield "None is known: the exact method proves every size that was tried."
+        yield "\n### Solved\n"
+        yield "| name | kind | optimum | proved by | source |\n|---|---|---|---|---|"
+        yield from (_solved_line(e) for e in own if e["kind"] != "open")
+
+
+def _solved_line(entry: dict[str, Any]) -> str:
+    return (
+        f"| `{entry['name']}` | {entry['kind']} | {_values(entry)} | {entry['proof']['method']} "
+        f"| {_source(entry)} |"
+    )
+
+
+def _open_line(entry: dict[str, Any]) -> str:
+    owner = catalogue.problem(entry["problem"])
+    values = owner.by_level([number_from_data(v) for v in entry["objective"].values()])
+    bounds = owner.by_level([bound_from_data(b) for b in entry["bound"].values()])
+    gaps = gap(values, bounds)
+    first = next((i for i, g in enumerate(gaps) if g), 0)
+    said = ", ".join(_bound(b) for b in bounds)
+    return (
+        f"| `{entry['name']}` | {_values(entry)} | {said} | {percent(gaps[first])} "
+        f"| {entry['proof']['method']} | {_source(entry)} |"
+    )
+
+
+def _bound(bound: Any) -> str:
+    if bound is None:
+        return "-"
+    return spell(bound.value) + ("" if bound.kind == "certified" else " \\*")
+
+
+def _values(entry: dict[str, Any]) -> str:
+    return ", ".join(spell(number_from_data(v)) for v in entry["objective"].values())
+
+
+def _source(entry: dict[str, Any]) -> str:
+    source = str(entry["source"])
+    return f"`{source}`" if "(" in source and ")" in source and "=" in source else source
+
+
+def text() -> str:
+    """Return the whole page."""
+    return HEAD + "\n".join(lines()) + "\n"
+
+
+if __name__ == "__main__":
+    write_bytes(PAGE, text().encode())
