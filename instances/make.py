@@ -33,6 +33,8 @@ MOST_COLUMNS = 25_000
 """Models with more columns than this ship no MPS file; `dlsched export` writes it on demand."""
 MOST_TABLES = 20
 """A placement's file states the model that `milp` ended with, so it takes as long as the proof."""
+MOST_SERVERS = 4
+"""Likewise sensitivity: solvers search alike servers one by one, and its test would take hours."""
 Entry = tuple[str, Instance]
 
 
@@ -175,6 +177,8 @@ def from_trace() -> Iterator[Entry]:
 def has_model(instance: Instance) -> bool:
     """Whether the model is small enough for a file to ship."""
     if instance.problem == "placement" and len(instance.tables) > MOST_TABLES:
+        return False
+    if instance.problem == "sensitivity" and instance.servers.count > MOST_SERVERS:
         return False
     try:
         built = dlsched.model(instance)
