@@ -1,0 +1,108 @@
+"""The peers' table, from a sweep of suites/peers.toml.
+
+    dlsched bench benchmarks/suites/peers.toml -o results/peers
+    python -m benchmarks.peers.table results/peers
+
+Writes benchmarks/figures/peers.md: per problem and size each peer's time over ours, geometric
+means over the seeds, or how it ended.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dlsched.bench import Store, statistics
+from dlsched.bench.statistics import Judged
+
+FILE = Path(__file__).resolve().parents[1] / "figures" / "peers.md"
+NAMES = {
+    "exact": "ours",
+    "milp": "HiGHS, the whole model",
+    "benchmarks.peers.solvers:scipy_milp": "scipy.optimize.milp",
+    "benchmarks.peers.solvers:scip": "SCIP",
+    "benchmarks.peers.cp_sat:cp_sat": "CP-SAT",
+    "benchmarks.peers.special:networkx_matching": "networkx",
+    "benchmarks.peers.special:scip_squares": "SCIP, squares as they are",
+}
+HEAD = """# Peers: figures
+
+Made by `dlsched bench benchmarks/suites/peers.toml -o results/peers` and `python -m
+benchmarks.peers.table results/peers`; a time limit of 30 s, killed after 120 s, one thread, two
+seeds.
+
+The column *ours* has seconds, the others time as a multiple of ours: geometric means over the
+seeds. Where a seed was not proved in time, the worst gap to the strongest bound of any method stands
+instead. *No solution*: none in time. *Overrun*: a solver that did not mind its limit and was killed.
+*Refused*: a peer that says that it cannot take the instance. Times are the methods' own, with the
+building of the model and the check.
+"""
+
+
+def lines(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield a table for each problem."""
+    for problem in dict.fromkeys(run.row["problem"] for run in judged):
+        own = [run for run in judged if run.row["problem"] == problem]
+        labels = [name for name in NAMES if any(run.label == name for run in own)]
+        yield f"\n## {problem}\n"
+        yield "| instance | " + " | ".join(NAMES[name] for name in labels) + " |"
+        yield "|---" * (len(labels) + 1) + "|"
+        cases: dict[str, dict[str, list[Judged]]] = defaultdict(lambda: defaultdict(list))
+        for run in own:
+            case = run.row["instance"].removeprefix(f"{problem}-").rpartition("-")[0]
+            cases[case][run.label].append(run)
+        for case, by_label in cases.items():
+            ours = _mean([run.row["total_seconds"] for run in by_label["exact"]])
+            cells = [_cell(by_label[label], ours, label == "exact") for label in labels]
+            yield f"| {case.replace('-', ', ')} | " + " | ".join(cells) + " |"
+
+
+def _cell(runs: Sequence[Judged], ours: float, own: bool) -> str:
+    if not runs:
+        return ""
+    endings = {_ending(run) for run in runs} - {None}
+    words = sorted(ending for ending in endings if isinstance(ending, str))
+    gaps = [ending for ending in endings if isinstance(ending, float)]
+    if words or gaps:
+        return " / ".join([*words, *([f"{100 * max(gaps):.2g} %"] if gaps else [])])
+    seconds = _mean([run.row["total_seconds"] for run in runs])
+    return f"{seconds:.3g} s" if own else f"{seconds / ours:.3g}"
+
+
+def _ending(run: Judged) -> str | float | None:
+    """Return what stands instead of a time, a word or a gap; nothing if it was proved."""
+    if run.row["status"] == "error":
+        return "refused" if run.row["reason"].startswith("OptionError") else "error"
+    if run.ending == "failed":
+        return str(run.row["status"])
+    if run.objective is None:
+        return "no solution"
+    gaps = [g for g in run.gaps if g is not None]
+    left = next((g for g in gaps if g), 0.0)
+    done = run.ending == "proven" or (run.row["kind"] == "heuristic" and left < 1e-9)
+    return None if done else left
+
+
+def _mean(seconds: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(seconds))))
+
+
+def main(folder: str) -> None:
+    """Read a sweep and write the table."""
+    with Store(folder) as store:
+        rows = store.rows()
+    judged = statistics.judge_rows(rows)
+    versions = json.loads(rows[0]["versions"])
+    said = ", ".join(f"{name} {version}" for name, version in versions.items())
+    text = HEAD + "\n".join(lines(judged)) + f"\n\nMachine: {rows[0]['machine']}; {said}.\n"
+    FILE.write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

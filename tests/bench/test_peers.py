@@ -1,0 +1,71 @@
+"""The peers of the benchmarks find the same optima on small instances, or say that they cannot."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dlsched
+
+ROOT = Path(__file__).parents[2]
+SMALL: dict[str, dict[str, Any]] = {
+    "reclaiming": {"servers": 14, "demand": 4, "spread": 0.9},
+    "elastic": {"jobs": 6, "capacity": 14},
+    "interleaving": {"jobs": 8, "resources": 3},
+    "utility": {"jobs": 3, "slots": 6, "gpus": 4},
+    "sensitivity": {"servers": 1, "gpus": 4, "memory": 250},
+}
+
+
+def peer(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a peer by ``module:function``."""
+    monkeypatch.syspath_prepend(ROOT)
+    module, _, function = name.partition(":")
+    return getattr(importlib.import_module(f"benchmarks.peers.{module}"), function)
+
+
+@pytest.mark.parametrize("name", ["solvers:scipy_milp", "solvers:scip", "cp_sat:cp_sat"])
+@pytest.mark.parametrize("problem", SMALL)
+def test_solvers_agree(problem: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each solver proves the optimum that the exact method proves, in every level."""
+    pytest.importorskip("ortools" if "cp_sat" in name else "pyscipopt", reason="an optional extra")
+    if (problem, name) == ("utility", "cp_sat:cp_sat"):
+        pytest.skip("its rows have decimals of too many digits for CP-SAT")
+    function = peer(name, monkeypatch)
+    for seed in (1, 2):
+        instance = dlsched.generate(problem, seed, **SMALL[problem])
+        best, found = dlsched.solve(instance), dlsched.solve(instance, function)
+        assert found.status == best.status == "optimal"
+        for mine, theirs in zip(best.objective, found.objective, strict=True):
+            assert float(mine) == pytest.approx(float(theirs), rel=1e-6)
+
+
+def test_networkx_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dense matching has the weight that the certified sparse one has; triples are refused."""
+    function = peer("special:networkx_matching", monkeypatch)
+    pairs = dlsched.generate("interleaving", 1, jobs=20, resources=2)
+    best, found = dlsched.solve(pairs), dlsched.solve(pairs, function)
+    assert float(found.objective.efficiency) == pytest.approx(float(best.objective.efficiency))
+    with pytest.raises(dlsched.OptionError, match="pairs only"):
+        dlsched.solve(dlsched.generate("interleaving", 1, jobs=6, resources=3), function)
+
+
+def test_scip_on_squares_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SCIP with the squares as they are finds what the refined estimates find."""
+    pytest.importorskip("pyscipopt", reason="an optional extra")
+    function = peer("special:scip_squares", monkeypatch)
+    made = dlsched.generate("placement", 1, tables=6, regions=3, jobs=8, version="v1")
+    best, found = dlsched.solve(made), dlsched.solve(made, function)
+    assert found.status == "optimal"
+    assert float(found.objective.cost) == pytest.approx(float(best.objective.cost), rel=1e-5)
+
+
+def test_limits_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A peer that is stopped claims no proof."""
+    pytest.importorskip("pyscipopt", reason="an optional extra")
+    made = dlsched.generate("interleaving", 1, jobs=24)
+    found = dlsched.solve(made, peer("solvers:scip", monkeypatch), time_limit=0.5)
+    assert found.status in ("feasible", "no solution")
