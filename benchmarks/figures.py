@@ -65,8 +65,9 @@ def _read(file: Path) -> dict[str, str]:
 
 
 def _write(file: Path, name: str, parts: list[str]) -> None:
+    title = name.replace("_", " ").capitalize()
     head = (
-        f"# {name.capitalize()}: figures\n\nMade by `python benchmarks/{name}.py`; "
+        f"# {title}: figures\n\nMade by `python benchmarks/{name}.py`; "
         f"times vary with the machine and its load.\n"
     )
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -54,9 +54,10 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
         page.title = TITLES[folder]
         heading = f"# {Path(name).stem.capitalize()}: {TITLES[folder].lower()}"
         text = re.sub(r"\A# .*", heading, text)
-    if folder == "figures":
+    if folder == "figures" or address == "instances.md":
         page.meta["hide"] = ["toc"]  # its tables need the room
-        text = f'<div class="figures" markdown="1">\n\n{text}\n\n</div>\n'
+        kinds = f"figures {Path(name).stem}"
+        text = f'<div class="{kinds}" markdown="1">\n\n{text}\n\n</div>\n'
     if folder == "problems":
         page.title = "What it is"
         text = _with_picture(text, Path(name).stem)

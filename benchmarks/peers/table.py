@@ -37,10 +37,10 @@ benchmarks.peers.table results/peers`; a time limit of 30 s, killed after 120 s,
 seeds.
 
 The column *ours* has seconds, the others time as a multiple of ours: geometric means over the
-seeds. Where a seed was not proved in time, the worst gap to the strongest bound of any method stands
-instead. *No solution*: none in time. *Overrun*: a solver that did not mind its limit and was killed.
-*Refused*: a peer that says that it cannot take the instance. Times are the methods' own, with the
-building of the model and the check.
+seeds. Where a seed was not proved in time, the worst gap to the strongest bound of any method
+stands instead. *No solution*: none in time. *Overrun*: a solver that did not mind its limit and was
+killed. *Refused*: a peer that says that it cannot take the instance. Times are the methods' own,
+with the building of the model and the check.
 """
 
 

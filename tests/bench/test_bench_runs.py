@@ -221,6 +221,16 @@ def test_results_are_not_overwritten() -> None:
     assert Path("out/results.sqlite").read_bytes() == before
 
 
+def test_strange_files_are_refused() -> None:
+    """A results file of another program or version is one clear error, and stays as it is."""
+    for content in (b"no database", b""):
+        Path("out").mkdir(exist_ok=True)
+        Path("out/results.sqlite").write_bytes(content)
+        with pytest.raises(dlsched.InstanceError, match="not what this version of dlsched writes"):
+            Store("out")
+        assert Path("out/results.sqlite").read_bytes() == content
+
+
 def test_two_sweeps_do_not_mix() -> None:
     """While one sweep writes to a folder, another is refused; readers are not."""
     with Store("out", write=True) as store:

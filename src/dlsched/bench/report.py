@@ -153,7 +153,8 @@ def _page(
         {
             "name": problem,
             "title": catalogue.problem(problem).title,
-            "summary": _table(_of(summary, problem)),
+            "level": catalogue.problem(problem).levels[0].name,
+            "summary": _table(_of(summary, problem).drop(columns="level")),
             "levels": _table(_of(by_level, problem)),
             "growth": _growth([run for run in judged if run.row["problem"] == problem]),
             "pictures": found,

@@ -65,6 +65,8 @@ FAILED = ("error", "rejected", "overrun", "memory", "crashed", "killed")
 AGAIN = ("killed",)
 """Those whose cause lies outside the run: ``--resume`` makes them again."""
 FILE = "results.sqlite"
+VERSION = 1
+"""Of the tables."""
 _BUSY = "another sweep is writing there"
 
 
@@ -97,8 +99,7 @@ class Store:
         uri = f"{file.resolve().as_uri()}?mode={'rwc' if write else 'ro'}"
         self.base = sqlite3.connect(uri, uri=True, isolation_level=None)
         self.base.row_factory = sqlite3.Row
-        if write:
-            self._make()
+        self._make() if write else self._refuse_strange(file)
 
     def _take_lock(self, lock: filelock.BaseFileLock) -> None:
         try:
@@ -108,7 +109,20 @@ class Store:
                 str(self.folder), "", _BUSY, "wait, or use another folder"
             ) from None
 
+    def _refuse_strange(self, file: Path) -> None:
+        try:
+            version = self.base.execute("PRAGMA user_version").fetchone()[0]
+        except sqlite3.DatabaseError:
+            version = None
+        if version != VERSION:
+            self.base.close()
+            what = "is not what this version of dlsched writes"
+            raise InstanceError(str(file), "", what, "run the suite again, in another folder")
+
     def _make(self) -> None:
+        version = self.base.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, VERSION):
+            self._refuse_strange(self.folder / FILE)
         columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
         self.base.execute("PRAGMA journal_mode = WAL")  # readers see whole rows at any time
         self.base.execute("PRAGMA synchronous = NORMAL")
@@ -121,6 +135,7 @@ class Store:
             "CREATE VIEW IF NOT EXISTS results AS SELECT runs.* FROM plan JOIN runs USING (key)"
             " ORDER BY position"
         )
+        self.base.execute(f"PRAGMA user_version = {VERSION}")
 
     def __enter__(self) -> Self:
         """Return the store; leaving the block closes it."""

@@ -53,16 +53,18 @@ def submit_check(
         for violation in report.violations:
             put_line(f"  {violation.where}: {violation.message}")
         put_table(
-            ["level", "sent>", "best known>", "bound>", "gap>"],
+            ["level", "sent>", "best known>", "bound>", "kind", "gap>"],
             (
                 [
                     level.name,
                     report.objective and report.objective[i],
                     best,
-                    found.bound[i] and str(found.bound[i]),
+                    bound and bound.value,
+                    bound and f"{bound.kind}, {bound.method}",
                     percent(gaps[i]) if gaps else None,
                 ]
                 for i, (level, best) in enumerate(found.best_known.pairs())
+                for bound in [found.bound[i]]
             ),
         )
     raise typer.Exit(Exit.NO if found.verdict == "infeasible" else Exit.FINE)
