@@ -26,7 +26,8 @@ def test_wheel_brings_the_instances(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
-    assert (tmp_path / "site" / "dlsched" / "py.typed").exists()
+    for file in ("py.typed", "bench/report.html.jinja"):
+        assert (tmp_path / "site" / "dlsched" / file).exists()
     code = (
         "import dlsched; from dlsched import library;"
         "assert library.root().name == '_instances', library.root();"

@@ -79,6 +79,10 @@ def exits(instance, rng):
 def segfaults(instance, rng):
     ctypes.string_at(0)
 
+def deaf(instance, rng):
+    os.closerange(0, 100)
+    time.sleep(60)
+
 def chatty(instance, rng):
     print("x" * 100_000)
     os.write(1, b"y" * 100_000)
@@ -148,6 +152,7 @@ def test_run_leaves_results() -> None:
         ("no_solution", "rejected", "returned no solution"),
         ("exits", "crashed", "with status 7; its last words: goodbye"),
         ("segfaults", "crashed", "by SIGSEGV"),
+        ("deaf", "crashed", "closed the connection"),
         ("chatty", "feasible", ""),
     ],
 )

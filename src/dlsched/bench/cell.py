@@ -20,6 +20,8 @@ from dlsched.bench.task import Task
 from dlsched.bench.worker import READY
 
 POLL_SECONDS = 0.05
+GRACE_SECONDS = 5
+"""How long a worker that has closed its connection may take to end."""
 GROWN_BYTES = 512 * 2**20
 """A worker that holds so much more than when it was new is replaced after the run."""
 _GIB = 2**30
@@ -136,7 +138,11 @@ class Cell:
     def _bury(self, task: Task) -> Outcome:
         """Return the row of a run whose process died by itself or was killed by somebody."""
         assert self.process is not None
-        code = self.process.wait()
+        try:
+            code = self.process.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:  # it lives, and nothing will ever come from it
+            reason = "it closed the connection to the runner"
+            return self._give_up(task, "crashed", reason, self._resident())
         words = self._last_words()
         said = f"; its last words: {words}" if words else ""
         if code < 0:
