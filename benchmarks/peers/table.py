@@ -81,7 +81,7 @@ def _ending(run: Judged) -> str | float | None:
     if run.ending == "failed":
         return str(run.row["status"])
     if run.objective is None:
-        return "no solution"
+        return str(run.row["status"])
     gaps = [g for g in run.gaps if g is not None]
     left = next((g for g in gaps if g), 0.0)
     done = run.ending == "proven" or (run.row["kind"] == "heuristic" and left < 1e-9)

@@ -282,3 +282,30 @@ def test_threads_may_change() -> None:
         values |= set(pool.map(work, [1, 2, 1, 2]))
     values.add(highs.solve(form, 0, Run(threads=2)).objective)
     assert len(values) == 1
+
+
+def test_very_wide_programs_go_without_presolve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond so many columns a row only the integer program's presolve is off; the optimum stays."""
+    columns = 40
+    rng = np.random.default_rng(1)
+    rows = rng.integers(1, 9, (2, columns)).astype(float).tolist()
+    form = make(rows, [(30, 60), (20, 50)], [(0, 1)] * columns, rng.random(columns).tolist(), "max")
+    said: list[str] = []
+    true = highspy.Highs.setOptionValue
+
+    def spy(self: Any, name: str, value: Any) -> Any:
+        if name == "presolve":
+            said.append(value)
+        return true(self, name, value)
+
+    monkeypatch.setattr(highspy.Highs, "setOptionValue", spy)
+    before = highs.solve(form, 0, Run())
+    assert said == []
+    monkeypatch.setattr(highs, "MANY_COLUMNS", 10)
+    monkeypatch.setattr(highs, "WIDE", 10)
+    highs.solve(form, 0, Run(), relax=True)
+    assert said == []
+    after = highs.solve(form, 0, Run())
+    assert said == ["off"]
+    assert before.status is after.status is Status.OPTIMAL
+    assert after.objective == pytest.approx(before.objective)

@@ -36,6 +36,10 @@ _VERDICTS: dict[str, tuple[Status, Status, str]] = {
 }
 
 
+MANY_COLUMNS, WIDE = 100_000, 1000
+"""Integer programs with more columns, and more columns a row, go without presolve: HiGHS's does not
+mind the time limit there (48 rows, 194,580 columns: minutes), and on such programs it gains nothing."""
+
 _workers = threading.local()
 """The number of HiGHS's worker threads, of which it keeps one set per thread of ours."""
 
@@ -113,6 +117,9 @@ def solve(
     _configure(highs, run, ears)
     if highs.passModel(build(form, level, not relax, counted=True)) == highspy.HighsStatus.kError:
         raise SolverFailure("HiGHS refused the model")
+    rows, columns = form.shape
+    if not relax and columns > max(MANY_COLUMNS, WIDE * rows):
+        highs.setOptionValue("presolve", "off")
     if start is not None:
         point = highspy.HighsSolution()
         point.col_value = start.tolist()
