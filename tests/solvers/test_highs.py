@@ -285,7 +285,7 @@ def test_threads_may_change() -> None:
 
 
 def test_very_wide_programs_go_without_presolve(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond so many columns a row only the integer program's presolve is off; the optimum stays."""
+    """Beyond so many columns a row the integer program's presolve is off; the optimum stays."""
     columns = 40
     rng = np.random.default_rng(1)
     rows = rng.integers(1, 9, (2, columns)).astype(float).tolist()

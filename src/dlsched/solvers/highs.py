@@ -37,8 +37,8 @@ _VERDICTS: dict[str, tuple[Status, Status, str]] = {
 
 
 MANY_COLUMNS, WIDE = 100_000, 1000
-"""Integer programs with more columns, and more columns a row, go without presolve: HiGHS's does not
-mind the time limit there (48 rows, 194,580 columns: minutes), and on such programs it gains nothing."""
+"""Integer programs with more columns, and more columns a row, go without presolve: HiGHS's does
+not mind the time limit there (48 rows, 194,580 columns: minutes), and gains nothing."""
 
 _workers = threading.local()
 """The number of HiGHS's worker threads, of which it keeps one set per thread of ours."""
