@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -58,6 +59,8 @@ def test_every_dependency_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = itertools.chain(*project["optional-dependencies"].values())
     asked = [*project["dependencies"], *extras]
-    names = {line.split(">=")[0].lower() for line in asked if not line.startswith("dlsched")}
+    names = {
+        re.split(r">=|\[", line)[0].lower() for line in asked if not line.startswith("dlsched")
+    }
     pinned = {line.split("==")[0].lower() for line in (ROOT / "constraints.txt").open()}
     assert names <= pinned
