@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dlsched
-from dlsched.bench import Store, read_suite, run_suite, statistics
+from dlsched.bench import Store, cell, read_suite, run_suite, statistics
 from dlsched.cli import app
 
 Settled = Callable[[str], list[dict[str, Any]]]
@@ -82,6 +82,13 @@ def segfaults(instance, rng):
 def deaf(instance, rng):
     os.closerange(0, 100)
     time.sleep(60)
+
+def talkative(instance, rng):
+    os.write(2, b"z" * 1_000_000)
+    time.sleep(0.5)
+    if os.fstat(2).st_blocks * 512 > 100_000:
+        raise ValueError("all that was printed lies on the disk")
+    return {"returned": [s.id for s in instance.servers[: instance.demand]]}
 
 def chatty(instance, rng):
     print("x" * 100_000)
@@ -162,6 +169,14 @@ def test_misbehaviour_is_a_row(method: str, status: str, words: str) -> None:
     frame = run_suite("suite.toml", "out")
     assert list(frame["status"]) == ["feasible", status, "feasible"]
     assert words in frame["reason"][1]
+
+
+def test_printing_does_not_fill_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a method prints beyond a limit is thrown away while it runs."""
+    Path("suite.toml").write_text(ONE.replace("METHOD", "talkative"))
+    assert list(run_suite("suite.toml", "kept")["status"]) == ["feasible", "error", "feasible"]
+    monkeypatch.setattr(cell, "MOST_BYTES_PRINTED", 10_000)
+    assert list(run_suite("suite.toml", "out")["status"]) == ["feasible"] * 3
 
 
 def test_unsteady_method_is_a_finding() -> None:

@@ -24,6 +24,7 @@ GRACE_SECONDS = 5
 """How long a worker that has closed its connection may take to end."""
 GROWN_BYTES = 512 * 2**20
 """A worker that holds so much more than when it was new is replaced after the run."""
+MOST_BYTES_PRINTED = 64 * 2**20
 _GIB = 2**30
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _LAST_WORDS = 300
@@ -120,6 +121,8 @@ class Cell:
             most = int(limits.memory_limit_gib * _GIB)
         while not self.answers.poll(POLL_SECONDS):
             resident = self._resident()
+            if os.fstat(self.stderr.fileno()).st_size > MOST_BYTES_PRINTED:
+                self.stderr.truncate(0)  # a method that prints for hours must not fill the disk
             if self.stop.is_set():
                 self.close()
                 raise Stopped
