@@ -202,6 +202,6 @@ def test_an_interrupt_stops_the_parts() -> None:
     claim = exact.components(instance, run)
     assert (claim.status, claim.reason) == ("feasible", "interrupted")
     assert claim.solution == dlsched.solve(instance, "lyra").solution
-    part = components._Part(run)
+    part = run.nested()
     part.interrupted = False
     assert part.stop_reason() == "interrupted"

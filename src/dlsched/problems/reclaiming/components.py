@@ -124,24 +124,6 @@ def enumerate_subsets(
     return costs[best], chosen
 
 
-class _Part(Run):
-    """A run within another: the same clock and the same interrupt, other ears."""
-
-    def __init__(self, parent: Run) -> None:
-        self.parent = parent
-        super().__init__(
-            parent.time_limit, 0.0, parent.threads, parent.seed, parent.solver, began=parent.began
-        )
-
-    @property
-    def interrupted(self) -> bool:
-        return self.parent.interrupted
-
-    @interrupted.setter
-    def interrupted(self, value: bool) -> None:
-        pass
-
-
 def solve_part(instance: Instance, part: Component, k: int, levels: int, run: Run) -> Claim:
     """Solve a component alone, for demand `k`, by the integer program.
 
@@ -162,7 +144,7 @@ def solve_part(instance: Instance, part: Component, k: int, levels: int, run: Ru
         servers=tuple(instance.servers[s] for s in part.servers),
         jobs=tuple(jobs),
     )
-    return solve_levels(alone, _Part(run), model, levels)
+    return solve_levels(alone, run.nested(), model, levels)
 
 
 def bracket(
