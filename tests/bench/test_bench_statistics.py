@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import dlsched
 from dlsched.bench import statistics
+from dlsched.bench.report import findings
 from dlsched.bench.statistics import Judged
 from dlsched.records import result_to_data
 
@@ -114,6 +116,7 @@ def row_of(result: dlsched.Result, method: str, **fields: Any) -> dict[str, Any]
         "instance_sha256": result.instance_sha256,
         "status": str(result.status),
         "kind": str(result.kind),
+        "key": f"{method} {result.seed}",
         "record": json.dumps(record),
     } | fields  # fmt: skip
 
@@ -127,6 +130,23 @@ def test_gaps_are_to_the_strongest_bound_of_any_run() -> None:
     assert judged[1].gaps[0] == rule.gap_to(best.bound)[0] > 0
     alone = statistics.judge_rows([row_of(rule, "random")])
     assert alone[0].gaps[0] is None
+
+
+def test_false_bounds_take_no_part() -> None:
+    """A bound that a checked solution beats is reported, and gaps are to the honest ones."""
+    made = dlsched.generate("reclaiming", seed=1, servers=40, demand=12, spread=0.9)
+    best, rule = dlsched.solve(made), dlsched.solve(made, "random", seed=3)
+    poor = rule.bound.map(lambda _: dlsched.Bound(10**6, "claimed", "boasting"))
+    liar = replace(rule, status=dlsched.Status.OPTIMAL, bound=poor)
+    rows = [row_of(liar, "liar"), row_of(best, "exact"), row_of(rule, "random")]
+    false, proven, honest = statistics.judge_rows(rows)
+    assert "liar says that no solution" in false.refuted and "boasting" in false.refuted
+    assert false.ending == "failed" and false.gaps[0] == honest.gaps[0] > 0
+    assert (proven.refuted, honest.refuted, proven.ending) == ("", "", "proven")
+    assert findings([false, proven, honest]) == [false.refuted]
+    wrong = replace(rule, status=dlsched.Status.INFEASIBLE, objective=None, solution=None)
+    said, _ = statistics.judge_rows([row_of(wrong, "wrong"), row_of(best, "exact")])
+    assert "calls reclaiming-1 infeasible; exact found" in said.refuted
 
 
 def test_library_bounds_serve_where_no_run_has_one() -> None:

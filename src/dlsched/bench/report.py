@@ -184,7 +184,8 @@ def findings(judged: Sequence[Judged]) -> list[str]:
         f"known {_values(known)}: solution {run.row['solution_sha256'][:12]}"
         for run, name, known in statistics.improvements(judged)
     ]
-    return statistics.unsteady(judged) + found
+    false = [run.refuted for run in judged if run.refuted]
+    return [*dict.fromkeys(false), *statistics.unsteady(judged), *found]
 
 
 def _values(objective: Any) -> str:

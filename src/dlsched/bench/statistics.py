@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,10 @@ import numpy as np
 from dlsched import library
 from dlsched import problem as catalogue
 from dlsched.bench.store import FAILED
+from dlsched.figures import spell
+from dlsched.judge import TOLERANCE
 from dlsched.records import result_from_data
-from dlsched.result import Objective, Result, gap
+from dlsched.result import Bounds, Objective, Result, gap, relative_gap
 from dlsched.table import strongest
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ class Judged:
         level is at its bound.
     bound_kinds
         Per level ``"certified"``, ``"claimed"`` or ``None``.
+    refuted
+        Which checked solution shows that what this run proved is false, in a sentence.
     """
 
     row: Row
@@ -51,12 +55,13 @@ class Judged:
     objective: Objective | None
     gaps: Sequence[float | None]
     bound_kinds: Sequence[str | None]
+    refuted: str = ""
 
     @property
     def ending(self) -> str:
         """How it ended: proven, limit, feasible, bound only, no solution, failed."""
         status, reason = self.row["status"], self.row["reason"]
-        if status in FAILED:
+        if status in FAILED or (self.refuted and status in ("optimal", "infeasible")):
             return "failed"
         if status == "optimal":
             return "proven"
@@ -69,30 +74,66 @@ class Judged:
 
 
 def judge_rows(rows: Iterable[Row]) -> list[Judged]:
-    """Set every run against the strongest bound from the sweep or the library."""
+    """Set every run against the strongest bound from the sweep or the library.
+
+    A bound that some checked solution beats is false, and takes no part.
+    """
     rows = list(rows)
-    results = [_result(row) for row in rows]
-    bounds = defaultdict(list)
-    for row, result in zip(rows, results, strict=True):
+    groups: dict[str | None, list[tuple[Row, Result]]] = defaultdict(list)
+    for row in rows:
+        result = _result(row)
         if result is not None:
-            bounds[row["instance_sha256"]].append(result.bound)
-    best = {}
-    for digest, found in bounds.items():
-        shipped = library.best_bounds(digest)
-        best[digest] = strongest([*found, shipped] if shipped is not None else found)
-    return [
-        _judge(row, result, best.get(row["instance_sha256"]))
-        for row, result in zip(rows, results, strict=True)
-    ]
+            groups[row["instance_sha256"]].append((row, result))
+    judged = {}
+    for digest, group in groups.items():
+        for run in _judge_instance(digest, group):
+            judged[run.row["key"]] = run
+    return [judged.get(row["key"]) or Judged(row, _label(row), None, (), ()) for row in rows]
 
 
-def _judge(row: Row, result: Result | None, bound: Any) -> Judged:
+def _judge_instance(digest: str | None, group: Sequence[tuple[Row, Result]]) -> Iterator[Judged]:
+    solved = [(_label(row), r.objective) for row, r in group if r.objective is not None]
+    bounds, refuted = [], []
+    for row, result in group:
+        refuted.append(_refutation(_label(row), row, result.bound, solved))
+        if not refuted[-1]:
+            bounds.append(result.bound)
+    shipped = library.best_bounds(digest) if digest else None
+    if shipped is not None:
+        bounds.append(shipped)
+    best = strongest(bounds)
+    for (row, result), why in zip(group, refuted, strict=True):
+        if result.objective is None or best is None:
+            yield Judged(row, _label(row), result.objective, (), (), why)
+        else:
+            kinds = [entry and entry.kind for entry in best]
+            gaps = gap(result.objective, best)
+            yield Judged(row, _label(row), result.objective, gaps, kinds, why)
+
+
+def _refutation(
+    label: str, row: Row, bounds: Bounds, solved: Sequence[tuple[str, Objective]]
+) -> str:
+    """Say which checked solution shows that a run's claim is false; nothing if none does."""
+    if row["status"] == "infeasible" and solved:
+        return f"{label} calls {row['instance']} infeasible; {solved[0][0]} found a solution"
+    for other, objective in solved:
+        for (level, value), bound in zip(objective.pairs(), bounds, strict=True):
+            if bound is None:
+                break
+            if level.better(value, bound.value) and relative_gap(value, bound.value) > TOLERANCE:
+                return (
+                    f"{label} says that no solution of {row['instance']} is better than "
+                    f"{level.name} = {bound}; {other} found {spell(value)}"
+                )
+            if value != bound.value:
+                break
+    return ""
+
+
+def _label(row: Row) -> str:
     options = "" if row["options"] == "{}" else f" {row['options']}"
-    label = f"{row['method']}{options}"
-    if result is None or result.objective is None:
-        return Judged(row, label, None, (), ())
-    kinds = [entry and entry.kind for entry in bound]
-    return Judged(row, label, result.objective, gap(result.objective, bound), kinds)
+    return f"{row['method']}{options}"
 
 
 def _result(row: Row) -> Result | None:
