@@ -11,28 +11,20 @@ import signal
 import threading
 import time
 
-import numpy as np
-
 import dlsched
-from dlsched.problems.reclaiming.schema import Instance
+from dlsched.schema import Instance
 
 
 def hard(servers: int, jobs: int, demand: int, weights: tuple[float, ...] = (1,)) -> Instance:
     """Return jobs with a base worker of 1 GPU on each of 4 random servers."""
-    rng = np.random.default_rng(0)
-    rows = [
-        {
-            "id": f"j{j}",
-            "weight": weights[j % len(weights)],
-            "workers": [
-                {"server": f"s{s}", "gpus": 1}
-                for s in rng.choice(servers, 4, replace=False).tolist()
-            ],
-        }
-        for j in range(jobs)
+    made = dlsched.generate(
+        "reclaiming", 0, servers=servers, gpus=64, jobs=jobs, demand=demand, scattered=4
+    )
+    weighted = [
+        job.model_copy(update={"weight": weights[j % len(weights)]})
+        for j, job in enumerate(made.jobs)
     ]
-    fleet = [{"id": f"s{s}", "gpus": 64} for s in range(servers)]
-    return Instance(name="hard", demand=demand, servers=fleet, jobs=rows)
+    return made.model_copy(update={"jobs": tuple(weighted)})
 
 
 def timed(instance: Instance, interrupt: bool) -> str:

@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-import numpy as np
 import typer
 from make import HERE, entry, named, write_index
 from rich.console import Console
 
 import dlsched
 from dlsched import library
-from dlsched.problems.reclaiming import Instance as ReclaimingInstance
 from dlsched.result import Bounds, Objective, gap
 from dlsched.schema import Instance, Solution
 from dlsched.table import strongest
@@ -32,30 +30,15 @@ def made(problem: str, seed: int, **parameters: object) -> Callable[[], Instance
     return lambda: dlsched.generate(problem, seed, **parameters)
 
 
-def random_fleet(servers: int, jobs: int, demand: int) -> Instance:
-    """Return jobs with a base worker of 1 GPU on each of 4 servers drawn at random.
-
-    Nothing separates, and the linear relaxation says little: what no fleet in practice looks like.
-    """
-    rng = np.random.default_rng(0)
-    rows = [
-        {
-            "id": f"j{j}",
-            "workers": [
-                {"server": f"s{s}", "gpus": 1}
-                for s in sorted(rng.choice(servers, 4, replace=False).tolist())
-            ],
-        }
-        for j in range(jobs)
-    ]
-    fleet = [{"id": f"s{s}", "gpus": 64} for s in range(servers)]
-    source = f"instances/hard.py: random_fleet({servers}, {jobs}, {demand})"
-    return ReclaimingInstance(name="random", demand=demand, servers=fleet, jobs=rows, source=source)
-
-
 OPEN: dict[str, Recipe] = {
-    "reclaiming-open-100-random": (lambda: random_fleet(100, 200, 30), ("lyra", "exact")),
-    "reclaiming-open-520-random": (lambda: random_fleet(520, 2000, 130), ("lyra", "exact")),
+    "reclaiming-open-100-scattered": (
+        made("reclaiming", 0, servers=100, gpus=64, jobs=200, demand=30, scattered=4),
+        ("lyra", "exact"),
+    ),
+    "reclaiming-open-520-scattered": (
+        made("reclaiming", 0, servers=520, gpus=64, jobs=2000, demand=130, scattered=4),
+        ("lyra", "exact"),
+    ),
     "interleaving-open-128-distinct": (
         made("interleaving", 2, jobs=128),
         ("swap", "column_generation"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import json
 from pathlib import Path
 
@@ -78,14 +77,11 @@ def test_optimum_is_proved_again(name: str) -> None:
 @pytest.mark.parametrize(
     "name", [n for n in NAMES if entry(n)["kind"] in ("paper", "small", "open")]
 )
-def test_generators_still_make_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generators_still_make_it(name: str) -> None:
     """The call that the instance states as its source makes the same instance today."""
     source = entry(name)["source"]
     if source.startswith("dlsched.generate("):
         made = eval(source, {"dlsched": dlsched})
-    elif source.startswith("instances/hard.py: "):
-        monkeypatch.syspath_prepend(library.root())
-        made = eval(source.partition(": ")[2], vars(importlib.import_module("hard")))
     else:
         owner = problem(entry(name)["problem"])
         made = next(e for e in owner.module("generate").examples() if e.name == name)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import dlsched
 from dlsched.errors import SolverFailure
 from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.schema import Instance
@@ -58,19 +59,8 @@ def make(
 
 def hard(servers: int = 120, jobs: int = 400, demand: int = 40) -> Instance:
     """Return an instance that takes minutes: every job sits on 4 servers drawn at random."""
-    rng = np.random.default_rng(0)
-    rows = [
-        {
-            "id": f"j{j}",
-            "workers": [
-                {"server": f"s{s}", "gpus": 1}
-                for s in rng.choice(servers, 4, replace=False).tolist()
-            ],
-        }
-        for j in range(jobs)
-    ]
-    fleet = [{"id": f"s{s}", "gpus": 64} for s in range(servers)]
-    return Instance(name="hard", demand=demand, servers=fleet, jobs=rows)
+    options = {"servers": servers, "gpus": 64, "jobs": jobs, "demand": demand}
+    return dlsched.generate("reclaiming", 0, scattered=4, **options)
 
 
 def test_every_status_has_a_meaning() -> None:

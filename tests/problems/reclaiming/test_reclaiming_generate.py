@@ -89,3 +89,16 @@ def test_nonsense_is_refused() -> None:
         dlsched.generate("reclaiming", servers=0)
     with pytest.raises(OptionError, match="no parameter 'server'"):
         dlsched.generate("reclaiming", server=5)
+
+
+def test_scattered_jobs_sit_on_servers_drawn_at_random() -> None:
+    """Every job has one base worker on so many distinct servers; it must be said how many jobs."""
+    made = dlsched.generate("reclaiming", 3, servers=20, gpus=64, jobs=50, scattered=4)
+    assert len(made.jobs) == 50
+    for job in made.jobs:
+        assert len({worker.server for worker in job.workers}) == len(job.workers) == 4
+        assert not any(worker.flexible for worker in job.workers)
+    assert len({worker.server for job in made.jobs for worker in job.workers}) == 20
+    for wrong in ({"scattered": 4}, {"scattered": 0, "jobs": 3}, {"scattered": 21, "jobs": 3}):
+        with pytest.raises(dlsched.OptionError, match="scattered must be from 1 to 20"):
+            dlsched.generate("reclaiming", 1, servers=20, **wrong)

@@ -26,6 +26,7 @@ def generate(
     sizes: Mapping[int, float] = SIZES,
     spread: float = 0.2,
     flexible: float = 0.0,
+    scattered: int | None = None,
 ) -> Instance:
     """Fill on-loan servers with jobs by best fit.
 
@@ -46,11 +47,48 @@ def generate(
     flexible
         Share of jobs with at least two workers that are elastic; half of their workers, rounded
         down, are flexible.
+    scattered
+        Give each of `jobs` jobs a base worker of 1 GPU on so many servers drawn at random instead,
+        whatever room there is: nothing separates and the linear relaxation says little, as in no
+        fleet of practice. Then `sizes`, `spread` and `flexible` mean nothing.
     """
     if servers < 1 or gpus < 1:
         raise OptionError("servers and gpus must be at least 1")
     if min(sizes, default=1) < 1:
         raise OptionError("sizes must be at least 1 GPU")
+    if scattered is None:
+        placed = _best_fits(rng, servers, gpus, jobs, sizes, spread, flexible)
+    elif jobs is None or not 1 <= scattered <= servers:
+        raise OptionError(f"scattered must be from 1 to {servers} servers, for a number of jobs")
+    else:
+        placed = [
+            [
+                {"server": f"s{s + 1}", "gpus": 1}
+                for s in sorted(rng.choice(servers, scattered, replace=False).tolist())
+            ]
+            for _ in range(jobs)
+        ]
+    data: dict[str, Any] = {
+        "dlsched": 1,
+        "problem": "reclaiming",
+        "name": "unnamed",
+        "demand": max(1, servers // 10) if demand is None else demand,
+        "servers": [{"id": f"s{s + 1}", "gpus": gpus} for s in range(servers)],
+        "jobs": [{"id": f"j{j + 1}", "workers": workers} for j, workers in enumerate(placed)],
+    }
+    return Instance.parse(data, "the generator")
+
+
+def _best_fits(
+    rng: np.random.Generator,
+    servers: int,
+    gpus: int,
+    jobs: int | None,
+    sizes: Mapping[int, float],
+    spread: float,
+    flexible: float,
+) -> list[list[dict[str, Any]]]:
+    """Return the workers of the jobs that fit."""
     free = np.full(servers, gpus)
     values = np.array(sorted(sizes))
     weights = np.array([sizes[v] for v in values.tolist()], dtype=float)
@@ -73,15 +111,7 @@ def generate(
                 for i, s in enumerate(where)
             ]
         )
-    data: dict[str, Any] = {
-        "dlsched": 1,
-        "problem": "reclaiming",
-        "name": "unnamed",
-        "demand": max(1, servers // 10) if demand is None else demand,
-        "servers": [{"id": f"s{s + 1}", "gpus": gpus} for s in range(servers)],
-        "jobs": [{"id": f"j{j + 1}", "workers": workers} for j, workers in enumerate(placed)],
-    }
-    return Instance.parse(data, "the generator")
+    return placed
 
 
 def best_fit(
