@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from dlsched.bench import Store, run_suite
+from dlsched.bench import Store, cell, run_suite
 
 COMMAND = [sys.executable, "-c", "from dlsched.cli import main; main()", "bench", "sweep.toml"]
 PATIENCE = 60
@@ -100,6 +100,39 @@ def test_killed_worker(
     assert again == [row["key"] for row in killed]
     run_suite("sweep.toml", "whole", jobs=2)
     assert settled("out") == settled("whole")
+
+
+def test_worker_killed_at_its_birth(
+    folder: Path,
+    settled: Callable[[str], list[dict[str, Any]]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Workers killed before they are ready are replaced; no run is lost, and none says so."""
+    born: list[Any] = []
+    start = subprocess.Popen
+
+    def stillborn(*arguments: Any, **options: Any) -> Any:
+        born.append(start(*arguments, **options))
+        if len(born) <= 3:
+            born[-1].kill()
+        return born[-1]
+
+    monkeypatch.setattr(cell.subprocess, "Popen", stillborn)
+    run_suite("sweep.toml", "out", jobs=2)
+    assert len(born) == 5
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    run_suite("sweep.toml", "whole", jobs=2)
+    assert settled("out") == settled("whole")
+
+
+def test_no_worker_can_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If workers never start there is one clear error, with what the last one said."""
+    Path("broken").write_text("#!/bin/sh\necho no such thing as dlsched >&2\n")
+    Path("broken").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(Path("broken").resolve()))
+    with pytest.raises(cell.NoWorker, match="can be started: no such thing as dlsched"):
+        run_suite("sweep.toml", "out")
 
 
 def test_worker_killed_in_mid_run(

@@ -176,7 +176,7 @@ def starting(x: list[str], demand: int = 40) -> tuple[StandardForm, Any]:
 
 def test_start_accepted() -> None:
     """A feasible start is accepted in HiGHS's own words, and the answer is no worse."""
-    form, point = starting([f"s{i}" for i in range(40)])
+    form, point = starting([f"s{i + 1}" for i in range(40)])
     outcome = highs.solve(form, 0, stop_at_incumbent(), start=point)
     assert outcome.start is not None and outcome.start.accepted
     assert "is feasible" in outcome.start.reason
@@ -185,7 +185,7 @@ def test_start_accepted() -> None:
 
 def test_start_rejected() -> None:
     """An infeasible start is rejected, and the reason is in words."""
-    form, point = starting([f"s{i}" for i in range(39)])
+    form, point = starting([f"s{i + 1}" for i in range(39)])
     outcome = highs.solve(form, 0, stop_at_incumbent(), start=point)
     assert outcome.start is not None and not outcome.start.accepted
     assert outcome.start.reason

@@ -17,11 +17,13 @@ import psutil
 
 from dlsched.bench.execution import Outcome, blank_row, now
 from dlsched.bench.task import Task
-from dlsched.bench.worker import READY
+from dlsched.errors import DlschedError
 
 POLL_SECONDS = 0.05
 GRACE_SECONDS = 5
 """How long a worker that has closed its connection may take to end."""
+MOST_STARTS = 10
+"""Attempts at starting a worker for one run; each may be killed from outside."""
 GROWN_BYTES = 512 * 2**20
 """A worker that holds so much more than when it was new is replaced after the run."""
 MOST_BYTES_PRINTED = 64 * 2**20
@@ -32,6 +34,10 @@ _LAST_WORDS = 300
 
 class Stopped(Exception):
     """The sweep was told to stop; the run at hand was given up."""
+
+
+class NoWorker(DlschedError):
+    """Worker processes that cannot be started; the message has what the last one said."""
 
 
 class Cell:
@@ -59,6 +65,8 @@ class Cell:
         ------
         Stopped
             If `stop` was set meanwhile.
+        NoWorker
+            If no worker can be started.
         """
         self.started = now()
         self._send(task)
@@ -80,7 +88,28 @@ class Cell:
         self.stderr.close()
         self.process = None
 
+    def _send(self, task: Task) -> None:
+        """Hand the task to a worker that lives; one that was killed while idle is replaced."""
+        for _ in range(MOST_STARTS):
+            with contextlib.suppress(EOFError, OSError):  # it died meanwhile
+                if self.process is None or self.process.poll() is not None:
+                    self._start()
+                self.stderr.truncate(0)
+                self.stderr.seek(0)
+                self.tasks.send(task)
+                return
+            words = self._last_words()
+            self.close()
+        raise NoWorker(f"no worker process can be started: {words or 'they die at once'}")
+
     def _start(self) -> None:
+        """Start a worker and wait until it is ready.
+
+        Raises
+        ------
+        EOFError
+            If it dies before.
+        """
         self.close()
         self.stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the process)
         self.process = subprocess.Popen(
@@ -95,23 +124,9 @@ class Cell:
         self.answers = Connection(os.dup(self.process.stdout.fileno()))
         self.process.stdin.close()
         self.process.stdout.close()
-        try:
-            assert self.answers.recv() == READY
-        except EOFError:
-            raise RuntimeError(f"a worker cannot start: {self._last_words()}") from None
+        self.answers.recv()
         self.watched = psutil.Process(self.process.pid)
-        self.newborn_bytes = self.watched.memory_info().rss
-
-    def _send(self, task: Task) -> None:
-        if self.process is None or self.process.poll() is not None:
-            self._start()
-        self.stderr.truncate(0)
-        self.stderr.seek(0)
-        try:
-            self.tasks.send(task)
-        except (BrokenPipeError, ConnectionError):  # it died while it had nothing to do
-            self._start()
-            self.tasks.send(task)
+        self.newborn_bytes = self._resident()
 
     def _await(self, task: Task) -> Outcome:
         limits = task.limits

@@ -13,7 +13,6 @@ from multiprocessing.connection import Connection
 
 from dlsched.bench.execution import execute
 
-READY = "ready"
 _WATCH_SECONDS = 0.5
 
 
@@ -33,7 +32,7 @@ def main() -> None:
     watch = threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True)
     watch.start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner decides when to stop
-    answers.send(READY)
+    answers.send(None)  # ready
     while True:
         try:
             task = tasks.recv()
