@@ -35,7 +35,14 @@ def local(tasks: Iterable[Task], jobs: int, fresh: bool) -> Generator[Outcome]:
         with ThreadPoolExecutor(jobs) as pool, _told_to(stop):
             running = {pool.submit(work, task) for task in islice(left, jobs + 1)}
             while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
+                try:
+                    done, running = wait(running, return_when=FIRST_COMPLETED)
+                except KeyboardInterrupt:  # what has finished by now is not lost
+                    stop.set()
+                    for future in running:
+                        if future.done() and future.exception() is None:
+                            yield future.result()
+                    raise
                 running |= {pool.submit(work, task) for task in islice(left, len(done))}
                 for future in done:
                     yield future.result()
