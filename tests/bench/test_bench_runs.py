@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dlsched
-from dlsched.bench import Store, cell, read_suite, run_suite, statistics
+from dlsched.bench import Store, cell, pools, read_suite, run_suite, statistics
 from dlsched.cli import app
 
 Settled = Callable[[str], list[dict[str, Any]]]
@@ -216,6 +216,22 @@ def test_interrupted_run_keeps_what_it_had(settled: Settled) -> None:
     assert len(later) == 10 and not set(later) & {row["key"] for row in seen}
     run_suite("suite.toml", "whole")
     assert settled("out") == settled("whole")
+
+
+def test_interrupt_keeps_what_has_just_finished(
+    settled: Settled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs that are over when Ctrl-C comes are on disk, though nobody had asked for them yet."""
+    true = pools.wait
+
+    def interrupted(running: Any, **_: Any) -> None:
+        true(running)  # both runs that one job has at hand
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pools, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_suite("suite.toml", "out")
+    assert len(settled("out")) == 2
 
 
 def test_resume_runs_what_changed() -> None:

@@ -32,8 +32,6 @@ def peer(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_solvers_agree(problem: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each solver proves the optimum that the exact method proves, in every level."""
     pytest.importorskip("ortools" if "cp_sat" in name else "pyscipopt", reason="an optional extra")
-    if (problem, name) == ("utility", "cp_sat:cp_sat"):
-        pytest.skip("its rows have decimals of too many digits for CP-SAT")
     function = peer(name, monkeypatch)
     for seed in (1, 2):
         instance = dlsched.generate(problem, seed, **SMALL[problem])
