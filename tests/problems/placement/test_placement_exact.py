@@ -83,12 +83,13 @@ def test_lumps_are_brute_force(shares: list[float], goals: list[float], whole: b
         truth = min(truth, float(((load - target) ** 2).sum()))
     assert least(lumps, target, whole, 10**6) == pytest.approx(truth, abs=1e-12)
     assert least(lumps, target, whole, 3) <= truth + 1e-12
-    assert poured(np.zeros(len(goals)), target, lumps.sum(), whole) <= truth + 1e-12
+    start, room = np.zeros(len(goals)), np.zeros(len(goals))
+    assert poured(start, target, room, lumps.sum(), whole) <= truth + 1e-12
 
 
 def test_pouring_by_hand() -> None:
     """A rest of 1 over gaps of 1 and 0.5 leaves 0.25 each; what may stay out does."""
-    load, target = np.zeros(2), np.array([1.0, 0.5])
-    assert poured(load, target, 1.0, True) == pytest.approx(2 * 0.25**2)
-    assert poured(load, target, 9.0, True) == pytest.approx(2 * 3.75**2)
-    assert poured(load, target, 9.0, False) == 0
+    load, room, target = np.zeros(2), np.zeros(2), np.array([1.0, 0.5])
+    assert poured(load, target, room, 1.0, True) == pytest.approx(2 * 0.25**2)
+    assert poured(load, target, room, 9.0, True) == pytest.approx(2 * 3.75**2)
+    assert poured(load, target, room, 9.0, False) == 0

@@ -11,7 +11,9 @@ from dlsched.problems.placement import Instance
 from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.check import at_home, check, evaluate, moved
 from dlsched.problems.placement.heuristics import daily, settled, solution_of
-from dlsched.problems.placement.tally import AT_HOME, BROKEN, COST, MOVED, state_of, step
+from dlsched.problems.placement.layout import AT_HOME, BROKEN, COST, MOVED
+from dlsched.problems.placement.tally import moved as move
+from dlsched.problems.placement.tally import state_of, weighed
 from dlsched.testing import oracles, strategies
 
 
@@ -26,17 +28,18 @@ def test_updated_cost_is_the_full_cost(version: str) -> None:
     )
     data, rng = arrays(inst), np.random.default_rng(1)
     state = state_of(data, settled(data))
-    touched = np.zeros(4, dtype=bool)
-    for move in range(10_000):
+    for number in range(10_000):
         t, into = int(rng.integers(40)), int(rng.integers(4))
         before, homes = state.sums.copy(), state.home.copy()
-        tried = step(data, state, t, into, False, touched)
+        tried = weighed(*state.packed, t, into)
         assert np.array_equal(state.home, homes)
-        assert step(data, state, t, into, True, touched) == pytest.approx(tried, abs=1e-12)
+        assert np.array_equal(state.sums, before)
+        assert move(*state.packed, t, into) == pytest.approx(tried[0], abs=1e-12)
+        assert state.sums[BROKEN] - before[BROKEN] == pytest.approx(tried[1], abs=1e-12)
         fresh = state_of(data, state.home)
         assert state.sums == pytest.approx(fresh.sums, rel=1e-9, abs=1e-9)
         assert state.sums[COST] - before[COST] == pytest.approx(tried[0], abs=1e-9)
-        if move % 100 == 0:
+        if number % 100 == 0:
             home = dict(zip((table.id for table in inst.tables), state.home.tolist(), strict=True))
             assert float(evaluate(inst, home).cost) == pytest.approx(fresh.sums[COST], rel=1e-9)
             assert float(moved(inst, home)) == fresh.sums[MOVED]

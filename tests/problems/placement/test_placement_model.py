@@ -12,6 +12,7 @@ from dlsched.problems.placement import Instance, Solution, model
 from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.check import check
 from dlsched.problems.placement.estimate import Estimate
+from dlsched.problems.placement.shares import groups_of
 from dlsched.problems.placement.tally import state_of
 from dlsched.testing import strategies
 
@@ -105,7 +106,7 @@ def test_jobs_of_equal_tables_share_a_region() -> None:
     extra = instance.jobs[0].model_copy(update={"id": "again"})
     single = instance.jobs[2].model_copy(update={"id": "one", "tables": ("clicks",)})
     made = instance.model_copy(update={"jobs": (*instance.jobs, extra, single)})
-    groups = model.groups_of(made)
+    groups = groups_of(made)
     assert [(ml, len(jobs)) for ml, _, jobs in groups] == [
         (True, 2), (True, 1), (False, 1), (True, 1)
     ]  # fmt: skip

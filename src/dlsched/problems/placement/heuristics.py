@@ -199,12 +199,12 @@ def _heats(data: Data, state: Any, rng: np.random.Generator) -> tuple[float, flo
 
     Worsenings are log-normal as the sizes are, so it takes thrice the mean to reach the largest.
     """
-    from dlsched.problems.placement.tally import step
+    from dlsched.problems.placement.tally import weighed
 
     worse = []
     for _ in range(500):
         t, r = int(rng.integers(len(data.size))), int(rng.integers(len(data.capacity)))
-        cost, _ = step(*state.packed, t, r, False)
+        cost, _ = weighed(*state.packed, t, r)
         if cost > 0:
             worse.append(cost)
     typical = float(np.mean(worse)) if worse else 1.0  # no move costs anything: any heat will do

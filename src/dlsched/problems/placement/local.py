@@ -10,7 +10,7 @@ from dlsched.problems.placement.layout import (
     BACK, BEST, BROKEN, COST, HOME, JOB_START, JOB_TABLES, JOBS, LOG, MOVED, POSITIONS, QUOTA,
     REGIONS, SCALARS, SUMS, TABLE_JOBS, TABLE_START, TABLES,
 )  # fmt: skip
-from dlsched.problems.placement.tally import fill, moving, step
+from dlsched.problems.placement.tally import fill, moved, moving, weighed
 
 DRAWS = 7
 """Random numbers of one trial of annealing."""
@@ -34,7 +34,7 @@ def best_move(at: Any, ints: Any, nums: Any, t: int) -> Any:
         more = moving(at, ints, nums, t, home, r)
         allowed = more <= 0 or nums[at[SUMS] + MOVED] + more <= nums[at[SCALARS] + QUOTA]
         if r != home and allowed:
-            c, b = step(at, ints, nums, t, r, False)
+            c, b = weighed(at, ints, nums, t, r)
             if b < broken or (b == broken and c < cost):
                 region, broken, cost = r, b, c
     return region, broken, cost
@@ -60,7 +60,7 @@ def climb(at: Any, ints: Any, nums: Any, queue: Any) -> int:
         t = queue[i]
         region = best_move(at, ints, nums, t)[0]
         if region != ints[at[HOME] + t]:
-            step(at, ints, nums, t, region, True)
+            moved(at, ints, nums, t, region)
             moves += 1
     return moves
 
@@ -81,16 +81,16 @@ def kept(
     By Metropolis' rule on the cost, among placements that are no more broken and within the quota.
     """
     sums = at[SUMS]
-    cost, moved, wrong = nums[sums + COST], nums[sums + MOVED], nums[sums + BROKEN]
+    cost, gone, wrong = nums[sums + COST], nums[sums + MOVED], nums[sums + BROKEN]
     rise = 0.0
     for i in range(moves):
-        rise += step(at, ints, nums, ints[at[LOG] + i], target if i == 0 else other, True)[0]
+        rise += moved(at, ints, nums, ints[at[LOG] + i], target if i == 0 else other)
     worse = nums[sums + BROKEN] - wrong
-    within = nums[sums + MOVED] <= max(moved, nums[at[SCALARS] + QUOTA])
+    within = nums[sums + MOVED] <= max(gone, nums[at[SCALARS] + QUOTA])
     if within and worse <= 0 and (worse < 0 or rise <= 0 or luck < math.exp(-rise / heat)):
         return True
     for i in range(moves - 1, -1, -1):
-        step(at, ints, nums, ints[at[LOG] + i], ints[at[BACK] + i], True)
+        moved(at, ints, nums, ints[at[LOG] + i], ints[at[BACK] + i])
     nums[sums + COST] = cost
     return False
 

@@ -50,7 +50,7 @@ def region_of(at: Any, ints: Any, j: int, out: int, into: int) -> int:
 
 
 @loop
-def region_cost(at: Any, ints: Any, nums: Any, r: int) -> float:
+def region_cost(at: Any, nums: Any, r: int) -> float:
     """Return what a region adds to the cost by its demand: its part of (2), weighted."""
     total = 0.0
     for k in range(at[KINDS]):
@@ -70,7 +70,7 @@ def region_cost(at: Any, ints: Any, nums: Any, r: int) -> float:
 
 
 @loop
-def busy(at: Any, ints: Any, nums: Any, r: int) -> float:
+def busy(at: Any, nums: Any, r: int) -> float:
     """Return the CPU hours above the quotas in a region."""
     total = 0.0
     for a in range(at[APPS]):
@@ -167,27 +167,27 @@ def fill(at: Any, ints: Any, nums: Any) -> None:
         cost = nums[at[SCALARS] + TRAFFIC] * (crossing / nums[at[SCALARS] + BYTES_READ])
     for r in range(regions):
         stored = nums[at[STORED] + r]
-        cost += region_cost(at, ints, nums, r) + uneven(at, nums, r, stored)
+        cost += region_cost(at, nums, r) + uneven(at, nums, r, stored)
         nums[sums + FULL] += max(0.0, stored - nums[at[CAPACITY] + r])
-        nums[sums + BUSY] += busy(at, ints, nums, r)
+        nums[sums + BUSY] += busy(at, nums, r)
     nums[sums + COST] = cost
-    nums[sums + BROKEN] = broken(
-        at, nums, nums[sums + FULL], nums[sums + BUSY], short(at, nums, nums[sums + AT_HOME])
-    )
+    missing = short(at, nums, nums[sums + AT_HOME])
+    nums[sums + BROKEN] = broken(at, nums, nums[sums + FULL], nums[sums + BUSY], missing)
 
 
-@entry(f"UniTuple(float64, 2)({POSITIONS}, int64[::1], float64[::1], int64, int64, boolean)")
-def step(at: Any, ints: Any, nums: Any, t: int, into: int, keep: bool) -> Any:
-    """Move a table, and return what this adds to the cost and to what is broken.
+@loop
+def change(at: Any, ints: Any, nums: Any, t: int, into: int) -> Any:
+    """Move the hours of a table's readers as if it were in a region, and return what this changes.
 
-    With `keep` the move stays; else the state is as before when this returns.
+    Returns
+    -------
+    tuple
+        What the move adds to the cost, to the GPU hours at home, to the bytes above capacities and
+        to the CPU hours above quotas. The readers' new regions are in `NEW`.
     """
-    out = ints[at[HOME] + t]
-    if out == into:
-        return 0.0, 0.0
-    size, regions, sums = nums[at[SIZE] + t], at[REGIONS], at[SUMS]
+    out, size, regions = ints[at[HOME] + t], nums[at[SIZE] + t], at[REGIONS]
     touched, new = at[TOUCHED], at[NEW]
-    crossing = at_home = cost = terms = over = 0.0
+    crossing = at_home = cost = terms = over = full = 0.0
     first = ints[at[TABLE_START] + t]
     readers = ints[at[TABLE_START] + t + 1] - first
     for i in range(readers):
@@ -195,14 +195,14 @@ def step(at: Any, ints: Any, nums: Any, t: int, into: int, keep: bool) -> Any:
         here = at[HERE] + j * regions
         was, now = ints[at[REGION] + j], region_of(at, ints, j, out, into)
         ints[new + i] = now
+        if was >= 0:
+            crossing += nums[here + was]
         if now >= 0:
             crossing -= nums[here + now]
             if now == into:
                 crossing -= size
             if now == out:
                 crossing += size
-        if was >= 0:
-            crossing += nums[here + was]
         if was != now:
             if was >= 0:
                 ints[touched + was] = 1
@@ -210,10 +210,10 @@ def step(at: Any, ints: Any, nums: Any, t: int, into: int, keep: bool) -> Any:
                 ints[touched + now] = 1
     for r in range(regions):
         if ints[touched + r]:
-            part = region_cost(at, ints, nums, r)
+            part = region_cost(at, nums, r)
             cost -= part
             terms += part
-            over -= busy(at, ints, nums, r)
+            over -= busy(at, nums, r)
     for i in range(readers):
         j = ints[at[TABLE_JOBS] + first + i]
         was, now = ints[at[REGION] + j], ints[new + i]
@@ -221,38 +221,56 @@ def step(at: Any, ints: Any, nums: Any, t: int, into: int, keep: bool) -> Any:
             at_home += shift(at, ints, nums, j, was, -1.0) + shift(at, ints, nums, j, now, 1.0)
     for r in range(regions):
         if ints[touched + r]:
-            part = region_cost(at, ints, nums, r)
+            part = region_cost(at, nums, r)
             cost += part
             terms += part
-            over += busy(at, ints, nums, r)
+            over += busy(at, nums, r)
             ints[touched + r] = 0
     if crossing != 0.0:
         part = nums[at[SCALARS] + TRAFFIC] * (crossing / nums[at[SCALARS] + BYTES_READ])
         cost += part
         terms += abs(part)
-    full = 0.0
-    for r, change in ((out, -size), (into, size)):
+    for r, added in ((out, -size), (into, size)):
         stored, capacity = nums[at[STORED] + r], nums[at[CAPACITY] + r]
-        before, after = uneven(at, nums, r, stored), uneven(at, nums, r, stored + change)
+        before, after = uneven(at, nums, r, stored), uneven(at, nums, r, stored + added)
         cost += after - before
         terms += after + before
-        full += max(0.0, stored + change - capacity) - max(0.0, stored - capacity)
+        full += max(0.0, stored + added - capacity) - max(0.0, stored - capacity)
     if abs(cost) <= _ROUNDING * terms:
         cost = 0.0
+    return cost, at_home, full, over
+
+
+@entry(f"UniTuple(float64, 2)({POSITIONS}, int64[::1], float64[::1], int64, int64)")
+def weighed(at: Any, ints: Any, nums: Any, t: int, into: int) -> Any:
+    """Return what moving a table would add to the cost and to what is broken; it stays."""
+    if ints[at[HOME] + t] == into:
+        return 0.0, 0.0
+    cost, at_home, full, over = change(at, ints, nums, t, into)
+    first, sums = ints[at[TABLE_START] + t], at[SUMS]
+    for i in range(ints[at[TABLE_START] + t + 1] - first):
+        j = ints[at[TABLE_JOBS] + first + i]
+        was, now = ints[at[REGION] + j], ints[at[NEW] + i]
+        if was != now:
+            shift(at, ints, nums, j, was, 1.0)
+            shift(at, ints, nums, j, now, -1.0)
     missing = short(at, nums, nums[sums + AT_HOME] + at_home)
     worse = broken(at, nums, nums[sums + FULL] + full, nums[sums + BUSY] + over, missing)
-    worse -= nums[sums + BROKEN]
-    if not keep:
-        for i in range(readers):
-            j = ints[at[TABLE_JOBS] + first + i]
-            was, now = ints[at[REGION] + j], ints[new + i]
-            if was != now:
-                shift(at, ints, nums, j, was, 1.0)
-                shift(at, ints, nums, j, now, -1.0)
-        return cost, worse
-    for i in range(readers):
+    return cost, worse - nums[sums + BROKEN]
+
+
+@entry(f"float64({POSITIONS}, int64[::1], float64[::1], int64, int64)")
+def moved(at: Any, ints: Any, nums: Any, t: int, into: int) -> float:
+    """Move a table, and return what this adds to the cost."""
+    out = ints[at[HOME] + t]
+    if out == into:
+        return 0.0
+    cost, at_home, full, over = change(at, ints, nums, t, into)
+    size, regions, sums = nums[at[SIZE] + t], at[REGIONS], at[SUMS]
+    first = ints[at[TABLE_START] + t]
+    for i in range(ints[at[TABLE_START] + t + 1] - first):
         j = ints[at[TABLE_JOBS] + first + i]
-        ints[at[REGION] + j] = ints[new + i]
+        ints[at[REGION] + j] = ints[at[NEW] + i]
         ints[at[COUNT] + j * regions + out] -= 1
         ints[at[COUNT] + j * regions + into] += 1
         nums[at[HERE] + j * regions + out] -= size
@@ -264,11 +282,10 @@ def step(at: Any, ints: Any, nums: Any, t: int, into: int, keep: bool) -> Any:
     nums[sums + AT_HOME] += at_home
     nums[sums + FULL] += full
     nums[sums + BUSY] += over
-    nums[sums + BROKEN] = broken(
-        at, nums, nums[sums + FULL], nums[sums + BUSY], short(at, nums, nums[sums + AT_HOME])
-    )
+    missing = short(at, nums, nums[sums + AT_HOME])
+    nums[sums + BROKEN] = broken(at, nums, nums[sums + FULL], nums[sums + BUSY], missing)
     ints[at[HOME] + t] = into
-    return cost, worse
+    return cost
 
 
 def state_of(data: Data, home: Any) -> State:
