@@ -134,7 +134,7 @@ def scaled(values: Iterable[Number], limit: Number) -> tuple[list[float], float]
 
 def above(value: Fraction | float) -> float:
     """Return a double that is no less than a number."""
-    return math.nextafter(float(value), math.inf)
+    return math.nextafter(float(value), math.inf) if value else 0.0
 
 
 def _parts(row: dict[int, Fraction]) -> dict[int, Fraction]:
