@@ -18,6 +18,11 @@ from dlsched.testing import oracles
 SCALES = ["1e-12", "1e-9", "1e-6", "1e6", "1e9"]
 
 
+def many_digits(draw: random.Random) -> Fraction:
+    """Return a number from 1 to 10 with fourteen digits, so that values lie on no useful grid."""
+    return Fraction(draw.randint(10**13, 10**14), 10**13)
+
+
 def fleet(seed: int, weights: Any) -> reclaiming.Instance:
     """Return six servers and six jobs on them, with weights drawn by `weights(random)`."""
     draw = random.Random(seed)
@@ -59,7 +64,7 @@ def queue(seed: int, times: Any) -> elastic.Instance:
 def test_milp_finds_the_optimum_at_every_scale(make: Any, scale: str) -> None:
     """Costs of 1e-12 or 1e9 times ordinary ones give the brute force's optimum, proved."""
     for seed in range(12):
-        instance = make(seed, lambda draw: Fraction(draw.randint(1, 999), 100) * Fraction(scale))
+        instance = make(seed, lambda draw: many_digits(draw) * Fraction(scale))
         best = getattr(oracles, instance.problem)(instance)
         result = dlsched.solve(instance, "milp")
         assert result.status == "optimal" and result.objective == best, (seed, result)
