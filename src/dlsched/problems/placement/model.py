@@ -151,6 +151,8 @@ def _imbalance(
         before = 0.5
         for i, at in enumerate(estimate.steps[r, k]):
             last, now = step_of(data, r, k, at)
+            if now - before <= _TINY:  # a cost below a solver's tolerances only misleads it
+                now = before
             m.overload.add(load - max(0.0, 1 - last) * m.over[r, k, i] <= last)
             if i:
                 m.overload.add(m.over[r, k, i] <= m.over[r, k, i - 1])
@@ -158,8 +160,8 @@ def _imbalance(
             free = above(largest(r, k, Fraction(last)))
             m.step.add(m.extra[r, k, i] - weighted - free * m.over[r, k, i] >= -free)
             m.step.add(m.extra[r, k, i] >= _smallest(shares, r, k, last) * m.over[r, k, i])
-            now = max(before, now)
-            imbalance.append(float(weight * Fraction(now - before)) * m.extra[r, k, i])
+            if now > before:
+                imbalance.append(float(weight * Fraction(now - before)) * m.extra[r, k, i])
             before = now
     return pyo.quicksum(imbalance)
 

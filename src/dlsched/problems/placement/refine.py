@@ -11,12 +11,13 @@ import pyomo.environ as pyo
 from dlsched.problems.placement import model
 from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.bounds import gpu_bound, storage_bound
-from dlsched.problems.placement.check import TOLERANCE, check
+from dlsched.problems.placement.check import TOLERANCE as CHECKERS
+from dlsched.problems.placement.check import check
 from dlsched.problems.placement.estimate import Estimate
 from dlsched.problems.placement.heuristics import annealed, climbed, start_of
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.tally import state_of
-from dlsched.result import Bound, Claim, Start, Status
+from dlsched.result import SOLVER_PRECISION, TOLERANCE, Bound, Claim, Start, Status
 from dlsched.run import Run
 from dlsched.solvers import highs, pyomo
 from dlsched.solvers.certificate import dual_bound
@@ -28,10 +29,10 @@ from dlsched.solvers.standard_form import StandardForm, compile_model
 _ROUNDS_OF_TANGENTS = 12
 _WORTH = 1e-3
 """A round of tangents that raises the relaxation by less, relatively, is the last."""
-_CLOSE = 1e-9
-"""Relative gap at which a bound of doubles meets a cost."""
-_TOLERANCES = 1e-6
-"""Rows may be off by as much in HiGHS, and with them its bound, either way; relative."""
+_CLOSE = 3 * SOLVER_PRECISION
+"""Relative gap at which a bound in floating point meets a cost."""
+_REDUCED_COST = 1e-7
+"""A solver's tolerance on reduced costs, in the unit that it sees."""
 _EXCLUDED = 100
 """Placements that are excluded one by one before the search ends with the gap that is left."""
 _ANNEALED = 0.1
@@ -74,22 +75,23 @@ class Refinement:
             outcome = self.solve(built, form)
             self.message = outcome.message
             if outcome.status is Status.INFEASIBLE:
-                if self.best is not None:  # nothing is left besides the excluded placements
-                    self.claimed = self.cost
-                    return self.claim(Status.OPTIMAL, "proved optimal")
-                if not self.excluded:
+                if self.best is None:
                     return self.infeasible(form)
-                return self.claim(
-                    Status.NO_SOLUTION, "no placement within the solver's tolerances is feasible"
-                )
-            if outcome.bound is not None:
-                # No excluded placement is better than the best one.
-                self.claimed = max(self.claimed, min(outcome.bound, self.cost))
+                self.claimed = self.cost  # nothing is left besides the excluded placements
+                return self.claim(Status.OPTIMAL, "proved optimal")
             fresh, found = False, None
             if outcome.values is not None:
                 form.load(outcome.values)
                 found = model.read(self.instance, built)
                 fresh = self.offer(found)
+            if outcome.bound is not None:
+                unit = float(form.scaled(0)[0]) if self.run.solver == highs.NAME else 1.0
+                off = SOLVER_PRECISION * abs(outcome.bound) + _REDUCED_COST * unit
+                bound = outcome.bound - off
+                if fresh and bound > self.cost * (1 + _CLOSE):
+                    continue  # tolerances on costs far above the optimum: the next one is finer
+                # No excluded placement is better than the best one.
+                self.claimed = max(self.claimed, min(bound, self.cost))
             self.tell()
             if self.closed():
                 return self.claim(Status.OPTIMAL, "proved optimal")
@@ -104,9 +106,12 @@ class Refinement:
 
     def infeasible(self, form: StandardForm) -> Claim:
         """Return that there is no placement, and why."""
+        reason = blame(irreducible_set(form, self.run))
+        if self.excluded:  # every one of them breaks a limit
+            reason = "every placement breaks a limit, some by less than the solver's tolerances"
         return Claim(
             status=Status.INFEASIBLE,
-            reason=blame(irreducible_set(form, self.run)),
+            reason=reason,
             solver=self.run.solver,
             solver_version=self.version(),
             build_seconds=self.build_seconds,
@@ -156,7 +161,7 @@ class Refinement:
             if bound is None:
                 self.missing = "the relaxation's duals bound nothing"
             else:
-                self.dual = max(0.0, float(bound) * (1 - TOLERANCE))
+                self.dual = max(0.0, float(bound) * (1 - CHECKERS))
 
     def build(self) -> tuple[Any, StandardForm]:
         """Build and compile the model with the estimate as it is."""
@@ -209,7 +214,7 @@ class Refinement:
 
     def ended(self) -> tuple[Status, str]:
         """Return what a search has proved whose bound stays below the best placement."""
-        near = self.best is not None and self.cost - self.bound <= _TOLERANCES * self.cost
+        near = self.best is not None and self.cost - self.bound <= TOLERANCE * self.cost
         how = f"the gap left is within the solver's tolerances after {_EXCLUDED} exclusions"
         return (Status.OPTIMAL if near else Status.FEASIBLE), how
 
