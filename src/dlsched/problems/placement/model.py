@@ -19,7 +19,7 @@ from dlsched.problems.placement.arrays import Data, arrays
 from dlsched.problems.placement.bounds import job_squares
 from dlsched.problems.placement.estimate import Estimate, step_of
 from dlsched.problems.placement.schema import Instance, Solution
-from dlsched.problems.placement.shares import Shares, above, scaled
+from dlsched.problems.placement.shares import Shares, above, at_least, at_most
 from dlsched.problems.placement.tally import state_of
 
 _TINY = 1e-9
@@ -236,7 +236,7 @@ def _limits(m: Any, instance: Instance, groups: Any, names: list[str], ids: list
 
     def storage(m: Any, name: str) -> Any:
         capacity = instance.regions[names.index(name)].storage_capacity
-        row, limit = scaled(sizes, capacity)
+        row, limit = at_most(sizes, capacity)
         return _row(sum(c * m.x[t, name] for c, t in zip(row, ids, strict=True)), "<=", limit)
 
     m.storage = pyo.Constraint(m.REGIONS, rule=storage)
@@ -247,7 +247,7 @@ def _limits(m: Any, instance: Instance, groups: Any, names: list[str], ids: list
                 sum(instance.jobs[j].cpu_hours for j in jobs if instance.jobs[j].app == app)
                 for _, _, jobs in groups
             ]
-            row, limit = scaled(hours, quota)
+            row, limit = at_most(hours, quota)
             used = sum(c * m.y[g, region.id] for g, c in enumerate(row) if c)
             m.cpu.add(_row(used, "<=", limit))
     if instance.at_home_threshold:
@@ -264,13 +264,17 @@ def _limits(m: Any, instance: Instance, groups: Any, names: list[str], ids: list
                 if have:
                     keys.append((g, region.id))
                     urgent.append(have)
-        row, limit = scaled(urgent, instance.at_home_threshold)
+        row, limit = at_least(urgent, instance.at_home_threshold)
         home = sum(c * m.y[key] for c, key in zip(row, keys, strict=True))
         m.at_home = pyo.Constraint(expr=_row(home, ">=", limit))
     if instance.move_quota is not None:
         settled = [table for table in instance.tables if table.home is not None]
-        row, limit = scaled([table.size for table in settled], instance.move_quota)
-        away = sum(c * (1 - m.x[t.id, t.home]) for c, t in zip(row, settled, strict=True))
+        row, limit = at_most([table.size for table in settled], instance.move_quota)
+        away = sum(
+            c * m.x[table.id, name]
+            for c, table in zip(row, settled, strict=True)
+            for name in names if name != table.home
+        )  # fmt: skip
         m.quota = pyo.Constraint(expr=_row(away, "<=", limit))
 
 

@@ -47,7 +47,7 @@ class Refinement:
         self.data = arrays(instance)
         self.estimate = Estimate.coarse(self.data)
         self.best: Solution | None = None
-        self.cost = float("inf")
+        self.cost, self.exact = float("inf"), None  # the same in double precision and exactly
         self.whole = storage_bound(self.data) + gpu_bound(self.data)
         self.dual: float | None = None
         self.claimed = 0.0
@@ -199,7 +199,8 @@ class Refinement:
         )
         report = check(self.instance, solution)
         if report.feasible and report.objective and float(report.objective.cost) < self.cost:
-            self.best, self.cost = solution, float(report.objective.cost)
+            self.best, self.exact = solution, report.objective.cost
+            self.cost = float(report.objective.cost)
             self.tell()
         return self.estimate.refine(self.data, state)
 
@@ -233,7 +234,9 @@ class Refinement:
             bounds.append(Bound(self.dual, "certified", "duals of the relaxation"))
         else:
             message = f"{message}; no certificate from the relaxation: {self.missing}".lstrip("; ")
-        if self.claimed:
+        if self.exact is not None and self.bound >= self.cost:
+            bounds.append(Bound(self.exact, "claimed", f"{self.run.solver}'s tree"))
+        elif self.claimed:
             bounds.append(Bound(self.claimed, "claimed", f"{self.run.solver}'s tree"))
         if self.best is None:
             status = Status.NO_SOLUTION

@@ -20,9 +20,10 @@ Group = tuple[bool, list[int], NDArray[np.int64]]
 """Whether all tables must share the region, tables, jobs."""
 
 _COUNTED = 10**6
-"""Whole numbers up to so many in all enter a row as they are, larger ones as shares."""
+"""Whole numbers up to so many in all enter a row as they are, others in parts of the limit."""
 _SCALE = 1000
-"""A row of shares has so many units in all."""
+_LARGEST = 10**6
+"""The limit of any other row, and its largest coefficient."""
 
 
 class Shares:
@@ -118,18 +119,37 @@ def groups_of(instance: Instance) -> list[Group]:
     return [(ml, list(at), np.array(jobs)) for (ml, at), jobs in found.items()]
 
 
-def scaled(values: Iterable[Number], limit: Number) -> tuple[list[float], float]:
-    """Return a row's coefficients and its limit in units that suit a solver.
+def at_most(values: Iterable[Number], limit: Number) -> tuple[list[float], float]:
+    """Return a row of binaries, sum of values <= limit, in units that suit a solver.
 
-    A limit above the sum of all is that sum and one more, which nothing exceeds.
+    What is far above the limit alone enters as less, which is too much as well.
     """
-    numbers = list(values)
-    total = sum(map(Fraction, numbers), Fraction(0))
-    whole = all(isinstance(n, int) for n in (*numbers, limit))
-    if total and (not whole or total > _COUNTED):
-        unit = total / _SCALE
-        return [float(n / unit) for n in numbers], float(min(limit / unit, Fraction(_SCALE + 1)))
-    return [float(n) for n in numbers], float(min(Fraction(limit), total + 1))
+    numbers, limit = [Fraction(v) for v in values], Fraction(limit)
+    total = sum(numbers, Fraction(0))
+    if _plain(numbers, limit):
+        return [float(n) for n in numbers], float(limit)
+    if not limit:
+        return [float(n > 0) for n in numbers], 0.0
+    unit = (min(limit, total) or Fraction(1)) / _SCALE
+    return [float(min(n / unit, _LARGEST)) for n in numbers], float(min(limit / unit, _SCALE + 1))
+
+
+def at_least(values: Iterable[Number], limit: Number) -> tuple[list[float], float]:
+    """Return a row of binaries, sum of values >= limit above 0, in units that suit a solver.
+
+    What is above the limit alone enters as the limit, which is enough as well.
+    """
+    numbers, limit = [Fraction(v) for v in values], Fraction(limit)
+    if _plain(numbers, limit):
+        return [float(n) for n in numbers], float(limit)
+    unit = limit / _SCALE
+    return [float(min(n / unit, _SCALE)) for n in numbers], float(_SCALE)
+
+
+def _plain(numbers: Iterable[Fraction], limit: Fraction) -> bool:
+    """Whether a row's numbers are whole and small."""
+    every = [*numbers, limit]
+    return sum(every) <= _COUNTED and all(n.denominator == 1 for n in every)
 
 
 def above(value: Fraction | float) -> float:
