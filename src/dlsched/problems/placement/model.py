@@ -24,6 +24,8 @@ from dlsched.problems.placement.tally import state_of
 
 _TINY = 1e-9
 _BELOW = 1 - 1e-12
+_LEAST = 1e-3
+"""HiGHS takes coefficients below 1e-9 for 0; any larger than needed will do in a row with a switch."""
 THOUSAND = 1000
 """Squares of shares are counted in thousandths: solvers' rows are off by as much as 1e-6."""
 
@@ -153,7 +155,7 @@ def _imbalance(
             last, now = step_of(data, r, k, at)
             if now - before <= _TINY:  # a cost below a solver's tolerances only misleads it
                 now = before
-            m.overload.add(load - max(0.0, 1 - last) * m.over[r, k, i] <= last)
+            m.overload.add(load - max(_LEAST, 1 - last) * m.over[r, k, i] <= last)
             if i:
                 m.overload.add(m.over[r, k, i] <= m.over[r, k, i - 1])
             # At a load of at most `last` the squares are at most so large.
