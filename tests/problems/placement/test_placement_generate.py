@@ -74,17 +74,25 @@ def test_training_without_gpus() -> None:
 def test_no_priority_is_rare() -> None:
     """With a minimum of 20, every priority of training jobs has 20; without, some have fewer."""
     for least in (0, 20):
-        inst = dlsched.generate(
-            "placement", 1, tables=50, jobs=400, min_jobs_per_priority=least
-        )
+        inst = dlsched.generate("placement", 1, tables=50, jobs=400, min_jobs_per_priority=least)
         count = Counter(job.priority for job in inst.jobs if job.kind == "ml")
         assert (min(count.values()) >= 20) == (least == 20)
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"version": "v3"}, {"tables": 0}, {"kinds": 4}, {"load": 0}, {"fill": 1}, {"largest": 0},
-     {"sizes": (3, 2, 1)}, {"readers": (1, 2)}, {"experiments": 1}, {"min_jobs_per_priority": -1}],
+    [
+        {"version": "v3"},
+        {"tables": 0},
+        {"kinds": 4},
+        {"load": 0},
+        {"fill": 1},
+        {"largest": 0},
+        {"sizes": (3, 2, 1)},
+        {"readers": (1, 2)},
+        {"experiments": 1},
+        {"min_jobs_per_priority": -1},
+    ],
 )
 def test_nonsense_is_refused(options: dict[str, object]) -> None:
     """What cannot be drawn is refused by name."""

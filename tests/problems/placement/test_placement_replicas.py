@@ -153,7 +153,7 @@ def test_high_priorities_and_jobs_without_gpus_are_served() -> None:
 
 
 def test_co_location_needs_all_types_in_one_region() -> None:
-    """A job of two types finds no region where r0 has A and r1 has B; a Spark job does not count."""
+    """A job of two types finds no region if r0 has A and r1 has B; Spark jobs do not count."""
     job = {"id": "j", "kind": "ml", "tables": ["t"], "gpu_hours": {"A": 1, "B": 3}}
     spark = {"id": "s", "kind": "spark", "tables": ["t"], "gpu_hours": {"A": 4}}
     apart = Instance(**regions_of({"A": 2}, {"B": 2}), jobs=[job, spark])

@@ -110,9 +110,7 @@ def arrays(instance: Instance) -> Data:
     order = np.argsort(job_tables, kind="stable")
     table_start = _starts(np.bincount(job_tables, minlength=len(tables)))
     read = np.add.reduceat(np.append(size[job_tables], 0.0), job_start[:-1]) if jobs else size[:0]
-    cpu = _unit(
-        [j.cpu_hours for j in jobs], [q for r in regions for q in r.cpu_quota.values()]
-    )
+    cpu = _unit([j.cpu_hours for j in jobs], [q for r in regions for q in r.cpu_quota.values()])
     cpu_hours = cpu.all_up([job.cpu_hours for job in jobs])
     apps = {app: a for a, app in enumerate(sorted({q for r in regions for q in r.cpu_quota}))}
     cpu_quota = np.full((len(regions), len(apps)), np.inf)

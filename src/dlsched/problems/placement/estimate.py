@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from dlsched.problems.placement.arrays import Data
 
 _SPREAD = (-1, -0.5, -0.2, 0, 0.1, 0.25, 0.5, 1)
@@ -16,7 +14,7 @@ _OVERLOADS = (0.05, 0.15, 0.3, 0.6)
 """Where the first steps are, in mean supplies above the supply."""
 _DIGITS = 7
 """Of the points of tangents."""
-_NARROWEST = 1e-9
+_NARROWEST = 2e-6
 """Loads of a type that differ by a smaller share of its demand are one to a solver."""
 _DOUBT = 1e-12
 """Relative error, at most, of a sigmoid and of a load in doubles."""

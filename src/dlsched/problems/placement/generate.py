@@ -90,11 +90,7 @@ def generate(
         raise OptionError(f"tables and regions from 1, jobs from 0, kinds from 1 to {len(KINDS)}")
     if load <= 0 or not 0 < fill < 1 or not 0 <= clusters <= 1 or not 0 < largest <= 1:
         raise OptionError("load above 0; fill and clusters and largest are shares")
-    for name, quantiles in (("sizes", sizes), ("readers", readers)):
-        if len(quantiles) != 3 or not 0 < quantiles[0] <= quantiles[1] <= quantiles[2]:
-            raise OptionError(f"{name}={quantiles!r} must be three ascending numbers above 0")
-    if not 0 <= experiments < 1 or not 0 <= cpu_training <= 1 or min_jobs_per_priority < 0:
-        raise OptionError("experiments and cpu_training are shares, min_jobs_per_priority from 0")
+    _refuse_nonsense(sizes, readers, experiments, cpu_training, min_jobs_per_priority)
     size = _capped(_lognormal(rng, sizes, tables), largest)
     own = jobs - int(experiments * jobs)
     reads = _readers(rng, tables, own, clusters, [n * own / max(jobs, 1) for n in readers])
@@ -110,7 +106,7 @@ def generate(
         like = job_rows[parents[j - own]] if j >= own else None
         kind = str(rng.choice(list(KINDS_OF_JOBS), p=list(KINDS_OF_JOBS.values())))
         kind = like["kind"] if like else kind
-        row: dict[str, Any] = {
+        row = {
             "id": f"j{j + 1}",
             "kind": kind,
             "tables": [f"t{t + 1}" for t in names],
@@ -119,12 +115,12 @@ def generate(
         if kind == "ml":
             hours = max(1, round(float(rng.lognormal(3, 1.2))))
             gpu = KINDS[int(rng.choice(kinds, p=shares))]
-            cpu = bool(cpu_training) and bool(rng.random() < cpu_training)
+            without = bool(cpu_training) and bool(rng.random() < cpu_training)
             if like:
-                cpu = "gpu_hours" not in like
+                without = "gpu_hours" not in like
                 gpu = next(iter(like.get("gpu_hours", [gpu])))
             row["time_sensitive"] = bool(rng.random() < 0.3)
-            if not cpu:
+            if not without:
                 row["gpu_hours"] = {gpu: hours}
                 demanded[gpu] += hours
                 total += hours if row["time_sensitive"] else 0
@@ -176,6 +172,20 @@ def generate(
         "jobs": job_rows,
     }
     return Instance.parse(data, "the generator")
+
+
+def _refuse_nonsense(
+    sizes: Sequence[float],
+    readers: Sequence[float],
+    experiments: float,
+    cpu_training: float,
+    min_jobs_per_priority: int,
+) -> None:
+    for name, quantiles in (("sizes", sizes), ("readers", readers)):
+        if len(quantiles) != 3 or not 0 < quantiles[0] <= quantiles[1] <= quantiles[2]:
+            raise OptionError(f"{name}={quantiles!r} must be three ascending numbers above 0")
+    if not 0 <= experiments < 1 or not 0 <= cpu_training <= 1 or min_jobs_per_priority < 0:
+        raise OptionError("experiments and cpu_training are shares, min_jobs_per_priority from 0")
 
 
 def _merge_rare(jobs: list[dict[str, Any]], least: int) -> None:

@@ -11,7 +11,7 @@ from dlsched.errors import OptionError
 from dlsched.problem import method
 from dlsched.problems.placement.arrays import Data, arrays
 from dlsched.problems.placement.check import check
-from dlsched.problems.placement.layout import BROKEN, COST, MOVED
+from dlsched.problems.placement.layout import BROKEN, COST, MOVED, State
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.result import Claim, Status
 from dlsched.run import Run
@@ -98,7 +98,7 @@ def daily(instance: Instance, days: int, run: Run | None = None) -> Iterator[Sol
         state = state_of(data, data.home)
 
 
-def start_of(instance: Instance, data: Data, run: Run) -> Any:
+def start_of(instance: Instance, data: Data, run: Run) -> State:
     """Return the state from which a search starts: the run's start, or the homes of today."""
     from dlsched.problems.placement.tally import state_of
 
@@ -121,7 +121,7 @@ def settled(data: Data) -> Any:
     return home
 
 
-def climbed(data: Data, state: Any, run: Run, days: int | None) -> Any:
+def climbed(data: Data, state: State, run: Run, days: int | None) -> State:
     """Climb a state in place, day by day, until nothing moves or the run must stop."""
     from dlsched.problems.placement import local
 
@@ -147,7 +147,7 @@ def climbed(data: Data, state: Any, run: Run, days: int | None) -> Any:
     return state
 
 
-def annealed(data: Data, state: Any, run: Run, restarts: int, trials: int) -> Any:
+def annealed(data: Data, state: State, run: Run, restarts: int, trials: int) -> State:
     """Anneal a state in place, and return it as the best that was met."""
     from dlsched.problems.placement import local
 
@@ -172,7 +172,7 @@ def annealed(data: Data, state: Any, run: Run, restarts: int, trials: int) -> An
     return refreshed(state)
 
 
-def _gains(state: Any, first: int, last: int) -> tuple[Any, Any, Any]:
+def _gains(state: State, first: int, last: int) -> tuple[Any, Any, Any]:
     """Return the best region of each of a range of tables, and what it adds to broken and cost."""
     from dlsched.problems.placement import local
 
@@ -181,12 +181,12 @@ def _gains(state: Any, first: int, last: int) -> tuple[Any, Any, Any]:
     return found
 
 
-def _rank(state: Any) -> tuple[float, float, Any]:
+def _rank(state: State) -> tuple[float, float, Any]:
     """Return what is broken, the cost, and the homes."""
     return float(state.sums[BROKEN]), float(state.sums[COST]), state.home.copy()
 
 
-def refreshed(state: Any) -> Any:
+def refreshed(state: State) -> State:
     """Compute a state's sums afresh, so that no rounding stays."""
     from dlsched.problems.placement.tally import fill
 
@@ -194,7 +194,7 @@ def refreshed(state: Any) -> Any:
     return state
 
 
-def _heats(data: Data, state: Any, rng: np.random.Generator) -> tuple[float, float]:
+def _heats(data: Data, state: State, rng: np.random.Generator) -> tuple[float, float]:
     """Return the heats at both ends, from the mean worsening by a move to another region.
 
     Worsenings are log-normal as the sizes are, so it takes thrice the mean to reach the largest.
@@ -211,7 +211,7 @@ def _heats(data: Data, state: Any, rng: np.random.Generator) -> tuple[float, flo
     return max(3 * typical, _COLDEST), max(3e-3 * typical, _COLDEST)
 
 
-def solution_of(instance: Instance, state: Any, name: str) -> Solution:
+def solution_of(instance: Instance, state: State, name: str) -> Solution:
     """Return a state's homes as a solution."""
     regions = [region.id for region in instance.regions]
     home = {
@@ -220,7 +220,7 @@ def solution_of(instance: Instance, state: Any, name: str) -> Solution:
     return Solution(instance=instance.name, instance_sha256=instance.sha256, method=name, home=home)
 
 
-def claim(instance: Instance, data: Data, state: Any, run: Run, name: str) -> Claim:
+def claim(instance: Instance, data: Data, state: State, run: Run, name: str) -> Claim:
     """Return a state as a method's answer: its solution if nothing is broken."""
     reason = run.stop_reason() or "finished"
     solution = solution_of(instance, state, name)

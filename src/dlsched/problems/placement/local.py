@@ -7,8 +7,24 @@ from typing import Any
 
 from dlsched.compilation import entry, loop
 from dlsched.problems.placement.layout import (
-    BACK, BEST, BROKEN, COST, HOME, JOB_START, JOB_TABLES, JOBS, LOG, MOVED, POSITIONS, QUOTA,
-    REGIONS, SCALARS, SUMS, TABLE_JOBS, TABLE_START, TABLES,
+    BACK,
+    BEST,
+    BROKEN,
+    COST,
+    HOME,
+    JOB_START,
+    JOB_TABLES,
+    JOBS,
+    LOG,
+    MOVED,
+    POSITIONS,
+    QUOTA,
+    REGIONS,
+    SCALARS,
+    SUMS,
+    TABLE_JOBS,
+    TABLE_START,
+    TABLES,
 )  # fmt: skip
 from dlsched.problems.placement.tally import fill, moved, moving, weighed
 
@@ -40,7 +56,9 @@ def best_move(at: Any, ints: Any, nums: Any, t: int) -> Any:
     return region, broken, cost
 
 
-@entry(f"void({POSITIONS}, int64[::1], float64[::1], int64, int64[::1], float64[::1], float64[::1])")
+@entry(
+    f"void({POSITIONS}, int64[::1], float64[::1], int64, int64[::1], float64[::1], float64[::1])"
+)
 def best_moves(
     at: Any, ints: Any, nums: Any, first: int, region: Any, broken: Any, cost: Any
 ) -> None:
@@ -139,7 +157,9 @@ def tried(at: Any, ints: Any, nums: Any, heat: float, draw: Any) -> bool:
     return kept(at, ints, nums, moves, target, other, heat, draw[6])
 
 
-@entry(f"UniTuple(float64, 2)({POSITIONS}, int64[::1], float64[::1], float64[::1], float64[:, ::1])")
+@entry(
+    f"UniTuple(float64, 2)({POSITIONS}, int64[::1], float64[::1], float64[::1], float64[:, ::1])"
+)
 def anneal(at: Any, ints: Any, nums: Any, heats: Any, draws: Any) -> Any:
     """Anneal a state in place, one trial at each heat; return the best's cost and what it breaks.
 

@@ -2,8 +2,8 @@
 
 Its objective is an estimate from below: squares are replaced by tangents, the sigmoid by steps. It
 is exact where the `Estimate` has its points, so `milp` adds those of every placement that it finds.
-Every coefficient is an exact number of the instance, rounded once, so that a bound from the duals
-is one that exact arithmetic confirms; every variable has a finite upper bound, so that there is one.
+Every coefficient is an exact number of the instance, rounded once, so that exact arithmetic
+confirms a bound from duals; every variable has a finite upper bound, so that there always is one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dlsched.problems.placement.tally import state_of
 _TINY = 1e-9
 _BELOW = 1 - 1e-12
 _LEAST = 1e-3
-"""HiGHS takes coefficients below 1e-9 for 0; any larger than needed will do in a row with a switch."""
+"""HiGHS takes coefficients below 1e-9 for 0; a switch's may be larger than needed."""
 THOUSAND = 1000
 """Squares of shares are counted in thousandths: solvers' rows are off by as much as 1e-6."""
 
@@ -135,9 +135,7 @@ def _imbalance(
     def largest(r: int, k: int, load: Fraction | int) -> Fraction:
         """Return the most that the weighted squares can be at a load."""
         mine = [p for p in range(len(weights)) if (r, k, p) in estimate.shares]
-        return sum(
-            (weights[p] * most(r, k, load / shares.part[k, p]) for p in mine), Fraction(0)
-        )
+        return sum((weights[p] * most(r, k, load / shares.part[k, p]) for p in mine), Fraction(0))
 
     # The sigmoid's first half counts always, and what a step adds only from its load on.
     m.over = pyo.Var(m.STEPS, domain=pyo.Binary)

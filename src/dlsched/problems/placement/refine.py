@@ -19,6 +19,7 @@ from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.tally import state_of
 from dlsched.result import SOLVER_PRECISION, TOLERANCE, Bound, Claim, Start, Status
 from dlsched.run import Run
+from dlsched.schema import Number
 from dlsched.solvers import highs, pyomo
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.infeasible import irreducible_set
@@ -47,7 +48,8 @@ class Refinement:
         self.data = arrays(instance)
         self.estimate = Estimate.coarse(self.data)
         self.best: Solution | None = None
-        self.cost, self.exact = float("inf"), None  # the same in double precision and exactly
+        self.cost = float("inf")
+        self.exact: Number | None = None  # the same, exactly
         self.whole = storage_bound(self.data) + gpu_bound(self.data)
         self.dual: float | None = None
         self.claimed = 0.0

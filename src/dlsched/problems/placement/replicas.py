@@ -199,7 +199,9 @@ def _free(instance: Instance, at: Mapping[str, set[str]]) -> dict[str, Fraction]
 
 def _types(job: Job) -> list[str]:
     """Return the GPU types that a job needs, the one with most hours first."""
-    return sorted((k for k, hours in job.gpu_hours.items() if hours), key=lambda k: -job.gpu_hours[k])
+    return sorted(
+        (k for k, hours in job.gpu_hours.items() if hours), key=lambda k: -job.gpu_hours[k]
+    )
 
 
 def _hours(job: Job) -> Fraction:
@@ -301,7 +303,9 @@ class _Storage:
                 count = readers.setdefault(kind, {})
                 for name in job.tables:
                     count[name] = count.get(name, 0) + 1
-        ranked = {kind: sorted(self.size, key=lambda n: -c.get(n, 0)) for kind, c in readers.items()}
+        ranked = {
+            kind: sorted(self.size, key=lambda n: -c.get(n, 0)) for kind, c in readers.items()
+        }
         supply = sum(
             (Fraction(s) for r in self.instance.regions for s in r.gpu_supply.values()), Fraction(0)
         )

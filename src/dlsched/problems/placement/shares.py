@@ -90,13 +90,17 @@ class Shares:
     @cached_property
     def bytes(self) -> list[Fraction]:
         """By table: its part of all bytes."""
-        return list(_parts(dict(enumerate(Fraction(t.size) for t in self.instance.tables))).values())
+        return list(
+            _parts(dict(enumerate(Fraction(t.size) for t in self.instance.tables))).values()
+        )
 
     @cached_property
     def capacity(self) -> list[Fraction]:
         """By region: its part of all storage capacity."""
         regions = self.instance.regions
-        return list(_parts({r: Fraction(x.storage_capacity) for r, x in enumerate(regions)}).values())
+        return list(
+            _parts({r: Fraction(x.storage_capacity) for r, x in enumerate(regions)}).values()
+        )
 
     @cached_property
     def priority_weight(self) -> tuple[Fraction, list[Fraction]]:
@@ -131,7 +135,8 @@ def at_most(values: Iterable[Number], limit: Number) -> tuple[list[float], float
     if not limit:
         return [float(n > 0) for n in numbers], 0.0
     unit = (min(limit, total) or Fraction(1)) / _SCALE
-    return [float(min(n / unit, _LARGEST)) for n in numbers], float(min(limit / unit, _SCALE + 1))
+    row = [float(min(n / unit, Fraction(_LARGEST))) for n in numbers]
+    return row, float(min(limit / unit, Fraction(_SCALE + 1)))
 
 
 def at_least(values: Iterable[Number], limit: Number) -> tuple[list[float], float]:
@@ -143,7 +148,7 @@ def at_least(values: Iterable[Number], limit: Number) -> tuple[list[float], floa
     if _plain(numbers, limit):
         return [float(n) for n in numbers], float(limit)
     unit = limit / _SCALE
-    return [float(min(n / unit, _SCALE)) for n in numbers], float(_SCALE)
+    return [float(min(n / unit, Fraction(_SCALE))) for n in numbers], float(_SCALE)
 
 
 def _plain(numbers: Iterable[Fraction], limit: Fraction) -> bool:

@@ -13,12 +13,63 @@ from typing import Any
 from dlsched.compilation import entry, loop
 from dlsched.problems.placement.arrays import Data
 from dlsched.problems.placement.layout import (
-    APP, APPS, AT_HOME, BROKEN, BUSY, BYTES_READ, BYTES_TOTAL, CAPACITY, CAPACITY_SHARE, COST,
-    COUNT, CPU, CPU_HOURS, CPU_QUOTA, CPU_TOTAL, DEMAND, FULL, GPU, HERE, HOME, HOURS, HOURS_KIND,
-    HOURS_START, JOB_BYTES, JOB_START, JOB_TABLES, JOBS, KINDS, LOAD_UNIT, ML, MOVED, NEW,
-    POSITIONS, PRIORITIES, PRIORITY, PRIORITY_WEIGHT, REGION, REGIONS, SCALARS, SIZE, SLOPE,
-    STORAGE, STORED, SUMS, SUPPLY_LOAD, SUPPLY_SHARE, TABLE_JOBS, TABLE_START, TABLES, THRESHOLD,
-    TODAY, TOUCHED, TRAFFIC, URGENT, WANTED, State, pack,
+    APP,
+    APPS,
+    AT_HOME,
+    BROKEN,
+    BUSY,
+    BYTES_READ,
+    BYTES_TOTAL,
+    CAPACITY,
+    CAPACITY_SHARE,
+    COST,
+    COUNT,
+    CPU,
+    CPU_HOURS,
+    CPU_QUOTA,
+    CPU_TOTAL,
+    DEMAND,
+    FULL,
+    GPU,
+    HERE,
+    HOME,
+    HOURS,
+    HOURS_KIND,
+    HOURS_START,
+    JOB_BYTES,
+    JOB_START,
+    JOB_TABLES,
+    JOBS,
+    KINDS,
+    LOAD_UNIT,
+    ML,
+    MOVED,
+    NEW,
+    POSITIONS,
+    PRIORITIES,
+    PRIORITY,
+    PRIORITY_WEIGHT,
+    REGION,
+    REGIONS,
+    SCALARS,
+    SIZE,
+    SLOPE,
+    STORAGE,
+    STORED,
+    SUMS,
+    SUPPLY_LOAD,
+    SUPPLY_SHARE,
+    TABLE_JOBS,
+    TABLE_START,
+    TABLES,
+    THRESHOLD,
+    TODAY,
+    TOUCHED,
+    TRAFFIC,
+    URGENT,
+    WANTED,
+    State,
+    pack,
 )  # fmt: skip
 
 _ROUNDING = 1e-14
@@ -27,7 +78,7 @@ _ROUNDING = 1e-14
 
 @loop
 def region_of(at: Any, ints: Any, j: int, out: int, into: int) -> int:
-    """Return the region of a job if one of its tables went from `out` to `into`; both alike: now."""
+    """Return the region of a job if a table of it went from `out` to `into`; both alike: now."""
     count = at[COUNT] + j * at[REGIONS]
     if ints[at[ML] + j]:
         first = ints[at[JOB_START] + j]
