@@ -6,6 +6,33 @@ import difflib
 from collections.abc import Iterable
 
 
+MOST_CHARACTERS = 2000
+"""The longest text of an error that is kept."""
+
+
+def plain(text: str) -> str:
+    """Return a text that every file, database and terminal can hold.
+
+    Halves of a surrogate pair and control characters other than tabs and line ends are spelled
+    out, and of a text of more than 2,000 characters only the beginning is kept.
+    """
+    if len(text) > MOST_CHARACTERS:
+        rest = f"... ({len(text):,} characters)"
+        text = text[: MOST_CHARACTERS - len(rest)] + rest
+    return "".join(
+        c if c.isprintable() or c in "\t\n" else c.encode("unicode_escape").decode() for c in text
+    )
+
+
+def describe(error: BaseException) -> str:
+    """Return an error's type and message as plain text, whatever the error's own methods do."""
+    try:
+        said = str(error)
+    except Exception:  # a method's own exception class may do anything
+        said = "its message cannot be had"
+    return plain(f"{type(error).__name__}: {said}")
+
+
 class DlschedError(Exception):
     """Base of every error that dlsched raises on purpose."""
 

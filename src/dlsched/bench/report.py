@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched import problem as catalogue
 from dlsched.bench import statistics
+from dlsched.bench.execution import FAILED
 from dlsched.bench.plots import Picture, pictures
+from dlsched.bench.safe_csv import csv_bytes
 from dlsched.bench.statistics import Judged
-from dlsched.bench.store import FAILED, Store
+from dlsched.bench.store import Store
 from dlsched.figures import percent, seconds, spell
 from dlsched.files import write_bytes
 
@@ -72,7 +74,7 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> list[Path
         written.append(target / name)
 
     for name, table in (("runs", frame), ("summary", summary), ("gaps", by_level)):
-        keep(f"{name}.csv", table.to_csv(index=False).encode())
+        keep(f"{name}.csv", csv_bytes(table))
     parquet = _parquet(frame)
     if parquet is not None:
         keep("runs.parquet", parquet)

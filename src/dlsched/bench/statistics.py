@@ -16,7 +16,7 @@ import numpy as np
 
 from dlsched import library
 from dlsched import problem as catalogue
-from dlsched.bench.store import FAILED
+from dlsched.bench.execution import FAILED
 from dlsched.figures import spell
 from dlsched.judge import TOLERANCE
 from dlsched.records import result_from_data
