@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-
 MOST_CHARACTERS = 2000
 """The longest text of an error that is kept."""
 

@@ -130,7 +130,7 @@ def test_run_leaves_results() -> None:
     assert len(frame) == len(table) == len(seen) == 16
     assert [left for _, left in seen] == list(range(15, -1, -1))
     assert list(frame["method"][:4]) == ["exact", "random", "random", "milp"]
-    assert list(frame["solved_by"][:4]) == ["milp", "random", "random", "milp"]
+    assert list(frame["resolved_method"][:4]) == ["milp", "random", "random", "milp"]
     assert list(frame["seed"][:4]) == [0, 0, 7, 0]
     assert frame["options"][3] == '{"levels": 1}'
     instances = {case.name: case.make() for case in read_suite("suite.toml").cases}
@@ -301,7 +301,7 @@ def test_bench_command() -> None:
     assert ran.exit_code == 0, ran.stderr
     rows = json.loads(ran.stdout)
     assert len(rows) == 16 and ran.stderr == ""
-    assert all(row["gap"] == 0 for row in rows if row["solved_by"] == "milp")
+    assert all(row["gap"] == 0 for row in rows if row["resolved_method"] == "milp")
     shown = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out", "--resume"]).stdout
     assert 'milp {"levels": 1}' in shown and "8 certified" in shown
     for name, code in (("raises", 1), ("lies", 3)):

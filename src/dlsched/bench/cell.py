@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from typing import IO
+from typing import IO, Any
 
 import psutil
 
@@ -82,6 +82,10 @@ class Cell:
         """End the process, with all that it has started."""
         if self.process is None:
             return
+        with contextlib.suppress(psutil.Error):  # those that have left its process group, too
+            for child in psutil.Process(self.process.pid).children(recursive=True):
+                with contextlib.suppress(psutil.Error):
+                    child.kill()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -139,12 +143,7 @@ class Cell:
         self.newborn_bytes = self._resident()
 
     def _await(self, task: Task) -> Outcome:
-        limits = task.limits
-        deadline = time.monotonic() + limits.wall_limit
-        most = self.memory_bytes
-        if limits.memory_limit_gib is not None:
-            most = int(limits.memory_limit_gib * _GIB)
-        looked = 0.0
+        deadline, looked = time.monotonic() + task.limits.wall_limit, 0.0
         while True:
             ended = self.process is not None and self.process.poll() is not None
             try:
@@ -155,28 +154,40 @@ class Cell:
                 reason = "its answer arrived damaged: something else wrote to the connection"
                 return self._give_up(task, "crashed", reason, self._resident())
             if found is not None:
-                data, solution = found
-                if data["row"]["key"] != task.key:  # no answer is ever put down to another run
-                    reason = "it answered another task"
-                    return self._give_up(task, "crashed", reason, self._resident())
-                return Outcome(data["row"], solution, data["resident_bytes"], data["unclean"])
-            if ended:  # and what it has forked keeps the connection open
+                return self._accept(task, *found)
+            if ended:  # though what it has forked may keep the connection open
                 return self._bury(task)
             if self.stop.is_set():
                 self.close()
                 raise Stopped
-            if time.monotonic() > deadline:
-                reason = f"killed after wall_limit = {limits.wall_limit:g} s"
-                return self._give_up(task, "overrun", reason, self._resident())
-            if time.monotonic() < looked + POLL_SECONDS:  # a method that writes without an end
-                continue
-            looked = time.monotonic()
-            resident = self._resident()
-            if os.fstat(self.stderr.fileno()).st_size > MOST_BYTES_PRINTED:
-                self.stderr.truncate(0)  # a method that prints for hours must not fill the disk
-            if resident > most:
-                reason = f"killed at {resident / _GIB:.2f} GiB, above {most / _GIB:.2f} GiB"
-                return self._give_up(task, "memory", reason, resident)
+            # A method that writes without an end must not have its memory looked at as often.
+            if time.monotonic() >= min(looked + POLL_SECONDS, deadline):
+                looked = time.monotonic()
+                excess = self._excess(task, looked > deadline)
+                if excess:
+                    return excess
+
+    def _accept(self, task: Task, data: dict[str, Any], solution: bytes | None) -> Outcome:
+        """Return the answer; one to another task is not put down to this one."""
+        if data["row"]["key"] != task.key:
+            return self._give_up(task, "crashed", "it answered another task", self._resident())
+        return Outcome(data["row"], solution, data["resident_bytes"], data["unclean"])
+
+    def _excess(self, task: Task, overdue: bool) -> Outcome | None:
+        """Give the run up if it takes too long or too much memory."""
+        limits, resident = task.limits, self._resident()
+        most = self.memory_bytes
+        if limits.memory_limit_gib is not None:
+            most = int(limits.memory_limit_gib * _GIB)
+        if os.fstat(self.stderr.fileno()).st_size > MOST_BYTES_PRINTED:
+            self.stderr.truncate(0)  # a method that prints for hours must not fill the disk
+        if overdue:
+            reason = f"killed after wall_limit = {limits.wall_limit:g} s"
+            return self._give_up(task, "overrun", reason, resident)
+        if resident > most:
+            reason = f"killed at {resident / _GIB:.2f} GiB, above {most / _GIB:.2f} GiB"
+            return self._give_up(task, "memory", reason, resident)
+        return None
 
     def _bury(self, task: Task) -> Outcome:
         """Return the row of a run whose process died by itself or was killed by somebody."""

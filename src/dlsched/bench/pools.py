@@ -19,8 +19,9 @@ from dlsched.bench.execution import Outcome, blank_row, now
 from dlsched.bench.task import Task
 from dlsched.errors import DlschedError, OptionError, describe
 
+CONNECT_SECONDS = 10
 _ASK_SECONDS = 0.5
-_LOST_SECONDS = 15
+LOST_SECONDS = 15
 """How long a scheduler may be unreachable before the sweep ends."""
 _CLOSE_SECONDS = 5
 
@@ -86,7 +87,7 @@ def on_dask(tasks: Sequence[Task], address: str, fresh: bool) -> Generator[Outco
     except ImportError:
         raise OptionError("--dask needs dask.distributed: pip install 'dlsched[dask]'") from None
     try:
-        client = distributed.Client(address, timeout=10)
+        client = distributed.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         raise OptionError(f"no Dask scheduler at {address}: {error}") from None
     yield from _through(client, address, tasks, fresh)
@@ -128,7 +129,7 @@ def _next(arrived: queue.SimpleQueue[Any], client: Any) -> Any:
         with contextlib.suppress(queue.Empty):
             return arrived.get(timeout=_ASK_SECONDS)
         lost = 0 if client.status == "running" else lost + 1
-        if lost * _ASK_SECONDS > _LOST_SECONDS:
+        if lost * _ASK_SECONDS > LOST_SECONDS:
             return None
 
 
@@ -150,7 +151,7 @@ def _gathered(future: Any) -> Outcome:
     """Return a result; if the worker that held it has died, wait until it was made again."""
     while True:
         try:
-            outcome: Outcome = future.result(timeout=_LOST_SECONDS)
+            outcome: Outcome = future.result(timeout=LOST_SECONDS)
         except TimeoutError:
             if future.client.status != "running":
                 raise

@@ -156,7 +156,11 @@ def _page(
             "name": problem,
             "title": catalogue.problem(problem).title,
             "level": catalogue.problem(problem).levels[0].name,
-            "summary": _table(_of(summary, problem).drop(columns="level")),
+            "summary": _table(
+                _of(summary, problem)
+                .drop(columns="level")
+                .rename(columns={"resolved_method": "ran"})
+            ),
             "levels": _table(_of(by_level, problem)),
             "growth": _growth([run for run in judged if run.row["problem"] == problem]),
             "pictures": found,
@@ -218,7 +222,7 @@ def _growth(judged: Sequence[Judged]) -> Table:
 
 
 def _runs(judged: Sequence[Judged]) -> Table:
-    names = ["instance", "problem", "size", "method", "seed", "status", "objective", "gap",
+    names = ["instance", "problem", "size", "method", "ran", "seed", "status", "objective", "gap",
              "bound", "seconds", "MiB", "reason"]  # fmt: skip
     rows = []
     for run in judged:
@@ -228,7 +232,8 @@ def _runs(judged: Sequence[Judged]) -> Table:
         kind = run.bound_kinds[run.gaps.index(deciding)] if gaps else None
         memory = row["peak_memory_bytes"]
         rows.append(
-            [row["instance"], row["problem"], row["size"], run.label, row["seed"], row["status"],
+            [row["instance"], row["problem"], row["size"], run.label,
+             row["resolved_method"], row["seed"], row["status"],
              _values(run.objective) if run.objective else "", deciding, kind,
              row["total_seconds"], memory and round(memory / 2**20), row["reason"]]
         )  # fmt: skip

@@ -59,10 +59,10 @@ COLUMNS: dict[str, str] = {
     "solution_sha256": "TEXT",
     "record": "TEXT",
 }
-"""The columns of ``runs``. ``method`` is as the suite names it, ``resolved_method`` the one that ran
-(``"exact"`` stands for another). ``total_seconds`` is build, solve and check, and what is between them;
-``run_seconds`` has the making of the instance too. ``record`` is the result as JSON, without its
-solution: the trajectory, certified bounds, digits that a double cannot carry."""
+"""The columns of ``runs``. ``method`` is as the suite names it, ``resolved_method`` the one that
+ran (``"exact"`` stands for another). ``total_seconds`` is build, solve and check, and what is
+between them; ``run_seconds`` has the making of the instance too. ``record`` is the result as JSON,
+without its solution: the trajectory, certified bounds, digits that a double cannot carry."""
 
 AGAIN = ("killed", "changed")
 """Those whose cause lies outside the run: ``--resume`` makes them again."""
@@ -196,11 +196,13 @@ class Store:
         found: dict[str, dict[str, Any]] = {}
         uri = f"{(self.folder / FILE).resolve().as_uri()}?mode=ro"
         for order in ("ASC", "DESC"):  # up to the damage, from both sides
-            with contextlib.suppress(sqlite3.Error, UnicodeError):
-                with contextlib.closing(sqlite3.connect(uri, uri=True)) as base:
-                    base.row_factory = sqlite3.Row
-                    for row in base.execute(f"SELECT * FROM runs ORDER BY rowid {order}"):
-                        found.setdefault(str(row["key"]), _renamed(row))
+            with (
+                contextlib.suppress(sqlite3.Error, UnicodeError),
+                contextlib.closing(sqlite3.connect(uri, uri=True)) as base,
+            ):
+                base.row_factory = sqlite3.Row
+                for row in base.execute(f"SELECT * FROM runs ORDER BY rowid {order}"):
+                    found.setdefault(str(row["key"]), _renamed(row))
         solutions = sum(1 for _ in self.folder.glob("solutions/*/*.sol.json.gz"))
         kept = [f"{solutions} solutions in {self.folder / 'solutions'}"]
         if found:

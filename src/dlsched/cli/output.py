@@ -73,11 +73,15 @@ def put_table(
 ) -> None:
     """Write a table that fits the terminal: secondary columns are left out, and a line says which.
 
+    Secondary columns without any value are left out as well.
+
     No name is broken and no digit lost: what cannot be narrower than the terminal is wider. A
     column given as a text is one of numbers if it ends in ``>``.
     """
     heads = [c if isinstance(c, Column) else _column(c) for c in columns]
     cells = [[printable(spell(cell)) for cell in row] for row in rows]
+    shown = [i for i, h in enumerate(heads) if not h.drop or any(row[i] for row in cells)]
+    heads, cells = [heads[i] for i in shown], [[row[i] for i in shown] for row in cells]
     kept, dropped = _fitting(heads, cells, _width())
     chosen = [heads[i] for i in kept]
     body = [[row[i] for i in kept] for row in cells]

@@ -13,7 +13,6 @@ from dlsched.cli.flags import INSTANCE_HELP, Json
 from dlsched.cli.output import Column, fields, put_json, put_line, put_table
 from dlsched.cli.settings import parameters
 
-
 _COLUMNS = {name: Column(name, wraps=True) for name in ("summary", "options", "default", "meaning")}
 
 

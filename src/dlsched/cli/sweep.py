@@ -41,8 +41,8 @@ def run_shown(suite: Suite, out: Path, **how: Any) -> None:
 def put_sweep(rows: Sequence[dict[str, Any]]) -> None:
     """Write a row per problem and method, then what failed and what looks wrong."""
     from dlsched.bench import statistics
-    from dlsched.bench.report import findings
     from dlsched.bench.execution import FAILED
+    from dlsched.bench.report import findings
 
     judged = statistics.judge_rows(rows)
     table = statistics.summary(judged)
@@ -51,6 +51,7 @@ def put_sweep(rows: Sequence[dict[str, Any]]) -> None:
         put_table(
             [
                 "method",
+                Column("ran", drop=4),
                 *(Column(name, right=True, drop=drop) for name, drop in _COUNTS.items()),
                 "mean gap>",
                 Column("median", right=True, drop=5),
@@ -77,6 +78,12 @@ def put_sweep(rows: Sequence[dict[str, Any]]) -> None:
         put_line(f"and {len(failed) - MOST_LINES} more failed runs")
     for line in findings(judged)[:MOST_LINES]:
         put_line(line)
+
+
+def _ran(line: dict[str, Any]) -> str | None:
+    """Return the methods that ran, if they are not the one that was asked for."""
+    ran = str(line["resolved_method"])
+    return None if not ran or ran == line["method"].split(" ")[0] else ran
 
 
 def _known(value: Any) -> float | None:
