@@ -15,12 +15,14 @@ def plain(text: str) -> str:
     Halves of a surrogate pair and control characters other than tabs and line ends are spelled
     out, and of a text of more than 2,000 characters only the beginning is kept.
     """
-    if len(text) > MOST_CHARACTERS:
-        rest = f"... ({len(text):,} characters)"
-        text = text[: MOST_CHARACTERS - len(rest)] + rest
-    return "".join(
-        c if c.isprintable() or c in "\t\n" else c.encode("unicode_escape").decode() for c in text
+    rest = f"... ({len(text):,} characters)" if len(text) > MOST_CHARACTERS else ""
+    spelled = "".join(
+        c if c.isprintable() or c in "\t\n" else c.encode("unicode_escape").decode()
+        for c in text[:MOST_CHARACTERS]
     )
+    if rest or len(spelled) > MOST_CHARACTERS:
+        spelled = spelled[: MOST_CHARACTERS - max(3, len(rest))] + (rest or "...")
+    return spelled
 
 
 def describe(error: BaseException) -> str:

@@ -62,6 +62,7 @@ def put_sweep(rows: Sequence[dict[str, Any]]) -> None:
             (
                 [
                     line["method"],
+                    _ran(line),
                     *(line[name] or None for name in _COUNTS),
                     *(percent(_known(line[name])) for name in ("mean", "median", "worst")),
                     line["bounds"],
