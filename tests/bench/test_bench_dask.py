@@ -38,9 +38,7 @@ def test_dask_gives_the_same_rows(
     assert settled("out") == whole and len(whole) == 500
 
 
-def test_dask_worker_killed(
-    folder: Path, cluster: Any, settled: Settled, whole: list[Any]
-) -> None:
+def test_dask_worker_killed(folder: Path, cluster: Any, settled: Settled, whole: list[Any]) -> None:
     """A Dask worker killed in the middle loses nothing: its runs go elsewhere."""
     seen: list[Any] = []
 

@@ -128,9 +128,7 @@ def test_no_worker_can_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
         run_suite("sweep.toml", "out")
 
 
-def test_worker_killed_in_mid_run(
-    folder: Path, settled: Settled
-) -> None:
+def test_worker_killed_in_mid_run(folder: Path, settled: Settled) -> None:
     """The run that its worker was killed in is a row that says so, until it is made again."""
     Path("mine_waiting.py").write_text(
         "import os, pathlib, signal\n"

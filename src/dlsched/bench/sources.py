@@ -104,7 +104,9 @@ class _Closure:
             else:
                 above = self._find(parent)
                 places = above.submodule_search_locations if above else None
-                self.specs[name] = _spec(name, list(places)) if places is not None else None
+                # By its last name: one with dots would need the package to have been imported.
+                last = name.rpartition(".")[2]
+                self.specs[name] = _spec(last, list(places)) if places is not None else None
         return self.specs[name]
 
 

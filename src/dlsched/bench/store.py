@@ -131,7 +131,9 @@ class Store:
         """Return the version of the tables, if it is one of those known."""
         try:
             version: int = self.base.execute("PRAGMA user_version").fetchone()[0]
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+                raise
             version = -1
         if version not in known:
             what = "is not what this version of dlsched writes"
@@ -143,7 +145,7 @@ class Store:
         version = self._refuse_other((0, *_KNOWN))
         found = self.base.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
-            raise sqlite3.DatabaseError(found)
+            raise sqlite3.DatabaseError(found.partition("\n")[2] or found)
         columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
         self.base.execute("PRAGMA journal_mode = WAL")  # readers see whole rows at any time
         self.base.execute("PRAGMA synchronous = NORMAL")
@@ -187,7 +189,7 @@ class Store:
             what = f"cannot be used ({error})"
             raise InstanceError(str(self.folder / FILE), "", what, remedy) from None
         except sqlite3.DatabaseError as error:
-            what = f"is damaged ({plain(str(error))})"
+            what = f"is damaged ({' '.join(plain(str(error)).split())})"
             remedy = f"{self._salvage()}; run the suite again, in another folder"
             raise InstanceError(str(self.folder / FILE), "", what, remedy) from None
 
