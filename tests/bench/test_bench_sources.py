@@ -12,7 +12,7 @@ from dlsched.problem import _METHODS, method
 
 # file: text; `main` is the method's module
 MODULES = {
-    "src_main.py": "import json\nimport numpy\nfrom src_near import step\nimport src_pack.deep as d\n",
+    "src_main.py": "import json\nfrom src_near import step\nimport src_pack.deep as d\n",
     "src_near.py": "def step():\n    import src_late\n    return src_late\n",
     "src_late.py": "import importlib\nimportlib.import_module('src_named')\n",
     "src_named.py": "",
