@@ -151,8 +151,9 @@ def test_forked_children_end() -> None:
 
 def test_exact_methods_keep_their_word() -> None:
     """Methods that prove optimality are compared with brute force, and are right."""
-    for problem, name in (("elastic", "dp"), ("interleaving", "blossom"), ("reclaiming", "bound")):
-        assert check_heuristic(problem, name, examples=25, invariant=())
+    for problem, name in (("elastic", "dp"), ("reclaiming", "milp")):
+        found = check_heuristic(problem, name, examples=15, invariant=())
+        assert found and found.optimal == found.solved > 0, str(found)
 
 
 def test_unknown_problems_and_missing_tools(monkeypatch: pytest.MonkeyPatch) -> None:
