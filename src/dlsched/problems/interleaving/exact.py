@@ -15,6 +15,7 @@ from dlsched.problems.interleaving.groups import (
     smallest_size,
     solution_of,
     stage_array,
+    trivial_bound,
 )
 from dlsched.problems.interleaving.heuristics import start_groups
 from dlsched.problems.interleaving.matching import SCALE, match
@@ -88,7 +89,9 @@ def blossom(instance: Instance) -> Claim:
         objective=[float(total)],
         bounds=[
             [
-                Bound(ceiling, "certified", "assignment potentials"),
+                Bound(
+                    min(ceiling, trivial_bound(instance)), "certified", "assignment potentials"
+                ),
                 Bound(float(total), "claimed", "blossom"),
             ]
         ],

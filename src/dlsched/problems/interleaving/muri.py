@@ -183,11 +183,11 @@ def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Gr
 
     stages = stage_array(instance)
     k, largest = len(instance.resources), instance.group_limit
-    most = len(offsets_table(k, largest))
-    tables = np.zeros((largest + 1, most, largest), dtype=np.int64)
-    for size in range(1, largest + 1):
-        rows = offsets_table(k, size)
-        tables[size, :, :size] = rows[np.arange(most) % len(rows)]
+    arranged = [offsets_table(k, size) for size in range(1, largest + 1)]
+    rows = np.array([0, *map(len, arranged)], dtype=np.int64)
+    tables = np.zeros((largest + 1, int(rows.max()), largest), dtype=np.int64)
+    for size, table in enumerate(arranged, 1):
+        tables[size, : len(table), :size] = table
     found: list[Group] = []
     for gpus in instance.classes:
         own = [g for g in groups if instance.jobs[g[0]].gpus == gpus]
@@ -196,7 +196,7 @@ def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Gr
         for i, group in enumerate(own):
             members[i, : len(group)] = group
         uniform = instance.grouping == "uniform"
-        local_search(stages, tables, members, sizes, largest, uniform, passes)
+        local_search(stages, tables, rows, members, sizes, largest, uniform, passes)
         pairs = zip(members.tolist(), sizes.tolist(), strict=True)
         found += [tuple(row[:size]) for row, size in pairs]
     return found
