@@ -15,7 +15,7 @@ from dlsched.result import Bound, Claim, Status
 from dlsched.run import Run
 
 
-@method("interleaving", kind="bound", compiled="colgen")
+@method("interleaving", kind="bound", compiled=("colgen", "local"))
 def lagrange(instance: Instance, run: Run) -> Claim:
     """The best prices that column generation finds, each proved by one exact pricing pass."""
     from dlsched.problems.interleaving.colgen import Search

@@ -98,7 +98,7 @@ def blossom(instance: Instance) -> Claim:
     )
 
 
-@method("interleaving", kind="exact", compiled="colgen")
+@method("interleaving", kind="exact", compiled=("colgen", "local"))
 def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Set partitioning over multisets of profiles, all of them looked through.
 
@@ -128,7 +128,7 @@ def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     return _search(instance, run, rounds, Enumerated, "aggregated")
 
 
-@method("interleaving", kind="exact", compiled="colgen")
+@method("interleaving", kind="exact", compiled=("colgen", "local"))
 def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Column generation: exact pricing, a safe bound, then the groups that can still matter.
 
