@@ -62,9 +62,7 @@ def test_pricing_finds_what_enumeration_finds_at_every_scale(instance: Instance,
     rng = np.random.default_rng(seed)
     heaviest = max(part.weight for part in search.parts)
     prices = Prices(heaviest * rng.uniform(-0.5, 1, len(search.profiles)), 0.1 * rng.random())
-    highest = [
-        pool.price(prices, -np.inf, 3, 1000, Run()).highest for pool in (search, listed)
-    ]
+    highest = [pool.price(prices, -np.inf, 3, 1000, Run()).highest for pool in (search, listed)]
     assert highest[0] == pytest.approx(highest[1], abs=1e-11 * heaviest)
 
 

@@ -48,7 +48,7 @@ def test_the_bottlenecks_are_added_in_figure_13s_order() -> None:
 
 def test_the_head_of_the_queue_by_hand() -> None:
     """Eight GPUs, groups of two: one that does not fit is skipped, one that has a place is not."""
-    #  4 opens (4 left), 2 opens (2 left), 8 skipped, 4 joins, 4 skipped, 2 joins, 2 opens, 1 skipped
+    # 4 opens, 2 opens, 8 is skipped, 4 joins, 4 is skipped, 2 joins, 2 opens, 1 is skipped.
     assert queue_head([4, 2, 8, 4, 4, 2, 2, 1], 2, 8) == [0, 1, 3, 5, 6]
 
 

@@ -89,9 +89,7 @@ def blossom(instance: Instance) -> Claim:
         objective=[float(total)],
         bounds=[
             [
-                Bound(
-                    min(ceiling, trivial_bound(instance)), "certified", "assignment potentials"
-                ),
+                Bound(min(ceiling, trivial_bound(instance)), "certified", "assignment potentials"),
                 Bound(float(total), "claimed", "blossom"),
             ]
         ],

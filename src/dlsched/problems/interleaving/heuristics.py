@@ -19,9 +19,7 @@ _LEAST_FACTOR = 1e-6
 
 
 @method("interleaving", kind="heuristic")
-def muri(
-    instance: Instance, rng: np.random.Generator, *, profile_error: float = 0.0
-) -> Solution:
+def muri(instance: Instance, rng: np.random.Generator, *, profile_error: float = 0.0) -> Solution:
     """Muri's multi-round grouping as printed (section 4.2, Algorithm 1), every matched pair merged.
 
     For each number of GPUs, ceil(log2 k) rounds of maximum-weight matching (lines 9-20); an edge

@@ -126,9 +126,7 @@ def local_search(
                                     continue
                                 if back and (sizes[h] < 2 or sizes[g] == largest):
                                     continue
-                            worthy = after(
-                                stages, tables, rows, groups, sizes, g, h, i, j, a, b
-                            )
+                            worthy = after(stages, tables, rows, groups, sizes, g, h, i, j, a, b)
                             if worthy - before > best:
                                 best, bi, bj = worthy - before, i, j
                 if bi >= 0:

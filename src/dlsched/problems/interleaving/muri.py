@@ -133,8 +133,8 @@ class Rounds:
             offers: list[tuple[int, Pair]] = []
             for gpus in appearance:
                 place = {group: i for i, group in enumerate(self.groups[gpus])}
-                pairs = [min((a, b), (b, a), key=lambda p: place[p[0]]) for a, b in self.pairs(gpus)]
-                offers += [(gpus, p) for p in sorted(pairs, key=lambda pair: place[pair[1]])]
+                met = [(a, b) if place[a] < place[b] else (b, a) for a, b in self.pairs(gpus)]
+                offers += [(gpus, pair) for _, pair in sorted((place[b], (a, b)) for a, b in met)]
             if order == "idle":
                 gammas = self.gamma([a + b for _, (a, b) in offers]).tolist()
                 idle = [(1 - g) * gpus for g, (gpus, _) in zip(gammas, offers, strict=True)]

@@ -210,7 +210,7 @@ def price_class(
     # Its reduced value, and the most that a job adds.
     worth, rest = np.zeros(largest + 1), np.zeros(largest + 1)
     # Of a plain 0 numba would compile what it is passed to twice, for it and for int64.
-    zero = np.int64(0)
+    zero: Any = np.int64(0)
     found, best = zero, -np.inf
     for first in range(begin, end):
         limit, kept = threshold, zero
