@@ -144,8 +144,8 @@ def heads() -> Iterator[str]:
     yield "## The head of the queue, as Algorithm 1 meets it, recorded traces\n"
     yield "Every fifth day of a trace, on 8 servers of 8 GPUs, by least remaining time times GPUs."
     yield "Full: the moments at which full groups take all 64 GPUs. Not full: those with fewer"
-    yield "jobs, but more than fit alone; there the public code leaves jobs alone, and Algorithm 1 as"
-    yield "printed does not.\n"
+    yield "jobs, but more than fit alone; there the public code leaves jobs alone, and Algorithm 1"
+    yield "as printed does not.\n"
     yield "| | moments | jobs | proven | s, largest | gap, certified | " + _names(RULES)
     yield "|" + "---|" * (6 + len(RULES))
     for name in ("trace1", "trace3"):
