@@ -23,7 +23,6 @@ from dlsched.problems.interleaving.muri import improve
 from dlsched.problems.interleaving.schema import Instance, Solution
 from dlsched.result import Bound, Claim, Start, Status
 from dlsched.run import Run
-from dlsched.solvers.levels import solve_levels
 
 if TYPE_CHECKING:
     from dlsched.problems.interleaving.pool import Groups, Pool
@@ -50,6 +49,7 @@ def milp(instance: Instance, run: Run) -> Claim:
     each job once (models/interleaving.md). Above 200,000 groups it refuses.
     """
     from dlsched.problems.interleaving import model
+    from dlsched.solvers.levels import solve_levels
 
     return solve_levels(instance, run, model)
 
