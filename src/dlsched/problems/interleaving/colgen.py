@@ -46,6 +46,8 @@ class Search:
         self.highest = np.zeros(len(pool.parts))
         self.incumbent: Groups | None = None
         self.proved = False
+        self.solved = -np.inf
+        """The bound of the last integer program that was solved to its end."""
         self.start: Start | None = None
 
     @property
@@ -149,7 +151,10 @@ class Search:
         outcome, counts = best_choice(self.pool, groups, run, self.counts(groups))
         if counts is not None:
             self.offer(groups[np.repeat(np.arange(len(groups)), counts)])
-        return outcome.status is Status.OPTIMAL
+        if outcome.status is not Status.OPTIMAL:
+            return False
+        self.solved = self.value if outcome.bound is None else outcome.bound
+        return True
 
     def counts(self, groups: Groups) -> Indices:
         """Return how often the incumbent takes each of the groups."""
@@ -213,11 +218,10 @@ class Search:
             reason = "the relaxation's bound is met"
             if self.proved:
                 reason = "the best of all groups within the gap"
-                bounds.append(Bound(self.value, "claimed", "highs on the groups within the gap"))
+                solved = max(self.solved, self.value)
+                bounds.append(Bound(solved, "claimed", "highs on the groups within the gap"))
             elif self.gap > CLOSE * abs(self.value):
                 reason = "within the gap asked for"
-            else:
-                bounds.append(Bound(self.value, "claimed", "prices, to nine digits"))
         elif not reason:
             reason = "no progress in the rounds of neighbourhood search that were asked for"
         return Claim(
