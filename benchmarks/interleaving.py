@@ -29,10 +29,11 @@ RECORDED = ROOT.parent / "shared" / "data" / "muri"
 RULES = ("muri", "muri_needed", "least_loss", "swap", "greedy")
 CLUSTERS = (64, 256, 1024)
 """GPUs; 64 is the testbed of section 6.1."""
+_NINE_DIGITS = 1e-9
 MOMENTS = range(5, 100, 5)
 """Days of a recorded trace at which its queue is looked at."""
 _MOST_FOR_NETWORKX = 512
-LIMITS = {64: 60, 128: 60, 256: 60, 512: 180, 1000: 600}
+LIMITS = {64: 60, 128: 60, 256: 60, 512: 120, 1000: 300}
 """Seconds for `column_generation` by the number of distinct jobs."""
 
 
@@ -42,6 +43,11 @@ def certified_gap(result: Result) -> str:
     if bound is None or result.objective is None:
         return "-"
     return cell(1 - float(result.objective[0]) / float(bound.value))
+
+
+def claimed_gap(result: Result) -> str:
+    """Return the gap to the best bound, which is a solver's: to nine digits."""
+    return "< 1e-7 %" if 0 < result.gap[0] <= _NINE_DIGITS else cell(result.gap[0])
 
 
 def rules(instance: Instance, best: Result, names: tuple[str, ...] = RULES) -> str:
@@ -55,7 +61,7 @@ def cover(label: str, instance: Instance) -> str:
     groups = len(best.solution.groups) if best.solution else 0
     return (
         f"| {label} | {len(instance.jobs)} | {len(instance.profiles)} | {instance.gpu_budget} "
-        f"| {best.status!s} | {best.seconds.total:.1f} | {groups} | {cell(best.gap[0])} "
+        f"| {best.status!s} | {best.seconds.total:.1f} | {groups} | {claimed_gap(best)} "
         f"| {certified_gap(best)} | {rules(instance, best)} |"
     )
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dlsched.problems.interleaving.groups import Indices, Vector, solution_of
+from dlsched.problems.interleaving.groups import GAMMA_ERROR, Indices, Vector, solution_of
 from dlsched.problems.interleaving.master import Master, best_choice
 from dlsched.problems.interleaving.neighbourhood import Neighbourhood
 from dlsched.problems.interleaving.pool import Groups, Pool, Prices
@@ -125,7 +125,7 @@ class Search:
             assert self.bound is not None
             if float(self.bound) - value <= CLOSE * abs(value) or time.perf_counter() > deadline:
                 break
-            groups = answer.groups
+            groups = master.new(answer.groups)
             reduced = groups.worth - prices.of(groups.members) - prices.gpu * self.pool.gpus(groups)
             helps = reduced > CLOSE * abs(value) / len(self.pool.many)
             if helps.any():
@@ -218,7 +218,10 @@ class Search:
             reason = "the relaxation's bound is met"
             if self.proved:
                 reason = "the best of all groups within the gap"
-                solved = max(self.solved, self.value)
+                off = GAMMA_ERROR * sum(
+                    part.weight * int(part.many.sum()) for part in self.pool.parts
+                )
+                solved = max(self.solved, self.value) + off
                 bounds.append(Bound(solved, "claimed", "highs on the groups within the gap"))
             elif self.gap > CLOSE * abs(self.value):
                 reason = "within the gap asked for"

@@ -23,6 +23,7 @@ from dlsched.schema import Number
 
 Vector: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
 
 GAMMA_ERROR = 2.0**-44
 """No efficiency computed here is off by more.

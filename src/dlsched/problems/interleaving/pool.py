@@ -15,6 +15,7 @@ import numpy as np
 
 from dlsched.problems.interleaving.groups import (
     GAMMA_ERROR,
+    Flags,
     Indices,
     Vector,
     efficiencies,
@@ -66,7 +67,7 @@ class Groups:
         """Number of groups."""
         return len(self.worth)
 
-    def __getitem__(self, at: Indices | slice) -> Groups:
+    def __getitem__(self, at: Indices | Flags | slice) -> Groups:
         """Return some of the groups."""
         return Groups(self.members[at], self.worth[at], self.part[at])
 
