@@ -23,6 +23,8 @@ from dlsched.run import Run
 
 CLOSE = 1e-9
 """Relative distance at which bound and value, both in floats, are the same."""
+ROUNDING = 1e-13
+"""Relative difference of two values that may be rounding only."""
 SMOOTHING = 0.5
 """How far prices go from the relaxation's towards those of the best bound (Wentges 1997)."""
 _QUOTA = 5
@@ -66,7 +68,7 @@ class Search:
 
     def offer(self, groups: Groups) -> bool:
         """Take a grouping as the incumbent if it is better."""
-        if groups.worth.sum() <= self.value + CLOSE * abs(self.value):
+        if groups.worth.sum() <= self.value + ROUNDING * abs(self.value):
             return False
         self.incumbent = groups
         self.run.tell(self.value, None if self.bound is None else float(self.bound))
