@@ -102,3 +102,15 @@ def test_solving_compiles_nothing_beyond_the_declared_signatures() -> None:
         for compiled, signatures in found:
             assert len(compiled.signatures) == len(signatures)
     assert isinstance(trivial_bound(made), Fraction)
+
+
+@given(strategies.interleaving(max_jobs=6, scales=True))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_exact_methods_agree_at_every_scale(instance: Instance) -> None:
+    """Brute force = milp = aggregated = column_generation, up to the last places of a double."""
+    truth = oracles.interleaving(instance)[0]
+    for method in ("milp", "aggregated", "column_generation"):
+        result = dlsched.solve(instance, method)
+        assert result.status == "optimal"
+        assert abs(result.objective[0] - truth) <= 2.0**-50 * truth
+        assert result.certified[0].value >= truth
