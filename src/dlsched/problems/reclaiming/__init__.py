@@ -3,9 +3,10 @@
 from dlsched.problem import Problem
 from dlsched.problems.reclaiming.check import LEVELS, check, explain
 from dlsched.problems.reclaiming.frontier import frontier
+from dlsched.problems.reclaiming.nearest import nearest_optimum
 from dlsched.problems.reclaiming.schema import Instance, Solution
 
-__all__ = ["PROBLEM", "Instance", "Solution", "frontier"]
+__all__ = ["PROBLEM", "Instance", "Solution", "frontier", "nearest_optimum"]
 
 PROBLEM = Problem(
     name="reclaiming",

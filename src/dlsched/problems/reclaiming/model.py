@@ -67,15 +67,16 @@ def read(instance: Instance, m: Any) -> Solution:
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to the value that the solution gives it."""
+    assign_preemptions(instance, m, solution)
     returned = set(solution.returned)
-    index = {instance.server_index[s] for s in returned}
-    hit = {
-        job.id: not base.isdisjoint(index)
-        for job, base in zip(instance.jobs, instance.base_servers, strict=True)
-    }
-    for s in m.SERVERS:
-        m.x[s].set_value(int(s in returned), skip_validation=True)
-    for j in m.JOBS:
-        m.y[j].set_value(int(hit[j]), skip_validation=True)
     for j, s in m.DAMAGE:
-        m.z[j, s].set_value(int(hit[j] and s not in returned), skip_validation=True)
+        m.z[j, s].set_value(int(m.y[j].value and s not in returned), skip_validation=True)
+
+
+def assign_preemptions(instance: Instance, m: Any, solution: Solution) -> None:
+    """Set the variables of level 1."""
+    index = {instance.server_index[s] for s in solution.returned}
+    for s in m.SERVERS:
+        m.x[s].set_value(int(instance.server_index[s] in index), skip_validation=True)
+    for job, base in zip(instance.jobs, instance.base_servers, strict=True):
+        m.y[job.id].set_value(int(not base.isdisjoint(index)), skip_validation=True)
