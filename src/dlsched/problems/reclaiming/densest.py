@@ -83,8 +83,8 @@ class _Groups:
         stale = around | {self.size + j for s in around for j in self.jobs[s]}
         for s in touched:
             self.jobs[s] -= gone
-        for c in {self.size + j for j in gone} | set(taken):
-            self.known.pop(c, None)
-        for c in stale & self.known.keys():
-            self.known[c] = self.measure(c)
+        for settled in {self.size + j for j in gone} | set(taken):
+            self.known.pop(settled, None)
+        for other in stale & self.known.keys():
+            self.known[other] = self.measure(other)
         return taken

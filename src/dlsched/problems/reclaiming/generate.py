@@ -15,7 +15,7 @@ from dlsched.problems.reclaiming.schema import Instance
 
 SIZES = {1: 0.36, 2: 0.16, 4: 0.16, 8: 0.20, 16: 0.08, 32: 0.03, 64: 0.01}
 """GPUs per job: a mean of 5.8, so that 700 jobs nearly fill the paper's 520 servers."""
-PLACEMENTS = ("best_fit", "together", "remnants")
+PLACEMENTS = ("best_fit", "together", "shared", "remnants")
 """Where a job's workers go; see `generate`."""
 
 
@@ -56,11 +56,12 @@ def generate(
         ``{GPUs of a job: weight}``. A job of n GPUs has workers of 1, 2, 4 or 8 GPUs, each size
         that divides n and fits a server being equally likely.
     placement
-        ``"best_fit"``: each worker on the fullest server with room. ``"together"``: the whole job on
-        one server by best fit, or, if it is larger than a server, on servers that nothing else may
-        use. ``"remnants"``: as many GPUs as fill whole servers on servers of its own, and what is
-        left of the job on one server shared with others, by best fit. Under the last two a job has
-        one worker per server.
+        ``"best_fit"``: each worker on the fullest server where it fits. ``"together"``: the whole
+        job on one server by best fit, or, if it is larger than a server, on servers that nothing
+        else may use. ``"shared"``: as many GPUs as fill whole servers on servers of its own, and what is
+        left of the job on one server shared with others, by best fit. ``"remnants"``: the same, but
+        what is left of jobs larger than a server is gathered on servers that hold nothing else, as
+        server 5 of Figure 5. Under the last three a job has one worker per server.
     spread
         Share of jobs whose workers must sit on distinct servers; for ``"best_fit"`` only.
     odd
@@ -119,7 +120,7 @@ class _Arrival(NamedTuple):
 
 
 class _Fleet:
-    """The free GPUs of each server, and the workers of the jobs that run, while jobs come and go."""
+    """The free GPUs of each server and the workers of each job, while jobs come and go."""
 
     def __init__(
         self,
@@ -135,6 +136,8 @@ class _Fleet:
         self.rng, self.gpus, self.placement = rng, gpus, placement
         self.spread, self.odd, self.flexible = spread, odd, flexible
         self.free = np.full(servers, gpus)
+        self.closed = np.zeros(servers, dtype=bool)  # to other jobs
+        self.gathers = np.zeros(servers, dtype=bool)  # remnants of larger jobs, and nothing else
         self.values = np.array(sorted(sizes))
         weights = np.array([sizes[v] for v in self.values.tolist()], dtype=float)
         self.shares = weights / weights.sum()
@@ -174,7 +177,7 @@ class _Fleet:
             where = best_fit(self.free, job.worker, job.size // job.worker, job.apart)
             held = [(s, job.worker) for s in where or ()]
         else:
-            held = whole_servers(self.free, self.gpus, job.size, self.placement == "remnants")
+            held = self.whole_servers(job.size)
         if not held:
             return False
         first_flexible = len(held) - len(held) // 2 if job.elastic else len(held)
@@ -186,47 +189,48 @@ class _Fleet:
         )
         return True
 
+    def whole_servers(self, size: int) -> list[tuple[int, int]]:
+        """Place a job on as few servers as it can, and book them.
+
+        Returns
+        -------
+        list of (int, int)
+            Servers with the GPUs taken there; empty, with nothing booked, if the job does not fit.
+        """
+        whole, rest = divmod(size, self.gpus)
+        remnant = whole > 0 and rest > 0
+        alone = whole + (remnant and self.placement == "together")
+        empty = np.flatnonzero(self.free == self.gpus)
+        if len(empty) < alone:
+            return []
+        own = empty[:alone].tolist()
+        held = [(s, self.gpus) for s in own]
+        if alone > whole:
+            held[-1] = (own[-1], rest)
+            self.closed[own[-1]] = True
+        elif rest:
+            free = np.where(self.closed, 0, self.free)
+            free[own] = 0
+            if self.placement == "remnants":
+                free[(self.gathers != remnant) & (free < self.gpus)] = 0
+            last = best_fit(free, rest, 1)
+            if last is None:
+                return []
+            held.append((last[0], rest))
+            self.gathers[last[0]] = remnant
+        for s, taken in held:
+            self.free[s] -= taken
+        return held
+
     def leave(self, j: int) -> None:
         """End a job and free its GPUs; a server that it had for itself becomes free."""
         for worker in self.running.pop(j):
             s = int(worker["server"][1:]) - 1
             self.free[s] += worker["gpus"]
-            if self.free[s] < 0:
-                self.free[s] += 2 * self.gpus
-
-
-def whole_servers(
-    free: NDArray[np.int64], gpus: int, size: int, share: bool
-) -> list[tuple[int, int]]:
-    """Place a job on as few servers as it can, and book them.
-
-    Returns
-    -------
-    list of (int, int)
-        Servers with the GPUs taken there; empty, with nothing booked, if the job does not fit. A
-        job that does not fill its last server shares it, if it is the only one or `share` is true;
-        else the server is closed to others, which 2 * `gpus` less free GPUs there stand for.
-    """
-    whole, rest = divmod(size, gpus)
-    empty = np.flatnonzero(free == gpus)
-    alone = whole + (rest > 0 and whole > 0 and not share)
-    if len(empty) < alone:
-        return []
-    own = empty[:alone].tolist()
-    held = [(s, gpus) for s in own]
-    if alone > whole:
-        held[-1] = (own[-1], rest)
-        free[own[-1]] -= 2 * gpus
-    elif rest:
-        remaining = free.copy()
-        remaining[own] = 0
-        last = best_fit(remaining, rest, 1)
-        if last is None:
-            return []
-        held.append((last[0], rest))
-    for s, taken in held:
-        free[s] -= taken
-    return held
+            if self.closed[s]:
+                self.free[s], self.closed[s] = self.gpus, False
+            if self.free[s] == self.gpus:
+                self.gathers[s] = False
 
 
 def best_fit(
