@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.problems.elastic import Instance
+from dlsched.problems.elastic import Instance, search
 from dlsched.problems.elastic.exact import dp
 from dlsched.problems.elastic.knapsack import fill_table, items_of, proves
 from dlsched.problems.elastic.lagrange import relax
@@ -138,6 +139,27 @@ def test_nothing_to_give_or_nobody_to_take(method: str, capacity: int) -> None:
     )
     made = dlsched.generate("elastic", seed=1, jobs=5, capacity=0)
     assert tuple(dlsched.solve(made, method).objective) == (0, 0)
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.01])
+def test_seconds_from_1e_300_to_1e15(monkeypatch: pytest.MonkeyPatch, gap: float) -> None:
+    """Counted in their grid such times have a thousand digits; no method breaks, dp is exact."""
+    far = Fraction("1e-300"), 10**15, 1, Fraction("3e-300"), Fraction("2.5e14")
+    jobs = [
+        {"id": f"j{j}", "gpus_per_worker": 1 + j % 2, "min_workers": 1, "max_workers": 3,
+         "running_times": [far[j], far[j - 1], far[j - 2]], "running": j > 2}
+        for j in range(5)
+    ]  # fmt: skip
+    instance = Instance(name="far", capacity=8, jobs=jobs)
+    best = oracles.elastic(instance)
+    assert dlsched.solve(instance, "dp").objective == best
+    monkeypatch.setattr(search, "SMALL", -1)
+    fixed = dlsched.solve(instance, "dp", gap=gap)
+    assert fixed.status == "optimal"
+    assert gap or fixed.objective == best
+    for rule in ("lyra", "greedy", "afs", "fifo"):
+        assert not dlsched.solve(instance, rule).objective.better_than(best)
+    assert dlsched.bound(instance).reduction.value >= best.reduction
 
 
 def test_launching_comes_before_saving() -> None:

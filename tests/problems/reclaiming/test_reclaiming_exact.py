@@ -99,7 +99,7 @@ def test_all_exact_methods_agree(instance: Instance) -> None:
         assert result.status == "optimal"
         assert result.objective == best
         assert tuple(result.gap) == (0, 0)
-    for name in ("lyra", "gpu_fraction", "scf", "random"):
+    for name in ("lyra", "gpu_fraction", "scf", "scf_updated", "densest", "random"):
         rule = dlsched.solve(instance, name)
         assert dlsched.verify(instance, rule.solution)
         assert not rule.objective.better_than(best)

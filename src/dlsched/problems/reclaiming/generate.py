@@ -58,10 +58,10 @@ def generate(
     placement
         ``"best_fit"``: each worker on the fullest server where it fits. ``"together"``: the whole
         job on one server by best fit, or, if it is larger than a server, on servers that nothing
-        else may use. ``"shared"``: as many GPUs as fill whole servers on servers of its own, and what is
-        left of the job on one server shared with others, by best fit. ``"remnants"``: the same, but
-        what is left of jobs larger than a server is gathered on servers that hold nothing else, as
-        server 5 of Figure 5. Under the last three a job has one worker per server.
+        else may use. ``"shared"``: whole servers as far as the job fills them, and the rest of the
+        job on one server shared with others, by best fit. ``"remnants"``: the same, but the rests
+        of jobs larger than a server are gathered on servers that hold nothing else, as server 5 of
+        Figure 5. Under the last three a job has one worker per server.
     spread
         Share of jobs whose workers must sit on distinct servers; for ``"best_fit"`` only.
     odd
