@@ -18,9 +18,8 @@ from dlsched import library
 from dlsched import problem as catalogue
 from dlsched.bench.store import FAILED
 from dlsched.figures import spell
-from dlsched.judge import TOLERANCE
 from dlsched.records import result_from_data
-from dlsched.result import Bounds, Objective, Result, gap, relative_gap
+from dlsched.result import TOLERANCE, Bounds, Objective, Result, gap, relative_gap
 from dlsched.table import strongest
 
 if TYPE_CHECKING:
