@@ -8,6 +8,13 @@ from dlsched.problems.reclaiming.schema import Instance, Solution
 
 __all__ = ["PROBLEM", "Instance", "Solution", "frontier", "nearest_optimum"]
 
+
+def _choose(instance: Instance) -> str:
+    from dlsched.problems.reclaiming.exact import choose
+
+    return choose(instance)
+
+
 PROBLEM = Problem(
     name="reclaiming",
     title="Which on-loan servers to return so that the fewest jobs are preempted",
@@ -21,4 +28,5 @@ PROBLEM = Problem(
     bound="lp",
     size="servers",
     package=__name__,
+    choose=_choose,
 )

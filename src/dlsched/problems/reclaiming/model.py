@@ -38,14 +38,17 @@ def build(instance: Instance) -> Any:
     m.y = pyo.Var(m.JOBS, domain=pyo.Binary)
     m.z = pyo.Var(m.DAMAGE, domain=pyo.Binary)
 
-    m.preempted = pyo.Objective(
-        expr=pyo.quicksum(float(job.weight) * m.y[j] for j, job in jobs.items() if job.weight)
-    )
+    # A job without base workers cannot be preempted: its weight must not set the level's scale.
+    weights = {j: job.weight for j, job in jobs.items() if base[j] and job.weight}
+    for j in jobs:
+        if not base[j]:
+            m.y[j].setub(0)
+    m.preempted = pyo.Objective(expr=pyo.quicksum(float(w) * m.y[j] for j, w in weights.items()))
     m.collateral = pyo.Objective(expr=pyo.quicksum(g * m.z[js] for js, g in damage.items()))
 
     # Every value of a level is a multiple of this, so its bounds may be rounded to one.
     m.GRID = {
-        "preempted": grid(job.weight for job in jobs.values()),
+        "preempted": grid(weights.values()),
         "collateral": grid(damage.values()),
     }
 
