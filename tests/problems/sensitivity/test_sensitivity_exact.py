@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import dlsched
-from dlsched.problems.sensitivity import Instance
+from dlsched.problems.sensitivity import Instance, Solution, exact, model, packing
+from dlsched.problems.sensitivity.generate import examples
 from dlsched.problems.sensitivity.packing import Item, Server
 from dlsched.problems.sensitivity.reference import stage_one, stage_two
 from dlsched.testing import oracles, strategies
 
-RULES = ("tune", "greedy", "proportional", "drf")
+RULES = (
+    "tune", "tune_public", "greedy", "greedy_then_tune", "water_filling", "proportional", "drf",
+    "tetris",
+)  # fmt: skip
 
 
 @given(strategies.sensitivity())
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 def test_exact_methods_agree_with_brute_force(instance: Instance) -> None:
-    """Brute force = milp = patterns on both levels; pooled bounds it; no rule beats it."""
+    """Brute force = milp = patterns on both levels; pooled bounds it; no rule beats it.
+
+    On up to 8 servers, with split and waiting jobs, in units from 1e-9 to 1e9.
+    """
     truth = oracles.sensitivity(instance)
     for method in ("milp", "patterns"):
         result = dlsched.solve(instance, method)
@@ -114,6 +122,94 @@ def test_stage_one_through_another_solver() -> None:
     assert stage_one(instance, "scip").throughput == pytest.approx(stage_one(instance).throughput)
     with pytest.raises(dlsched.OptionError, match="highs, scip, glpk"):
         stage_one(instance, "lucky")
+
+
+def test_a_gap_is_good_enough() -> None:
+    """Asked for 30 %, patterns ends with what tune found; the gap that is left is stated."""
+    instance = dlsched.generate("sensitivity", 1, servers=8, distinct=True)
+    rough = dlsched.solve(instance, gap=0.3)
+    assert (rough.status, rough.reason) == ("optimal", "within the gap asked for")
+    assert 0 < rough.gap[0] <= 0.3
+    assert rough.objective == dlsched.solve(instance, "tune").objective
+    finer = dlsched.solve(instance, gap=0.01)
+    assert finer.gap[0] <= 0.01
+    assert finer.objective.better_than(rough.objective)
+
+
+def test_a_start_that_is_no_solution_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patterns checks its first incumbent: a faulty rule costs time, not the answer."""
+    instance = examples()[1]
+
+    def faulty(instance: Instance) -> Solution:
+        best = dlsched.solve(instance, "proportional").solution
+        given_ = best.allocation["a"].model_copy(update={"cpus": 3, "memory": 3})
+        return best.model_copy(update={"allocation": {**best.allocation, "a": given_}})
+
+    assert not dlsched.verify(instance, faulty(instance))
+    monkeypatch.setattr(exact, "start_solution", faulty)
+    assert dlsched.solve(instance).objective[0] == Fraction(15, 4)
+
+
+def test_throughputs_far_apart() -> None:
+    """A job at 1e15 beside one at 1e-300: found, and either proved or left with a stated gap."""
+    profiles = {
+        name: {"gpus": 1, "cpus": [1, 2], "memory": [1], "throughput": [[worth], [2 * worth]]}
+        for name, worth in {"large": 10**14, "small": 1e-300}.items()
+    }
+    instance = Instance(
+        name="apart",
+        servers={"count": 1, "gpus": 2, "cpus": 2, "memory": 2},
+        profiles=profiles,
+        jobs=[{"id": "a", "profile": "large"}, {"id": "b", "profile": "small"}],
+    )
+    result = dlsched.solve(instance)
+    assert result.objective[0] == 10**14 + Fraction("1e-300")
+    assert result.certified[0].value >= result.objective[0]
+    assert result.gap[0] < 1e-10
+
+
+def test_too_many_sums_are_left_to_another_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a server's table would be too large milp answers, or tune with the pooled bound."""
+    instance = dlsched.generate("sensitivity", 1, servers=2)
+    best = dlsched.solve(instance).objective
+    monkeypatch.setattr(packing, "MOST_STATES", 10)
+    assert dlsched.solve(instance).objective == best
+    monkeypatch.setattr(model, "MOST_VARIABLES", 10)
+    result = dlsched.solve(instance)
+    assert (result.status, result.objective) == (
+        "feasible", dlsched.solve(instance, "tune").objective
+    )  # fmt: skip
+    assert "table would have" in result.reason
+    assert result.certified[0].value >= best[0]
+
+
+def test_jobs_that_may_wait_by_hand() -> None:
+    """Two GPUs, 4 CPUs; three jobs run at 2, 1 and 5 with 1, 1 and 4 CPUs: the last one alone.
+
+    With a fourth CPU less for it, 3 CPUs, the first is placed beside it.
+    """
+    tables = {"a": [[2], [2], [2], [2]], "b": [[1], [1], [1], [1]], "c": [[0], [1], [1], [5]]}
+
+    def made(c: list[list[int]]) -> Instance:
+        return Instance(
+            name="waits",
+            servers={"count": 1, "gpus": 2, "cpus": 4, "memory": 2},
+            may_wait=True,
+            profiles={
+                name: {"gpus": 1, "cpus": [1, 2, 3, 4], "memory": [1], "throughput": table}
+                for name, table in (tables | {"c": c}).items()
+            },
+            jobs=[{"id": name, "profile": name} for name in tables],
+        )
+
+    for method in ("milp", "patterns"):
+        alone = dlsched.solve(made(tables["c"]), method)
+        assert (alone.status, tuple(alone.objective)) == ("optimal", (5, 0))
+        assert list(alone.solution.allocation) == ["c"]
+        assert (alone.details["idle_gpus"], alone.details["waiting"]) == (1, 2)
+        both = dlsched.solve(made([[0], [1], [4], [5]]), method)
+        assert (both.status, tuple(both.objective)) == ("optimal", (6, 0))
+        assert list(both.solution.allocation) == ["a", "c"]
 
 
 def test_a_time_limit_leaves_the_truth() -> None:

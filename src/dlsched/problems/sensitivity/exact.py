@@ -156,21 +156,23 @@ class _Patterns:
                 self.close(program, relaxed.duals, 0)
             return None
         self.first.append(Bound(value, "certified", "prices and a table of one server"))
-        if self.within(value):
-            return self.worth[0]
-        if relaxed is None or not self.close(program, relaxed.duals, None):
-            return None
+        if not self.within(value) and relaxed is not None:
+            value = self.decide(program, relaxed.duals, value)
+        return self.worth[0] if self.within(value) else None
+
+    def decide(self, program: Program, duals: Vector, value: Number) -> Number:
+        """Close what is left between the incumbent and its bound; return the bound then known."""
+        if not self.close(program, duals, None) or self.within(value):
+            return value
         if self.best is None:
             self.infeasible = True
-            return None
-        if self.within(value):
-            return self.worth[0]
+            return value
         # What the solver cannot tell apart: nothing, unless the costs are rounded.
         doubt = 0 if program.unit == 1 else len(self.instance.jobs) * program.unit * program.grid
-        value = _number(min(Fraction(value), self.worth[0] + doubt))
+        value = _number(min(value, self.worth[0] + doubt))
         self.first.append(Bound(value, "claimed", "highs on all patterns near the bound"))
         self.left = "the throughputs have too many digits to prove more"
-        return self.worth[0] if self.within(value) else None
+        return value
 
     def close(self, program: Program, duals: Vector, most: int | None) -> bool:
         """Solve integer programs over all patterns near the bound, then over more.
@@ -347,5 +349,5 @@ def _draw(slots: list[list[int]], amount: int) -> dict[int, int]:
     return where
 
 
-def _number(value: Fraction) -> Number:
+def _number(value: Number) -> Number:
     return int(value) if value.denominator == 1 else value

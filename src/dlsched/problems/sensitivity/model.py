@@ -8,6 +8,7 @@ import pyomo.environ as pyo
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.schema import Allocation, Instance, Job, Solution
+from dlsched.problems.sensitivity.units import row_unit
 from dlsched.schema import Number, grid
 
 MOST_VARIABLES = 50_000
@@ -75,9 +76,12 @@ def build(instance: Instance) -> Any:
     )
 
     def within(limit: Number, each: Any) -> Any:
+        unit = row_unit(limit, [each(key) for key in choices])
+
         def rule(m: Any, s: int) -> Any:
-            taken = pyo.quicksum(float(each(key)) * m.y[(*key, s)] for key in choices)
-            return pyo.Constraint.Feasible if not choices else taken <= float(limit)
+            sizes = {key: float(each(key) / unit) for key in choices}
+            taken = pyo.quicksum(size * m.y[(*key, s)] for key, size in sizes.items())
+            return pyo.Constraint.Feasible if not choices else taken <= float(limit / unit)
 
         return rule
 

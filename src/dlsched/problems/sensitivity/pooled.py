@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 from scipy import sparse
 
 from dlsched.problems.sensitivity.schema import Instance
+from dlsched.problems.sensitivity.units import row_unit
 from dlsched.run import Run
 from dlsched.schema import Number, grid
 from dlsched.solvers.certificate import dual_bound, round_to_grid
@@ -30,8 +30,8 @@ def solve_pooled(instance: Instance, run: Run) -> tuple[Number, Number | None]:
     gpus = [instance.profiles[p].gpus for p, _ in options]
     servers = instance.servers
     units = (
-        _unit(servers.count * servers.cpus, [c.cpus for _, c in options]),
-        _unit(servers.count * servers.memory, [c.memory for _, c in options]),
+        row_unit(servers.count * servers.cpus, [c.cpus for _, c in options]),
+        row_unit(servers.count * servers.memory, [c.memory for _, c in options]),
     )
     # Every job is placed, unless it may wait: then the GPUs may not be enough for all.
     A = np.zeros((len(rows) + 3, len(options)))
@@ -64,9 +64,3 @@ def solve_pooled(instance: Instance, run: Run) -> tuple[Number, Number | None]:
     if outcome.bound is not None:
         claimed = round_to_grid(Fraction(outcome.bound) + step / 1000, step, "max")
     return round_to_grid(certified, step, "max"), claimed
-
-
-def _unit(capacity: Number, sizes: Sequence[Number]) -> Fraction:
-    """Return the unit of a row: its grid, or its capacity where a double cannot count the grid."""
-    unit = grid([capacity, *sizes])
-    return unit if max(capacity, *sizes) / unit < 2**40 else Fraction(capacity)

@@ -157,9 +157,7 @@ class Program:
         infinite = np.full(kinds + 1, -np.inf)
         upper = np.array([self.counts[o.profile] for o in self.options], dtype=float)
         limit = float(self.instance.servers.count)
-        costs = (
-            self.costs if floor is None else np.array([float(o.split) for o in self.options])
-        )
+        costs = self.costs if floor is None else np.array([float(o.split) for o in self.options])
         return StandardForm.of(
             A,
             np.concatenate([self.least_jobs * count, infinite, extra]),

@@ -147,7 +147,10 @@ class Instance(schema.Instance):
 
     @derived
     def choices(self) -> dict[Id, tuple[Choice, ...]]:
-        """For each profile what a job of it may get: measured, and not below proportional."""
+        """For each profile what a job of it may get: measured, and not below proportional.
+
+        What no server has for even one GPU is left out.
+        """
         cpus, memory = self.servers.proportional
         found = {}
         for name, profile in self.profiles.items():
@@ -157,7 +160,7 @@ class Instance(schema.Instance):
                 Choice(c, m, t)
                 for c, row in zip(profile.cpus, profile.throughput, strict=True)
                 for m, t in zip(profile.memory, row, strict=True)
-                if t and t >= least
+                if t and t >= least and c <= self.servers.cpus and m <= self.servers.memory
             )
         return found
 
@@ -166,7 +169,7 @@ class Instance(schema.Instance):
         """The choices of which no other takes no more and gives no less."""
         return {name: _pareto(choices) for name, choices in self.choices.items()}
 
-    @cached_property
+    @derived
     def best_cases(self) -> dict[Id, Choice]:
         """For each profile the best-case demand (section 3.2): the least that saturates.
 

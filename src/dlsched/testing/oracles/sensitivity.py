@@ -3,72 +3,91 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
 
 from dlsched.problems.sensitivity.check import LEVELS
-from dlsched.problems.sensitivity.schema import Choice, Instance
+from dlsched.problems.sensitivity.schema import Instance
 from dlsched.result import ByLevel, Objective
-from dlsched.schema import Number
+from dlsched.schema import grid
 
-Row: TypeAlias = tuple[Number, Number, Number]
-"""GPUs, CPUs and memory in use on one server."""
+Row: TypeAlias = tuple[int, int, int]
+"""GPUs, CPUs and memory that are free on one server."""
 State: TypeAlias = tuple[Row, ...]
-"""What is in use on the servers, sorted: they are all alike."""
+"""What is free on the servers, sorted: they are all alike."""
+
+
+class _Option(NamedTuple):
+    """CPUs, memory and throughput of a choice, in whole units."""
+
+    cpus: int
+    memory: int
+    worth: int
 
 
 def sensitivity(instance: Instance) -> Objective | None:
     """Return the optimum over every choice and every placement; ``None`` if there is none.
 
-    Job by job, with the best worth for everything that may then be in use on the servers. For
-    about five jobs on eight servers.
+    Job by job, with the best worth for everything that may then be free on the servers; amounts
+    are counted in units of which all are multiples. For about five jobs on eight servers.
     """
-    best: dict[State, tuple[Number, int]] = {((0, 0, 0),) * instance.servers.count: (0, 0)}
+    servers = instance.servers
+    choices = [c for job in instance.jobs for c in instance.choices[job.profile]]
+    per_cpu = grid([servers.cpus, *(c.cpus for c in choices)])
+    per_gb = grid([servers.memory, *(c.memory for c in choices)])
+    unit = grid(c.throughput for c in choices) or Fraction(1)
+    options = {
+        name: [
+            _Option(int(c.cpus / per_cpu), int(c.memory / per_gb), int(c.throughput / unit))
+            for c in instance.choices[name]
+        ]
+        for name in {job.profile for job in instance.jobs}
+    }
+    full = servers.gpus, int(servers.cpus / per_cpu), int(servers.memory / per_gb)
+    best: dict[State, tuple[int, int]] = {(full,) * servers.count: (0, 0)}
     for job in instance.jobs:
-        profile = instance.profile(job)
+        gpus = instance.profile(job).gpus
         after = dict(best) if instance.may_wait else {}
-        for state, (throughput, split) in best.items():
-            for choice in instance.choices[job.profile]:
-                for placed in _placements(instance, state, profile.gpus, choice):
-                    spread = sum(n > 0 for n in placed) > 1
-                    worth = throughput + choice.throughput, split - spread
-                    reached = _after(state, placed, choice)
-                    if reached not in after or worth > after[reached]:
-                        after[reached] = worth
+        for state, (worth, split) in best.items():
+            for option in options[job.profile]:
+                for placed in _placements(state, gpus, option, instance.allow_split):
+                    spread = len(placed) - placed.count(0) > 1
+                    found = worth + option.worth, split - spread
+                    reached = _after(state, placed, option)
+                    if reached not in after or found > after[reached]:
+                        after[reached] = found
         best = after
     if not best:
         return None
-    throughput, split = max(best.values())
-    return ByLevel(LEVELS, (throughput, -split))
+    worth, split = max(best.values())
+    return ByLevel(LEVELS, (worth * unit, -split))
 
 
 def _placements(
-    instance: Instance, state: State, gpus: int, choice: Choice
+    state: State, gpus: int, option: _Option, allow_split: bool
 ) -> Iterator[tuple[int, ...]]:
     """Yield GPUs on each server, in every way that fits but for the order of equal servers."""
-    servers = instance.servers
 
     def spread(s: int, left: int, before: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        if not left:
+            yield before + (0,) * (len(state) - s)
+            return
         if s == len(state):
-            if not left:
-                yield before
             return
         row = state[s]
-        most = min(left, servers.gpus - row[0])
+        most = min(left, row[0], row[1] // option.cpus, row[2] // option.memory)
         if s and state[s - 1] == row:
             most = min(most, before[-1])
         for here in range(most + 1):
-            cpus, memory = row[1] + here * choice.cpus, row[2] + here * choice.memory
-            if cpus > servers.cpus or memory > servers.memory:
-                break
-            if here in (0, left) or instance.allow_split:
+            if here in (0, left) or allow_split:
                 yield from spread(s + 1, left - here, (*before, here))
 
     yield from spread(0, gpus, ())
 
 
-def _after(state: State, placed: tuple[int, ...], choice: Choice) -> State:
+def _after(state: State, placed: tuple[int, ...], option: _Option) -> State:
     rows = (
-        (row[0] + n, row[1] + n * choice.cpus, row[2] + n * choice.memory)
+        (row[0] - n, row[1] - n * option.cpus, row[2] - n * option.memory) if n else row
         for row, n in zip(state, placed, strict=True)
     )
     return tuple(sorted(rows))
