@@ -11,7 +11,7 @@ import numpy as np
 from dlsched.problem import method
 from dlsched.problems.sensitivity.check import check, evaluate
 from dlsched.problems.sensitivity.cluster import solution_of
-from dlsched.problems.sensitivity.heuristics import start_solution
+from dlsched.problems.sensitivity.heuristics import starts
 from dlsched.problems.sensitivity.packing import TooManyStates
 from dlsched.problems.sensitivity.pooled import solve_pooled
 from dlsched.problems.sensitivity.program import Near, Program, patterns_of
@@ -65,6 +65,7 @@ class _Patterns:
     def __init__(self, instance: Instance, run: Run) -> None:
         self.instance, self.run = instance, run
         self.best: Solution | None = None
+        self.offered: list[Solution] = []
         self.worth: tuple[Number, ...] = ()
         self.start: Start | None = None
         self.first: list[Bound] = []
@@ -83,10 +84,14 @@ class _Patterns:
             self.first.append(Bound(0, "certified", "there are no jobs"))
             self.second.append(Bound(0, "certified", "there are no jobs"))
             return self.claim(Status.OPTIMAL, "there are no jobs")
-        self.offer(start_solution(instance))
+        for found in starts(instance):
+            self.offer(found)
+            if self.run.stop_reason():
+                break
         if isinstance(self.run.start, Solution):
             better = self.offer(self.run.start)
-            self.start = Start(True, "the first incumbent" if better else "no better than tune's")
+            said = "the first incumbent" if better else "no better than the heuristics'"
+            self.start = Start(True, said)
         together = Program(instance, whole=True, units=False)
         free = together
         if instance.allow_split and self.several:
@@ -130,6 +135,7 @@ class _Patterns:
             return False
         if not check(self.instance, solution).feasible:
             return False  # a heuristic's fault must not end the exact method
+        self.offered.append(solution)
         worth = evaluate(self.instance, solution.allocation)
         if self.best is not None and not worth.better_than(self.worth):
             return False
@@ -236,7 +242,10 @@ class _Patterns:
 
         HiGHS looks at the clock only between the steps of its root node.
         """
-        return self.run.remaining() > len(program.patterns) / _PATTERNS_PER_SECOND
+        enough = self.run.remaining() > len(program.patterns) / _PATTERNS_PER_SECOND
+        if not enough:
+            self.left = "time limit, as good as: an integer program would not end in time"
+        return enough
 
     def met(self, value: Number) -> bool:
         """Whether the incumbent's throughput is that of the bound."""
@@ -249,11 +258,11 @@ class _Patterns:
         )
 
     def seed(self, program: Program) -> None:
-        """Add the incumbent's patterns, and for each item a server full of it."""
-        if self.best is not None:
-            # An incumbent that splits a job is of no use to a program that keeps jobs together.
+        """Add the patterns of every solution found, and for each item a server full of it."""
+        for solution in self.offered:
+            # One that splits a job is of no use to a program that keeps jobs together.
             with contextlib.suppress(KeyError):
-                program.add(patterns_of(program, self.best))
+                program.add(patterns_of(program, solution))
         program.add([program.server.full(i) for i in range(len(program.items))])
 
     def fewest(self, goal: Number) -> bool:
@@ -328,7 +337,7 @@ class _Patterns:
 
 _SECONDS = 10.0
 """For an integer program that decides nothing yet."""
-_SOON = 10_000
+_SOON = 2_000
 _FEW = 20_000
 """Up to so many patterns all those near the bound are enumerated; up to `_SOON` without delay."""
 _PATTERNS_PER_SECOND = 2000

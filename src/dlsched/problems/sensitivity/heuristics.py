@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -206,9 +206,12 @@ def water_filling(instance: Instance) -> Claim:
     return _claim(cluster, "water_filling", waiting)
 
 
-def start_solution(instance: Instance) -> Solution | None:
-    """Return a solution by `tune`, or ``None`` if it found none."""
-    return tune(instance).solution  # type: ignore[return-value]
+def starts(instance: Instance) -> Iterator[Solution]:
+    """Yield solutions for an exact method to start from, those of the rules that place all jobs."""
+    for rule in (tune, greedy_then_tune, water_filling, tune_public):
+        found = rule(instance).solution
+        if isinstance(found, Solution):
+            yield found
 
 
 def runnable(instance: Instance, queue: Sequence[Job] | None = None) -> list[Job]:

@@ -7,7 +7,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from dlsched.errors import OptionError
-from dlsched.problems.sensitivity.schema import Allocation, Instance, Job, Solution
+from dlsched.problems.sensitivity.schema import Allocation, Instance, Solution
 from dlsched.problems.sensitivity.units import row_unit
 from dlsched.schema import Number, grid
 
@@ -136,7 +136,9 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
     for job in instance.jobs:
         options = instance.undominated[job.profile]
         given = solution.allocation.get(job.id)
-        best = None if given is None else _replacement(instance, job, given)
+        best = None
+        if given is not None:
+            best = options.index(instance.replacement(job.profile, given.cpus, given.memory))
         placed = {} if given is None else given.gpus
         for c in range(len(options)):
             m.x[job.id, c].set_value(int(c == best), skip_validation=True)
@@ -147,15 +149,3 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
             for s in m.SERVERS:
                 m.z[job.id, s].set_value(int(str(s) in placed), skip_validation=True)
             m.q[job.id].set_value(int(len(placed) > 1), skip_validation=True)
-
-
-def _replacement(instance: Instance, job: Job, given: Allocation) -> int:
-    """Return which undominated choice takes no more than what is given, and is no slower."""
-    throughput = instance.profile(job).at(given.cpus, given.memory) or 0
-    return next(
-        c
-        for c, choice in enumerate(instance.undominated[job.profile])
-        if choice.cpus <= given.cpus
-        and choice.memory <= given.memory
-        and choice.throughput >= throughput
-    )

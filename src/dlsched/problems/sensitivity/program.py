@@ -6,15 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from dlsched.problems.sensitivity.packing import Item, Pattern, Server
-from dlsched.problems.sensitivity.schema import Choice, Instance
+from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
 from dlsched.run import Run
-from dlsched.schema import grid
+from dlsched.schema import Number, grid
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm
 
@@ -78,6 +78,7 @@ class Program:
         for job in instance.jobs:
             self.counts[job.profile] = self.counts.get(job.profile, 0) + 1
         self.items: list[Item] = []
+        self.index: dict[Item, int] = {}
         self.options = [
             option
             for name in self.counts
@@ -108,9 +109,10 @@ class Program:
         return found
 
     def _item(self, item: Item) -> int:
-        if item not in self.items:
+        if item not in self.index:
+            self.index[item] = len(self.items)
             self.items.append(item)
-        return self.items.index(item)
+        return self.index[item]
 
     def add(self, patterns: Sequence[Pattern]) -> None:
         """Add patterns that are not there yet."""
@@ -321,29 +323,30 @@ class Program:
         return most
 
 
-def patterns_of(program: Program, solution: Any) -> list[Pattern]:
-    """Return the patterns of a solution's servers; jobs it splits, or might, are single GPUs."""
-    index = {item: i for i, item in enumerate(program.items)}
+def patterns_of(program: Program, solution: Solution) -> list[Pattern]:
+    """Return the patterns of a solution's servers; jobs it splits, or might, are single GPUs.
+
+    Raises
+    ------
+    KeyError
+        If it splits a job that the program keeps together.
+    """
+    instance, index = program.instance, program.index
     servers: dict[str, list[int]] = {}
-    for job in program.instance.jobs:
+    better: dict[tuple[str, Number, Number], Choice] = {}
+    for job in instance.jobs:
         given = solution.allocation.get(job.id)
         if given is None:
             continue
-        gpus = program.instance.profile(job).gpus
-        options = [o for o in program.options if o.profile == job.profile]
-        worth = program.instance.profile(job).at(given.cpus, given.memory) or 0
-        best = next(
-            o.choice
-            for o in options
-            if o.choice.cpus <= given.cpus
-            and o.choice.memory <= given.memory
-            and o.choice.throughput >= worth
-        )
-        together = Item(gpus, best.cpus, best.memory)
+        key = job.profile, given.cpus, given.memory
+        if key not in better:
+            better[key] = instance.replacement(*key)
+        choice, gpus = better[key], instance.profile(job).gpus
+        together = Item(gpus, choice.cpus, choice.memory)
         for server, count in given.gpus.items():
             row = servers.setdefault(server, [0] * len(index))
             if count == gpus and together in index:
                 row[index[together]] += 1
             else:
-                row[index[Item(1, best.cpus, best.memory)]] += count
+                row[index[Item(1, choice.cpus, choice.memory)]] += count
     return [tuple(row) for row in servers.values()]

@@ -169,6 +169,15 @@ class Instance(schema.Instance):
         """The choices of which no other takes no more and gives no less."""
         return {name: _pareto(choices) for name, choices in self.choices.items()}
 
+    def replacement(self, profile: Id, cpus: Number, memory: Number) -> Choice:
+        """Return an undominated choice that takes no more than this one, and is no slower."""
+        throughput = self.profiles[profile].at(cpus, memory) or 0
+        return next(
+            c
+            for c in self.undominated[profile]
+            if c.cpus <= cpus and c.memory <= memory and c.throughput >= throughput
+        )
+
     @derived
     def best_cases(self) -> dict[Id, Choice]:
         """For each profile the best-case demand (section 3.2): the least that saturates.
