@@ -20,7 +20,6 @@ from dlsched.problems.utility.dual import Dual
 from dlsched.problems.utility.gangs import Gangs, Vector
 from dlsched.problems.utility.insertion import Insertion, by_density
 from dlsched.problems.utility.schema import Instance, Solution
-from dlsched.problems.utility.work import UNITS
 from dlsched.result import Bound, Claim, Start, Status
 from dlsched.run import Run
 from dlsched.schema import Number, grid
@@ -30,15 +29,11 @@ _SMOOTHING = 0.6
 """How far prices go from the master's towards those of the best bound (Wentges 1997)."""
 _MOST_ROWS = 1_000
 """With more rows the master's simplex takes longer than it is worth."""
-_FINEST_GRID = 1e-6
 _PASSES = 1500
 _FEW = 4
 """Fewer jobs leave nothing for neighbourhoods to do."""
 _MOST_CLOSING = 5_000
 """With so many triples of job, slot and speed the integer program may close the gap."""
-_STEPS = 1_200_000_000
-_FEWEST_UNITS = 300
-"""Work is in so few units that a pricing pass takes about as many steps."""
 
 
 class Search:
@@ -47,8 +42,7 @@ class Search:
     def __init__(self, instance: Instance, run: Run) -> None:
         self.instance, self.run = instance, run
         self.gangs = Gangs(instance)
-        runs = max(1, len(instance.jobs) * instance.slots * 3)
-        self.dual = Dual(self.gangs, min(UNITS, max(_FEWEST_UNITS, _STEPS // runs)))
+        self.dual = Dual(self.gangs)
         self.best = Insertion(self.gangs)
         self.bound: Fraction | None = None
         self.prices = np.zeros((instance.slots, len(self.gangs.kinds)))
@@ -57,7 +51,7 @@ class Search:
         self.jobs: list[int] = []
         self.rows: list[NDArray[np.int8]] = []
         self.known: set[tuple[int, bytes]] = set()
-        step = (
+        self.grid = (
             grid(
                 instance.worth(job, c)
                 for job in instance.jobs
@@ -66,11 +60,10 @@ class Search:
             if instance.utility.kind != "effective_throughput"
             else Fraction(0)
         )
-        self.grid = step if step > _FINEST_GRID else Fraction(0)
 
     @property
     def value(self) -> float:
-        """The incumbent's worth."""
+        """The incumbent's worth, in the units of `Gangs`."""
         return self.best.total
 
     @property
@@ -91,8 +84,18 @@ class Search:
         """Whether the gap is as small as was asked for."""
         if self.bound is None or not self.complete():
             return False
-        gap = float(self.bound) - self.value
-        return gap <= max(self.run.gap, CLOSE) * max(abs(self.value), abs(float(self.bound)))
+        bound, value = self.floating(self.bound), self.value
+        return bound - value <= max(self.run.gap, CLOSE) * max(abs(value), abs(bound))
+
+    def tell(self, value: float) -> None:
+        """Report an incumbent's worth, given in the units of `Gangs`, and the bound."""
+        bound = self.bound
+        known = None if bound is None else self.gangs.real(self.floating(bound))
+        self.run.tell(self.gangs.real(value), known)
+
+    def floating(self, bound: Fraction) -> float:
+        """Return an exact bound as a float in the units of `Gangs`."""
+        return float(bound / Fraction(2) ** self.gangs.exponent)
 
     def complete(self) -> bool:
         """Whether the incumbent is a solution: all jobs finish, where they must."""
@@ -126,7 +129,7 @@ class Search:
             bound = bound // self.grid * self.grid
         if self.bound is None or bound < self.bound:
             self.bound, self.prices = bound, prices
-            self.run.tell(self.value, float(bound))
+            self.tell(self.value)
             return True
         return False
 
@@ -140,16 +143,17 @@ class Search:
         masks = self.dual.by_mask(prices)
         order = np.argsort(-answer.values, kind="stable").tolist()
         made.fill(order, masks, 1.0)
-        made.fill([j for j in order if not made.worth[j]])
+        missing = set(made.left_out())
+        made.fill([j for j in order if j in missing])
         return made
 
     def offer(self, made: Insertion) -> bool:
         """Take a schedule as the incumbent if it is better."""
         self.learn(made)
-        if made.total <= self.value + CLOSE * abs(self.value):
+        if made.merit <= self.best.merit:
             return False
         self.best = made
-        self.run.tell(made.total, None if self.bound is None else float(self.bound))
+        self.tell(made.total)
         return True
 
     def learn(self, made: Insertion) -> None:
@@ -186,7 +190,7 @@ class Search:
             at = prices + smoothing * (self.prices - prices)
             better = self.note(at)
             assert self.bound is not None
-            if self.done() or float(self.bound) - value <= 1e-7 * abs(value):
+            if self.done() or self.floating(self.bound) - value <= 1e-7 * abs(value):
                 return
             fresh = self.take(at)
             if smoothing and not fresh and not better:
@@ -233,7 +237,7 @@ class Search:
         for i in np.flatnonzero(outcome.values > 0.5).tolist():
             levels[self.jobs[i]] = self.rows[i]
         made = Insertion(self.gangs, levels)
-        made.fill([j for j in range(len(levels)) if not made.worth[j]])
+        made.fill(made.left_out())
         self.offer(made)
 
     def exact(self) -> Number:

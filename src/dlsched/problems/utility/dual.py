@@ -19,15 +19,22 @@ from dlsched.errors import OptionError
 from dlsched.problems.utility.gangs import Gangs, Vector
 from dlsched.problems.utility.pricing import price_all
 from dlsched.problems.utility.schema import Instance
-from dlsched.problems.utility.work import UNITS, Work
+from dlsched.problems.utility.work import Work
 from dlsched.run import Run
 
 EPS = float(np.finfo(float).eps)
+_HIGHEST = 2.0**600
+"""No price is above this, in units of the largest utility: then no sum of costs overflows."""
+_TINY = 2.0**-600
+"""More than the roundings of products and sums below the normal floats add up to."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The bound that prices prove, in floats, and the jobs' own best schedules at them."""
+    """The bound that prices prove, in floats, and the jobs' own best schedules at them.
+
+    Bound and values are in the units of `Gangs`.
+    """
 
     bound: float
     values: Vector
@@ -35,12 +42,15 @@ class Answer:
 
 
 class Dual:
-    """The instance's dual: pricing, bounds with their rounding, and the search for prices."""
+    """The instance's dual: pricing, bounds with their rounding, and the search for prices.
 
-    def __init__(self, gangs: Gangs, most: int = UNITS) -> None:
+    Prices are in the units of `Gangs`.
+    """
+
+    def __init__(self, gangs: Gangs, most: int | None = None) -> None:
         self.gangs, self.instance = gangs, gangs.instance
-        self.work = Work(self.instance, up=True, most=most)
-        self.safe = Work(self.instance, up=False, most=most)
+        self.work = Work(self.instance, up=True, most=most or gangs.most_units)
+        self.safe = gangs.safe
         count, width = self.work.gains.shape
         self.of = np.zeros((count, width), dtype=np.int64)
         for j, row in enumerate(gangs.of):
@@ -71,20 +81,23 @@ class Dual:
         return Answer(float(prices.sum(axis=0) @ self.supply + values.sum()), values, rows)
 
     def bound(self, prices: Vector, answer: Answer) -> Fraction:
-        """Return the bound with its rounding: sums exact, values raised by what they may be off.
+        """Return the bound, in the instance's own units, with its rounding.
 
-        A value is a utility minus a sum of at most one cost a slot, each a product: it is off by
-        no more than slots + 4 roundings of the larger of the two.
+        Sums are exact, and values are raised by what they may be off: one is a utility minus a sum
+        of at most one cost a slot, each a product, so by no more than slots + 8 roundings of the
+        larger of the two, and `_TINY` for those of the smallest floats. Where a job must finish
+        and cannot, even alone, the bound is -1: no schedule is worth less than 0.
         """
         total = Fraction(0)
         for count, column in zip(self.supply.tolist(), prices.T.tolist(), strict=True):
             total += count * sum(map(Fraction, column), Fraction(0))
         for j, value in enumerate(answer.values.tolist()):
-            if value == -np.inf:  # it must finish, and cannot even alone
-                return Fraction(-(10**18))
+            if value == -np.inf:
+                return Fraction(-1)
             largest = 2 * float(self.gangs.worth[j].max(initial=0)) + abs(value)
-            total += Fraction(value) + Fraction((self.instance.slots + 4) * EPS * largest)
-        return total
+            total += Fraction(value)
+            total += Fraction((self.instance.slots + 8) * EPS * largest + _TINY)
+        return total * Fraction(2) ** self.gangs.exponent
 
     def usage(self, prices: Vector, rows: NDArray[np.int8]) -> Vector:
         """Return slots x types: GPUs that the schedules ask for, each gang of its cheapest type."""
@@ -106,7 +119,7 @@ class Dual:
         Parameters
         ----------
         value
-            The worth of a known schedule.
+            The worth of a known schedule, in the units of `Gangs`.
         start
             Prices to begin with, slots x types.
         passes
@@ -131,7 +144,7 @@ class Dual:
             if answer.bound < best.bound:
                 along = float((excess * (used - self.supply)).sum())
                 best, best_prices, failures = answer, prices, 0
-                run.tell(value, best.bound)
+                run.tell(self.gangs.real(value), self.gangs.real(best.bound))
                 if along > 0:  # the next schedules ask for the same: go further
                     step = min(2.0, 1.1 * step)
             else:
@@ -156,9 +169,12 @@ class Dual:
 
 
 def priced_bound(
-    instance: Instance, prices: Mapping[str, Sequence[float]], units: int = UNITS
+    instance: Instance, prices: Mapping[str, Sequence[float]], units: int | None = None
 ) -> Fraction:
     """Return a value that no schedule exceeds, from prices alone; no solver is involved.
+
+    It is negative if some job must finish and cannot, even alone. A price that is far above all
+    utilities is lowered: the bound is then that of the lower price.
 
     Parameters
     ----------
@@ -166,7 +182,7 @@ def priced_bound(
         For each GPU type the price of one GPU in every slot, none negative; a type left out costs
         nothing.
     units
-        Work is rounded to at most so many units a job; more are slower and tighter.
+        Work that is rounded is in at most about so many units a job; more are slower and tighter.
 
     Raises
     ------
@@ -184,6 +200,8 @@ def priced_bound(
         values = np.array(row, dtype=float)
         if values.shape != (instance.slots,) or not (values >= 0).all() or np.isinf(values).any():
             raise OptionError(f"prices of {kind} must be {instance.slots} finite numbers from 0")
-        matrix[:, gangs.kinds.index(kind)] = values
+        with np.errstate(over="ignore"):
+            scaled = np.ldexp(values, -gangs.exponent)
+        matrix[:, gangs.kinds.index(kind)] = np.minimum(scaled, _HIGHEST)
     dual = Dual(gangs, units)
     return dual.bound(matrix, dual.price(matrix))

@@ -7,7 +7,9 @@ set of types, the gangs that can use nothing else need no more GPUs than there a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 
 import networkx as nx
@@ -16,14 +18,22 @@ from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
 from dlsched.problems.utility.schema import Instance, Solution
+from dlsched.problems.utility.work import UNITS, Work
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
 Levels = NDArray[np.int8]
 """Jobs x slots: the index of the speed at which a job runs, -1 where it does not."""
 
-MOST_SETS = 255
-"""Hall's condition has a row for each union of speeds' types; more are refused."""
+MOST_SETS = 127
+"""Hall's condition has a row for each union of speeds' types; more are refused.
+
+It bounds the speeds of a job too, whose indices are kept in 8 bits.
+"""
+UNIT_STEPS = 1_200_000_000
+"""Units of work are so few that a pricing pass takes about as many steps, ..."""
+FEWEST_UNITS = 300
+"""... but not fewer than this."""
 
 
 class Gangs:
@@ -41,6 +51,9 @@ class Gangs:
         GPUs of each of `sets`.
     within
         masks x sets: whether the one is part of the other.
+    exponent
+        Utilities are in units of two to this power here, so that the largest is between 1/2 and 1
+        whatever the instance's own units are: solvers' tolerances are absolute.
     of
         For each job, and each of its speeds, the position of its mask in `masks`.
 
@@ -84,14 +97,47 @@ class Gangs:
         return sum(supply[kind] for i, kind in enumerate(self.kinds) if mask >> i & 1)
 
     @cached_property
-    def worth(self) -> Vector:
-        """Jobs x slots: the utility of finishing in a slot; 0 before arrival."""
+    def exponent(self) -> int:
         inst = self.instance
+        most = max((Fraction(inst.worth(job, 1)) for job in inst.jobs), default=Fraction(0))
+        if not most:
+            return 0
+        e = most.numerator.bit_length() - most.denominator.bit_length()
+        return e + (most >= Fraction(2) ** e)
+
+    def real(self, value: float) -> float:
+        """Return a sum of utilities in the instance's own units; infinite beyond the floats."""
+        try:
+            return math.ldexp(value, self.exponent)
+        except OverflowError:
+            return math.inf
+
+    @cached_property
+    def worth(self) -> Vector:
+        """Jobs x slots: the utility of finishing in a slot, in the units here; 0 before arrival.
+
+        Each is off by a relative 2 EPS at most, or by the smallest float.
+        """
+        inst, unit = self.instance, Fraction(2) ** self.exponent
         table = np.zeros((len(inst.jobs), inst.slots))
         for j, job in enumerate(inst.jobs):
-            for t in range(job.arrival - 1, inst.slots):
-                table[j, t] = float(inst.worth(job, t - job.arrival + 2))
+            first, last = job.arrival - 1, inst.slots - job.arrival + 1
+            if inst.utility.kind == "effective_throughput":
+                table[j, first:] = float(inst.worth(job, 1) / unit) / np.arange(1, last + 1)
+            else:
+                table[j, first:] = [float(inst.worth(job, c) / unit) for c in range(1, last + 1)]
         return table
+
+    @cached_property
+    def most_units(self) -> int:
+        """Units that a job's work may have here, the size of the instance considered."""
+        runs = max(1, len(self.instance.jobs) * self.instance.slots * 3)
+        return min(UNITS, max(FEWEST_UNITS, UNIT_STEPS // runs))
+
+    @cached_property
+    def safe(self) -> Work:
+        """The jobs' work rounded down: what is scheduled by it finishes in truth."""
+        return Work(self.instance, up=False, most=self.most_units)
 
     def free(self, levels: Levels) -> Indices:
         """Return slots x sets: the GPUs that Hall's condition leaves."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from dlsched.compilation import entry
 
 
-@njit(cache=True)
+@entry("int64[:, ::1](int64[::1], float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[::1])")
 def fill(caps: Any, price: Any, worth: Any, masks: Any, workers: Any) -> Any:
     """Choose which jobs of a queue run, and on what, for the largest sum of payoffs.
 
