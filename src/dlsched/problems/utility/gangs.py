@@ -51,9 +51,6 @@ class Gangs:
         GPUs of each of `sets`.
     within
         masks x sets: whether the one is part of the other.
-    exponent
-        Utilities are in units of two to this power here, so that the largest is between 1/2 and 1
-        whatever the instance's own units are: solvers' tolerances are absolute.
     of
         For each job, and each of its speeds, the position of its mask in `masks`.
 
@@ -98,6 +95,11 @@ class Gangs:
 
     @cached_property
     def exponent(self) -> int:
+        """Utilities are counted here in units of two to this power.
+
+        The largest is then between 1/2 and 1 whatever the instance's own units are: tolerances of
+        solvers are absolute.
+        """
         inst = self.instance
         most = max((Fraction(inst.worth(job, 1)) for job in inst.jobs), default=Fraction(0))
         if not most:
@@ -199,15 +201,25 @@ class Gangs:
 
 
 def place(
-    instance: Instance, counts: Mapping[int, Mapping[str, int]]
+    instance: Instance,
+    counts: Mapping[int, Mapping[str, int]],
+    free: list[dict[str, int]] | None = None,
 ) -> dict[int, dict[str, dict[str, int]]]:
     """Give the GPUs of gangs, by type, out to machines, on few of them where that is easy.
 
     Largest gangs first; each on the fullest machine that has all it needs of a type, else on the
     emptiest ones.
+
+    Parameters
+    ----------
+    counts
+        For each job its GPUs by type.
+    free
+        The free GPUs of each machine, from which they are taken; all of them by default.
     """
     machines = instance.machines
-    free = [dict(machine.gpus) for machine in machines]
+    if free is None:
+        free = [dict(machine.gpus) for machine in machines]
     placed: dict[int, dict[str, dict[str, int]]] = {j: {} for j in counts}
     for j in sorted(counts, key=lambda j: -sum(counts[j].values())):
         for kind, need in counts[j].items():

@@ -200,6 +200,4 @@ def price_all(
         for t in range(slots):
             for v in range(k):
                 cost[t, v] = workers[j] * price[t, of[j, v]]
-        values[j] = best_schedule(
-            cost, gains[j], needs[j], firsts[j], worth[j], must, rows[j]
-        )
+        values[j] = best_schedule(cost, gains[j], needs[j], firsts[j], worth[j], must, rows[j])

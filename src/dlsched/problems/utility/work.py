@@ -99,10 +99,10 @@ def _integers(gains: list[int], need: int, slots: int, most: int) -> Units | Non
             (short[:_TIGHTEST] @ table).max(axis=0, initial=0) < n
         )
         found += [(int(i) + 1, tuple(table[:, i].tolist())) for i in np.flatnonzero(fits)]
-    for n, row in sorted(found)[:_CANDIDATES]:
+    for count, row in sorted(found)[:_CANDIDATES]:
         weights = np.array(row)
-        if (enough @ weights).min(initial=n) >= n > (short @ weights).max(initial=0):
-            return Units(row, n, exact=True)
+        if (enough @ weights).min(initial=count) >= count > (short @ weights).max(initial=0):
+            return Units(row, count, exact=True)
     return None
 
 
