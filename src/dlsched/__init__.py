@@ -18,6 +18,7 @@ from dlsched.api import (
 )
 from dlsched.errors import (
     DlschedError,
+    InstanceChanged,
     InstanceError,
     OptionError,
     SolverDisagreement,
@@ -38,6 +39,7 @@ __all__ = [
     "Claim",
     "DlschedError",
     "Instance",
+    "InstanceChanged",
     "InstanceError",
     "OptionError",
     "Report",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import numbers
 import os
@@ -183,11 +182,7 @@ def solve(
     chosen = _method(owner, method, inst)
     chosen.refuse_unknown(method_options)
     refuse_nonsense(time_limit, gap, threads)
-    if chosen.model:  # loading Pyomo takes a second, once in a process, and is no part of solving
-        owner.module("model")
-        importlib.import_module("dlsched.solvers.levels").load()
-    if chosen.compiled:
-        owner.module(chosen.compiled)
+    chosen.prepare(owner.package)
     run = Run(time_limit, gap, threads, seed, solver, log=log, on_progress=on_progress)
     run.start, rejected = _start(owner, inst, start)
     why = owner.explain(inst)

@@ -53,6 +53,10 @@ class SolverDisagreement(DlschedError):
     """A method's claim that the checker does not confirm; both values are in the message."""
 
 
+class InstanceChanged(DlschedError):
+    """A method that changed the instance it was given; its answer is of another instance."""
+
+
 class SolverMissing(DlschedError):
     """A solver that is known but not installed here; the message says how to get it."""
 

@@ -13,7 +13,8 @@ from functools import cache, cached_property
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
-from dlsched.errors import OptionError, UnknownName
+from dlsched.compilation import prepare
+from dlsched.errors import InstanceChanged, OptionError, UnknownName
 from dlsched.result import ByLevel, Claim, Level, Report
 from dlsched.run import Run
 from dlsched.schema import SCHEMA_VERSION, Instance, Solution
@@ -61,8 +62,8 @@ class Method:
     function: Callable[..., Solution | Claim]
     model: bool = False
     """Whether it solves the Pyomo model, so that Pyomo is loaded before the clock starts."""
-    compiled: str | None = None
-    """Module of its room with compiled loops, likewise loaded before the clock starts."""
+    compiled: tuple[str, ...] = ()
+    """Modules of its package with compiled loops, compiled before the clock starts."""
 
     @cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
@@ -92,6 +93,14 @@ class Method:
         """First line of the docstring."""
         return (inspect.getdoc(self.function) or "").partition("\n")[0]
 
+    def prepare(self, package: str) -> None:
+        """Import and compile what the method needs, so that no run's clock counts it."""
+        if self.model:
+            importlib.import_module(f"{package}.model")
+            importlib.import_module("dlsched.solvers.levels").load()
+        if self.compiled:
+            prepare(*(f"{package}.{module}" for module in self.compiled))
+
     def refuse_unknown(self, options: Mapping[str, Any]) -> None:
         """Check option names before anything runs.
 
@@ -107,14 +116,32 @@ class Method:
                 known = ", ".join(self.options) or "none"
                 raise OptionError(f"{self.name} has no option {name!r}; it has: {known}")
 
+    @property
+    def own(self) -> bool:
+        """Whether the function is of this package; other code gets a copy of the instance."""
+        return _home(self.function).startswith(f"{__package__}.")
+
     def __call__(self, instance: Instance, run: Run, options: Mapping[str, Any]) -> Claim:
-        """Run it and return what it claims."""
+        """Run it and return what it claims.
+
+        Raises
+        ------
+        InstanceChanged
+            If the instance is another one afterwards. Code from outside the package works on a
+            copy, so that it cannot spoil the answers of other methods.
+        """
+        with run.paused():
+            given = instance if self.own else instance.copy_apart()
+            before = given.fingerprint()
         if self.wants_run:
-            answer = self.function(instance, run, **options)
+            answer = self.function(given, run, **options)
         elif self.takes_second:
-            answer = self.function(instance, run.rng, **options)
+            answer = self.function(given, run.rng, **options)
         else:
-            answer = self.function(instance, **options)
+            answer = self.function(given, **options)
+        with run.paused():
+            if given.fingerprint() != before:
+                raise InstanceChanged(f"{self.name} changed the instance {instance.name}")
         if isinstance(answer, Mapping):  # the problem's own fields will do
             envelope = {"dlsched": SCHEMA_VERSION, "problem": self.problem}
             fields = envelope | {"instance": instance.name, "method": self.name} | dict(answer)
@@ -219,7 +246,7 @@ def method(
     kind: str,
     name: str | None = None,
     model: bool = False,
-    compiled: str | None = None,
+    compiled: str | Sequence[str] = (),
 ) -> Callable[[F], F]:
     """Register a function as a method of a problem; use it as a decorator.
 
@@ -234,7 +261,7 @@ def method(
     model
         Whether it solves the problem's Pyomo model: then loading Pyomo counts against no limit.
     compiled
-        Name of the room's module with compiled loops: nor does loading or compiling them.
+        Names of the package's modules with compiled loops: nor does compiling these.
 
     Raises
     ------
@@ -251,7 +278,8 @@ def method(
     def register(function: F) -> F:
         home = _home(function)
         own_name = str(getattr(function, "__name__", type(function).__name__))
-        entry = Method(name or own_name, problem, Kind(kind), function, model, compiled)
+        modules = (compiled,) if isinstance(compiled, str) else tuple(compiled)
+        entry = Method(name or own_name, problem, Kind(kind), function, model, modules)
         # The room's own come first, so that nobody can take their names.
         if not home.startswith(f"{_PACKAGE}."):
             _load_methods(f"{_PACKAGE}.{problem}")
@@ -286,5 +314,5 @@ def _load_plugins() -> None:
     for entry in entry_points(group=ENTRY_POINTS):
         try:
             entry.load()
-        except Exception as error:  # a stranger's broken package must not take ours down
+        except Exception as error:  # another package's fault must not disable dlsched
             warnings.warn(f"methods of {entry.value} not loaded: {error}", stacklevel=2)

@@ -1,4 +1,4 @@
-"""The limits, the seed and the ears of one run of a method."""
+"""One run of a method: its limits, its seed, and who is told of its progress."""
 
 from __future__ import annotations
 
@@ -73,6 +73,15 @@ class Run:
             return float("inf")
         return max(0.0, self.time_limit - self.elapsed())
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave what happens inside out of the run's time."""
+        paused = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.began += time.perf_counter() - paused
+
     def stop_reason(self) -> str | None:
         """Say why to stop now (``"interrupted"``, ``"time limit"``), or ``None`` to go on."""
         if self.interrupted:
@@ -89,7 +98,8 @@ class Run:
     def nested(self, seconds: float = float("inf"), gap: float = 0.0) -> Run:
         """Return a run for a part of the work: it ends after so many seconds, and with this one.
 
-        It has the same seed and hears the same interrupt, a gap of its own, and tells nobody.
+        It has the same seed and is interrupted with this one; it has a gap of its own, and its
+        progress is not reported.
         """
         return _Nested(self, seconds, gap)
 

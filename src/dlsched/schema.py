@@ -11,11 +11,12 @@ import hashlib
 import json
 import math
 import numbers
+import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias, cast
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar, cast
 
 from pydantic import (
     BaseModel,
@@ -38,6 +39,10 @@ LARGEST = 10**15
 
 _LEAST_EXPONENT = -330
 """No double but 0 is smaller than ten to this power."""
+
+K = TypeVar("K")
+V = TypeVar("V")
+T = TypeVar("T")
 
 Number: TypeAlias = int | Fraction
 """An exact number: what the checkers compute with."""
@@ -182,14 +187,56 @@ def _failing_fast(schema: Any) -> Any:
     return result | {"fail_fast": True} if result.get("type") in _SEQUENCES else result
 
 
-class Document(BaseModel):
-    """A frozen piece of a file; unknown fields are refused."""
+class FrozenDict(dict[K, V]):
+    """A mapping that cannot be changed; `copy` returns a plain dict, which can."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    def _refuse(self, *_args: Any, **_kwargs: Any) -> Any:
+        raise TypeError("the data of an instance cannot be changed; change a copy: dict(...)")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        """Hash the items in their order; the values must be hashable."""
+        return hash(tuple(self.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by way of a plain dict, as items cannot be set one by one."""
+        return type(self), (dict(self),)
+
+
+def freeze(value: Any) -> Any:
+    """Return a value with its mappings and lists, at any depth, replaced by read-only ones."""
+    if isinstance(value, Mapping):
+        return FrozenDict({key: freeze(entry) for key, entry in value.items()})
+    if type(value) in (list, tuple):
+        return tuple(freeze(entry) for entry in value)
+    return frozenset(value) if isinstance(value, set) else value
+
+
+class derived(cached_property[T]):
+    """A property that is computed once from a document's fields, and frozen like these."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        super().__init__(lambda document: cast(T, freeze(function(document))))
+        self.__doc__ = function.__doc__
+
+
+class Document(BaseModel):
+    """A piece of a file, frozen at every depth; unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(derived,))
+
+    def model_post_init(self, _context: Any, /) -> None:
+        """Make the mappings among the fields read-only."""
+        for name, value in self.__dict__.items():
+            if isinstance(value, (dict, list)):
+                self.__dict__[name] = freeze(value)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Copy with some fields changed; what was derived from the old ones is derived anew."""
-        copy = super().model_copy(update=update, deep=deep)
+        changed = {name: freeze(value) for name, value in (update or {}).items()}
+        copy = super().model_copy(update=changed, deep=deep)
         for name in set(copy.__dict__) - set(type(self).model_fields):
             del copy.__dict__[name]
         return copy
@@ -242,7 +289,22 @@ class Instance(_Enveloped):
     source: str | None = None
     notes: str | None = None
 
-    @cached_property
+    def copy_apart(self) -> Self:
+        """Return an equal instance that shares nothing with this one that could be changed."""
+        apart: Self = pickle.loads(pickle.dumps(self.model_copy()))
+        return apart
+
+    def fingerprint(self) -> int | None:
+        """Return a hash of the fields as they are now; ``None`` if one is not frozen any more.
+
+        It is fast and differs between processes, where `sha256` is neither.
+        """
+        try:
+            return hash(self)
+        except (TypeError, AttributeError, KeyError):
+            return None
+
+    @derived
     def sha256(self) -> str:
         """Digest of what is to be solved: every field but ``name``, ``source`` and ``notes``.
 

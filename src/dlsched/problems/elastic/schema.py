@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
 from typing import Literal, NamedTuple, Self
 
 from pydantic import StrictBool, model_validator
 
 from dlsched import schema
-from dlsched.schema import Count, Document, Flaw, Id, Number, PositiveAmount, PositiveCount
+from dlsched.schema import Count, Document, Flaw, Id, Number, PositiveAmount, PositiveCount, derived
 
 MOST_CHOICES = 10**6
 """An instance with more choices than this is refused: each is a column of the model."""
@@ -107,7 +106,7 @@ class Instance(schema.Instance):
                 )
         return self
 
-    @cached_property
+    @derived
     def choices(self) -> tuple[tuple[Item, ...], ...]:
         """For each job its numbers of workers from min to max, with what they take and save."""
         return tuple(

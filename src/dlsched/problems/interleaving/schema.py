@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Literal, NamedTuple, Self
 
 from pydantic import model_validator
 
 from dlsched import schema
-from dlsched.schema import Amount, Count, Document, Flaw, Id, Number, PositiveCount
+from dlsched.schema import Amount, Count, Document, Flaw, Id, Number, PositiveCount, derived
 
 MOST_RESOURCES = 8
 """A group of k jobs has (k - 1)! arrangements, and its definition looks at each of them."""
@@ -86,12 +85,12 @@ class Instance(schema.Instance):
         """The most jobs in a group."""
         return self.max_group_size or len(self.resources)
 
-    @cached_property
+    @derived
     def job_index(self) -> dict[str, int]:
         """Position of each job id."""
         return {job.id: j for j, job in enumerate(self.jobs)}
 
-    @cached_property
+    @derived
     def profiles(self) -> dict[Profile, tuple[int, ...]]:
         """Positions of the jobs of each profile, in the file's order."""
         found: dict[Profile, list[int]] = {}
@@ -99,7 +98,7 @@ class Instance(schema.Instance):
             found.setdefault(Profile(job.gpus, job.stages), []).append(j)
         return {profile: tuple(jobs) for profile, jobs in found.items()}
 
-    @cached_property
+    @derived
     def classes(self) -> dict[int, tuple[int, ...]]:
         """Positions of the jobs of each number of GPUs, ascending: only they can share."""
         found: dict[int, list[int]] = {}

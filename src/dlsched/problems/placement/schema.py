@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Literal, Self
 
 from pydantic import Field, StrictBool, model_validator
 
 from dlsched import schema
-from dlsched.schema import Amount, Document, Flaw, Id, Number, PositiveAmount, PositiveCount
+from dlsched.schema import (
+    Amount,
+    Document,
+    Flaw,
+    Id,
+    Number,
+    PositiveAmount,
+    PositiveCount,
+    derived,
+)
 
 MOST_PRIORITIES = 1000
 """Priorities are small numbers; a larger one is refused."""
@@ -107,17 +115,17 @@ class Instance(schema.Instance):
         if job.cpu_hours and job.app is None:
             raise Flaw(("jobs", j, "app"), "is missing", "name the application whose quota it uses")
 
-    @cached_property
+    @derived
     def region_index(self) -> dict[str, int]:
         """Position of each region."""
         return {region.id: r for r, region in enumerate(self.regions)}
 
-    @cached_property
+    @derived
     def table_index(self) -> dict[str, int]:
         """Position of each table."""
         return {table.id: t for t, table in enumerate(self.tables)}
 
-    @cached_property
+    @derived
     def kinds(self) -> tuple[str, ...]:
         """GPU types with supply somewhere and demand from some job; no other counts."""
         wanted = {k for job in self.jobs for k, hours in job.gpu_hours.items() if hours}
@@ -128,7 +136,7 @@ class Instance(schema.Instance):
                     found[kind] = None
         return tuple(found)
 
-    @cached_property
+    @derived
     def priorities(self) -> tuple[int, ...]:
         """The jobs' priorities, ascending."""
         return tuple(sorted({job.priority for job in self.jobs}))

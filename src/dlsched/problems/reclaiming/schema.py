@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Literal, Self
 
 from pydantic import StrictBool, model_validator
 
 from dlsched import schema
-from dlsched.schema import Amount, Count, Document, Flaw, Id, PositiveCount, dangling
+from dlsched.schema import Amount, Count, Document, Flaw, Id, PositiveCount, dangling, derived
 
 
 class Server(Document):
@@ -64,12 +63,12 @@ class Instance(schema.Instance):
                     )
         return self
 
-    @cached_property
+    @derived
     def server_index(self) -> dict[str, int]:
         """Position of each server id."""
         return {s.id: i for i, s in enumerate(self.servers)}
 
-    @cached_property
+    @derived
     def base_servers(self) -> tuple[frozenset[int], ...]:
         """For each job the servers that host a base worker of it."""
         index = self.server_index
@@ -77,7 +76,7 @@ class Instance(schema.Instance):
             frozenset(index[w.server] for w in job.workers if not w.flexible) for job in self.jobs
         )
 
-    @cached_property
+    @derived
     def held(self) -> tuple[dict[int, int], ...]:
         """For each job the GPUs that it holds, base and flexible, by server."""
         result = []

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
 from typing import Literal, NamedTuple, Self
 
 from pydantic import StrictBool, model_validator
 
 from dlsched import schema
-from dlsched.schema import Amount, Document, Flaw, Id, Number, PositiveAmount, PositiveCount
+from dlsched.schema import (
+    Amount,
+    Document,
+    Flaw,
+    Id,
+    Number,
+    PositiveAmount,
+    PositiveCount,
+    derived,
+)
 
 MOST_GPUS = 10**6
 """A cluster with more GPUs than this is refused."""
@@ -128,7 +136,7 @@ class Instance(schema.Instance):
         """Return a job's profile."""
         return self.profiles[job.profile]
 
-    @cached_property
+    @derived
     def choices(self) -> dict[Id, tuple[Choice, ...]]:
         """For each profile what a job of it may get: measured, and not below proportional."""
         cpus, memory = self.servers.proportional
@@ -144,7 +152,7 @@ class Instance(schema.Instance):
             )
         return found
 
-    @cached_property
+    @derived
     def undominated(self) -> dict[Id, tuple[Choice, ...]]:
         """The choices of which no other takes no more and gives no less."""
         return {name: _pareto(choices) for name, choices in self.choices.items()}

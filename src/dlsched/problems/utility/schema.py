@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
 from typing import Literal, NamedTuple, Self
 
@@ -19,6 +18,7 @@ from dlsched.schema import (
     Number,
     PositiveAmount,
     PositiveCount,
+    derived,
 )
 
 MOST_SLOTS = 10**5
@@ -102,12 +102,12 @@ class Instance(schema.Instance):
             if b > a:
                 raise Flaw((*path, i), "is above the one before", "let utilities never increase")
 
-    @cached_property
+    @derived
     def machine_index(self) -> dict[str, int]:
         """Position of each machine."""
         return {machine.id: m for m, machine in enumerate(self.machines)}
 
-    @cached_property
+    @derived
     def supply(self) -> dict[str, int]:
         """GPUs of each type on all machines, in the order of the file; none without GPUs."""
         total: dict[str, int] = {}
@@ -126,7 +126,7 @@ class Instance(schema.Instance):
         """Return a job's rate on a type; 0 if it has none."""
         return job.rates.get(kind, 0)
 
-    @cached_property
+    @derived
     def speeds(self) -> tuple[tuple[Speed, ...], ...]:
         """For each job the speeds it can run at, fastest first.
 
