@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,12 +16,18 @@ from dlsched.problems.utility import Instance
 from dlsched.problems.utility.bounds import priced_bound
 from dlsched.problems.utility.gangs import Gangs
 from dlsched.problems.utility.insertion import Insertion
-from dlsched.problems.utility.work import units
+from dlsched.problems.utility.pricing import best_schedule
+from dlsched.problems.utility.work import Units, units
 from dlsched.testing import oracles, strategies
+
+RULES = (
+    "hadar", "hadar_pooled", "hadar_literal", "yarn_cs", "tiresias", "las", "fifo", "srtf",
+    "insertion",
+)  # fmt: skip
 
 
 @given(strategies.utility())
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_exact_methods_agree_with_brute_force(instance: Instance) -> None:
     """Brute force = milp = dantzig_wolfe; no rule beats it."""
     truth = oracles.utility(instance)
@@ -29,7 +37,7 @@ def test_exact_methods_agree_with_brute_force(instance: Instance) -> None:
             assert result.status == "infeasible"
         else:
             assert (result.status, result.objective) == ("optimal", truth)
-    for rule in ("hadar", "hadar_literal", "fifo", "srtf", "tiresias", "insertion"):
+    for rule in RULES:
         result = dlsched.solve(instance, rule)
         if result.objective is not None:
             assert truth is not None
@@ -84,17 +92,80 @@ def test_prices_must_make_sense() -> None:
         st.fractions(min_value="1/8", max_value=50, max_denominator=97), min_size=1, max_size=3
     ),
     st.fractions(min_value=1, max_value=500, max_denominator=31),
-    st.integers(5, 60),
-    st.lists(st.integers(0, 4), min_size=3, max_size=3),
+    st.integers(-12, 12),
+    st.integers(1, 6),
+    st.sampled_from([5, 30, 2000]),
 )
-@settings(max_examples=300, deadline=None, derandomize=True)
-def test_rounded_work_is_on_the_safe_side(gains, iterations, most, counts) -> None:
-    """What does the work in truth does it rounded up; what does it rounded down does in truth."""
-    done = sum(n * g for n, g in zip(counts, gains, strict=False)) >= iterations
-    up, need = units(gains, iterations, True, most)
-    assert not done or sum(n * g for n, g in zip(counts, up, strict=False)) >= need
-    down, need = units(gains, iterations, False, most)
-    assert done or sum(n * g for n, g in zip(counts, down, strict=False)) < need
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_rounded_work_is_on_the_safe_side(gains, iterations, power, slots, most) -> None:
+    """Where units are exact, combinations of slots do the work if they do in truth.
+
+    Else what does the work in truth does it rounded up, and what does it rounded down does in
+    truth, and a job that can be done at its fastest can be done rounded down.
+    """
+    scale = Fraction(10) ** power
+    gains, iterations = sorted((g * scale for g in gains), reverse=True), iterations * scale
+    up, down = (units(gains, iterations, slots, side, most) for side in (True, False))
+    for counts in product(range(slots + 1), repeat=len(gains)):
+        if sum(counts) <= slots:
+            true = sum(n * g for n, g in zip(counts, gains, strict=True)) >= iterations
+            high = sum(n * g for n, g in zip(counts, up.gains, strict=True)) >= up.need
+            low = sum(n * g for n, g in zip(counts, down.gains, strict=True)) >= down.need
+            assert (high == true) if up.exact else (high or not true)
+            assert (low == true) if down.exact else (true or not low)
+    possible = slots * gains[0] >= iterations
+    assert not possible or slots * down.gains[0] >= down.need
+
+
+@pytest.mark.parametrize(
+    ("gains", "iterations", "slots", "expected"),
+    [
+        ([1], 3000, 4000, Units((1,), 3000, exact=True)),  # not 0 of 2,000 units
+        ([7, 4], 6, 9, Units((2, 1), 2, exact=True)),  # one slot of 7, or two of 4
+        ([7, 4], 6, 1, Units((1, 0), 1, exact=True)),  # one of 4 is of no use
+        ([2, 1], 6001, 4000, Units((2, 1), 6001, exact=True)),
+        ([1], 5, 4, Units((0,), 1, exact=True)),  # cannot be done
+    ],
+)
+def test_units_by_hand(gains: list[int], iterations: int, slots: int, expected: Units) -> None:
+    """The fewest units that tell which combinations of slots complete the job."""
+    exact = [Fraction(g) for g in gains]
+    assert units(exact, Fraction(iterations), slots, up=False) == expected
+    assert units(exact, Fraction(iterations), slots, up=True) == expected
+
+
+def test_long_jobs_do_not_vanish() -> None:
+    """A job of 3,000 of 4,000 slots is worth 1,001 to every method, as to first come."""
+    instance = Instance(
+        name="long", slots=4000, slot_seconds=1, utility={"kind": "linear"},
+        machines=[{"id": "m", "gpus": {"A": 1}}],
+        jobs=[{"id": "a", "arrival": 1, "workers": 1, "iterations": 3000, "rates": {"A": 1}}],
+    )  # fmt: skip
+    for method in ("dantzig_wolfe", "insertion", "fifo"):
+        assert dlsched.solve(instance, method).objective[0] == 1001
+    assert priced_bound(instance, {}) == pytest.approx(1001, rel=1e-9)
+
+
+def test_the_cheapest_slots_are_the_programs() -> None:
+    """Where every slot counts as one unit, the shorter program finds what the longer one does."""
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        slots, need = int(rng.integers(1, 12)), int(rng.integers(1, 6))
+        cost = rng.integers(0, 5, (slots, 2)).astype(float)
+        cost[rng.random((slots, 2)) < 0.2] = np.inf
+        worth = np.sort(rng.integers(0, 20, slots).astype(float))[::-1].copy()
+        first, must = int(rng.integers(slots)), bool(rng.integers(2))
+        rows = np.empty((2, slots), dtype=np.int8)
+        values = [
+            best_schedule(cost, np.array([g, g]), g * need, first, worth, must, rows[g - 1])
+            for g in (1, 2)
+        ]
+        assert values[0] == values[1]
+        for row in rows:
+            used = np.flatnonzero(row >= 0)
+            if len(used):
+                assert used[0] >= first and len(used) >= need
+                assert worth[used[-1]] - cost[used, row[used]].sum() == values[0]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

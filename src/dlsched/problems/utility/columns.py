@@ -384,12 +384,11 @@ def search(instance: Instance, run: Run, name: str) -> Claim:
 
 def _decided(instance: Instance, run: Run, claim: Claim) -> Claim:
     """Close what gap is left by the integer program."""
-    from dlsched.problems.utility import model
-    from dlsched.solvers.levels import solve_levels
+    from dlsched.problems.utility.exact import solve_model
 
     part = run.nested()
     part.start = claim.solution or run.start
-    last = solve_levels(instance, part, model, 1)
+    last = solve_model(instance, part)
     bounds = [[*(claim.bounds[0] if claim.bounds else []), *(last.bounds or [[]])[0]]]
     if last.status not in (Status.OPTIMAL, Status.INFEASIBLE, Status.FEASIBLE):
         return replace(claim, bounds=bounds, reason=last.reason)

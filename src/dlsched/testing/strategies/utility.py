@@ -42,6 +42,7 @@ def utility(
     worth = draw(st.sampled_from(["effective_throughput", "linear", "table"]))
     powers = st.sampled_from([-9, -6, -3, 0, 0, 3, 6, 9]) if scales else st.just(0)
     rate_power, seconds_power, table_power = (draw(powers) for _ in range(3))
+    seconds_power = min(seconds_power, 13 - rate_power)  # iterations are at most 1e15
     rates = st.sampled_from(["0", "0.5", "1", "2", "2.33", "7"])
     jobs: list[dict[str, Any]] = []
     for j in range(draw(st.integers(0, max_jobs))):
