@@ -8,6 +8,8 @@ from typing import Any
 from dlsched.errors import SolverDisagreement
 from dlsched.problem import Method, Problem
 from dlsched.result import (
+    SOLVER_PRECISION,
+    TOLERANCE,
     Bound,
     ByLevel,
     Claim,
@@ -16,16 +18,12 @@ from dlsched.result import (
     Result,
     Seconds,
     Status,
+    at_bound,
     gap,
     relative_gap,
 )
 from dlsched.run import Run
 from dlsched.schema import Instance
-
-TOLERANCE = 1e-6
-"""Relative difference at which a floating-point claim still agrees with the exact value."""
-NOISE = 1e-9
-"""Below this, relative to at least 1, a claimed bound and a value differ by rounding only."""
 
 
 def judge(
@@ -49,8 +47,9 @@ def judge(
     _refuse_nonsense(problem, method, claim)
     report = _check(problem, instance, method, claim)
     checked = run.elapsed()
-    bound = _strongest(problem, claim.bounds, ("certified", "claimed"))
-    certified = _strongest(problem, claim.bounds, ("certified",))
+    bounds = claim.bounds if method.own else _as_claims(claim.bounds)
+    bound = _strongest(problem, bounds, ("certified", "claimed"))
+    certified = _strongest(problem, bounds, ("certified",))
     objective = report.objective if report else None
     if objective is not None:
         bound = _reconcile(method, objective, bound)
@@ -131,6 +130,11 @@ def _check(problem: Problem, instance: Instance, method: Method, claim: Claim) -
     return report
 
 
+def _as_claims(bounds: Sequence[Sequence[Bound]]) -> list[list[Bound]]:
+    """Return bounds as claimed: what code outside this package calls certified was not seen."""
+    return [[bound._replace(kind="claimed") for bound in level] for level in bounds]
+
+
 def _strongest(
     problem: Problem, bounds: Sequence[Sequence[Bound]], kinds: tuple[str, ...]
 ) -> ByLevel[Bound | None]:
@@ -154,7 +158,7 @@ def _stronger(level: Level, a: Bound, b: Bound) -> bool:
 def _reconcile(
     method: Method, objective: ByLevel[Any], bounds: ByLevel[Bound | None]
 ) -> ByLevel[Bound | None]:
-    """Refuse an objective that beats a bound; a claimed one is rid of its rounding noise.
+    """Refuse an objective that beats a bound; weaken a claimed one that is off by rounding.
 
     A later level's bound speaks of solutions that attain the earlier bounds, and of no other.
     """
@@ -162,19 +166,15 @@ def _reconcile(
     attained = True
     for (level, value), bound in zip(objective.pairs(), bounds, strict=True):
         kept = bound
-        if bound is not None and attained:
-            claimed = bound.kind == "claimed"
-            # What was rounded to a grid is exact; only a solver's raw figure has noise.
-            noise = NOISE * max(1.0, abs(float(value))) if isinstance(bound.value, float) else 0
-            near = abs(float(value - bound.value)) <= noise
-            forgiven = claimed and relative_gap(value, bound.value) <= TOLERANCE
-            beaten = level.better(value, bound.value)
-            if beaten and not (forgiven or (claimed and near)):
+        if bound is not None and attained and level.better(value, bound.value):
+            if bound.kind == "certified" or relative_gap(value, bound.value) > TOLERANCE:
                 raise SolverDisagreement(
                     f"{method.name}: {level.name} = {value} beats its bound {bound}"
                 )
-            if claimed and (beaten or near):
-                kept = bound._replace(value=value)
+            # The solver's figure is off by this much at least, and on which side is unknown.
+            off = max(abs(float(value - bound.value)), SOLVER_PRECISION * abs(float(value)))
+            outward = off if level.sense == "max" else -off
+            kept = bound._replace(value=float(value) + outward)
         result.append(kept)
-        attained = attained and kept is not None and kept.value == value
+        attained = attained and kept is not None and at_bound(value, kept)
     return ByLevel(objective.levels, result)

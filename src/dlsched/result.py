@@ -13,6 +13,11 @@ from dlsched.schema import Number, Solution
 T = TypeVar("T")
 U = TypeVar("U")
 
+SOLVER_PRECISION = 1e-9
+"""Relative error up to which a solver's floating-point figure is taken to be right."""
+TOLERANCE = 1e-6
+"""Relative difference at which a floating-point claim still agrees with the exact value."""
+
 
 class Status(StrEnum):
     """How far a method got; there is no other value, and no default."""
@@ -142,14 +147,25 @@ def relative_gap(value: Number | float, bound: Number | float) -> float:
 def gap(objective: Sequence[Any], bounds: ByLevel[Any]) -> ByLevel[float | None]:
     """Return the gap per level; ``None`` where it has no meaning.
 
-    A level's gap is stated only if there is a bound and every earlier level is at its bound.
+    A level's gap is stated only if there is a bound and every earlier level is at its bound. A
+    bound that is a solver's floating-point figure is known to nine digits: to be at it, these
+    must agree.
     """
     gaps: list[float | None] = []
+    known = True
     for value, bound in zip(objective, bounds, strict=True):
-        known = bound is not None and all(g == 0 for g in gaps)
         goal = bound.value if isinstance(bound, Bound) else bound
-        gaps.append(relative_gap(value, goal) if known else None)
+        gaps.append(relative_gap(value, goal) if known and bound is not None else None)
+        known = known and bound is not None and at_bound(value, bound)
     return ByLevel(bounds.levels, gaps)
+
+
+def at_bound(value: Number | float, bound: Bound | Number | float) -> bool:
+    """Whether a value is at a bound: equal, or within the digits of a solver's figure."""
+    if not isinstance(bound, Bound):
+        return value == bound
+    near = relative_gap(value, bound.value) <= 3 * SOLVER_PRECISION
+    return value == bound.value or (isinstance(bound.value, float) and near)
 
 
 @dataclass(frozen=True)

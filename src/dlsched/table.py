@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dlsched.refutation import standing
 from dlsched.result import Bound, ByLevel, Result, gap
 
 
@@ -25,9 +26,25 @@ class Failure:
 
 
 def comparison_rows(answers: Sequence[Result | Failure]) -> list[dict[str, Any]]:
-    """Return one row per answer; all answers are of the same instance."""
-    bounds = strongest([a.bound for a in answers if isinstance(a, Result)])
-    return [row(a, bounds) if isinstance(a, Result) else _failure_row(a) for a in answers]
+    """Return one row per answer; all answers are of the same instance.
+
+    A bound that a checked solution among the answers beats takes no part in the gaps; the row of
+    the method that claimed it says so in ``refuted``.
+    """
+    results = [a for a in answers if isinstance(a, Result)]
+    bounds, refuted = standing(results, [r.method for r in results])
+    best = strongest(bounds)
+    why = dict(zip(map(id, results), refuted, strict=True))
+    return [
+        row(a, best if best is not None else _nothing(a), why[id(a)])
+        if isinstance(a, Result)
+        else _failure_row(a)
+        for a in answers
+    ]
+
+
+def _nothing(result: Result) -> ByLevel[Bound | None]:
+    return ByLevel(result.bound.levels, [None] * len(result.bound))
 
 
 def strongest(bounds: Sequence[ByLevel[Bound | None]]) -> ByLevel[Bound | None] | None:
@@ -55,7 +72,9 @@ def strongest(bounds: Sequence[ByLevel[Bound | None]]) -> ByLevel[Bound | None] 
     return ByLevel(levels, chosen)
 
 
-def row(result: Result, bounds: ByLevel[Bound | None] | None = None) -> dict[str, Any]:
+def row(
+    result: Result, bounds: ByLevel[Bound | None] | None = None, refuted: str = ""
+) -> dict[str, Any]:
     """Return one result as a flat row, with gaps to `bounds` (its own by default)."""
     bounds = bounds if bounds is not None else result.bound
     flat: dict[str, Any] = {
@@ -79,6 +98,7 @@ def row(result: Result, bounds: ByLevel[Bound | None] | None = None) -> dict[str
     if gaps is not None and deciding is not None and bounds[deciding] is not None:
         flat["gap"], flat["gap_level"] = gaps[deciding], result.bound.levels[deciding].name
         flat["bound_kind"] = bounds[deciding].kind  # type: ignore[union-attr]
+    flat["refuted"] = refuted
     flat["seconds"] = result.seconds.total
     flat["build_seconds"], flat["solve_seconds"] = result.seconds.build, result.seconds.solve
     flat["check_seconds"] = result.seconds.check
@@ -98,6 +118,7 @@ def _failure_row(failure: Failure) -> dict[str, Any]:
         "method": failure.method,
         "status": failure.status,
         "reason": failure.reason,
+        "refuted": "",
     }
 
 

@@ -209,7 +209,7 @@ def test_unbounded() -> None:
         m.row = pyo.Constraint(expr=m.x >= 2)
         return m
 
-    toy = SimpleNamespace(build=lambda i: build(), read=lambda i, m: None, assign=None)
+    toy = SimpleNamespace(build=lambda i: build(), read=lambda i, m: None, assign=lambda *_: None)
     claim = solve_levels(ring(), Run(), toy)
     assert claim.status is Status.UNBOUNDED and not claim.bounds[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -125,11 +126,23 @@ def test_counted_in_ones(grid: Fraction) -> None:
 
 
 def test_held() -> None:
-    """A held level becomes a row, counted in its units, in the direction of its sense."""
+    """A held level becomes a row, in the unit that solvers see, in the direction of its sense."""
     form = compile_model(toy()).held(0, 4.0, "first").held(1, 1.0, "second")
     assert form.row_names[-2:] == ["hold_first", "hold_second"]
     assert form.row_upper[-2] == 4 and form.A.toarray()[-2].tolist() == [1, 3, 0, 0]
-    assert form.row_lower[-1] == 1 and form.row_upper[-1] == INF
+    unit, costs, _ = compile_model(toy()).scaled(1)
+    assert unit == Fraction(1, 4096) and form.A.toarray()[-1].tolist() == costs.tolist()
+    assert form.row_lower[-1] == 4096 and form.row_upper[-1] == INF
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-9, 1e-7, 1.0, 1e9, 1e15])
+def test_costs_are_scaled_exactly(size: float) -> None:
+    """Whatever the costs' size, a solver sees them near 2**13, and no digit is lost."""
+    form = compile_model(toy())
+    form = replace(form, costs=(form.costs[0] * size, form.costs[1]), grids=(Fraction(0),) * 2)
+    unit, costs, _ = form.scaled(0)
+    assert 2**12 <= np.abs(costs).max() < 2**13
+    assert [Fraction(c) * unit for c in costs] == [Fraction(c) for c in form.costs[0]]
 
 
 def test_names_are_unique_and_without_blanks() -> None:

@@ -17,10 +17,9 @@ import numpy as np
 from dlsched import library
 from dlsched import problem as catalogue
 from dlsched.bench.store import FAILED
-from dlsched.figures import spell
-from dlsched.judge import TOLERANCE
 from dlsched.records import result_from_data
-from dlsched.result import Bounds, Objective, Result, gap, relative_gap
+from dlsched.refutation import standing
+from dlsched.result import Objective, Result, gap
 from dlsched.table import strongest
 
 if TYPE_CHECKING:
@@ -92,12 +91,7 @@ def judge_rows(rows: Iterable[Row]) -> list[Judged]:
 
 
 def _judge_instance(digest: str | None, group: Sequence[tuple[Row, Result]]) -> Iterator[Judged]:
-    solved = [(_label(row), r.objective) for row, r in group if r.objective is not None]
-    bounds, refuted = [], []
-    for row, result in group:
-        refuted.append(_refutation(_label(row), row, result.bound, solved))
-        if not refuted[-1]:
-            bounds.append(result.bound)
+    bounds, refuted = standing([r for _, r in group], [_label(row) for row, _ in group])
     shipped = library.best_bounds(digest) if digest else None
     if shipped is not None:
         bounds.append(shipped)
@@ -109,26 +103,6 @@ def _judge_instance(digest: str | None, group: Sequence[tuple[Row, Result]]) -> 
             kinds = [entry and entry.kind for entry in best]
             gaps = gap(result.objective, best)
             yield Judged(row, _label(row), result.objective, gaps, kinds, why)
-
-
-def _refutation(
-    label: str, row: Row, bounds: Bounds, solved: Sequence[tuple[str, Objective]]
-) -> str:
-    """Say which checked solution shows that a run's claim is false; nothing if none does."""
-    if row["status"] == "infeasible" and solved:
-        return f"{label} calls {row['instance']} infeasible; {solved[0][0]} found a solution"
-    for other, objective in solved:
-        for (level, value), bound in zip(objective.pairs(), bounds, strict=True):
-            if bound is None:
-                break
-            if level.better(value, bound.value) and relative_gap(value, bound.value) > TOLERANCE:
-                return (
-                    f"{label} says that no solution of {row['instance']} is better than "
-                    f"{level.name} = {bound}; {other} found {spell(value)}"
-                )
-            if value != bound.value:
-                break
-    return ""
 
 
 def _label(row: Row) -> str:

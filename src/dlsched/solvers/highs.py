@@ -37,8 +37,8 @@ _VERDICTS: dict[str, tuple[Status, Status, str]] = {
 
 
 MANY_COLUMNS, WIDE = 100_000, 1000
-"""Integer programs with more columns, and more columns a row, go without presolve: HiGHS's does
-not mind the time limit there (48 rows, 194,580 columns: minutes), and gains nothing."""
+"""Integer programs with more columns, and more columns a row, go without presolve: HiGHS's
+ignores the time limit there (48 rows, 194,580 columns: minutes), and gains nothing."""
 
 _workers = threading.local()
 """The number of HiGHS's worker threads, of which it keeps one set per thread of ours."""
@@ -52,18 +52,18 @@ def version() -> str:
     return str(highspy.Highs().version())
 
 
-def build(form: StandardForm, level: int, integer: bool = True, counted: bool = False) -> Any:
+def build(form: StandardForm, level: int, integer: bool = True, scaled: bool = False) -> Any:
     """Return a ``highspy.HighsLp`` of one level, with the integrality or without.
 
-    With `counted`, the objective is counted in the level's units; see `StandardForm.counted`.
+    With `scaled`, the objective is in the unit that suits HiGHS; see `StandardForm.scaled`.
     """
     import highspy
 
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = form.shape
-    _, costs, offset = form.counted(level)
-    lp.col_cost_ = costs if counted else form.costs[level]
-    lp.offset_ = offset if counted else form.offsets[level]
+    _, costs, offset = form.scaled(level)
+    lp.col_cost_ = costs if scaled else form.costs[level]
+    lp.offset_ = offset if scaled else form.offsets[level]
     lp.col_lower_, lp.col_upper_ = form.lower, form.upper
     lp.row_lower_, lp.row_upper_ = form.row_lower, form.row_upper
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
@@ -100,7 +100,7 @@ def solve(
     start
         A point to start the search from.
     quiet
-        Tell the run's listener nothing; nothing is told of a relaxation either.
+        Report no progress; none is reported of a relaxation either.
 
     Raises
     ------
@@ -113,9 +113,9 @@ def solve(
         highspy.Highs.resetGlobalScheduler(True)  # else HiGHS refuses to run
     _workers.count = run.threads
     highs = highspy.Highs()
-    ears = _Ears(run, float(form.counted(level)[0]), quiet=quiet or relax)
-    _configure(highs, run, ears)
-    if highs.passModel(build(form, level, not relax, counted=True)) == highspy.HighsStatus.kError:
+    callbacks = _Callbacks(run, float(form.scaled(level)[0]), quiet=quiet or relax)
+    _configure(highs, run, callbacks)
+    if highs.passModel(build(form, level, not relax, scaled=True)) == highspy.HighsStatus.kError:
         raise SolverFailure("HiGHS refused the model")
     rows, columns = form.shape
     if not relax and columns > max(MANY_COLUMNS, WIDE * rows):
@@ -128,10 +128,12 @@ def solve(
     if _status(highs) == "kUnboundedOrInfeasible":  # presolve cannot tell which; the solver can
         highs.setOptionValue("presolve", "off")
         highs.run()
-    return _outcome(highs, form, level, relax, ears.start_verdict() if start is not None else None)
+    return _outcome(
+        highs, form, level, relax, callbacks.start_verdict() if start is not None else None
+    )
 
 
-def _configure(highs: Any, run: Run, ears: _Ears) -> None:
+def _configure(highs: Any, run: Run, callbacks: _Callbacks) -> None:
     options = {
         "output_flag": True,
         "log_to_console": run.log,
@@ -144,16 +146,16 @@ def _configure(highs: Any, run: Run, ears: _Ears) -> None:
         options["time_limit"] = run.remaining()
     for name, value in options.items():
         highs.setOptionValue(name, value)
-    highs.cbLogging += ears.on_log
-    highs.cbMipLogging += ears.on_progress
-    highs.cbMipImprovingSolution += ears.on_progress
-    highs.cbMipInterrupt += ears.on_chance
-    highs.cbSimplexInterrupt += ears.on_chance
-    highs.cbIpmInterrupt += ears.on_chance
+    highs.cbLogging += callbacks.on_log
+    highs.cbMipLogging += callbacks.on_progress
+    highs.cbMipImprovingSolution += callbacks.on_progress
+    highs.cbMipInterrupt += callbacks.on_interrupt
+    highs.cbSimplexInterrupt += callbacks.on_interrupt
+    highs.cbIpmInterrupt += callbacks.on_interrupt
 
 
-class _Ears:
-    """What HiGHS tells while it works: progress out, interrupts in."""
+class _Callbacks:
+    """HiGHS's calls while it works: they report progress and pass on an interrupt."""
 
     def __init__(self, run: Run, unit: float, quiet: bool) -> None:
         self.run, self.unit, self.quiet = run, unit, quiet
@@ -169,7 +171,7 @@ class _Ears:
             primal, dual = data.mip_primal_bound * self.unit, data.mip_dual_bound * self.unit
             self.run.tell(_finite(primal), _finite(dual))
 
-    def on_chance(self, event: Any) -> None:
+    def on_interrupt(self, event: Any) -> None:
         if self.run.interrupted:
             event.interrupt()
 
@@ -202,7 +204,7 @@ def _outcome(
     if name == "kOptimal" and not found:
         raise SolverFailure(f"HiGHS {version()} calls a point optimal that is not feasible")
     status = with_solution if found else without
-    unit = float(form.counted(level)[0])
+    unit = float(form.scaled(level)[0])
     duals = None
     if relax or not form.integer.any():
         bound = form.value(level, values) if name == "kOptimal" and values is not None else None

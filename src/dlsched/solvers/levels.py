@@ -1,6 +1,6 @@
 """Solve a model level by level, each with the earlier ones held, and gather the bounds.
 
-This is the body of every room's ``milp``: build, compile, and for each level solve the linear
+This is the body of every problem's ``milp``: build, compile, and for each level solve the linear
 relaxation (whose duals give a certified bound), then the integer program if the two differ.
 """
 
@@ -15,17 +15,31 @@ from typing import Any
 import numpy as np
 
 from dlsched.errors import OptionError, SolverDisagreement
-from dlsched.result import Bound, Claim, Start, Status
+from dlsched.result import (
+    SOLVER_PRECISION,
+    TOLERANCE,
+    Bound,
+    Claim,
+    Start,
+    Status,
+    relative_gap,
+)
 from dlsched.run import Run
 from dlsched.schema import Instance, Number, Solution
 from dlsched.solvers import highs, pyomo
 from dlsched.solvers.certificate import dual_bound, round_to_grid
+from dlsched.solvers.fixing import without_idle
 from dlsched.solvers.infeasible import irreducible_set
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
 _SLACK = 1e-6
 """Relative slack granted to a solver's bound before it is rounded to the grid."""
+_REDUCED_COST = 1e-7
+"""A solver's tolerance on reduced costs, in the unit that it sees."""
+_FAR, _ROUNDS = 2.0**10, 4
+"""How far above an optimum the largest cost must be for the level to be solved again without the
+columns that cost more, and how often."""
 _INTEGRAL_VERTEX = 1e-9
 """How far from whole numbers the relaxation's vertex may be to be taken for a solution."""
 
@@ -44,7 +58,7 @@ def solve_levels(instance: Instance, run: Run, model: Any, depth: int | None = N
     instance, run
         What to solve, and the limits.
     model
-        The room's ``model`` module: ``build(instance)``, ``read(instance, model)`` and
+        The problem's ``model`` module: ``build(instance)``, ``read(instance, model)`` and
         ``assign(instance, model, solution)``.
     depth
         Number of levels to solve; all by default.
@@ -62,7 +76,18 @@ def solve_levels(instance: Instance, run: Run, model: Any, depth: int | None = N
         start = form.point()
     if depth is not None and not 1 <= depth <= len(form.costs):
         raise OptionError(f"levels={depth} must be from 1 to {len(form.costs)}")
-    search = _Search(run, pyomo_model, form, start, time.perf_counter() - began)
+
+    def canonical(values: Vector) -> Vector:
+        """Return the point that the solution read off another point has in the model.
+
+        Auxiliary variables whose cost is within the solver's tolerances may be off in the point.
+        """
+        form.load(values)
+        model.assign(instance, pyomo_model, model.read(instance, pyomo_model))
+        point = form.point()
+        return values if point is None else point
+
+    search = _Search(run, pyomo_model, form, start, time.perf_counter() - began, canonical)
     claim = search.descend(len(form.costs) if depth is None else depth)
     if search.incumbent is None:
         return claim()
@@ -77,7 +102,7 @@ def relax_first_level(instance: Instance, run: Run, model: Any) -> Claim:
     if isinstance(built, Claim):
         return built
     pyomo_model, form = built
-    search = _Search(run, pyomo_model, form, None, time.perf_counter() - began)
+    search = _Search(run, pyomo_model, form, None, time.perf_counter() - began, lambda x: x)
     search.bounds.append([])
     outcome = search.relax(0)
     reason = (outcome.reason if outcome else "") or "bound only"
@@ -121,9 +146,17 @@ class _Search:
     """The state between the levels: the form with the rows that hold, the incumbent, the bounds."""
 
     def __init__(
-        self, run: Run, model: Any, form: StandardForm, start: Vector | None, build_seconds: float
+        self,
+        run: Run,
+        model: Any,
+        form: StandardForm,
+        start: Vector | None,
+        build_seconds: float,
+        canonical: Callable[[Vector], Vector],
     ) -> None:
         self.run, self.model, self.form = run, model, form
+        self.canonical = canonical
+        self.duals: Vector = np.zeros(form.shape[0])
         self.point = self.incumbent = start  # the checker has accepted it
         self.bounds: list[list[Bound]] = []
         self.verdict: Start | None = None
@@ -137,15 +170,20 @@ class _Search:
             outcome = self.solve_level(level)
             self.message = outcome.message
             if outcome.values is not None:
-                self.incumbent = self.point = outcome.values
+                self.incumbent = self.point = self.settle(level, outcome.values)
             if outcome.status is not Status.OPTIMAL:
                 status, reason = self.stopped(outcome, level, depth)
                 break
             # Only a proved value is claimed: an early incumbent's auxiliaries may be slack.
-            assert outcome.values is not None
-            proved.append(self.form.value(level, outcome.values))
+            assert self.incumbent is not None
+            proved.append(self.form.value(level, self.incumbent))
+            left = self.proved_gap(level, proved[-1])
+            if left > self.run.gap + TOLERANCE:
+                status = Status.FEASIBLE
+                reason = f"{self.run.solver}'s tolerances leave a gap of {left:.3g}"
+                break
             if level + 1 < len(self.form.costs):
-                self.hold(level, outcome)
+                self.hold(level, proved[-1])
         levels = len(self.form.costs)
         if status is Status.OPTIMAL and depth < levels:
             status, reason = Status.FEASIBLE, f"only {depth} of {levels} levels asked for"
@@ -180,7 +218,49 @@ class _Search:
             return Status.FEASIBLE, outcome.reason + where
         return outcome.status, outcome.reason + where
 
+    def settle(self, level: int, values: Vector) -> Vector:
+        """Return the canonical form of a point, or the point if that would make the level worse."""
+        rounded = np.where(self.form.integer, np.rint(values), values)
+        point = self.canonical(rounded)
+        mine, theirs = self.form.value(level, point), self.form.value(level, rounded)
+        loss = mine - theirs if self.form.senses[level] == "min" else theirs - mine
+        return point if loss <= SOLVER_PRECISION * max(abs(mine), abs(theirs)) else rounded
+
     def solve_level(self, level: int) -> Outcome:
+        """Solve a level; again, without the columns that no optimum uses, if these cost far more.
+
+        A solver's tolerances are relative to the largest cost that it sees, so an optimum far below
+        that is lost in them. Each time, the first solution and the duals show which columns can be
+        fixed, and the tolerances are then relative to the costs that are left.
+        """
+        whole = self.form
+        outcome = self.solve_once(level)
+        for _ in range(_ROUNDS):
+            values = outcome.values if outcome.status is Status.OPTIMAL else None
+            if values is None:
+                break
+            value = whole.value(level, self.settle(level, values))
+            if self.proved_gap(level, value) <= SOLVER_PRECISION:
+                break
+            self.form, largest = without_idle(self.form, level, value, self.duals), self.form
+            if np.abs(largest.costs[level]).max() < _FAR * np.abs(self.form.costs[level]).max():
+                break
+            coarse = self.bounds.pop()
+            again = self.solve_once(level)
+            if again.status is not Status.OPTIMAL:  # a limit: what was found first stands
+                self.bounds[level] = coarse
+                break
+            outcome = again
+        self.form = whole
+        return outcome
+
+    def proved_gap(self, level: int, value: float) -> float:
+        """Return the gap of a value to the strongest bound of its level."""
+        bounds = [float(bound.value) for bound in self.bounds[level]]
+        pick = max if self.form.senses[level] == "min" else min
+        return relative_gap(value, pick(bounds)) if bounds else 1.0
+
+    def solve_once(self, level: int) -> Outcome:
         """Solve the relaxation, then the integer program unless the relaxation answered it."""
         self.bounds.append([])
         relaxed = self.relax(level)
@@ -203,8 +283,8 @@ class _Search:
         """Solve the linear relaxation and re-check its bound; return it if it settles the level."""
         outcome = highs.solve(self.form, level, self.run, relax=True)
         solved = outcome.duals is not None
-        multipliers = outcome.duals if outcome.duals is not None else np.zeros(self.form.shape[0])
-        certified = dual_bound(self.form, level, multipliers)
+        self.duals = outcome.duals if outcome.duals is not None else np.zeros(self.form.shape[0])
+        certified = dual_bound(self.form, level, self.duals)
         if certified is not None:
             value = round_to_grid(certified, self.form.grids[level], self.form.senses[level])
             how = "dual vector of the LP" if solved else "bounds of the variables"
@@ -228,23 +308,38 @@ class _Search:
         return bool(np.all(np.abs(x - np.rint(x)) < _INTEGRAL_VERTEX))
 
     def claim_bound(self, level: int, bound: float) -> None:
-        """Note the solver's bound; its tolerance is granted before rounding to a coarser grid."""
-        value: Number | float = bound
-        grid, sense = self.form.grids[level], self.form.senses[level]
-        unit = float(self.form.counted(level)[0]) if self.run.solver == highs.NAME else 1.0
-        slack = Fraction(_SLACK * max(unit, abs(bound)))
-        if grid > 2 * slack:
-            inner = Fraction(bound) + (slack if sense == "max" else -slack)
-            value = round_to_grid(inner, grid, sense)
+        """Note the solver's bound, weakened by the tolerances that it rests on.
+
+        Where the level's values lie on a grid that is coarser, the bound is one of them; elsewhere
+        it is right to nine digits and stays a floating-point number.
+        """
+        form, sense = self.form, self.form.senses[level]
+        sign = 1 if sense == "max" else -1
+        unit = float(form.scaled(level)[0]) if self.run.solver == highs.NAME else 1.0
+        slack = Fraction(_SLACK) * Fraction(max(unit, abs(bound)))
+        inner = Fraction(bound) + sign * slack
+        value: Number | float
+        if form.grids[level] > 2 * slack:
+            value = round_to_grid(inner, form.grids[level], sense)
+        elif self.below_any_cost(level, inner):
+            value = round_to_grid(Fraction(form.offsets[level]), Fraction(0), sense)
+        else:
+            value = bound + sign * (SOLVER_PRECISION * abs(bound) + _REDUCED_COST * unit)
         self.bounds[level].append(Bound(value, "claimed", self.run.solver))
 
-    def hold(self, level: int, outcome: Outcome) -> None:
+    def below_any_cost(self, level: int, bound: Fraction) -> bool:
+        """Whether the level's value is its constant: nothing that costs anything can be bought."""
+        form, costs = self.form, self.form.costs[level]
+        paid = costs != 0
+        whole = form.senses[level] == "max" and np.all(costs >= 0) and np.all(form.lower >= 0)
+        if not whole or not np.all(form.integer[paid]):
+            return False
+        return bound - Fraction(form.offsets[level]) < Fraction(float(costs[paid].min(initial=1)))
+
+    def hold(self, level: int, value: float) -> None:
         """Keep a solved level from getting worse, in the form and in the model."""
         import pyomo.environ as pyo
 
-        assert outcome.values is not None
-        rounded = np.where(self.form.integer, np.rint(outcome.values), outcome.values)
-        value = self.form.value(level, rounded)
         objective = list(self.model.component_data_objects(pyo.Objective))[level]
         name = objective.name
         if not self.form.costs[level].any():

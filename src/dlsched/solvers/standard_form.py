@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -18,6 +19,11 @@ INF = float("inf")
 _EPS = float(np.finfo(float).eps)
 _LARGEST_COUNT = 1e9
 """Beyond this, costs counted in units would strain a solver's tolerances more than decimals do."""
+_LARGEST_WHOLE = 2.0**20
+"""Costs that are whole numbers up to this are handed to a solver as they are."""
+_SCALE = 13
+"""Other costs are scaled so that the largest is about two to this power: a reduced cost within a
+solver's absolute tolerance of 1e-7 is then about 1e-11 of the largest cost."""
 
 
 @dataclass(frozen=True)
@@ -104,15 +110,34 @@ class StandardForm:
                 return grid, whole[:-1], float(whole[-1])
         return Fraction(1), self.costs[level], offset
 
+    def scaled(self, level: int) -> tuple[Fraction, Vector, float]:
+        """Return (unit, costs, offset): one level in the unit that suits a solver's tolerances.
+
+        These are absolute, so costs of 1e-9 would be lost in them and costs of 1e15 would never
+        meet them. The unit is that of `counted`, unless its costs are not whole or too large; then
+        it is a power of two more or less, so that no cost is rounded.
+        """
+        unit, costs, offset = self.counted(level)
+        largest = float(np.abs(costs).max(initial=0.0))
+        whole = self.grids[level] and unit == self.grids[level]
+        if largest == 0.0 or (whole and largest <= _LARGEST_WHOLE):
+            return unit, costs, offset
+        power = math.frexp(largest)[1] - _SCALE
+        factor = Fraction(2) ** power
+        return unit * factor, np.ldexp(costs, -power), math.ldexp(offset, -power)
+
     def held(self, level: int, value: float, name: str) -> StandardForm:
         """Return the form with one more row: this level is no worse than `value`.
 
-        The row is counted in the level's units.
+        The row is in the unit of `scaled`.
         """
-        unit, costs, offset = self.counted(level)
-        limit = value / float(unit) - offset
-        if self.grids[level] and unit == self.grids[level]:
-            limit = float(np.rint(limit))
+        unit, costs, offset = self.scaled(level)
+        counted = self.counted(level)[0]
+        if self.grids[level] and counted == self.grids[level]:
+            steps = round(Fraction(value) / counted)
+            limit = float(steps * counted / unit) - offset
+        else:
+            limit = float(Fraction(value) / unit) - offset
         low, high = (-INF, limit) if self.senses[level] == "min" else (limit, INF)
         row = sparse.csc_array(costs.reshape(1, -1))
         return replace(

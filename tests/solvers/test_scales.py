@@ -1,0 +1,97 @@
+"""Optima are the same whatever the size of the costs: nothing is lost in a solver's tolerances."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dlsched
+from dlsched.problems import elastic, reclaiming
+from dlsched.solvers.fixing import without_idle
+from dlsched.solvers.standard_form import compile_model
+from dlsched.testing import oracles
+
+SCALES = ["1e-12", "1e-9", "1e-6", "1e6", "1e9"]
+
+
+def many_digits(draw: random.Random) -> Fraction:
+    """Return a number from 1 to 10 with fourteen digits, so that values lie on no useful grid."""
+    return Fraction(draw.randint(10**13, 10**14), 10**13)
+
+
+def fleet(seed: int, weights: Any) -> reclaiming.Instance:
+    """Return six servers and six jobs on them, with weights drawn by `weights(random)`."""
+    draw = random.Random(seed)
+    jobs = [
+        {
+            "id": f"j{j}",
+            "weight": weights(draw),
+            "workers": [
+                {"server": f"s{s}", "gpus": 1} for s in draw.sample(range(6), draw.randint(1, 3))
+            ],
+        }
+        for j in range(6)
+    ]
+    servers = [{"id": f"s{s}", "gpus": 8} for s in range(6)]
+    return reclaiming.Instance(name="fleet", demand=draw.randint(1, 4), servers=servers, jobs=jobs)
+
+
+def queue(seed: int, times: Any) -> elastic.Instance:
+    """Return four jobs with tables of running times drawn by `times(random)`."""
+    draw = random.Random(seed)
+    jobs = []
+    for j in range(4):
+        least, choices = draw.randint(1, 2), draw.randint(1, 3)
+        jobs.append(
+            {
+                "id": f"j{j}",
+                "gpus_per_worker": draw.randint(1, 3),
+                "min_workers": least,
+                "max_workers": least + choices - 1,
+                "running": draw.random() < 0.3,
+                "running_times": [times(draw) for _ in range(choices)],
+            }
+        )
+    return elastic.Instance(name="queue", capacity=draw.randint(2, 12), jobs=jobs)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("make", [fleet, queue])
+def test_milp_finds_the_optimum_at_every_scale(make: Any, scale: str) -> None:
+    """Costs of 1e-12 or 1e9 times ordinary ones give the brute force's optimum, proved."""
+    for seed in range(12):
+        instance = make(seed, lambda draw: many_digits(draw) * Fraction(scale))
+        best = getattr(oracles, instance.problem)(instance)
+        result = dlsched.solve(instance, "milp")
+        assert result.status == "optimal" and result.objective == best, (seed, result)
+        assert all(g is not None and g <= 2e-9 for g in result.gap), (seed, result.gap)
+
+
+@pytest.mark.parametrize("make", [fleet, queue])
+def test_costs_far_apart_raise_nothing_and_state_their_gap(make: Any) -> None:
+    """With costs from 1e-9 to 1e9 in one level, the gap that is stated covers the brute force."""
+    for seed in range(25):
+        instance = make(seed, lambda draw: draw.randint(1, 9) * Fraction(10) ** draw.randint(-9, 9))
+        best = getattr(oracles, instance.problem)(instance)
+        result = dlsched.solve(instance, "milp")
+        for (level, bound), true in zip(result.bound.pairs(), best, strict=True):
+            if bound is None or bound.value != true:
+                assert bound is None or not level.better(true, bound.value), (seed, level)
+                break
+        if result.gap == (0, 0):
+            assert result.objective == best, seed
+
+
+def test_columns_above_a_known_value_are_fixed() -> None:
+    """Columns that alone cost more than a known solution are fixed, and no optimum is lost."""
+    instance = fleet(3, lambda draw: draw.choice([1, 1, 10**9]))
+    form = compile_model(reclaiming.PROBLEM.module("model").build(instance))
+    best = float(oracles.reclaiming(instance)[0])
+    smaller = without_idle(form, 0, best, np.zeros(form.shape[0]))
+    costly = form.costs[0] > best
+    assert costly.any() and np.all(smaller.upper[costly] == 0) and smaller.costs[0].max() <= best
+    assert np.array_equal(smaller.upper[~costly], form.upper[~costly])
