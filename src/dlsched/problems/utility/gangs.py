@@ -97,11 +97,18 @@ class Gangs:
     def exponent(self) -> int:
         """Utilities are counted here in units of two to this power.
 
-        The largest is then between 1/2 and 1 whatever the instance's own units are: tolerances of
-        solvers are absolute.
+        The largest that a job can have is then between 1/2 and 1, whatever the instance's own
+        units are: tolerances of solvers are absolute.
         """
         inst = self.instance
-        most = max((Fraction(inst.worth(job, 1)) for job in inst.jobs), default=Fraction(0))
+        most = max(
+            (
+                Fraction(inst.worth(job, least))
+                for job, least in zip(inst.jobs, self.fewest, strict=True)
+                if least
+            ),
+            default=Fraction(0),
+        )
         if not most:
             return 0
         e = most.numerator.bit_length() - most.denominator.bit_length()
@@ -116,19 +123,35 @@ class Gangs:
 
     @cached_property
     def worth(self) -> Vector:
-        """Jobs x slots: the utility of finishing in a slot, in the units here; 0 before arrival.
+        """Jobs x slots: the utility of finishing in a slot, in the units here.
 
-        Each is off by a relative 2 EPS at most, or by the smallest float.
+        Where a job cannot finish it is that of the first slot in which it could, and 0 if there is
+        none, or before its arrival. Each is off by a relative 2 EPS at most, or by the smallest
+        float.
         """
         inst, unit = self.instance, Fraction(2) ** self.exponent
         table = np.zeros((len(inst.jobs), inst.slots))
-        for j, job in enumerate(inst.jobs):
+        for j, (job, least) in enumerate(zip(inst.jobs, self.fewest, strict=True)):
+            if not least:
+                continue
             first, last = job.arrival - 1, inst.slots - job.arrival + 1
             if inst.utility.kind == "effective_throughput":
-                table[j, first:] = float(inst.worth(job, 1) / unit) / np.arange(1, last + 1)
+                highest = float(inst.worth(job, least) / unit)
+                row = highest * (least / np.arange(least, last + 1))
             else:
-                table[j, first:] = [float(inst.worth(job, c) / unit) for c in range(1, last + 1)]
+                row = np.array([float(inst.worth(job, c) / unit) for c in range(least, last + 1)])
+            table[j, first : first + least - 1] = row[0]
+            table[j, first + least - 1 :] = row
         return table
+
+    @cached_property
+    def fewest(self) -> list[int]:
+        """The fewest slots in which each job can finish, alone; 0 if it cannot."""
+        inst, found = self.instance, []
+        for job, speeds in zip(inst.jobs, inst.speeds, strict=True):
+            least = int(-(-job.iterations // speeds[0].gain)) if speeds else 0
+            found.append(least if least <= inst.slots - job.arrival + 1 else 0)
+        return found
 
     @cached_property
     def most_units(self) -> int:
