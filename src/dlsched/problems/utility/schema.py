@@ -23,10 +23,8 @@ from dlsched.schema import (
 
 MOST_SLOTS = 10**5
 """A longer horizon is refused."""
-_LEAST_WORTH = Fraction(1, 10**290)
+_LEAST_WORTH = Fraction(1, 10**300)
 """Utilities are kept within this and its reciprocal, where floats have all their digits."""
-_LEAST_ENTRY = Fraction(1, 10**300)
-"""The same for what a file may say itself."""
 
 
 class Machine(Document):
@@ -96,10 +94,10 @@ class Instance(schema.Instance):
     def _check_worth(self, j: int, job: Job) -> None:
         if self.utility.kind == "effective_throughput":
             rate = Fraction(job.iterations) / Fraction(self.slot_seconds)
-            if not _LEAST_WORTH < rate < 1 / _LEAST_WORTH:
+            if not _LEAST_WORTH <= rate <= 1 / _LEAST_WORTH:
                 raise Flaw(
                     ("jobs", j, "iterations"),
-                    "a second, by slot_seconds, are more than 1e290 or less than 1e-290",
+                    "a second, by slot_seconds, are more than 1e300 or less than 1e-300",
                     "use other units of time or work",
                 )
 
@@ -114,7 +112,7 @@ class Instance(schema.Instance):
             have = "are missing" if job.utilities is None else f"has {len(job.utilities)} entries"
             raise Flaw(path, have, f"give {longest}, one for each completion time in slots")
         for i, a in enumerate(job.utilities):
-            if 0 < a < _LEAST_ENTRY:
+            if 0 < a < _LEAST_WORTH:
                 raise Flaw((*path, i), "is too small", "write 0, or a number from 1e-300")
         for i, (a, b) in enumerate(pairwise(job.utilities), start=1):
             if b > a:
