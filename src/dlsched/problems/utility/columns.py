@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dlsched.problems.utility.dual import Dual
+from dlsched.problems.utility.dual import Answer, Dual, Stopped
 from dlsched.problems.utility.gangs import Gangs, Vector
 from dlsched.problems.utility.insertion import Insertion, by_density
 from dlsched.problems.utility.schema import Instance, Solution
@@ -41,7 +41,7 @@ class Search:
 
     def __init__(self, instance: Instance, run: Run) -> None:
         self.instance, self.run = instance, run
-        self.gangs = Gangs(instance)
+        self.gangs = Gangs(instance, run.stop_reason)
         self.dual = Dual(self.gangs)
         self.best = Insertion(self.gangs)
         self.bound: Fraction | None = None
@@ -103,6 +103,12 @@ class Search:
 
     def solve(self) -> None:
         """Run all phases within the limits."""
+        try:
+            self._phases()
+        except Stopped:
+            return
+
+    def _phases(self) -> None:
         self.offer(self.inserted(None))
         self.best.improve(self.run.nested(2.0), None, 300)
         self.learn(self.best)
@@ -115,16 +121,18 @@ class Search:
     def ascend(self, run: Run) -> None:
         """Find good prices, in rounds, with better incumbents in between."""
         for passes in (_PASSES // 4, _PASSES):
-            prices, _ = self.dual.descend(run, self.value, self.prices, passes)
-            self.note(prices)
+            prices, answer = self.dual.descend(run, self.value, self.prices, passes)
+            self.note(prices, answer)
+            if self.run.stop_reason():
+                return
             self.take(prices)
             self.offer(self.inserted(prices))
             if self.done() or run.stop_reason():
                 return
 
-    def note(self, prices: Vector) -> bool:
-        """Re-check the bound of these prices; keep it if it is better."""
-        bound = self.dual.bound(prices, self.dual.price(prices))
+    def note(self, prices: Vector, answer: Answer) -> bool:
+        """Keep the bound of these prices, which a pricing pass answered, if it is better."""
+        bound = self.dual.bound(prices, answer)
         if self.grid:
             bound = bound // self.grid * self.grid
         if self.bound is None or bound < self.bound:
@@ -188,7 +196,7 @@ class Search:
                 return
             value, prices = solved
             at = prices + smoothing * (self.prices - prices)
-            better = self.note(at)
+            better = self.note(at, self.dual.price(at))
             assert self.bound is not None
             if self.done() or self.floating(self.bound) - value <= 1e-7 * abs(value):
                 return

@@ -8,7 +8,7 @@ schedules ask for more GPUs than there are, and down where for fewer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -25,8 +25,14 @@ from dlsched.run import Run
 EPS = float(np.finfo(float).eps)
 _HIGHEST = 2.0**600
 """No price is above this, in units of the largest utility: then no sum of costs overflows."""
+_STEPS = 50_000_000
+"""A pricing pass looks at the limits after jobs of about so many steps."""
 _TINY = 2.0**-600
 """More than the roundings of products and sums below the normal floats add up to."""
+
+
+class Stopped(Exception):
+    """A pricing pass was stopped by a limit."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +76,36 @@ class Dual:
         """Price every job's schedules at slots x types.
 
         With `safe` work is rounded down: the schedules finish in truth, the bound is none.
+
+        Raises
+        ------
+        Stopped
+            If `Gangs.stop` says so before the last job.
         """
-        inst, work = self.instance, self.safe if safe else self.work
+        inst, work, gangs = self.instance, self.safe if safe else self.work, self.gangs
         values = np.zeros(len(inst.jobs))
         rows = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
-        price_all(
-            self.by_mask(prices), self.of, work.speeds, work.gains, work.needs, self.gangs.first,
-            self.gangs.workers, self.gangs.worth, inst.must_finish, values, rows,
-        )  # fmt: skip
+        by_mask = self.by_mask(prices)
+        for a, b in self._parts(work):
+            if gangs.stop():
+                raise Stopped
+            price_all(
+                by_mask, self.of[a:b], work.speeds[a:b], work.gains[a:b], work.needs[a:b],
+                gangs.first[a:b], gangs.workers[a:b], gangs.worth[a:b], inst.must_finish,
+                values[a:b], rows[a:b],
+            )  # fmt: skip
         return Answer(float(prices.sum(axis=0) @ self.supply + values.sum()), values, rows)
+
+    def _parts(self, work: Work) -> Iterator[tuple[int, int]]:
+        """Yield ranges of jobs that take about `_STEPS` each."""
+        steps = work.needs * work.speeds * self.instance.slots
+        first, total = 0, 0
+        for j, each in enumerate(steps.tolist()):
+            if total and total + each > _STEPS:
+                yield first, j
+                first, total = j, 0
+            total += each
+        yield first, len(steps)
 
     def bound(self, prices: Vector, answer: Answer) -> Fraction:
         """Return the bound, in the instance's own units, with its rounding.
@@ -138,7 +165,10 @@ class Dual:
                 break
             aim = max(best.bound - value, 1e-3 * abs(best.bound))
             prices = np.maximum(0.0, best_prices + step * aim / norm * excess)
-            answer = self.price(prices)
+            try:
+                answer = self.price(prices)
+            except Stopped:
+                break
             used = self.usage(prices, answer.rows)
             average += self._mix(average, used, mixing) * (used - average)
             if answer.bound < best.bound:

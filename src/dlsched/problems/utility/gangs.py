@@ -8,7 +8,7 @@ set of types, the gangs that can use nothing else need no more GPUs than there a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 
@@ -54,14 +54,17 @@ class Gangs:
     of
         For each job, and each of its speeds, the position of its mask in `masks`.
 
+    stop
+        Says why to stop, or nothing; looked at between jobs.
+
     Raises
     ------
     OptionError
         If there are more than `MOST_SETS` unions.
     """
 
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
+    def __init__(self, instance: Instance, stop: Callable[[], str | None] = lambda: None) -> None:
+        self.instance, self.stop = instance, stop
         self.kinds = tuple(instance.supply)
         bit = {kind: 1 << i for i, kind in enumerate(self.kinds)}
         rows = [[sum(bit[k] for k in s.types) for s in speeds] for speeds in instance.speeds]
@@ -204,7 +207,28 @@ class Gangs:
         )
 
     def _types(self, running: Sequence[tuple[int, int]]) -> dict[int, dict[str, int]]:
-        """Return how many GPUs of each type every gang gets: a maximum flow."""
+        """Return how many GPUs of each type every gang gets: a maximum flow.
+
+        Gangs that can use the fewest types go first; where each can use all that an earlier one
+        could, that is a flow already.
+        """
+        supply = self.instance.supply
+        speeds = self.instance.speeds
+        free, given = dict(supply), {}
+        for j, level in sorted(running, key=lambda pair: len(speeds[pair[0]][pair[1]].types)):
+            left, gpus = int(self.workers[j]), {}
+            for kind in sorted(speeds[j][level].types, key=lambda k: (-free[k], k)):
+                count = min(left, free[kind])
+                if count:
+                    gpus[kind] = count
+                    free[kind] -= count
+                    left -= count
+            if left:
+                return self._flow(running)
+            given[j] = gpus
+        return {j: given[j] for j, _ in running}
+
+    def _flow(self, running: Sequence[tuple[int, int]]) -> dict[int, dict[str, int]]:
         graph = nx.DiGraph()
         supply = self.instance.supply
         for kind, count in supply.items():
@@ -214,8 +238,6 @@ class Gangs:
             graph.add_edge("source", ("job", j), capacity=need)
             for kind in self.instance.speeds[j][level].types:
                 graph.add_edge(("job", j), ("type", kind), capacity=need)
-        if not running:
-            return {}
         _, flow = nx.maximum_flow(graph, "source", "sink")
         return {
             j: {k: flow["job", j]["type", k] for k in supply if flow["job", j].get(("type", k), 0)}

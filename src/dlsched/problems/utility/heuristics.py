@@ -123,18 +123,22 @@ def insertion(instance: Instance, run: Run, rounds: int = 5000) -> Claim:
     """
     _refuse_forking(instance, "insertion")
     from dlsched.problems.utility.columns import CLOSE, Search
+    from dlsched.problems.utility.dual import Stopped
 
     search = Search(instance, run)
     if not search.gangs.masks:
         return Claim(solution=search.gangs.solution(search.best.levels, "insertion"))
     search.offer(search.inserted(None))
     limit = run.time_limit
-    prices, found = search.dual.descend(
-        run.nested(0.3 * limit if limit else 60.0), search.value, search.prices, 200
-    )
-    search.offer(search.inserted(prices))
-    if found.bound > search.value * (1 + CLOSE) or not search.complete():
-        search.best.improve(run, search.dual.by_mask(prices), rounds)
+    try:
+        prices, found = search.dual.descend(
+            run.nested(0.3 * limit if limit else 60.0), search.value, search.prices, 200
+        )
+        search.offer(search.inserted(prices))
+        if found.bound > search.value * (1 + CLOSE) or not search.complete():
+            search.best.improve(run, search.dual.by_mask(prices), rounds)
+    except Stopped:
+        pass  # the best schedule by now is the answer
     if not search.complete():
         return Claim(status=Status.NO_SOLUTION, reason="not every job could be inserted")
     return Claim(solution=search.gangs.solution(search.best.levels, "insertion"))

@@ -93,8 +93,10 @@ class Insertion:
         return True
 
     def fill(self, order: Iterable[int], price: Vector | None = None, weight: float = 0.0) -> None:
-        """Insert jobs one after the other, where they fit."""
+        """Insert jobs one after the other, where they fit, until there is a reason to stop."""
         for job in order:
+            if self.gangs.stop():
+                return
             self.insert(job, price, weight)
 
     def improve(self, run: Run, price: Vector | None, rounds: int) -> None:
