@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.problems.utility import Instance
+from dlsched.problems.utility import Instance, model
 from dlsched.problems.utility.bounds import priced_bound
+from dlsched.problems.utility.dual import Dual, Stopped
 from dlsched.problems.utility.gangs import Gangs
 from dlsched.problems.utility.insertion import Insertion
 from dlsched.problems.utility.pricing import best_schedule
@@ -38,7 +40,8 @@ def test_exact_methods_agree_with_brute_force(instance: Instance) -> None:
         else:
             assert (result.status, result.objective) == ("optimal", truth)
     for rule in RULES:
-        result = dlsched.solve(instance, rule)
+        options = {"rounds": 50} if rule == "insertion" else {}
+        result = dlsched.solve(instance, rule, **options)
         if result.objective is not None:
             assert truth is not None
             assert not result.objective.better_than(truth)
@@ -74,6 +77,121 @@ def test_any_prices_give_a_bound(instance: Instance, seed: int) -> None:
     if truth is not None:
         assert truth.utility <= bound
         assert truth.utility <= coarse
+
+
+@pytest.mark.parametrize("power", [-300, -8, 0, 9])
+def test_a_bound_whatever_the_unit_of_utilities(power: int) -> None:
+    """Prices bound small and large tables alike; the best bound is the optimum, 7 units."""
+    unit = float(f"1e{power}")
+    jobs = [
+        {"id": i, "arrival": 1, "workers": 1, "iterations": 1, "rates": {"A": 1},
+         "utilities": [u * unit, u * unit / 2]}
+        for i, u in (("a", 6), ("b", 2))
+    ]  # fmt: skip
+    made = Instance(
+        name="x", slots=2, slot_seconds=1, utility={"kind": "table"},
+        machines=[{"id": "m", "gpus": {"A": 1}}], jobs=jobs,
+    )  # fmt: skip
+    worth = Fraction(str(6 * unit)) + Fraction(str(2 * unit / 2))
+    for method in ("milp", "dantzig_wolfe"):
+        result = dlsched.solve(made, method)
+        assert (result.status, result.objective[0]) == ("optimal", worth)
+    assert priced_bound(made, {}) >= 8 * Fraction(str(unit))
+    assert priced_bound(made, {"A": [1 * unit, 0]}) >= worth
+    bound = dlsched.solve(made, "priced").certified[0].value
+    assert worth <= bound <= worth * Fraction(1001, 1000)
+
+
+@pytest.mark.parametrize("power", [-12, -8, -6, 9])
+def test_utilities_of_any_size_are_solved(power: int) -> None:
+    """Rates and iterations times a factor: the optimum is that factor times as much."""
+    plain = dlsched.generate("utility", 4, jobs=5, slots=8, gpus=6, per_machine=2, mix="even")
+    best = dlsched.solve(plain)
+    data = plain.to_data()
+    for job in data["jobs"]:
+        job["iterations"] = float(f"{job['iterations']}e{power}")
+        job["rates"] = {k: float(f"{r}e{power}") for k, r in job["rates"].items()}
+    scaled = dlsched.load(data)
+    for method in ("milp", "dantzig_wolfe"):
+        result = dlsched.solve(scaled, method)
+        assert result.status == "optimal"
+        assert result.objective[0] == best.objective[0] * Fraction(10) ** power
+
+
+def test_prices_near_the_largest_float() -> None:
+    """A price whose sum overflows does not say that a job cannot finish; where it cannot, -1."""
+    data: dict[str, Any] = {
+        "name": "x", "slots": 3, "slot_seconds": 1, "must_finish": True,
+        "machines": [{"id": "m", "gpus": {"A": 1}}],
+        "jobs": [{"id": "a", "arrival": 1, "workers": 1, "iterations": 2, "rates": {"A": 1}}],
+    }  # fmt: skip
+    assert priced_bound(Instance(**data), {"A": [1e308] * 3}) >= 1
+    late = [data["jobs"][0] | {"iterations": 4}]
+    assert priced_bound(Instance(**data | {"jobs": late}), {"A": [1e308] * 3}) == -1
+
+
+def test_values_far_apart() -> None:
+    """1e-300 beside 1e15, in tables and in work: every method answers, and proves the large one."""
+    base = {"slots": 3, "slot_seconds": 1, "machines": [{"id": "m", "gpus": {"A": 1, "B": 1}}]}
+    plain = {"arrival": 1, "workers": 1}
+    tables = Instance(
+        name="tables", utility={"kind": "table"}, **base,
+        jobs=[
+            plain | {"id": "a", "iterations": 2, "rates": {"A": 1, "B": 1},
+                     "utilities": [1e15, 1e15, 1e-300]},
+            plain | {"id": "b", "iterations": 1, "rates": {"A": 1}, "utilities": [1e-300] * 3},
+        ],
+    )  # fmt: skip
+    work = Instance(
+        name="work", **base,
+        jobs=[
+            plain | {"id": "a", "iterations": 1e15, "rates": {"A": 1e15, "B": 1e-300}},
+            plain | {"id": "b", "iterations": 1e-300, "rates": {"A": 1e-300, "B": 1e15}},
+        ],
+    )  # fmt: skip
+    for made in (tables, work):
+        for method in ("milp", "dantzig_wolfe", "priced", *RULES):
+            result = dlsched.solve(made, method)
+            assert result.objective is None or float(result.objective[0]) == 1e15
+    forking = work.model_copy(update={"forking": True})
+    assert float(dlsched.solve(forking, "milp").objective[0]) == 1e15
+
+
+def test_a_scheduled_job_may_be_worth_nothing() -> None:
+    """Filling up leaves alone a job that has a schedule worth 0, and books no GPU twice."""
+    made = Instance(
+        name="x", slots=2, slot_seconds=1, utility={"kind": "table"}, must_finish=True,
+        machines=[{"id": "m", "gpus": {"A": 1}}],
+        jobs=[{"id": "a", "arrival": 1, "workers": 1, "iterations": 1, "rates": {"A": 1},
+               "utilities": [0, 0]}],
+    )  # fmt: skip
+    schedule = Insertion(Gangs(made))
+    schedule.fill([0])
+    assert schedule.left_out() == []
+    assert dlsched.solve(made, "dantzig_wolfe").status == "optimal"
+    assert dlsched.solve(made, "insertion").solution.schedule
+
+
+def test_a_stop_ends_building_and_pricing() -> None:
+    """A reason to stop ends the building of a model and a pricing pass; what was known stays."""
+    instance = dlsched.generate("utility", 1, jobs=12, slots=40, gpus=12)
+    asked: list[int] = []
+
+    def third_time() -> str | None:
+        asked.append(1)
+        return "interrupted" if len(asked) > 2 else None
+
+    with pytest.raises(model.Stopped, match="interrupted"):
+        model.build(instance, third_time)
+    stopped = Dual(Gangs(instance, lambda: "interrupted"))
+    with pytest.raises(Stopped):
+        stopped.price(np.zeros((40, 3)))
+    result = dlsched.solve(instance, "milp", time_limit=1e-3)
+    assert (result.status, result.solution) == ("no solution", None)
+    assert "while the integer program was built" in result.reason
+    start = dlsched.solve(instance, "fifo").solution
+    kept = dlsched.solve(instance, "milp", time_limit=1e-3, start=start)
+    assert (kept.status, kept.solution.schedule) == ("feasible", start.schedule)
 
 
 def test_prices_must_make_sense() -> None:
@@ -186,7 +304,9 @@ def test_booked_gangs_always_find_gpus(seed: int) -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_both_methods_agree_on_eight_jobs(seed: int) -> None:
     """8 jobs over 20 slots: milp and dantzig_wolfe prove the same, within the certified bound."""
-    instance = dlsched.generate("utility", seed, jobs=8, slots=20, gpus=6, per_machine=2)
+    instance = dlsched.generate(
+        "utility", seed, jobs=8, slots=20, gpus=6, per_machine=2, arrivals=0.5
+    )
     first = dlsched.solve(instance, "milp")
     second = dlsched.solve(instance, "dantzig_wolfe")
     assert first.status == second.status == "optimal"
@@ -216,7 +336,7 @@ def test_a_time_limit_leaves_a_certified_gap() -> None:
 
 def test_a_start_is_taken() -> None:
     """The optimum as a start is the first incumbent."""
-    instance = dlsched.generate("utility", 1, jobs=8, slots=20, gpus=6, per_machine=2)
+    instance = dlsched.generate("utility", 1, jobs=8, slots=20, gpus=6, per_machine=2, arrivals=0.5)
     best = dlsched.solve(instance)
     again = dlsched.solve(instance, "dantzig_wolfe", start=best.solution)
     assert (again.start.reason, again.objective) == ("the first incumbent", best.objective)
@@ -224,14 +344,14 @@ def test_a_start_is_taken() -> None:
 
 def test_same_seed_same_answer() -> None:
     """Dantzig-Wolfe is deterministic where no limit strikes."""
-    instance = dlsched.generate("utility", 3, jobs=8, slots=20, gpus=6)
+    instance = dlsched.generate("utility", 3, jobs=8, slots=20, gpus=6, arrivals=0.5)
     answers = [dlsched.solve(instance, "dantzig_wolfe", seed=5).solution for _ in range(2)]
     assert answers[0] == answers[1]
 
 
 def test_bound_alone() -> None:
     """priced is the bound without a schedule, and no worse than no prices at all."""
-    instance = dlsched.generate("utility", 1, jobs=12, slots=20, gpus=6)
+    instance = dlsched.generate("utility", 1, jobs=12, slots=20, gpus=6, arrivals=0.5)
     bound = dlsched.solve(instance, "priced")
     assert (bound.status, bound.solution) == ("no solution", None)
     assert bound.certified[0].value <= priced_bound(instance, {})

@@ -57,6 +57,8 @@ def test_defaults() -> None:
         (TABLE, "jobs[0].utilities"),
         (TABLE | job(utilities=[3]), "jobs[0].utilities"),
         (TABLE | job(utilities=[3, 4]), "jobs[0].utilities[1]"),
+        (TABLE | job(utilities=[3, 1e-305]), "jobs[0].utilities[1]"),
+        ({"slot_seconds": 1e-290} | job(iterations=1e12), "jobs[0].iterations"),
         ({"speed": 1}, "speed"),
     ],
 )

@@ -109,10 +109,11 @@ class Search:
             return
 
     def _phases(self) -> None:
-        self.offer(self.inserted(None))
-        self.best.improve(self.run.nested(2.0), None, 300)
-        self.learn(self.best)
         limit = self.run.time_limit
+        self.offer(self.inserted(None))
+        self.note(self.prices, self.dual.price(self.prices))  # a bound, whatever follows
+        self.best.improve(self.run.nested(min(2.0, 0.1 * limit) if limit else 2.0), None, 300)
+        self.learn(self.best)
         self.ascend(self.run.nested(0.35 * limit if limit else float("inf")))
         if self.small and not (self.done() or self.run.stop_reason()):
             self.generate(self.run.nested(0.4 * limit if limit else float("inf")))

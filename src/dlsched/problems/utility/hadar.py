@@ -93,7 +93,7 @@ class Prices:
             return np.full(gpus + 1, top)
         ratio = math.log(top) - math.log(low)
         self.alpha = max(self.alpha, ratio)
-        row = low * np.exp(ratio * np.arange(gpus + 1) / gpus)
+        row = np.exp(math.log(low) + ratio * np.arange(gpus + 1) / gpus)
         row[-1] = top
         return row
 

@@ -141,7 +141,8 @@ def insertion(instance: Instance, run: Run, rounds: int = 5000) -> Claim:
         pass  # the best schedule by now is the answer
     if not search.complete():
         return Claim(status=Status.NO_SOLUTION, reason="not every job could be inserted")
-    return Claim(solution=search.gangs.solution(search.best.levels, "insertion"))
+    solution = search.gangs.solution(search.best.levels, "insertion")
+    return Claim(solution=solution, reason=run.stop_reason() or "")
 
 
 @method("utility", kind="heuristic")
