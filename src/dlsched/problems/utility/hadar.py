@@ -7,7 +7,7 @@ costs nothing; here it maximises the sum of payoffs, each at the prices before t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -47,6 +47,29 @@ def pools_of(instance: Instance, by_machine: bool = True) -> list[Pool]:
     ]
 
 
+class Terms(NamedTuple):
+    """What a job contributes to eq. 6: its highest and lowest utility of a GPU and slot.
+
+    `longest` is t_max of eq. 7, in slots and rounded up, times the job's workers.
+    """
+
+    highest: float
+    lowest: Fraction
+    longest: int
+
+
+def terms_of(instance: Instance, j: int) -> Terms:
+    """Return the terms of a job in eq. 6; its highest is 0 if it cannot finish in time."""
+    job, speeds = instance.jobs[j], instance.speeds[j]
+    last = instance.slots - job.arrival + 1
+    quickest = int(-(-job.iterations // speeds[0].gain))
+    longest = int(-(-job.iterations // speeds[-1].gain)) * job.workers
+    highest = 0.0
+    if quickest <= last:
+        highest = float(Fraction(instance.worth(job, quickest)) / job.workers)
+    return Terms(highest, Fraction(instance.worth(job, last)) / longest, longest)
+
+
 class Prices:
     """The price of a GPU by pool and use (eq. 5-7).
 
@@ -59,25 +82,21 @@ class Prices:
     """
 
     def __init__(
-        self, instance: Instance, queue: Sequence[int], pools: Sequence[Pool] | None = None
+        self,
+        instance: Instance,
+        queue: Sequence[int],
+        pools: Sequence[Pool] | None = None,
+        terms: Mapping[int, Terms] | None = None,
     ) -> None:
         pools = pools_of(instance) if pools is None else pools
+        each = [terms[j] if terms else terms_of(instance, j) for j in queue]
         total = sum(instance.supply.values())
-        slowest, per_slot = [], []
         highest = dict.fromkeys(instance.supply, 0.0)
-        for j in queue:
-            job, speeds = instance.jobs[j], instance.speeds[j]
-            last = instance.slots - job.arrival + 1
-            quickest = int(-(-job.iterations // speeds[0].gain))
-            longest = int(-(-job.iterations // speeds[-1].gain))  # eq. 7, rounded up
-            if quickest <= last:
-                worth = float(Fraction(instance.worth(job, quickest)) / job.workers)  # eq. 6
-                for kind in speeds[-1].types:
-                    highest[kind] = max(highest[kind], worth)
-            slowest.append(longest * job.workers)
-            per_slot.append(Fraction(instance.worth(job, last)) / slowest[-1])
-        eta = Fraction(instance.slots * total, min(slowest))
-        lowest = float(min(per_slot) / (4 * eta))
+        for j, term in zip(queue, each, strict=True):
+            for kind in instance.speeds[j][-1].types:
+                highest[kind] = max(highest[kind], term.highest)
+        eta = Fraction(instance.slots * total, min(term.longest for term in each))
+        lowest = float(min(term.lowest for term in each) / (4 * eta))
         self.alpha = 1.0
         known: dict[tuple[float, int], NDArray[np.float64]] = {}
         for pool in pools:
@@ -115,7 +134,15 @@ class Hadar:
             for speeds in instance.speeds
         ]
         self.states = math.prod(pool.gpus + 1 for pool in self.pools)
+        self.terms = {j: terms_of(instance, j) for j, s in enumerate(instance.speeds) if s}
+        self.rates = [float(Fraction(instance.worth(job, 1))) for job in instance.jobs]
         self.scanned = 0
+
+    def worth(self, job: int, completion: int) -> float:
+        """Return a job's utility, which `Instance.worth` has in exact numbers, as a float."""
+        if self.instance.utility.kind == "effective_throughput":
+            return self.rates[job] / completion
+        return float(self.instance.worth(self.instance.jobs[job], completion))
 
     def offers(self, rounds: Rounds, job: int) -> list[float]:
         """Return the worth of each speed, if the job goes on with it until it is done.
@@ -127,7 +154,7 @@ class Hadar:
         for v in range(len(inst.speeds[job])):
             completion = rounds.slot - owner.arrival + rounds.slots_left(job, v)
             in_time = completion <= inst.slots - owner.arrival + 1
-            found.append(float(inst.worth(owner, completion)) if in_time else 0.0)
+            found.append(self.worth(job, completion) if in_time else 0.0)
         return found
 
     def decide(self, rounds: Rounds) -> Grants:
@@ -141,19 +168,20 @@ class Hadar:
         queue = rounds.queue
         if not queue:
             return {}
-        prices = Prices(self.instance, queue, self.pools)
+        prices = Prices(self.instance, queue, self.pools, self.terms)
+        offers = {j: self.offers(rounds, j) for j in queue}
         memory = self.states * (4 * len(queue) + 16 * len(self.pools) + 16)
         if self.states * len(queue) > MOST_STEPS or memory > MOST_BYTES:
             self.scanned += 1
-            return self.scan(rounds, prices, self._by_payoff(rounds, prices), stop=False)
+            order = sorted(queue, key=lambda j: -max(offers[j]) / self.instance.jobs[j].workers)
+            return self.scan(offers, prices, order, stop=False)
         caps = np.array([pool.gpus for pool in self.pools], dtype=np.int64)
         table = np.zeros((len(caps), int(caps.max()) + 1))
         for r, row in enumerate(prices.table):
             table[r, : len(row)] = row
-        offers = [self.offers(rounds, j) for j in queue]
-        width = max(map(len, offers))
+        width = max(map(len, offers.values()))
         worth, masks = np.zeros((len(queue), width)), np.zeros((len(queue), width), dtype=np.int64)
-        for i, (j, offer) in enumerate(zip(queue, offers, strict=True)):
+        for i, (j, offer) in enumerate(offers.items()):
             worth[i, : len(offer)] = offer
             masks[i, : len(offer)] = [sum(1 << p for p in pools) for pools in self.usable[j]]
         workers = np.array([self.instance.jobs[j].workers for j in queue], dtype=np.int64)
@@ -179,20 +207,19 @@ class Hadar:
                 grants.setdefault(j, {}).setdefault(pool.machine, {})[pool.kind] = n
         return grants
 
-    def _by_payoff(self, rounds: Rounds, prices: Prices) -> list[int]:
-        """Return the queue by the best payoff for a GPU on an empty cluster, the largest first."""
-        queue = rounds.queue
-        least = min(float(row[0]) for row in prices.table)
-        payoff = {
-            j: max(self.offers(rounds, j)) / self.instance.jobs[j].workers - least for j in queue
-        }
-        return sorted(queue, key=lambda j: -payoff[j])
-
-    def scan(self, rounds: Rounds, prices: Prices, order: Sequence[int], stop: bool) -> Grants:
+    def scan(
+        self,
+        offers: Mapping[int, Sequence[float]],
+        prices: Prices,
+        order: Sequence[int],
+        stop: bool,
+    ) -> Grants:
         """Admit jobs one after the other, each at its best payoff at the prices so far.
 
         Parameters
         ----------
+        offers
+            For each job its worth at each speed.
         stop
             Whether a job that fits nowhere ends the scan, as Algorithm 2 has it.
         """
@@ -204,7 +231,7 @@ class Hadar:
             if not cheapest:
                 break
             need, best, chosen, fits = self.instance.jobs[j].workers, 0.0, None, False
-            for worth, speed in zip(self.offers(rounds, j), self.instance.speeds[j], strict=True):
+            for worth, speed in zip(offers[j], self.instance.speeds[j], strict=True):
                 gpus, cost = self._take(cheapest, speed, need, price, left)
                 if gpus is None:
                     continue
@@ -250,5 +277,6 @@ class Hadar:
         queue = rounds.queue
         if not queue:
             return {}
-        prices = Prices(self.instance, queue, self.pools)
-        return self.scan(rounds, prices, queue, stop=True)
+        prices = Prices(self.instance, queue, self.pools, self.terms)
+        offers = {j: self.offers(rounds, j) for j in queue}
+        return self.scan(offers, prices, queue, stop=True)
