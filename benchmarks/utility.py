@@ -268,7 +268,7 @@ def random() -> Iterator[str]:
     count = 2000
     yield f"## {count} small random instances against the oracle\n"
     yield "1 to 3 jobs, 1 to 5 slots, 1 to 6 types on 1 to 3 machines; rates, seconds and tables"
-    yield "from 1e-9 to 1e9; half with ties; all kinds of utility, must_finish, per_worker, forking."
+    yield "from 1e-9 to 1e9; half with ties; every utility, must_finish, per_worker, forking."
     yield "`milp` and `dantzig_wolfe` must equal the optimum exactly, no rule may beat it, no bound"
     yield "cut it off, and nothing may raise.\n"
     findings = [f"{seed}: {line}" for seed in range(count) for line in wrong(drawn(seed))]
