@@ -111,10 +111,10 @@ def section4() -> Iterator[str]:
     yield "## Section IV: total duration of 480 jobs on 60 GPUs, all there from the start\n"
     yield "4,000 slots of six minutes; work for 360 of them on V100s. Rates are generated, or"
     yield "Gavel's measured ones. The paper does not say which utility it maximises: `hadar` is run"
-    yield "with effective throughput, and with slots + 1 - completion (linear). `of hadar's`: the last"
-    yield "slot as a multiple of that of `hadar` with effective throughput; the paper has 1.67 for"
-    yield "YARN-CS, 1.35 for Tiresias. The programs of `hadar` are too large here: jobs are scanned by"
-    yield "payoff.\n"
+    yield "with effective throughput, and with slots + 1 - completion (linear). `of hadar's`: the"
+    yield "last slot as a multiple of that of `hadar` with effective throughput; the paper has 1.67"
+    yield "for YARN-CS, 1.35 for Tiresias. The programs of `hadar` are too large here: jobs are"
+    yield "scanned by payoff.\n"
     yield "| rates | seed | method | finished | last slot | of hadar's | median | mean | used |"
     yield "|" + "---|" * 9
     options = {"jobs": 480, "slots": 4000, "gpus": 60, "load": 0.09}

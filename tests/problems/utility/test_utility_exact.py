@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
+from dlsched.compilation import entries
 from dlsched.problems.utility import Instance, model
 from dlsched.problems.utility.bounds import priced_bound
 from dlsched.problems.utility.dual import Dual, Stopped
@@ -314,11 +315,21 @@ def test_both_methods_agree_on_eight_jobs(seed: int) -> None:
     assert second.certified[0].value >= second.objective[0]
 
 
+def test_solving_compiles_nothing() -> None:
+    """Every call of a compiled function has the types that were compiled before the run."""
+    instance = dlsched.generate("utility", 1, jobs=4, slots=8, gpus=6)
+    for method in ("dantzig_wolfe", "insertion", "hadar", "hadar_pooled", "priced"):
+        dlsched.solve(instance, method)
+    for module in ("pricing", "knapsack"):
+        for compiled, signatures in entries(f"dlsched.problems.utility.{module}"):
+            assert len(compiled.signatures) == len(signatures) == 1
+
+
 def test_the_choice_follows_the_instance() -> None:
     """Small or forking instances go to the integer program, large ones to Dantzig-Wolfe."""
-    room = dlsched.problem.problem("utility")
+    owner = dlsched.problem.problem("utility")
     choices = [
-        room.method("exact", dlsched.generate("utility", 1, **options)).name
+        owner.method("exact", dlsched.generate("utility", 1, **options)).name
         for options in ({"jobs": 5, "slots": 10}, {"jobs": 60, "slots": 100}, {"forking": True})
     ]
     assert choices == ["milp", "dantzig_wolfe", "milp"]

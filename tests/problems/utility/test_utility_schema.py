@@ -29,7 +29,7 @@ def job(**changes: Any) -> dict[str, Any]:
 
 
 def test_defaults() -> None:
-    """Effective throughput, progress per job, gangs, and nobody has to finish."""
+    """Effective throughput, progress per job, gangs, and no job has to finish."""
     made = dlsched.load(GOOD)
     assert (made.utility.kind, made.progress) == ("effective_throughput", "per_job")
     assert not (made.must_finish or made.forking)

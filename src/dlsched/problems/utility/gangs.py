@@ -180,12 +180,6 @@ class Gangs:
         masks = np.array(self.of[job], dtype=np.int64)[row[slots]]
         free[slots] -= sign * self.workers[job] * self.within[masks]
 
-    def room(self, free: Indices) -> Indices:
-        """Return slots x masks: the largest gang that fits in beside what is booked."""
-        where = np.where(self.within[None, :, :], free[:, None, :], np.iinfo(np.int64).max)
-        most: Indices = where.min(axis=2)
-        return most
-
     def solution(self, levels: Levels, method: str) -> Solution:
         """Return the schedule on machines, each gang on few of them where that is easy."""
         inst = self.instance

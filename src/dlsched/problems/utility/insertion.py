@@ -75,14 +75,14 @@ class Insertion:
             return False
         worth = self.gangs.worth[job]
         workers = int(self.gangs.workers[job])
-        room = np.where(
+        largest = np.where(
             self.gangs.within[None, of, :], self.free[:, None, :], np.iinfo(np.int64).max
         ).min(axis=2)
-        cost = np.full((len(room), len(of)), _TIE * float(worth.max(initial=0)))
+        cost = np.full((len(largest), len(of)), _TIE * float(worth.max(initial=0)))
         if price is not None and weight:
             cost += weight * workers * price[:, of]
-        cost[room < workers] = np.inf
-        work, row = self.work, np.empty(len(room), dtype=np.int8)
+        cost[largest < workers] = np.inf
+        work, row = self.work, np.empty(len(largest), dtype=np.int8)
         value = best_schedule(
             cost, work.gains[job], int(work.needs[job]), int(self.gangs.first[job]), worth, True,
             row,
@@ -108,7 +108,7 @@ class Insertion:
         Parameters
         ----------
         price
-            Slots x masks: what a GPU costs; insertion minds it in part or in full.
+            Slots x masks: what a GPU costs; insertion weighs it in part or in full.
         rounds
             At most so many.
         """
