@@ -100,3 +100,41 @@ def test_same_seed_same_result(instance: Instance) -> None:
     for method in ("exact", "random"):
         one, two = (dlsched.solve(instance, method, seed=4) for _ in range(2))
         assert one.solution == two.solution and one.bound == two.bound
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("threads", "2"),
+        ("threads", 1.5),
+        ("threads", True),
+        ("threads", 0),
+        ("gap", "x"),
+        ("gap", None),
+        ("gap", float("nan")),
+        ("time_limit", "5"),
+        ("time_limit", float("nan")),
+        ("time_limit", True),
+        ("seed", "1"),
+        ("seed", -1),
+    ],
+)
+def test_options_of_a_wrong_type(option, value):
+    """An option of a wrong type or size is refused by name, before anything runs."""
+    with pytest.raises(dlsched.OptionError, match=f"{option}={value!r} must be"):
+        dlsched.solve("lyra-fig5", "lyra", **{option: value})
+
+
+@pytest.mark.parametrize("source", [None, 3, ["lyra-fig5"], b"lyra-fig5"])
+def test_what_is_no_instance(source):
+    """Something that is neither path, name nor data is refused with one clear error."""
+    with pytest.raises(dlsched.InstanceError, match="give a path, a name, or the data"):
+        dlsched.load(source)
+    with pytest.raises(dlsched.InstanceError, match="give a path, a name, or the data"):
+        dlsched.verify("lyra-fig5", source)
+
+
+def test_more_threads_than_the_machine_has_are_not_used():
+    """A thread count beyond the machine's gives the answer of one it has."""
+    result = dlsched.solve("lyra-fig5", "milp", threads=10**9)
+    assert result.status == "optimal" and result.objective.preempted == 1

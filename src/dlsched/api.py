@@ -9,15 +9,16 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
 from dlsched import library
 from dlsched import problem as catalogue
-from dlsched.errors import InstanceError, OptionError, SolverDisagreement
+from dlsched.errors import InstanceError, OptionError, SolverDisagreement, UnknownName, describe
 from dlsched.files import read_json, write_bytes, write_json
 from dlsched.judge import judge
+from dlsched.labels import distinguish, labelled, method_labels
 from dlsched.problem import Kind, Method, Problem
 from dlsched.records import load_result
 from dlsched.result import Bounds, Claim, Point, Report, Result, Start, Status, gap
@@ -79,7 +80,7 @@ def load(source: InstanceLike) -> Instance:
         return source
     if isinstance(source, Mapping):
         return _parse_instance(source, "the instance")
-    path = Path(source)
+    path = _path(source, "the instance")
     bare = path.name == str(source) and not os.path.isfile(path)
     if bare and (path.name in library.index() or not (path.suffix or os.path.exists(path))):
         path = library.instance_file(path.name)  # raises if there is none, naming the near ones
@@ -103,7 +104,7 @@ def load_solution(source: SolutionLike, problem: str | None = None) -> Solution:
     if isinstance(source, Mapping):
         where, data = "the solution", source
     else:
-        where, data = str(source), read_json(Path(source))
+        where, data = str(source), read_json(_path(source, "the solution"))
     owner = _owner(data, where)
     if "name" in data and "instance" not in data:
         raise InstanceError(where, "", "is an instance, not a solution", "give the solution's file")
@@ -156,7 +157,8 @@ def solve(
     gap
         Relative gap at which a proof is good enough.
     threads, seed
-        The same seed gives the same answer on one thread.
+        The same seed gives the same answer on one thread. More threads than the machine has are
+        not used.
     solver
         ``"highs"`` or any solver that Pyomo knows, for methods that build a model.
     start
@@ -183,7 +185,15 @@ def solve(
     chosen.refuse_unknown(method_options)
     refuse_nonsense(time_limit, gap, threads)
     chosen.prepare(owner.package)
-    run = Run(time_limit, gap, threads, seed, solver, log=log, on_progress=on_progress)
+    run = Run(
+        time_limit,
+        gap,
+        min(threads, os.cpu_count() or 1),
+        seed,
+        solver,
+        log=log,
+        on_progress=on_progress,
+    )
     run.start, rejected = _start(owner, inst, start)
     why = owner.explain(inst)
     if why:
@@ -260,13 +270,18 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        Columns: instance, problem, method, kind, status, reason; ``gap``, that of the first level
-        that is not at its bound, with ``gap_level`` and ``bound_kind``; for each level of the
-        problem ``<level>``, ``<level>_bound`` and ``<level>_gap``; ``seconds`` by phase.
+        Columns: instance, instance_sha256, problem; ``method`` as it was asked for, and beside it
+        ``resolved_method``, the one that ran (``"exact"`` stands for another); kind, status,
+        reason; ``gap``, that of the first level that is not at its bound, with ``gap_level`` and
+        ``bound_kind``; for each level of the problem ``<level>``, ``<level>_bound`` and
+        ``<level>_gap``; ``refuted``, which solution shows that what the method claims is false
+        (its bound then takes no part); ``seconds`` by phase. Different instances of one name have
+        the beginning of their digest added to it.
     """
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
+    names = method_labels(methods)
     for source in instances:
         inst = load(source)
         group: list[Result | Failure] = []
@@ -275,20 +290,30 @@ def compare(
             group.append(answer)
             if on_answer:
                 on_answer(answer)
-        rows += comparison_rows(group)
-    return pd.DataFrame(rows)
+        rows += comparison_rows(group, names)
+    return pd.DataFrame(distinguish(rows))
 
 
 def attempt(instance: Instance, method: MethodLike, **solve_options: Any) -> Result | Failure:
-    """Solve, and return what was raised instead of raising it."""
+    """Solve, and return what was raised instead of raising it; a method may also exit or fork."""
+    process = os.getpid()
     try:
-        return solve(instance, method, **solve_options)
-    except Exception as error:  # a method may raise anything; the row says what
-        name = method if isinstance(method, str) else getattr(method, "__name__", "method")
-        reason = f"{type(error).__name__}: {error}"
+        answer: Result | Failure = solve(instance, method, **solve_options)
+    except (Exception, SystemExit) as error:  # a method may raise anything; the row says what
         kinds = {SolverDisagreement: "rejected", MemoryError: "memory"}
         status = next((s for kind, s in kinds.items() if isinstance(error, kind)), "error")
-        return Failure(instance.problem, instance.name, name, reason, status)
+        labels = (method_labels([method])[0], describe(error), status, instance.sha256)
+        answer = Failure(instance.problem, instance.name, *labels, _resolved(instance, method))
+    if os.getpid() != process:  # the method has forked, and this is its child
+        os._exit(0)
+    return answer
+
+
+def _resolved(instance: Instance, method: MethodLike) -> str | None:
+    try:
+        return _method(catalogue.problem(instance.problem), method, instance).name
+    except UnknownName:
+        return None
 
 
 def bound(instance: InstanceLike, method: str | None = None, **solve_options: Any) -> Bounds:
@@ -340,7 +365,7 @@ def generate(problem: str, seed: int = 0, **parameters: Any) -> Instance:
     made: Instance = generator(rng, **parameters)
     said = "".join(f", {k}={v!r}" for k, v in sorted(parameters.items()))
     labels = {
-        "name": f"{problem}-{seed}" if made.name == "unnamed" else made.name,
+        "name": f"{labelled(problem, parameters)}-{seed}" if made.name == "unnamed" else made.name,
         "source": f"dlsched.generate({problem!r}, seed={seed}{said})",
     }
     return made.model_copy(update=labels)
@@ -395,6 +420,13 @@ def export(
     write_bytes(Path(path), mps_text(inst.name, built or model(inst), rank, holds).encode())
 
 
+def _path(source: object, where: str) -> Path:
+    if isinstance(source, (str, os.PathLike)):
+        return Path(source)
+    problem = f"is of type {type(source).__name__}"
+    raise InstanceError(where, "", problem, "give a path, a name, or the data as a dict")
+
+
 def _owner(data: Mapping[str, Any], where: str) -> Problem:
     version = data.get("dlsched")
     if version is None:
@@ -444,13 +476,17 @@ def _start(
     return None, f"rejected by the checker: {first.where}: {first.message}"
 
 
-def refuse_nonsense(time_limit: float | None, gap: float, threads: int) -> None:
-    """Raise OptionError if a limit makes no sense."""
-    if time_limit is not None and not time_limit > 0:
-        raise OptionError(f"time_limit={time_limit} must be above 0 seconds, or None")
-    if not 0 <= gap < 1:
-        raise OptionError(f"gap={gap} must be a fraction from 0 to below 1")
-    if threads < 1:
-        raise OptionError(f"threads={threads} must be at least 1")
+def refuse_nonsense(time_limit: object, gap: object, threads: object) -> None:
+    """Raise OptionError if a limit is of the wrong type, or makes no sense."""
+    if time_limit is not None and not (_is_number(time_limit) and time_limit > 0):
+        raise OptionError(f"time_limit={time_limit!r} must be above 0 seconds, or None")
+    if not (_is_number(gap) and 0 <= gap < 1):
+        raise OptionError(f"gap={gap!r} must be a fraction from 0 to below 1")
+    if not isinstance(threads, numbers.Integral) or isinstance(threads, bool) or threads < 1:
+        raise OptionError(f"threads={threads!r} must be at least 1, as a whole number")
     if time_limit is not None and time_limit > 1e9:
         warnings.warn("a time limit beyond 30 years is no limit", stacklevel=3)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

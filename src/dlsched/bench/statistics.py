@@ -16,10 +16,11 @@ import numpy as np
 
 from dlsched import library
 from dlsched import problem as catalogue
-from dlsched.bench.store import FAILED
-from dlsched.figures import spell
+from dlsched.bench.execution import FAILED
+from dlsched.errors import InstanceError, describe
 from dlsched.records import result_from_data
-from dlsched.result import TOLERANCE, Bounds, Objective, Result, gap, relative_gap
+from dlsched.refutation import standing
+from dlsched.result import Objective, Result, gap
 from dlsched.table import strongest
 
 if TYPE_CHECKING:
@@ -91,12 +92,7 @@ def judge_rows(rows: Iterable[Row]) -> list[Judged]:
 
 
 def _judge_instance(digest: str | None, group: Sequence[tuple[Row, Result]]) -> Iterator[Judged]:
-    solved = [(_label(row), r.objective) for row, r in group if r.objective is not None]
-    bounds, refuted = [], []
-    for row, result in group:
-        refuted.append(_refutation(_label(row), row, result.bound, solved))
-        if not refuted[-1]:
-            bounds.append(result.bound)
+    bounds, refuted = standing([r for _, r in group], [_label(row) for row, _ in group])
     shipped = library.best_bounds(digest) if digest else None
     if shipped is not None:
         bounds.append(shipped)
@@ -110,33 +106,20 @@ def _judge_instance(digest: str | None, group: Sequence[tuple[Row, Result]]) -> 
             yield Judged(row, _label(row), result.objective, gaps, kinds, why)
 
 
-def _refutation(
-    label: str, row: Row, bounds: Bounds, solved: Sequence[tuple[str, Objective]]
-) -> str:
-    """Say which checked solution shows that a run's claim is false; nothing if none does."""
-    if row["status"] == "infeasible" and solved:
-        return f"{label} calls {row['instance']} infeasible; {solved[0][0]} found a solution"
-    for other, objective in solved:
-        for (level, value), bound in zip(objective.pairs(), bounds, strict=True):
-            if bound is None:
-                break
-            if level.better(value, bound.value) and relative_gap(value, bound.value) > TOLERANCE:
-                return (
-                    f"{label} says that no solution of {row['instance']} is better than "
-                    f"{level.name} = {bound}; {other} found {spell(value)}"
-                )
-            if value != bound.value:
-                break
-    return ""
-
-
 def _label(row: Row) -> str:
     options = "" if row["options"] == "{}" else f" {row['options']}"
     return f"{row['method']}{options}"
 
 
 def _result(row: Row) -> Result | None:
-    return result_from_data(json.loads(row["record"])) if row["record"] else None
+    if not row["record"]:
+        return None
+    try:
+        return result_from_data(json.loads(row["record"]))
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        where = f"the run of {row['method']} on {row['instance']}"
+        what = f"has a damaged record ({describe(error)})"
+        raise InstanceError("the sweep's results", where, what, "run it again") from None
 
 
 def summary(judged: Sequence[Judged]) -> pandas.DataFrame:
@@ -153,6 +136,7 @@ def summary(judged: Sequence[Judged]) -> pandas.DataFrame:
             {
                 "problem": problem,
                 "method": label,
+                "resolved_method": ", ".join(_resolved(group)),
                 "runs": len(group),
                 "proven": endings.count("proven"),
                 "feasible": endings.count("feasible") + sum(stopped),
@@ -166,6 +150,11 @@ def summary(judged: Sequence[Judged]) -> pandas.DataFrame:
             | {"seconds": shifted_mean(times)}
         )
     return pd.DataFrame(found)
+
+
+def _resolved(group: Sequence[Judged]) -> list[str]:
+    """Return the methods that ran, each once."""
+    return list(dict.fromkeys(r.row["resolved_method"] for r in group if r.row["resolved_method"]))
 
 
 def gaps_by_level(judged: Sequence[Judged]) -> pandas.DataFrame:
