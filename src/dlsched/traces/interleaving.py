@@ -81,9 +81,9 @@ def pool(
     if budget is not None and not 0 <= budget <= 1:
         raise OptionError(f"budget={budget} must be a share from 0 to 1")
     source = f"dlsched.traces.pool({trace.source or trace.name}, {resources=}, {budget=})"
-    made = _instance(
-        trace.jobs, resources, name or f"interleaving-{trace.name}-k{resources}", source, None
-    )
+    label = f"interleaving-{trace.name}-k{resources}"
+    label += "" if budget is None else f"-budget={budget}"
+    made = _instance(trace.jobs, resources, name or label, source, None)
     if budget is None:
         return made
     from dlsched.problems.interleaving.generate import with_budget
@@ -143,6 +143,7 @@ def queue(
     able = [job for _, job in candidates if any(job.stages)]
     taken = [able[j] for j in queue_head([job.gpus for job in able], resources, total)]
     label = f"interleaving-{trace.name}-{spell_duration(seconds)}-{servers}x{gpus}-k{resources}"
+    label += "" if order == ORDERS[0] else f"-{order}"
     source = (
         f"dlsched.traces.queue({trace.source or trace.name}, at={to_json(seconds)}, "
         f"{servers=}, {gpus=}, {resources=}, {order=})"
