@@ -139,7 +139,9 @@ def relative_gap(value: Number | float, bound: Number | float) -> float:
     if value == bound:
         return 0.0
     if isinstance(value, float) or isinstance(bound, float):
-        return abs(float(value) - float(bound)) / max(abs(float(value)), abs(float(bound)))
+        largest = max(abs(float(value)), abs(float(bound)))
+        # An exact number below the least double is not 0, but its double is.
+        return abs(float(value) - float(bound)) / largest if largest else 1.0
     a, b = Fraction(value), Fraction(bound)
     return float(abs(a - b) / max(abs(a), abs(b)))
 
@@ -166,6 +168,12 @@ def at_bound(value: Number | float, bound: Bound | Number | float) -> bool:
         return value == bound
     near = relative_gap(value, bound.value) <= 3 * SOLVER_PRECISION
     return value == bound.value or (isinstance(bound.value, float) and near)
+
+
+def closed(objective: Sequence[Any], bounds: ByLevel[Bound | None]) -> bool:
+    """Whether an objective is at its bound in every level, so that the instance is solved."""
+    pairs = zip(objective, bounds, strict=True)
+    return all(bound is not None and at_bound(value, bound) for value, bound in pairs)
 
 
 @dataclass(frozen=True)
