@@ -79,9 +79,7 @@ def put_table(
     column given as a text is one of numbers if it ends in ``>``.
     """
     heads = [c if isinstance(c, Column) else _column(c) for c in columns]
-    cells = [
-        [printable(spell(cell)) for _, cell in zip(heads, row, strict=True)] for row in rows
-    ]
+    cells = [[printable(spell(cell)) for _, cell in zip(heads, row, strict=True)] for row in rows]
     shown = [i for i, h in enumerate(heads) if not h.drop or any(row[i] for row in cells)]
     heads, cells = [heads[i] for i in shown], [[row[i] for i in shown] for row in cells]
     kept, dropped = _fitting(heads, cells, _width())
@@ -147,11 +145,13 @@ def _total(widths: Iterable[int]) -> int:
 def _widths(heads: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> list[int]:
     """Give every column what it needs, and what is left to those whose text wraps."""
     found = [_least(h, [row[i] for row in cells], width, 0) for i, h in enumerate(heads)]
-    wrapping = [i for i, head in enumerate(heads) if head.wraps]
-    whole = {i: _whole(heads[i], [row[i] for row in cells]) for i in wrapping}
-    for rank, i in enumerate(wrapping):
-        share = (width - _total(found)) // (len(wrapping) - rank)
-        found[i] += max(0, min(share, whole[i] - found[i]))
+    wants = {i: _whole(h, [row[i] for row in cells]) for i, h in enumerate(heads) if h.wraps}
+    while (left := width - _total(found)) > 0:
+        hungry = [i for i, whole in wants.items() if found[i] < whole]
+        if not hungry:
+            break
+        for i in hungry[:left]:
+            found[i] += min(max(1, left // len(hungry)), wants[i] - found[i])
     return found
 
 
