@@ -13,7 +13,13 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "claims.md"
 PAPERS = ("lyra", "muri", "hadar", "mast", "synergy")
-VERDICTS = ("holds", "holds in part", "does not hold", "not tested here")
+VERDICTS = {
+    "holds": ("holds", "hold"),
+    "holds in part": ("holds in part", "hold in part"),
+    "does not hold": ("does not hold", "do not hold"),
+    "not tested here": ("was not tested here", "were not tested here"),
+}
+"""Verdicts, and what a sentence says of one claim and of several."""
 FIELDS = ("section", "claim", "command", "measured", "verdict")
 
 
@@ -34,7 +40,9 @@ def page() -> str:
         "by the command named, on the machine that its figures name; `benchmarks/figures` has the",
         "tables. A verdict is about what was measured here, not about the authors' own clusters.",
         "",
-        ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS) + ".",
+        f"{sum(counts.values())} claims: "
+        + ", ".join(f"{counts[v]} {words[counts[v] != 1]}" for v, words in VERDICTS.items())
+        + ".",
     ]
     for paper, claims in papers():
         lines += ["", f"## {paper}", "", "| section | claim | measured | verdict | command |"]

@@ -479,11 +479,11 @@ def _start(
 def refuse_nonsense(time_limit: object, gap: object, threads: object) -> None:
     """Raise OptionError if a limit is of the wrong type, or makes no sense."""
     if time_limit is not None and not (_is_number(time_limit) and time_limit > 0):
-        raise OptionError(f"time_limit={time_limit!r} must be a number of seconds above 0, or None")
+        raise OptionError(f"time_limit={time_limit!r} must be above 0 seconds, or None")
     if not (_is_number(gap) and 0 <= gap < 1):
         raise OptionError(f"gap={gap!r} must be a fraction from 0 to below 1")
     if not isinstance(threads, numbers.Integral) or isinstance(threads, bool) or threads < 1:
-        raise OptionError(f"threads={threads!r} must be a whole number of at least 1")
+        raise OptionError(f"threads={threads!r} must be at least 1, as a whole number")
     if time_limit is not None and time_limit > 1e9:
         warnings.warn("a time limit beyond 30 years is no limit", stacklevel=3)
 

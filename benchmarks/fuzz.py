@@ -1,0 +1,204 @@
+"""Compare every method with brute force on random small instances of every problem.
+
+Usage::
+
+    python benchmarks/fuzz.py [PROBLEM ...] [--instances 20000] [--seed 1] [--jobs 2] [-o FOLDER]
+
+The instances are those of the testing kit's strategies; in half of them the quantities of one kind
+(weights, times, sizes, rates) are multiplied by a power of ten from 1e-9 to 1e9. Of each method it
+is asked: no exception; an optimum, proved, that equals brute force's to within the gap that the
+result states; no bound that brute force's optimum beats; no heuristic better than it; infeasible if
+and only if brute force finds nothing. Every disagreement is printed, and its instance written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from rich.progress import track
+
+import dlsched
+from dlsched.problem import CATALOGUE, Kind, Problem, problem
+from dlsched.result import Objective, Result, Status, relative_gap
+from dlsched.testing import oracles, strategies
+
+CHUNK = 100
+LIMIT = 20.0
+"""Seconds for one method on one instance; brute force takes far less."""
+PROVED = 3e-9
+"""Relative gap up to which a level without a grid counts as proved."""
+
+Data = dict[str, Any]
+
+
+def _times(value: Any, factor: Fraction) -> Any:
+    return float(Fraction(repr(value)) * factor) if value else value
+
+
+def _entries(data: Data, path: str) -> Iterator[tuple[Any, Any]]:
+    """Yield (container, key) of every entry at a path such as ``jobs.*.rates.*``."""
+    places: list[tuple[Any, Any]] = [({"": data}, "")]
+    for step in path.split("."):
+        inner = [container[key] for container, key in places if key in _keys(container)]
+        places = [
+            (entry, key)
+            for entry in inner
+            if entry is not None
+            for key in (_keys(entry) if step == "*" else [step])
+            if key in _keys(entry)
+        ]
+    yield from places
+
+
+def _keys(container: Any) -> Any:
+    return list(container) if isinstance(container, dict) else range(len(container))
+
+
+QUANTITIES: dict[str, list[list[str]]] = {
+    "reclaiming": [["jobs.*.weight"]],
+    "elastic": [["jobs.*.min_running_time", "jobs.*.running_times.*"]],
+    "interleaving": [["jobs.*.stages.*"]],
+    "utility": [["jobs.*.rates.*", "jobs.*.iterations"], ["jobs.*.utilities.*"]],
+    "placement": [
+        ["tables.*.size", "regions.*.storage_capacity", "move_quota"],
+        ["jobs.*.gpu_hours.*", "regions.*.gpu_supply.*", "at_home_threshold"],
+        ["weights.*"],
+    ],
+    "sensitivity": [["profiles.*.throughput.*.*"]],
+}
+"""Per problem the groups of fields that are multiplied together."""
+
+
+def multiplied(instance: dlsched.Instance, which: int, exponent: int) -> dlsched.Instance:
+    """Return the instance with one kind of quantity multiplied by a power of ten."""
+    data, factor = instance.to_data(), Fraction(10) ** exponent
+    groups = QUANTITIES[instance.problem]
+    for path in groups[which % len(groups)]:
+        for container, key in _entries(data, path):
+            container[key] = _times(container[key], factor)
+    return dlsched.load(data)
+
+
+def findings(owner: Problem, instance: dlsched.Instance) -> Iterator[str]:
+    """Yield what is wrong, one sentence each; what methods refuse is counted as "refused"."""
+    best = getattr(oracles, owner.name)(instance)
+    for name, method in owner.methods.items():
+        if method.kind is Kind.REFERENCE:
+            continue
+        try:
+            result = dlsched.solve(instance, name, time_limit=LIMIT)
+        except dlsched.OptionError:
+            yield f"refused by {name}"
+            continue
+        except Exception as error:  # whatever a method raises is a finding
+            yield f"{name}: {type(error).__name__}: {str(error)[:200]}"
+            continue
+        for sentence in _judge(result, best, method.kind):
+            yield f"{name}: {sentence}"
+
+
+def _judge(result: Result, best: Objective | None, kind: Kind) -> Iterator[str]:
+    if best is None:
+        if result.solution is not None or (kind is Kind.EXACT and result.status != "infeasible"):
+            yield f"{result.status} where brute force finds no solution"
+        return
+    if result.status is Status.INFEASIBLE:
+        yield "infeasible where brute force finds a solution"
+        return
+    if kind is Kind.EXACT and result.status is not Status.OPTIMAL:
+        yield f"not proved: {result.reason}"
+    for (level, value), bound in zip(best.pairs(), result.bound, strict=True):
+        if bound is not None and level.better(value, bound.value):
+            yield f"bound {level.name} = {bound} is beaten by {float(value)}"
+        if bound is None or bound.value != value:
+            break
+    if result.objective is not None and result.objective.better_than(best):
+        yield f"{result.objective} is better than brute force's {best}"
+    if result.status is Status.OPTIMAL and _off(result, best):
+        yield f"optimal at {result.objective}, gap {result.gap}, brute force {best}"
+
+
+def _off(result: Result, best: Objective) -> bool:
+    """Whether a solution called optimal is further from the optimum than its gap says."""
+    for mine, true, stated in zip(result.objective or (), best, result.gap, strict=True):
+        if mine != true:
+            return relative_gap(mine, true) > (PROVED if stated is None else min(stated, PROVED))
+    return False
+
+
+def chunk(name: str, number: int, count: int, first: int, folder: Path) -> Counter[str]:
+    """Draw and judge one chunk of instances; return how often each sentence was found."""
+    owner, found = problem(name), Counter[str]()
+    strategy: Callable[[], Any] = getattr(strategies, name)
+
+    @seed(first * 1_000_003 + number)
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy(), st.integers(0, 5), st.sampled_from([0] * 8 + [-9, -7, -6, -3, 3, 6, 7, 9]))
+    def draw(instance: dlsched.Instance, which: int, exponent: int) -> None:
+        found["instances"] += 1
+        try:
+            scaled = multiplied(instance, which, exponent) if exponent else instance
+        except dlsched.InstanceError:
+            scaled = instance  # beyond the documented range
+        for sentence in findings(owner, scaled):
+            kind = sentence if sentence.startswith("refused") else sentence.partition(":")[0]
+            found[kind] += 1
+            if kind != sentence:
+                label = f"{name}-{number}-{found['instances']}"
+                print(f"{label}: {sentence}", flush=True)
+                dlsched.save(scaled.model_copy(update={"name": label}), folder / f"{label}.json")
+
+    draw()
+    return found
+
+
+def main(
+    problems: Annotated[list[str] | None, typer.Argument(help="All by default.")] = None,
+    instances: Annotated[int, typer.Option(help="Over all problems together.")] = 20_000,
+    first: Annotated[int, typer.Option("--seed")] = 1,
+    jobs: int = 2,
+    output: Annotated[Path, typer.Option("-o")] = Path("results/fuzz"),
+) -> None:
+    """Draw instances, solve each with every method, and count the disagreements."""
+    names = list(problems or CATALOGUE)
+    share = -(-instances // len(names))
+    sizes = [min(CHUNK, share - start) for start in range(0, share, CHUNK)]
+    began = time.perf_counter()
+    totals = {name: Counter[str]() for name in names}
+    with ProcessPoolExecutor(jobs) as pool:
+        runs = [
+            (name, pool.submit(chunk, name, i, size, first, output))
+            for i, size in enumerate(sizes)
+            for name in names
+        ]
+        for name, run in track(runs, description="chunks"):
+            totals[name] += run.result()
+    for name, found in totals.items():
+        print(f"{name}: {', '.join(f'{count} {what}' for what, count in found.most_common())}")
+    wrong = sum(
+        count
+        for found in totals.values()
+        for what, count in found.items()
+        if what != "instances" and not what.startswith("refused")
+    )
+    print(f"{wrong} disagreements, {time.perf_counter() - began:.0f} s")
+    raise typer.Exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    typer.run(main)
