@@ -105,3 +105,22 @@ def test_methods_of_one_name_are_told_apart() -> None:
     assert labels[0] == labels[2] != labels[1] and labels[3] == labels[4] == "lyra"
     frame = dlsched.compare([dlsched.load("lyra-fig5")], [one, two])
     assert frame["method"].nunique() == 2 and list(frame["resolved_method"]) == ["same", "same"]
+
+
+def test_compare_keeps_odd_texts() -> None:
+    """Reasons and exceptions with halves of surrogate pairs, or of any length, fit the table."""
+
+    def says(instance: Any, run: Any) -> dlsched.Claim:
+        return dlsched.Claim(status=dlsched.Status.NO_SOLUTION, reason="\ud800" + "x" * 10**7)
+
+    def raises(instance: Any, rng: Any) -> None:
+        raise ValueError("\udfff" + "y" * 10**7)
+
+    def leaves(instance: Any, rng: Any) -> None:
+        raise SystemExit("bye")
+
+    frame = dlsched.compare([dlsched.load("lyra-fig5")], [says, raises, leaves, "lyra"])
+    assert list(frame["status"]) == ["no solution", "error", "error", "feasible"]
+    assert frame["reason"].str.len().max() <= 2000
+    assert frame["reason"][0].startswith(r"\ud800xx") and r"\udfffyy" in frame["reason"][1]
+    assert frame["reason"][2] == "SystemExit: bye"

