@@ -31,6 +31,7 @@ def test_compare(instance: Instance) -> None:
     rows = table.set_index("method")
     assert list(rows["status"]) == ["feasible", "optimal", "error"]
     assert rows.loc["fails", "reason"] == "RuntimeError: out of luck"
+    assert rows.loc["exact", "resolved_method"] == "milp"
     assert rows.loc["exact", "gap"] == 0 and rows.loc["random", "gap"] > 0
     assert rows.loc["random", "preempted_bound"] == rows.loc["exact", "preempted"]
     assert len(seen) == 3

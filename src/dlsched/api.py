@@ -186,6 +186,8 @@ def solve(
     chosen = _method(owner, method, inst)
     chosen.refuse_unknown(method_options)
     refuse_nonsense(time_limit, gap, threads)
+    if not isinstance(solver, str):
+        raise OptionError(f"solver={solver!r:.40} must be a solver's name, as highs")
     chosen.prepare(owner.package)
     run = Run(
         time_limit,
@@ -314,7 +316,7 @@ def attempt(instance: Instance, method: MethodLike, **solve_options: Any) -> Res
 def _resolved(instance: Instance, method: MethodLike) -> str | None:
     try:
         return _method(catalogue.problem(instance.problem), method, instance).name
-    except UnknownName:
+    except (UnknownName, OptionError):
         return None
 
 
@@ -460,6 +462,8 @@ def _parse_instance(data: Mapping[str, Any], where: str) -> Instance:
 def _method(owner: Problem, method: MethodLike, instance: Instance) -> Method:
     if isinstance(method, str):
         return owner.method(method, instance)
+    if not callable(method):
+        raise OptionError(f"method={method!r:.40} is neither a method's name nor a function")
     known = (m for m in owner.methods.values() if m.function is method)
     name = getattr(method, "__name__", type(method).__name__)
     return next(known, Method(name, owner.name, Kind.HEURISTIC, method))
