@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.problems.elastic import Instance
+from dlsched.problems.elastic import Instance, search
+from dlsched.problems.elastic.check import evaluate, used
 from dlsched.problems.elastic.exact import dp
 from dlsched.problems.elastic.knapsack import fill_table, items_of, proves
 from dlsched.problems.elastic.lagrange import relax
+from dlsched.problems.elastic.reduce import needless, uses
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 
@@ -138,6 +142,97 @@ def test_nothing_to_give_or_nobody_to_take(method: str, capacity: int) -> None:
     )
     made = dlsched.generate("elastic", seed=1, jobs=5, capacity=0)
     assert tuple(dlsched.solve(made, method).objective) == (0, 0)
+
+
+def near_1e15(seed: int) -> Instance:
+    """Return jobs that run for 1e15 seconds, more or less by a thousand to 1e14."""
+    r = random.Random(seed)
+    rows: list[dict[str, object]] = []
+    for j in range(r.randint(2, 5)):
+        least, choices = r.randint(1, 2), r.randint(1, 3)
+        row = {"id": f"j{j}", "gpus_per_worker": r.choice([1, 2, 3]), "min_workers": least}
+        row |= {"max_workers": least + choices - 1, "running": r.random() < 0.7}
+        times = (10**15 - r.randint(0, 10 ** r.randint(3, 14)) for _ in range(choices))
+        rows.append(row | {"running_times": sorted(times, reverse=True)})
+    return Instance(name="large", capacity=r.randint(1, 10), jobs=rows)
+
+
+@pytest.mark.parametrize("seed", [44, 68, 134, 180, 193, 195])
+def test_seconds_near_1e15(seed: int) -> None:
+    """HiGHS once gave up on such costs; milp now finds dp's optimum or states a gap that has it."""
+    model, table = (dlsched.solve(near_1e15(seed), method) for method in ("milp", "dp"))
+    assert (model.status, table.status) == ("optimal", "optimal")
+    assert model.objective.launched == table.objective.launched
+    assert model.objective.reduction <= table.objective.reduction <= model.bound.reduction.value
+    assert max(model.gap) < 1e-8
+    assert (tuple(model.gap) == (0, 0)) <= (model.objective == table.objective)
+
+
+def test_nothing_to_save_is_zero() -> None:
+    """The base demands of five jobs fill the epoch; milp once claimed to save -1.2e-9 seconds."""
+    rows = [
+        (1, 2, 4, (75196, 22300, 3636)), (1, 4, 7, 41930), (8, 4, 7, 41637), (8, 3, 5, 67975),
+        (1, 4, 7, 31903), (1, 1, 2, 33316),
+    ]  # fmt: skip
+    jobs = [
+        {"id": f"j{j}", "gpus_per_worker": g, "min_workers": a, "max_workers": b}
+        | ({"running_times": t} if isinstance(t, tuple) else {"min_running_time": t})
+        for j, (g, a, b, t) in enumerate(rows)
+    ]
+    result = dlsched.solve(Instance(name="full", capacity=35, jobs=jobs), "milp")
+    assert (result.status, tuple(result.objective)) == ("optimal", (5, 0))
+    assert tuple(result.gap) == (0, 0)
+    assert [bound.kind for bound in result.bound] == ["certified", "certified"]
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(strategies.elastic(mixed=True))
+def test_needless_choices_are_needless(instance: Instance) -> None:
+    """Brute force without the choices that milp leaves out finds the same optimum."""
+    without = needless(instance)
+    ids = [job.id for job in instance.jobs]
+    choices = [
+        [*([] if job.running else [0]), *range(job.min_workers, job.max_workers + 1)]
+        for job in instance.jobs
+    ]
+    left = [[w for w in row if (j, w) not in without] for j, row in zip(ids, choices, strict=True)]
+    allocations = (dict(zip(ids, numbers, strict=True)) for numbers in product(*left))
+    worth = [evaluate(instance, a) for a in allocations if used(instance, a) <= instance.capacity]
+    best = oracles.elastic(instance)
+    assert best in worth
+    assert not any(w.better_than(best) for w in worth)
+
+
+def test_a_start_with_a_needless_choice_is_accepted() -> None:
+    """A start may make choices that milp leaves out; then it leaves out none."""
+    made = dlsched.generate("elastic", seed=1, items=60, capacity=40)
+    start = dlsched.solve(made, "fifo").solution
+    assert uses(start, needless(made))
+    result = dlsched.solve(made, "milp", start=start)
+    assert result.start is not None
+    assert result.start.accepted, result.start.reason
+    assert result.objective == dlsched.solve(made).objective
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.01])
+def test_seconds_from_1e_300_to_1e15(monkeypatch: pytest.MonkeyPatch, gap: float) -> None:
+    """Counted in their grid such times have a thousand digits; no method breaks, dp is exact."""
+    far = Fraction("1e-300"), 10**15, 1, Fraction("3e-300"), Fraction("2.5e14")
+    jobs = [
+        {"id": f"j{j}", "gpus_per_worker": 1 + j % 2, "min_workers": 1, "max_workers": 3,
+         "running_times": [far[j], far[j - 1], far[j - 2]], "running": j > 2}
+        for j in range(5)
+    ]  # fmt: skip
+    instance = Instance(name="far", capacity=8, jobs=jobs)
+    best = oracles.elastic(instance)
+    assert dlsched.solve(instance, "dp").objective == best
+    monkeypatch.setattr(search, "SMALL", -1)
+    fixed = dlsched.solve(instance, "dp", gap=gap)
+    assert fixed.status == "optimal"
+    assert gap or fixed.objective == best
+    for rule in ("lyra", "greedy", "afs", "fifo"):
+        assert not dlsched.solve(instance, rule).objective.better_than(best)
+    assert dlsched.bound(instance).reduction.value >= best.reduction
 
 
 def test_launching_comes_before_saving() -> None:

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.problems.reclaiming import components, exact
+from dlsched.problems.reclaiming import components, exact, frontier
 from dlsched.problems.reclaiming.schema import Instance
 from dlsched.run import Run
 from dlsched.testing import oracles
 from dlsched.testing.strategies import reclaiming
 
-MANY = settings(max_examples=500, derandomize=True, deadline=None)
+MANY = settings(max_examples=300, derandomize=True, deadline=None)
 SOME = settings(max_examples=60, derandomize=True, deadline=None)
 
 
@@ -99,13 +99,86 @@ def test_all_exact_methods_agree(instance: Instance) -> None:
         assert result.status == "optimal"
         assert result.objective == best
         assert tuple(result.gap) == (0, 0)
-    for name in ("lyra", "gpu_fraction", "scf", "random"):
+    for name in ("lyra", "gpu_fraction", "scf", "scf_updated", "densest", "random"):
         rule = dlsched.solve(instance, name)
         assert dlsched.verify(instance, rule.solution)
         assert not rule.objective.better_than(best)
     bound = dlsched.bound(instance)
     assert bound.preempted.kind == "certified"
     assert bound.preempted.value <= best.preempted
+
+
+@settings(max_examples=150, derandomize=True, deadline=None)
+@given(reclaiming(mixed=True))
+def test_weights_far_apart(instance: Instance) -> None:
+    """From 1e-9 to 3e9 in one fleet: the default is exact, milp within the gap that it states."""
+    best = oracles.reclaiming(instance)
+    assert best is not None
+    for name in ("exact", "components"):
+        result = dlsched.solve(instance, name)
+        assert (result.status, result.objective, tuple(result.gap)) == ("optimal", best, (0, 0))
+    model = dlsched.solve(instance, "milp")
+    assert model.status == "optimal"
+    assert model.bound.preempted.value <= best.preempted <= model.objective.preempted
+    assert model.gap.preempted < 1e-8
+    for name in ("lyra", "gpu_fraction", "scf", "scf_updated", "densest", "random"):
+        assert not dlsched.solve(instance, name).objective.better_than(best)
+    table = frontier(instance)
+    assert (table.preempted[instance.demand], table.proven.all()) == (best.preempted, True)
+
+
+@pytest.mark.parametrize("unit", ["1e-12", "1e-9", "1e9"])
+@pytest.mark.parametrize("digits", [2, 14])
+def test_the_unit_of_the_weights_does_not_matter(unit: str, digits: int) -> None:
+    """The same servers go back whether weights are of 1 or of 1e-9, and no method breaks."""
+    for seed in range(6):
+        rng = random.Random(seed)
+        made = dlsched.generate("reclaiming", seed, servers=12, demand=4, spread=0.6).to_data()
+        weights = [Fraction(f"{rng.uniform(1, 9):.{digits}g}") for _ in made["jobs"]]
+        worth = []
+        for factor in (Fraction(1), Fraction(unit)):
+            for job, weight in zip(made["jobs"], weights, strict=True):
+                job["weight"] = weight * factor
+            instance = Instance.parse(made, "test")
+            exact = dlsched.solve(instance)
+            assert exact.objective == dlsched.solve(instance, "components").objective
+            model = dlsched.solve(instance, "milp")
+            assert model.bound.preempted.value <= exact.objective[0] <= model.objective[0]
+            assert max(g or 0 for g in model.gap) < 1e-8
+            worth.append((exact.objective[0] / factor, exact.objective[1]))
+        assert worth[0] == worth[1]
+
+
+def test_a_job_that_cannot_be_preempted_sets_no_scale() -> None:
+    """Weights of 1e10 without base workers hid one of 0.04 from the row that holds level 1."""
+    instance = hand(
+        1,
+        j0=(12250000000,),
+        j1=(12250, ("s3", 1, True)),
+        j2=(0, ("s2", 2, False), ("s3", 1, True), ("s1", 1, False)),
+        j3=(0.04, ("s3", 1, False)),
+        j4=(1, ("s4", 1, False)),
+    )
+    result = dlsched.solve(instance, "milp")
+    assert (result.status, tuple(result.objective), tuple(result.gap)) == (
+        "optimal",
+        (0, 2),
+        (0, 0),
+    )
+
+
+def test_a_start_may_preempt_the_heaviest_job() -> None:
+    """A start worse than what `densest` finds is taken, and the optimum found from there."""
+    made = dlsched.generate("reclaiming", 4, servers=30, demand=9).to_data()
+    for j, job in enumerate(made["jobs"]):
+        job["weight"] = 1000 if j == 0 else 1 + j % 7
+    heavy = {worker["server"] for worker in made["jobs"][0]["workers"]}
+    names = sorted((s["id"] for s in made["servers"]), key=lambda name: name not in heavy)
+    start = {"dlsched": 1, "problem": "reclaiming", "instance": "reclaiming-4"}
+    result = dlsched.solve(made, "milp", start=start | {"returned": names[:9]})
+    assert result.start is not None
+    assert result.start.accepted, result.start.reason
+    assert result.objective == dlsched.solve(made, "components").objective
 
 
 @settings(max_examples=150, derandomize=True, deadline=None)

@@ -75,6 +75,81 @@ def test_arrivals_fill_by_best_fit() -> None:
             free[s] -= worker.gpus
 
 
+def odd_fleet(placement: str, churn: float = 0.0) -> Instance:
+    """Return a fleet of 80 servers, half of whose larger jobs have odd sizes."""
+    return dlsched.generate(
+        "reclaiming", 6, servers=80, placement=placement, odd=0.5, churn=churn, jobs=None
+    )
+
+
+def hosts(instance: Instance) -> dict[int, set[int]]:
+    """Return the jobs on each server."""
+    found: dict[int, set[int]] = {}
+    for j, held in enumerate(instance.held):
+        for s in held:
+            found.setdefault(s, set()).add(j)
+    return found
+
+
+@pytest.mark.parametrize("churn", [0.0, 2.0])
+def test_jobs_kept_together_share_with_small_ones_only(churn: float) -> None:
+    """A job above 8 GPUs has its servers to itself, as few as can be; others sit on one server."""
+    fleet = odd_fleet("together", churn)
+    on = hosts(fleet)
+    for j, held in enumerate(fleet.held):
+        assert len(held) == math.ceil(sum(held.values()) / 8)
+        if len(held) > 1:
+            assert all(on[s] == {j} for s in held)
+
+
+@pytest.mark.parametrize("churn", [0.0, 2.0])
+@pytest.mark.parametrize("placement", ["shared", "remnants"])
+def test_what_is_left_of_a_job_shares_a_server(placement: str, churn: float) -> None:
+    """Full servers are a job's own; the rest of it is on one server, which others use as well."""
+    fleet = odd_fleet(placement, churn)
+    on = hosts(fleet)
+    remnants: set[int] = set()
+    small: set[int] = set()
+    for held in fleet.held:
+        partial = [s for s, gpus in held.items() if gpus < 8]
+        assert len(partial) == (sum(held.values()) % 8 > 0)
+        (remnants if len(held) > 1 else small).update(partial)
+    assert any(len(on[s]) > 1 for s in remnants)
+    assert bool(remnants & small) == (placement == "shared")
+
+
+def test_odd_sizes_lie_between_half_and_the_size() -> None:
+    """With odd=1 a draw of 8 GPUs becomes 5, 6 or 7, each equally likely; 1 and 2 stay."""
+    made = dlsched.generate("reclaiming", 1, servers=600, jobs=600, sizes={8: 1}, odd=1.0)
+    counts = sizes(made)
+    assert counts.keys() == {5, 6, 7}
+    assert all(abs(n - 200) < 5 * math.sqrt(600 * 2 / 9) for n in counts.values())
+    assert sizes(
+        dlsched.generate("reclaiming", 1, servers=20, jobs=40, sizes={1: 1, 2: 1}, odd=1.0)
+    ).keys() == {1, 2}
+
+
+def test_departures_scatter_the_workers_of_later_jobs() -> None:
+    """Best fit keeps jobs on fewer servers than best fit after departures; the fleet stays full."""
+    fresh, used = (
+        dlsched.generate("reclaiming", 2, servers=150, spread=0.0, churn=churn)
+        for churn in (0.0, 2.0)
+    )
+
+    def servers_per_gpu(instance: Instance) -> float:
+        large = [held for held in instance.held if sum(held.values()) >= 8]
+        return sum(map(len, large)) / sum(sum(held.values()) for held in large)
+
+    assert servers_per_gpu(used) > 1.3 * servers_per_gpu(fresh)
+    assert sum(sum(held.values()) for held in used.held) > 0.75 * 8 * 150
+
+
+def test_a_number_of_jobs_holds_under_churn() -> None:
+    """Each departure is followed by one arrival at most."""
+    made = dlsched.generate("reclaiming", 2, servers=100, jobs=50, churn=3.0)
+    assert len(made.jobs) == 50
+
+
 def test_a_gang_that_does_not_fit_books_nothing() -> None:
     """All workers or none."""
     free = np.array([2, 1])
@@ -89,6 +164,10 @@ def test_nonsense_is_refused() -> None:
         dlsched.generate("reclaiming", servers=0)
     with pytest.raises(OptionError, match="no parameter 'server'"):
         dlsched.generate("reclaiming", server=5)
+    with pytest.raises(OptionError, match="placement='apart'"):
+        dlsched.generate("reclaiming", placement="apart")
+    with pytest.raises(OptionError, match="churn"):
+        dlsched.generate("reclaiming", churn=-1.0)
 
 
 def test_scattered_jobs_sit_on_servers_drawn_at_random() -> None:

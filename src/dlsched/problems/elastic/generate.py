@@ -14,7 +14,8 @@ from dlsched.problems.elastic.schema import Instance
 GPUS_PER_WORKER = {1: 0.4, 2: 0.3, 4: 0.2, 8: 0.1}
 """Weights of the GPUs that a worker takes; our choice, the paper does not print its mix."""
 LOSS = 0.2
-"""Share of its speed that a worker adds less than the one before, in the paper's second model."""
+"""Share of its speed that an added worker loses (Lyra, section 7.2)."""
+SCALINGS = ("linear", "loss", "power_loss")
 
 
 def generate(
@@ -46,7 +47,8 @@ def generate(
     elastic
         Share of elastic jobs; their most is twice to four times their least number of workers.
     scaling
-        ``"linear"``, or ``"loss"``: the n-th added worker contributes 0.8**n of a base worker.
+        ``"linear"``; ``"loss"``: each added worker brings 0.8 of a base worker (section 7.2); or
+        ``"power_loss"``, a variant of ours: the n-th added worker brings 0.8**n.
     gpus_per_worker
         ``{GPUs: weight}``.
     max_base
@@ -54,8 +56,8 @@ def generate(
     hours
         Range of the running time with the most workers, log-uniform, rounded to whole seconds.
     """
-    if scaling not in ("linear", "loss"):
-        raise OptionError(f"scaling={scaling!r} must be 'linear' or 'loss'")
+    if scaling not in SCALINGS:
+        raise OptionError(f"scaling={scaling!r} must be one of: {', '.join(SCALINGS)}")
     sizes = np.array(sorted(gpus_per_worker))
     weights = np.array([gpus_per_worker[g] for g in sizes.tolist()], dtype=float)
     rows: list[dict[str, Any]] = []
@@ -80,7 +82,9 @@ def generate(
         if scaling == "linear" or most == base:
             row["min_running_time"] = max(1, seconds)
         else:
-            row["running_times"] = lossy_times(max(1, seconds), base, most)
+            row["running_times"] = lossy_times(
+                max(1, seconds), base, most, power=scaling == "power_loss"
+            )
         rows.append(row)
     data = {
         "dlsched": 1,
@@ -92,14 +96,16 @@ def generate(
     return Instance.parse(data, "the generator")
 
 
-def lossy_times(seconds: int, base: int, most: int) -> list[int]:
-    """Return running times from base to most workers when each added one is 20 % less use.
+def lossy_times(seconds: int, base: int, most: int, power: bool = False) -> list[int]:
+    """Return running times in seconds from base to most workers when each added one loses 20 %.
 
-    The n-th added worker contributes (1 - 0.2)**n of a base worker's speed; the last time is
-    `seconds`. The paper says that throughput drops by 20 % with each added worker and leaves the
-    formula open.
+    Lyra, section 7.2: whenever a worker is added, the throughput that this worker brings has a loss
+    of 20 %. So each brings 0.8 of a base worker. With `power` the n-th brings 0.8**n, a variant of
+    ours. The last time is `seconds`; times are rounded to whole seconds.
     """
-    speeds = np.cumsum([float(base), *((1 - LOSS) ** n for n in range(1, most - base + 1))])
+    keep = 1 - LOSS
+    added = [keep**n if power else keep for n in range(1, most - base + 1)]
+    speeds = np.cumsum([float(base), *added])
     return [max(1, round(seconds * speeds[-1] / s)) for s in speeds.tolist()]
 
 

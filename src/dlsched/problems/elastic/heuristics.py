@@ -67,24 +67,26 @@ def greedy(instance: Instance, rng: np.random.Generator) -> Solution:
 
 @method("elastic", kind="baseline")
 def afs(instance: Instance, rng: np.random.Generator) -> Solution:
-    """One worker at a time to the largest gain in throughput per GPU.
+    """Base demand to each job first, then one worker at a time to the largest gain per GPU.
 
-    After AFS (Hwang et al., NSDI'21), which Lyra compares with. A job's throughput is 1 / running
-    time; a pending job's first step is to its least number of workers. Steps that do not fit are
-    passed over.
+    AFS (Hwang et al., NSDI'21) as Lyra implements it (section 7.1): every job gets its base demand,
+    then the job with the largest gain in throughput per GPU gets one more worker, again and again.
+    Base demands go in queue order, the file's, passing over what does not fit, as Lyra's phase one
+    does; the paper does not say. A job's throughput is 1 / running time. Steps that do not fit, or
+    that gain nothing, end a job's growth.
     """
-    workers = {job.id: job.min_workers for job in instance.jobs if job.running}
-    free = instance.capacity
-    heap = [step for i, job in enumerate(instance.jobs) if (step := _gain(i, job, workers))]
+    workers, free = _start(instance, _pending(instance))
+    started = [(i, job) for i, job in enumerate(instance.jobs) if job.id in workers]
+    heap = [step for i, job in started if (step := _gain(i, job, workers[job.id]))]
     heapq.heapify(heap)
     while heap:
-        _, i, w, gpus = heapq.heappop(heap)
+        _, i = heapq.heappop(heap)
         job = instance.jobs[i]
-        if gpus > free:
+        if job.gpus_per_worker > free:
             continue
-        workers[job.id] = w
-        free -= gpus
-        if step := _gain(i, job, workers):
+        workers[job.id] += 1
+        free -= job.gpus_per_worker
+        if step := _gain(i, job, workers[job.id]):
             heapq.heappush(heap, step)
     return _solution(instance, "afs", workers)
 
@@ -140,16 +142,12 @@ def _slope(a: tuple[int, Fraction], b: tuple[int, Fraction]) -> Fraction:
     return (b[1] - a[1]) / (b[0] - a[0])
 
 
-def _gain(i: int, job: Job, workers: dict[str, int]) -> tuple[Fraction, int, int, int] | None:
-    """Return a job's next step: minus its gain in throughput per GPU, job, workers, GPUs."""
-    now = workers.get(job.id, 0)
-    if now == job.max_workers:
+def _gain(i: int, job: Job, workers: int) -> tuple[Fraction, int] | None:
+    """Return minus what one more worker adds to a job's throughput, per GPU, and the job."""
+    if workers == job.max_workers:
         return None
-    then = now + 1 if now else job.min_workers
-    gpus = (then - now) * job.gpus_per_worker
-    before = 1 / Fraction(job.running_time(now)) if now else Fraction(0)
-    gain = 1 / Fraction(job.running_time(then)) - before
-    return (-gain / gpus, i, then, gpus) if gain > 0 else None
+    now, then = (1 / Fraction(job.running_time(w)) for w in (workers, workers + 1))
+    return (-(then - now) / job.gpus_per_worker, i) if then > now else None
 
 
 def _solution(instance: Instance, name: str, workers: dict[str, int]) -> Solution:

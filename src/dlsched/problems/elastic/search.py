@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
@@ -97,7 +98,8 @@ class Search:
         """Whether the relaxation alone proves the incumbent, within the gap asked for."""
         limit = relaxation.bound >> relaxation.shift
         complete = self.launched == self.items.most_launched
-        if not complete or limit - self.value > self.run.gap * max(abs(limit), abs(self.value)):
+        slack = Fraction(self.run.gap) * max(abs(limit), abs(self.value))  # beyond a double
+        if not complete or limit - self.value > slack:
             return False
         self.bounds = relaxation_bounds(self.items, relaxation)
         self.status, self.reason = Status.OPTIMAL, "the relaxation meets the incumbent"

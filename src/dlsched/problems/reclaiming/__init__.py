@@ -3,9 +3,17 @@
 from dlsched.problem import Problem
 from dlsched.problems.reclaiming.check import LEVELS, check, explain
 from dlsched.problems.reclaiming.frontier import frontier
+from dlsched.problems.reclaiming.nearest import nearest_optimum
 from dlsched.problems.reclaiming.schema import Instance, Solution
 
-__all__ = ["PROBLEM", "Instance", "Solution", "frontier"]
+__all__ = ["PROBLEM", "Instance", "Solution", "frontier", "nearest_optimum"]
+
+
+def _choose(instance: Instance) -> str:
+    from dlsched.problems.reclaiming.exact import choose
+
+    return choose(instance)
+
 
 PROBLEM = Problem(
     name="reclaiming",
@@ -20,4 +28,5 @@ PROBLEM = Problem(
     bound="lp",
     size="servers",
     package=__name__,
+    choose=_choose,
 )

@@ -170,11 +170,9 @@ def bracket(
             # Flexible workers are not costed here, so the whole instance gives level 1 as well.
             returned = {instance.server_index[s] for s in claim.solution.returned}  # type: ignore[attr-defined]
             upper[k] = units.encode(evaluate(instance, returned)[0])
-        if claim.objective:
-            lower[k] = upper[k]
-        else:
-            for bound in claim.bounds[0] if claim.bounds else ():
-                lower[k] = max(lower[k], math.ceil(Fraction(bound.value) * units.denominator))
+        # The bound and not the status: a solver's tolerances may leave a gap in what it has proved.
+        for bound in claim.bounds[0] if claim.bounds else ():
+            lower[k] = max(lower[k], math.ceil(Fraction(bound.value) * units.denominator))
 
     solve(limit)
     spans = [(0, limit)]

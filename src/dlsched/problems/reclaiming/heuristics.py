@@ -1,7 +1,8 @@
-"""Lyra's heuristic for reclaiming (section 4.2), and the rules that the paper compares it with.
+"""Lyra's heuristic for reclaiming (section 4), what the paper compares it with, and two of ours.
 
-All are one greedy loop: take the server of least cost, preempt its jobs, update the servers that
-those jobs leave. They differ in what a server's share of a job is, and thus in the cost.
+`lyra`, `gpu_fraction` and `scf_updated` are one greedy loop: take the server of least cost, preempt
+its jobs, update the servers that those jobs leave. They differ in what a job adds to the cost of a
+server. `scf` and `random` choose all servers at once.
 """
 
 from __future__ import annotations
@@ -13,75 +14,145 @@ from fractions import Fraction
 
 import numpy as np
 
+from dlsched.errors import OptionError
 from dlsched.problem import method
+from dlsched.problems.reclaiming.densest import densest  # noqa: F401  (registers it)
 from dlsched.problems.reclaiming.schema import Instance, Solution
+
+TIES = ("absorbed", "collateral", "file", "random")
+"""What decides between servers of equal cost; see `lyra`."""
 
 
 @method("reclaiming", kind="heuristic")
-def lyra(instance: Instance, rng: np.random.Generator) -> Solution:
-    """Least server preemption cost first: a job counts 1 / (servers that host it) on each.
+def lyra(instance: Instance, rng: np.random.Generator, ties: str = "absorbed") -> Solution:
+    """Least server preemption cost first: a job adds weight / (servers that host it) to each.
 
-    Lyra, section 4.2: the cost of a server is the sum over its jobs of the fraction of the job's
-    servers that it is. Ties go to the least collateral damage, then to the earlier server in the
-    file. Only base workers make a server a host, so a server without them costs 0.
+    Lyra, section 4: the cost of a server is the sum, over its jobs, of the fraction of the job's
+    servers that it is; a job's weight multiplies its fraction, and with weights of 1 this is the
+    paper's. For a demand of one server the paper iterates over the servers and takes the one with
+    the fewest preemptions: the cost is then the weight of the server's jobs. Only base workers
+    make a server a host, so a server without them costs 0.
+
+    Parameters
+    ----------
+    ties
+        Between servers of equal cost, ``"collateral"`` takes the least collateral damage, the GPUs
+        vacated elsewhere (section 4, last sentence). ``"absorbed"`` does not count GPUs on servers
+        that become idle and that the rest of the demand can still take; with it, and not with
+        plain collateral damage, Figure 5 comes out. ``"file"`` takes the earlier server,
+        ``"random"`` any; in the first two, further ties go to the earlier server.
     """
-    return _greedy(instance, "lyra", lyra_shares(instance))
+    if instance.demand == 1:
+        return _greedy(instance, "lyra", count_shares(instance), ties, rng)
+    return _greedy(instance, "lyra", lyra_shares(instance), ties, rng)
 
 
 @method("reclaiming", kind="baseline")
-def gpu_fraction(instance: Instance, rng: np.random.Generator) -> Solution:
+def gpu_fraction(instance: Instance, rng: np.random.Generator, ties: str = "absorbed") -> Solution:
     """Cost by GPUs, the definition the paper rejects: a job counts its GPUs here / its GPUs.
 
-    Lyra, section 4.2 and Table 1. GPUs of base and flexible workers count alike.
+    Lyra, section 4 and Table 1. GPUs of base and flexible workers count alike; a job's weight
+    multiplies its fraction.
+
+    Parameters
+    ----------
+    ties
+        As for `lyra`.
     """
-    return _greedy(instance, "gpu_fraction", gpu_shares(instance))
+    return _greedy(instance, "gpu_fraction", gpu_shares(instance), ties, rng)
 
 
 @method("reclaiming", kind="baseline")
-def scf(instance: Instance, rng: np.random.Generator) -> Solution:
-    """Smallest job count first: the cost of a server is the number of jobs based on it."""
-    return _greedy(instance, "scf", count_shares(instance))
+def scf(instance: Instance, rng: np.random.Generator, ties: str = "file") -> Solution:
+    """Smallest (job) count first: the servers that host the smallest numbers of jobs.
+
+    Lyra, section 7.1. Every server's jobs are counted once, weights play no part, and nothing is
+    updated when a job is preempted. Jobs with a base worker on the server count.
+
+    Parameters
+    ----------
+    ties
+        ``"file"``: of equal counts the earlier server; ``"random"``: any. The paper names no rule.
+    """
+    if ties not in ("file", "random"):
+        raise OptionError(f"ties={ties!r} must be 'file' or 'random'")
+    counts = [0] * len(instance.servers)
+    for base in instance.base_servers:
+        for s in base:
+            counts[s] += 1
+    order = list(range(len(counts)))
+    if ties == "random":
+        rng.shuffle(order)
+    return _solution(instance, "scf", sorted(order, key=counts.__getitem__)[: instance.demand])
+
+
+@method("reclaiming", kind="baseline")
+def scf_updated(instance: Instance, rng: np.random.Generator, ties: str = "absorbed") -> Solution:
+    """Least weight of jobs first, updated: a reading of ours of `scf`, not the paper's.
+
+    The cost of a server is the weight of the jobs based on it; the loop and the ties are `lyra`'s,
+    so the difference between the two is the definition of the cost alone.
+
+    Parameters
+    ----------
+    ties
+        As for `lyra`.
+    """
+    return _greedy(instance, "scf_updated", count_shares(instance), ties, rng)
 
 
 @method("reclaiming", kind="baseline")
 def random(instance: Instance, rng: np.random.Generator) -> Solution:
-    """Return servers drawn at random."""
+    """Return servers drawn at random (Lyra, section 7.1)."""
     chosen = rng.permutation(len(instance.servers))[: instance.demand]
     return _solution(instance, "random", chosen.tolist())
 
 
 @dataclass(frozen=True)
 class Shares:
-    """What job ``j`` adds to the cost of server ``s``: ``parts[j][s] / whole[j]``."""
+    """What job ``j`` adds to the cost of server ``s``: ``weight[j] * parts[j][s] / whole[j]``."""
 
     parts: list[dict[int, int]]
     whole: list[int]
+    weight: list[Fraction]
 
     def costs(self, servers: int) -> list[Fraction]:
         """Return each server's cost before anything is returned, a column of Table 1."""
         result = [Fraction(0)] * servers
-        for parts, whole in zip(self.parts, self.whole, strict=True):
+        for parts, whole, weight in zip(self.parts, self.whole, self.weight, strict=True):
             for s, part in parts.items():
-                result[s] += Fraction(part, whole)
+                result[s] += weight * Fraction(part, whole)
         return result
+
+    def units(self) -> list[int]:
+        """Return for each job what one part counts, as whole numbers over one denominator."""
+        parts = [w / n if n else Fraction(0) for w, n in zip(self.weight, self.whole, strict=True)]
+        scale = math.lcm(*{part.denominator for part in parts})
+        return [int(part * scale) for part in parts]
 
 
 def lyra_shares(instance: Instance) -> Shares:
     """One part of as many as there are servers hosting the job."""
     base = instance.base_servers
-    return Shares([dict.fromkeys(b, 1) for b in base], [len(b) for b in base])
+    parts = [dict.fromkeys(b, 1) for b in base]
+    return Shares(parts, [len(b) for b in base], _weights(instance))
 
 
 def gpu_shares(instance: Instance) -> Shares:
     """The job's GPUs on the server, of all its GPUs."""
     held, base = instance.held, instance.base_servers
     parts = [{s: h[s] for s in b} for h, b in zip(held, base, strict=True)]
-    return Shares(parts, [sum(h.values()) for h in held])
+    return Shares(parts, [sum(h.values()) for h in held], _weights(instance))
 
 
 def count_shares(instance: Instance) -> Shares:
     """The job as a whole."""
-    return Shares([dict.fromkeys(b, 1) for b in instance.base_servers], [1] * len(instance.jobs))
+    parts = [dict.fromkeys(b, 1) for b in instance.base_servers]
+    return Shares(parts, [1] * len(instance.jobs), _weights(instance))
+
+
+def _weights(instance: Instance) -> list[Fraction]:
+    return [Fraction(job.weight) for job in instance.jobs]
 
 
 def _solution(instance: Instance, name: str, returned: list[int]) -> Solution:
@@ -93,30 +164,38 @@ def _solution(instance: Instance, name: str, returned: list[int]) -> Solution:
     )
 
 
-def _greedy(instance: Instance, name: str, shares: Shares) -> Solution:
+def _greedy(
+    instance: Instance, name: str, shares: Shares, ties: str, rng: np.random.Generator
+) -> Solution:
     """Take the cheapest server until the demand is met."""
-    state = _State(instance, shares)
+    if ties not in TIES:
+        raise OptionError(f"ties={ties!r} must be one of: {', '.join(TIES)}")
+    n = len(instance.servers)
+    rank = rng.permutation(n).tolist() if ties == "random" else list(range(n))
+    state = _State(instance, shares, rank)
     order: list[int] = []
-    for room in reversed(range(instance.demand)):
-        server = state.cheapest(room)
+    for left in reversed(range(instance.demand)):
+        server = state.cheapest(left if ties == "absorbed" else 0, ties in TIES[:2])
         order.append(server)
         state.take(server)
     return _solution(instance, name, order)
 
 
 class _State:
-    """Costs as integers over a common denominator, and a heap of (cost, collateral, server).
+    """Costs as integers over a common denominator, and a heap of (cost, collateral, rank).
 
     Collateral damage only breaks ties, so it is measured when a server surfaces, not before: an
-    entry starts as (cost, -1, server). ``key`` has each server's valid entry; others are stale.
+    entry starts as (cost, -1, rank). ``key`` has each server's valid entry; others are stale.
+    ``rank`` is the server's place in the order that breaks what ties remain.
     """
 
-    def __init__(self, instance: Instance, shares: Shares) -> None:
+    def __init__(self, instance: Instance, shares: Shares, rank: list[int]) -> None:
         self.base, self.held = instance.base_servers, instance.held
         self.parts = shares.parts
-        scale = math.lcm(*{whole for whole in shares.whole if whole})
-        self.unit = [scale // whole if whole else 0 for whole in shares.whole]
+        self.unit = shares.units()
         n = len(instance.servers)
+        self.rank = rank
+        self.server = np.argsort(rank).tolist()
         self.jobs: list[set[int]] = [set() for _ in range(n)]  # with a base worker here
         self.guests: list[list[int]] = [[] for _ in range(n)]  # with flexible workers only
         self.cost = [0] * n
@@ -129,30 +208,41 @@ class _State:
                 self.guests[s].append(j)
         self.taken = [False] * n
         self.vacated: list[tuple[int, list[int]]] = [(0, [])] * n
-        self.key = [(cost, -1, s) for s, cost in enumerate(self.cost)]
+        self.key = [(cost, -1, rank[s]) for s, cost in enumerate(self.cost)]
         self.heap = self.key.copy()
         heapq.heapify(self.heap)
 
-    def cheapest(self, room: int) -> int:
-        """Take the cheapest server off the heap; `room` more will be taken after it."""
+    def cheapest(self, left: int, collateral: bool = True) -> int:
+        """Take the cheapest server off the heap.
+
+        Parameters
+        ----------
+        left
+            Servers still to be taken after this one that may absorb what it vacates.
+        collateral
+            Whether collateral damage breaks ties.
+        """
         while True:
             key = heapq.heappop(self.heap)
-            cost, collateral, s = key
+            cost, known, rank = key
+            s = self.server[rank]
             if self.taken[s] or key != self.key[s]:
                 continue
-            if collateral < 0:
+            if not collateral:
+                return int(s)
+            if known < 0:
                 self.vacated[s] = self.measure(s)
             lasting, idle = self.vacated[s]
-            lasting += sum(idle[: max(0, len(idle) - room)])
-            if lasting == collateral:
-                return s
-            self.push((cost, lasting, s))
+            lasting += sum(idle[: max(0, len(idle) - left)])
+            if lasting == known:
+                return int(s)
+            self.push((cost, lasting, rank))
 
     def measure(self, s: int) -> tuple[int, list[int]]:
         """Find the GPUs that taking `s` vacates elsewhere: for good, and on servers it empties.
 
         A server that loses its last base worker this way can be returned next at no cost, so what
-        is vacated there is collateral damage only if the demand has no room for it.
+        is vacated there is collateral damage only if the demand does not get that far.
         """
         vacated: dict[int, int] = {}
         jobs = self.jobs[s]
@@ -167,7 +257,7 @@ class _State:
 
     def push(self, key: tuple[int, int, int]) -> None:
         """Make this the valid entry of its server."""
-        self.key[key[2]] = key
+        self.key[self.server[key[2]]] = key
         heapq.heappush(self.heap, key)
 
     def take(self, server: int) -> None:
@@ -185,4 +275,4 @@ class _State:
                 stale |= self.base[j]
         for s in stale | {s for t in stale for j in self.jobs[t] for s in self.base[j]}:
             if not self.taken[s]:
-                self.push((self.cost[s], -1, s))
+                self.push((self.cost[s], -1, self.rank[s]))

@@ -38,14 +38,17 @@ def build(instance: Instance) -> Any:
     m.y = pyo.Var(m.JOBS, domain=pyo.Binary)
     m.z = pyo.Var(m.DAMAGE, domain=pyo.Binary)
 
-    m.preempted = pyo.Objective(
-        expr=pyo.quicksum(float(job.weight) * m.y[j] for j, job in jobs.items() if job.weight)
-    )
+    # A job without base workers cannot be preempted: its weight must not set the level's scale.
+    weights = {j: job.weight for j, job in jobs.items() if base[j] and job.weight}
+    for j in jobs:
+        if not base[j]:
+            m.y[j].setub(0)
+    m.preempted = pyo.Objective(expr=pyo.quicksum(float(w) * m.y[j] for j, w in weights.items()))
     m.collateral = pyo.Objective(expr=pyo.quicksum(g * m.z[js] for js, g in damage.items()))
 
     # Every value of a level is a multiple of this, so its bounds may be rounded to one.
     m.GRID = {
-        "preempted": grid(job.weight for job in jobs.values()),
+        "preempted": grid(weights.values()),
         "collateral": grid(damage.values()),
     }
 
@@ -67,15 +70,16 @@ def read(instance: Instance, m: Any) -> Solution:
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to the value that the solution gives it."""
+    assign_preemptions(instance, m, solution)
     returned = set(solution.returned)
-    index = {instance.server_index[s] for s in returned}
-    hit = {
-        job.id: not base.isdisjoint(index)
-        for job, base in zip(instance.jobs, instance.base_servers, strict=True)
-    }
-    for s in m.SERVERS:
-        m.x[s].set_value(int(s in returned), skip_validation=True)
-    for j in m.JOBS:
-        m.y[j].set_value(int(hit[j]), skip_validation=True)
     for j, s in m.DAMAGE:
-        m.z[j, s].set_value(int(hit[j] and s not in returned), skip_validation=True)
+        m.z[j, s].set_value(int(m.y[j].value and s not in returned), skip_validation=True)
+
+
+def assign_preemptions(instance: Instance, m: Any, solution: Solution) -> None:
+    """Set the variables of level 1."""
+    index = {instance.server_index[s] for s in solution.returned}
+    for s in m.SERVERS:
+        m.x[s].set_value(int(instance.server_index[s] in index), skip_validation=True)
+    for job, base in zip(instance.jobs, instance.base_servers, strict=True):
+        m.y[job.id].set_value(int(not base.isdisjoint(index)), skip_validation=True)

@@ -9,18 +9,29 @@ from hypothesis import strategies as st
 
 from dlsched.problems.elastic.schema import Instance
 
-TIMES = st.one_of(st.integers(1, 60), st.sampled_from([Fraction("0.5"), Fraction("12.25")]))
+VALUES = st.one_of(st.integers(1, 60), st.sampled_from([Fraction("0.5"), Fraction("12.25")]))
+UNITS = [Fraction(10) ** e for e in (0, 3, 9, -3, -9)]
+"""What running times are counted in, from the plainest."""
 
 
 @st.composite
-def elastic(draw: st.DrawFn, max_jobs: int = 5, max_choices: int = 4) -> Instance:
+def elastic(
+    draw: st.DrawFn, max_jobs: int = 5, max_choices: int = 4, mixed: bool = False
+) -> Instance:
     """Draw an instance with linear and tabulated running times, running and pending jobs.
+
+    Times are from 1e-9 to 6e10; capacities may be those where the smallest base demands just fit,
+    or far above all demands.
 
     Parameters
     ----------
     max_jobs, max_choices
         Upper limits; the brute force enumerates up to (max_choices + 1) ** max_jobs allocations.
+    mixed
+        Give each job a unit of its own; no solver with tolerances can tell the values apart then.
     """
+    units = st.sampled_from(UNITS)
+    unit = draw(units)
     jobs: list[dict[str, Any]] = []
     for j in range(draw(st.integers(0, max_jobs))):
         least = draw(st.integers(1, 3))
@@ -32,9 +43,15 @@ def elastic(draw: st.DrawFn, max_jobs: int = 5, max_choices: int = 4) -> Instanc
             "max_workers": least + choices - 1,
             "running": draw(st.booleans()),
         }
+        if mixed:
+            unit = draw(units)
         if draw(st.booleans()):
-            job["min_running_time"] = draw(TIMES)
+            job["min_running_time"] = draw(VALUES) * unit
         else:
-            job["running_times"] = draw(st.lists(TIMES, min_size=choices, max_size=choices))
+            times = draw(st.lists(VALUES, min_size=choices, max_size=choices))
+            job["running_times"] = [time * unit for time in times]
         jobs.append(job)
-    return Instance(name="drawn", capacity=draw(st.integers(0, 20)), jobs=jobs)
+    bases = sorted(job["gpus_per_worker"] * job["min_workers"] for job in jobs)
+    fitting = [sum(bases[:n]) for n in range(len(bases) + 1)]
+    capacity = draw(st.one_of(st.integers(0, 20), st.sampled_from([*fitting, 10**6])))
+    return Instance(name="drawn", capacity=capacity, jobs=jobs)

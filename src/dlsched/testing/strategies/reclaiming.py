@@ -9,6 +9,10 @@ from hypothesis import strategies as st
 
 from dlsched.problems.reclaiming.schema import Instance
 
+WEIGHTS = [Fraction(w) for w in ("1", "2", "3", "0", "0.5", "1.25")]
+UNITS = [Fraction(10) ** e for e in (0, 3, 9, -3, -9)]
+"""What weights are counted in, from the plainest."""
+
 
 @st.composite
 def reclaiming(
@@ -17,6 +21,7 @@ def reclaiming(
     max_jobs: int = 6,
     weighted: bool = True,
     flexible: bool = True,
+    mixed: bool = False,
 ) -> Instance:
     """Draw a feasible instance with servers of up to 8 GPUs.
 
@@ -25,10 +30,14 @@ def reclaiming(
     max_servers, max_jobs
         Upper limits of the size; the brute force is for at most about 15 servers.
     weighted
-        Allow weights other than 1, decimals and 0 among them.
+        Allow weights other than 1, from 1e-9 to 3e9, decimals and 0 among them.
     flexible
         Allow flexible workers, and jobs with no base worker at all.
+    mixed
+        Count each weight in a unit of its own, from 1e-9 to 1e9.
     """
+    units = st.sampled_from(UNITS)
+    unit = draw(units) if weighted else Fraction(1)
     servers = draw(st.integers(1, max_servers))
     free = draw(st.lists(st.integers(1, 8), min_size=servers, max_size=servers))
     rows = [{"id": f"s{s}", "gpus": gpus} for s, gpus in enumerate(free)]
@@ -44,7 +53,7 @@ def reclaiming(
                 workers.append({"server": f"s{s}", "gpus": gpus, "flexible": stops_alone})
         job: dict[str, Any] = {"id": f"j{j}", "workers": workers}
         if weighted:
-            job["weight"] = draw(st.sampled_from([1, 2, 3, 0, Fraction("0.5"), Fraction("1.25")]))
+            job["weight"] = draw(st.sampled_from(WEIGHTS)) * (draw(units) if mixed else unit)
         jobs.append(job)
     demand = draw(st.integers(0, servers))
     return Instance(name="drawn", demand=demand, servers=rows, jobs=jobs)

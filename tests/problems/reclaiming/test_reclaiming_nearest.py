@@ -1,0 +1,48 @@
+"""The optimum that shares the most servers with a given choice."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+
+import dlsched
+from dlsched.problems.reclaiming import Instance, nearest_optimum
+from dlsched.problems.reclaiming.check import evaluate
+from dlsched.testing.strategies import reclaiming
+
+
+@settings(max_examples=80, derandomize=True, deadline=None)
+@given(reclaiming(max_servers=5))
+def test_no_optimum_is_nearer(instance: Instance) -> None:
+    """Brute force over all optima of level 1 finds none that shares more servers."""
+    rule = dlsched.solve(instance, "scf").solution
+    near = nearest_optimum(instance, rule)
+    assert dlsched.verify(instance, near)
+    mine = {instance.server_index[s] for s in rule.returned}
+    choices = [set(c) for c in combinations(range(len(instance.servers)), instance.demand)]
+    worth = [evaluate(instance, choice).preempted for choice in choices]
+    best = [c for c, w in zip(choices, worth, strict=True) if w == min(worth)]
+    found = {instance.server_index[s] for s in near.returned}
+    assert found in best
+    assert len(found & mine) == max(len(choice & mine) for choice in best)
+
+
+def test_an_optimal_choice_is_its_own_nearest() -> None:
+    """Where the rule is optimal, all of its servers are shared, whichever optimum milp returns."""
+    made = dlsched.generate("reclaiming", 2, servers=60, demand=9, placement="together")
+    rule = dlsched.solve(made, "lyra")
+    assert rule.objective.preempted == dlsched.solve(made).objective.preempted
+    assert set(nearest_optimum(made, rule.solution).returned) == set(rule.solution.returned)
+
+
+def test_what_has_no_answer_is_an_error() -> None:
+    """No time to prove it, or no choice at all."""
+    made = dlsched.generate("reclaiming", 1, servers=60)
+    rule = dlsched.solve(made, "lyra").solution
+    with pytest.raises(dlsched.DlschedError, match="time limit"):
+        nearest_optimum(made, rule, time_limit=0)
+    more = Instance(name="x", demand=9, servers=made.servers[:2], jobs=())
+    with pytest.raises(dlsched.DlschedError, match="nearest optimum"):
+        nearest_optimum(more, rule)
