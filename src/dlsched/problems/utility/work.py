@@ -168,8 +168,9 @@ def _rounded(gains: list[int], need: int, fewest: int, up: bool, most: int) -> U
     truth = np.array([float(min(-(-need // g), 1 << 60)) for g in gains])[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.abs(rounded / np.maximum(shares, 1e-300) - 1).max(axis=0)
-        wrong = (np.ceil(counts / rounded) != truth).sum(axis=0)
-    off = np.minimum(off, 1.0) + 2.0 * wrong
+        wrong = np.ceil(counts / rounded) != truth
+    # Whether a speed alone takes as many slots as in truth: above all the fastest.
+    off = np.minimum(off, 1.0) + 2.0 ** np.arange(len(gains), 0, -1) @ wrong
     n = int(counts[int(off.argmin())])
     scaled = [-(-g * n // need) if up else g * n // need for g in gains]
     return Units(tuple(scaled), n, exact=False)
