@@ -479,7 +479,7 @@ def _start(
 def refuse_nonsense(time_limit: object, gap: object, threads: object) -> None:
     """Raise OptionError if a limit is of the wrong type, or makes no sense."""
     if time_limit is not None and not (_is_number(time_limit) and time_limit > 0):
-        raise OptionError(f"time_limit={time_limit!r} must be above 0 seconds, as a number, or None")
+        raise OptionError(f"time_limit={time_limit!r} must be above 0 seconds, or None")
     if not (_is_number(gap) and 0 <= gap < 1):
         raise OptionError(f"gap={gap!r} must be a fraction from 0 to below 1")
     if not isinstance(threads, numbers.Integral) or isinstance(threads, bool) or threads < 1:

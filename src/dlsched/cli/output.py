@@ -79,9 +79,7 @@ def put_table(
     column given as a text is one of numbers if it ends in ``>``.
     """
     heads = [c if isinstance(c, Column) else _column(c) for c in columns]
-    cells = [
-        [printable(spell(cell)) for _, cell in zip(heads, row, strict=True)] for row in rows
-    ]
+    cells = [[printable(spell(cell)) for _, cell in zip(heads, row, strict=True)] for row in rows]
     shown = [i for i, h in enumerate(heads) if not h.drop or any(row[i] for row in cells)]
     heads, cells = [heads[i] for i in shown], [[row[i] for i in shown] for row in cells]
     kept, dropped = _fitting(heads, cells, _width())
