@@ -36,8 +36,6 @@ def reclaiming(
     mixed
         Count each weight in a unit of its own, from 1e-9 to 1e9.
     """
-    units = st.sampled_from(UNITS)
-    unit = draw(units) if weighted else Fraction(1)
     servers = draw(st.integers(1, max_servers))
     free = draw(st.lists(st.integers(1, 8), min_size=servers, max_size=servers))
     rows = [{"id": f"s{s}", "gpus": gpus} for s, gpus in enumerate(free)]
@@ -53,7 +51,14 @@ def reclaiming(
                 workers.append({"server": f"s{s}", "gpus": gpus, "flexible": stops_alone})
         job: dict[str, Any] = {"id": f"j{j}", "workers": workers}
         if weighted:
-            job["weight"] = draw(st.sampled_from(WEIGHTS)) * (draw(units) if mixed else unit)
+            job["weight"] = draw(st.sampled_from(WEIGHTS))
+            if mixed:
+                job["weight"] *= draw(st.sampled_from(UNITS))
         jobs.append(job)
     demand = draw(st.integers(0, servers))
+    # One unit for all comes last, where shrinking drops it without a trace.
+    unit = draw(st.sampled_from(UNITS)) if weighted and not mixed else 1
+    for job in jobs:
+        if "weight" in job:
+            job["weight"] *= unit
     return Instance(name="drawn", demand=demand, servers=rows, jobs=jobs)
