@@ -17,8 +17,8 @@ import matplotlib as mpl
 import dlsched
 from dlsched.bench import Store, read_suite
 from dlsched.bench.case import Case
+from dlsched.bench.execution import FAILED
 from dlsched.bench.report import write_report
-from dlsched.bench.store import FAILED
 from dlsched.cli.output import put_line
 from dlsched.cli.sweep import put_sweep, run_shown
 from dlsched.cli.verdict import status_of

@@ -20,7 +20,7 @@ from scipy import sparse
 
 from dlsched.problems.placement import Instance
 from dlsched.problems.placement.arrays import arrays
-from dlsched.problems.placement.model import groups_of
+from dlsched.problems.placement.shares import groups_of
 
 _SHARPNESS = 200.0
 _DOUBT = 1e-9

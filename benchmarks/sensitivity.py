@@ -1,6 +1,6 @@
 """Sensitivity on clusters of up to 4,096 GPUs: proven optima, the rules' gaps, the paper's program.
 
-    python benchmarks/sensitivity.py [measured stage_one distinct]
+    python benchmarks/sensitivity.py [measured readings idle stage_one distinct]
 
 Without arguments every section; prints markdown and writes it to benchmarks/figures/sensitivity.md.
 Times are wall-clock seconds of one process on one thread. The measured profiles are looked for in
@@ -23,21 +23,34 @@ from dlsched.problems.sensitivity.reference import stage_one, stage_two
 PROFILES = ROOT.parent / "shared" / "data" / "synergy" / "profiles.json"
 SPLITS = ((20, 70, 10), (30, 60, 10))
 SIZES = (4, 16, 64, 128, 512)
-RULES = ("tune", "greedy", "proportional", "drf")
+RULES = ("tune", "tune_public", "greedy_then_tune", "water_filling", "proportional")
+MIXES = ((20, 70, 10), (30, 60, 10), (60, 30, 10), (33, 33, 33), (50, 0, 50))
+"""Sections 5.2 to 5.7 of the paper; thirds and halves in Figures 11 and 13."""
+SEEDS = (1, 2, 3)
+READINGS = [
+    {"order": order, "fit": fit, "peers": peers}
+    for order in ("descending demand", "given", "gpus")
+    for fit in ("best", "first")
+    for peers in ("just enough", "cpu per gpu")
+]
 
 
 def cluster(
-    servers: int, split: tuple[int, int, int], multi: bool, allow_split: bool = True
+    servers: int,
+    split: tuple[int, int, int],
+    multi: bool,
+    *,
+    allow_split: bool = True,
+    may_wait: bool = False,
+    seed: int = 1,
+    generated: bool = False,
 ) -> Instance:
     """Return a full cluster of measured models, or of the generator's where none are measured."""
-    if PROFILES.exists():
-        return from_profiles(
-            PROFILES, servers=servers, split=split, multi=multi, allow_split=allow_split, seed=1
-        )
+    more = {"multi": multi, "allow_split": allow_split, "may_wait": may_wait}
+    if PROFILES.exists() and not generated:
+        return from_profiles(PROFILES, servers=servers, split=split, seed=seed, **more)
     mix = "/".join(map(str, split))
-    return dlsched.generate(
-        "sensitivity", 1, servers=servers, split=mix, multi=multi, allow_split=allow_split
-    )
+    return dlsched.generate("sensitivity", seed, servers=servers, split=mix, **more)
 
 
 def measured() -> Iterator[str]:
@@ -54,7 +67,7 @@ def measured() -> Iterator[str]:
         for split in SPLITS:
             for multi in (False, True):
                 for allow_split in (True, False) if multi else (True,):
-                    inst = cluster(servers, split, multi, allow_split)
+                    inst = cluster(servers, split, multi, allow_split=allow_split)
                     best = dlsched.solve(inst, "patterns", time_limit=120)
                     worst = max(worst, best.seconds.total)
                     gaps = [rule_gap(inst, rule, best) for rule in RULES]
@@ -68,6 +81,77 @@ def measured() -> Iterator[str]:
                         + f" | {cell(best.gap_to(bound)[0])} |"
                     )
     yield f"\nSlowest: {worst:.2f} s. Stuck: the rule could not place every job."
+
+
+def readings() -> Iterator[str]:
+    """Yield the table of TUNE's gaps by reading of section 4.2, on 128 GPUs."""
+    yield "## TUNE by reading, 16 servers, 128 GPUs\n"
+    yield "Gaps of the throughput of one round to the proven optimum, or to its bound: mean and, in"
+    yield f"brackets, least and most over {len(SEEDS)} seeds. `tune` is the first row and"
+    yield '`tune_public` that of "given, first, cpu per gpu". Jobs may be split.\n'
+    yield (
+        "| profiles | GPUs a job | order, fit, peers | "
+        + " | ".join("/".join(map(str, mix)) for mix in MIXES)
+        + " | mean |"
+    )
+    yield "|" + "---|" * (4 + len(MIXES))
+    for generated in (False, True):
+        if not generated and not PROFILES.exists():
+            continue
+        for multi in (False, True):
+            cases = {
+                (mix, seed): cluster(16, mix, multi, seed=seed, generated=generated)
+                for mix in MIXES
+                for seed in SEEDS
+            }
+            best = {key: dlsched.solve(inst, time_limit=60) for key, inst in cases.items()}
+            sizes = ("1 to 8" if generated else "1 to 4") if multi else "1"
+            for reading in READINGS:
+                cells, all_gaps = [], []
+                for mix in MIXES:
+                    gaps = [
+                        dlsched.solve(cases[mix, seed], "tune", **reading)
+                        .gap_to(best[mix, seed].bound)[0]
+                        for seed in SEEDS
+                    ]  # fmt: skip
+                    all_gaps += gaps
+                    mean = sum(gaps) / len(gaps)
+                    cells.append(f"{cell(mean)} ({cell(min(gaps))} to {cell(max(gaps))})")
+                yield (
+                    f"| {'generated' if generated else 'measured'} | {sizes} "
+                    f"| {', '.join(reading.values())} | "
+                    + " | ".join(cells)
+                    + f" | {cell(sum(all_gaps) / len(all_gaps))} |"
+                )
+
+
+def idle() -> Iterator[str]:
+    """Yield the table of GPUs that static demands leave idle, on 128 GPUs."""
+    yield "## Idle GPUs where jobs may wait, 16 servers, 128 GPUs\n"
+    yield "Share of the GPUs that stay idle although the jobs ask for exactly as many as there are,"
+    yield f"least to most over {len(SEEDS)} seeds, and in brackets the mean gap of the throughput"
+    yield "to the optimum's bound, which prefers jobs of few GPUs: the sum of throughput counts"
+    yield "jobs and is not the paper's objective where jobs wait. DRF and Tetris as in section"
+    yield "5.7.\n"
+    rules = ("greedy", "drf", "tetris", "tune")
+    yield "| image/language/speech | GPUs a job | " + " | ".join(rules) + " |"
+    yield "|" + "---|" * (2 + len(rules))
+    for mix in MIXES:
+        for multi in (False, True):
+            cases = [cluster(16, mix, multi, may_wait=True, seed=seed) for seed in SEEDS]
+            bounds = [dlsched.solve(inst, time_limit=60).bound for inst in cases]
+            cells = []
+            for rule in rules:
+                found = [dlsched.solve(inst, rule) for inst in cases]
+                shares = [result.details["idle_gpus"] / 128 for result in found]
+                gaps = [r.gap_to(b)[0] for r, b in zip(found, bounds, strict=True)]
+                mean = cell(sum(gaps) / len(gaps))
+                cells.append(f"{cell(min(shares))} to {cell(max(shares))} ({mean})")
+            yield (
+                f"| {'/'.join(map(str, mix))} | {'1 to 4' if multi else '1'} | "
+                + " | ".join(cells)
+                + " |"
+            )
 
 
 def stage() -> Iterator[str]:
@@ -130,7 +214,13 @@ def distinct() -> Iterator[str]:
                 )
 
 
-SECTIONS = {"measured": measured, "stage_one": stage, "distinct": distinct}
+SECTIONS = {
+    "measured": measured,
+    "readings": readings,
+    "idle": idle,
+    "stage_one": stage,
+    "distinct": distinct,
+}
 
 if __name__ == "__main__":
     write("sensitivity", SECTIONS, arguments())

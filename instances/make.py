@@ -1,19 +1,23 @@
-"""Make the instance library anew: instances, best known solutions, bounds, index, MPS files.
+"""Make the instance library: instances, best known solutions, bounds, index, MPS files.
 
-    python instances/make.py
+    python instances/make.py [--problem NAME] [--anew]
 
 Every number in it is checked: solutions by the checker, bounds by the exact method that the index
 names. Run it after a change to a generator, a model or a method; a test compares the library with
-what the code says today. Open instances are the business of `hard.py`.
+what the code says today. The papers' examples and the small instances are generated again. The
+larger ones stay as published, so that results for them stay comparable, and are solved again; with
+`--anew` they are generated again, too. Open instances are made by `hard.py`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Annotated
 
 import pyomo.environ as pyo
+import typer
 from rich.console import Console
 from rich.progress import track
 
@@ -35,6 +39,8 @@ MOST_TABLES = 20
 """A placement's file states the model that `milp` ended with, so it takes as long as the proof."""
 MOST_SERVERS = 4
 """Likewise sensitivity: solvers search alike servers one by one, and its test would take hours."""
+LASTING = ("medium", "production", "trace")
+"""Kinds of instances that stay as they were published when a generator changes."""
 Entry = tuple[str, Instance]
 
 
@@ -182,7 +188,7 @@ def has_model(instance: Instance) -> bool:
         return False
     try:
         built = dlsched.model(instance)
-    except OptionError:  # the room refuses to build one so large
+    except OptionError:  # the problem refuses to build one so large
         return False
     return sum(1 for _ in built.component_data_objects(pyo.Var)) <= MOST_COLUMNS
 
@@ -238,22 +244,46 @@ def entry(
 
 def write_index(lines: list[dict[str, object]]) -> None:
     """Write the index, open instances last."""
-    lines = sorted(lines, key=lambda line: line["kind"] == "open")
+    lines = sorted(lines, key=is_open)
     rows = ",\n".join("    " + json.dumps(line) for line in lines)
     write_bytes(HERE / "index.json", f'{{\n  "instances": [\n{rows}\n  ]\n}}\n'.encode())
     library.index.cache_clear()
 
 
-def main() -> None:
-    """Make everything anew, but for the open instances."""
-    for old in (*HERE.glob("*/*.json"), *HERE.glob("*/*.json.gz"), *MPS.glob("*.mps.gz")):
-        old.unlink()
-    entries = [*paper(), *small(), *medium(), *production(), *from_trace()]
+def published(kind: str, made: Instance) -> Instance:
+    """Return the instance as the library has it, if it is one of those that do not change."""
+    line = library.index().get(made.name)
+    return dlsched.load(made.name) if line and kind in LASTING else made
+
+
+def main(
+    only: Annotated[str | None, typer.Option("--problem", help="The others stay.")] = None,
+    anew: Annotated[bool, typer.Option(help="Generate the larger ones again.")] = False,
+) -> None:
+    """Solve everything again, but for the open instances, and write what has changed."""
+    entries = [
+        (kind, made if anew else published(kind, made))
+        for kind, made in (*paper(), *small(), *medium(), *production(), *from_trace())
+    ]
     console = Console(stderr=True)
-    lines = [record(kind, made) for kind, made in track(entries, "solving", console=console)]
-    write_index([*lines, *(e for e in library.index().values() if e["kind"] == "open")])
+    old = library.index()
+    lines = [
+        record(kind, made) if only in (None, made.problem) else old[made.name]
+        for kind, made in track(entries, "solving", console=console)
+    ]
+    names = {str(line["name"]) for line in lines} | {n for n, e in old.items() if is_open(e)}
+    files = (*HERE.glob("*/*.json"), *HERE.glob("*/*.json.gz"), *MPS.glob("*.mps.gz"))
+    for file in files:
+        if file.name.split(".")[0] not in names:
+            file.unlink()
+    write_index([*lines, *(e for e in old.values() if is_open(e))])
     console.print(f"{len(lines)} instances in {library.root().name}/")
 
 
+def is_open(line: Mapping[str, object]) -> bool:
+    """Whether an index line is that of an open instance."""
+    return line["kind"] == "open"
+
+
 if __name__ == "__main__":
-    main()
+    typer.run(main)

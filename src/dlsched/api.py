@@ -15,9 +15,10 @@ import numpy as np
 
 from dlsched import library
 from dlsched import problem as catalogue
-from dlsched.errors import InstanceError, OptionError, SolverDisagreement
+from dlsched.errors import InstanceError, OptionError, SolverDisagreement, UnknownName, describe
 from dlsched.files import read_json, write_bytes, write_json
 from dlsched.judge import judge
+from dlsched.labels import distinguish, labelled, method_labels
 from dlsched.problem import Kind, Method, Problem
 from dlsched.records import load_result
 from dlsched.result import Bounds, Claim, Point, Report, Result, Start, Status, gap
@@ -269,15 +270,18 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        Columns: instance, problem, method, kind, status, reason; ``gap``, that of the first level
-        that is not at its bound, with ``gap_level`` and ``bound_kind``; for each level of the
-        problem ``<level>``, ``<level>_bound`` and ``<level>_gap``; ``refuted``, which solution
-        shows that what the method claims is false (its bound then takes no part); ``seconds`` by
-        phase.
+        Columns: instance, instance_sha256, problem; ``method`` as it was asked for, and beside it
+        ``resolved_method``, the one that ran (``"exact"`` stands for another); kind, status,
+        reason; ``gap``, that of the first level that is not at its bound, with ``gap_level`` and
+        ``bound_kind``; for each level of the problem ``<level>``, ``<level>_bound`` and
+        ``<level>_gap``; ``refuted``, which solution shows that what the method claims is false
+        (its bound then takes no part); ``seconds`` by phase. Different instances of one name have
+        the beginning of their digest added to it.
     """
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
+    names = method_labels(methods)
     for source in instances:
         inst = load(source)
         group: list[Result | Failure] = []
@@ -286,20 +290,30 @@ def compare(
             group.append(answer)
             if on_answer:
                 on_answer(answer)
-        rows += comparison_rows(group)
-    return pd.DataFrame(rows)
+        rows += comparison_rows(group, names)
+    return pd.DataFrame(distinguish(rows))
 
 
 def attempt(instance: Instance, method: MethodLike, **solve_options: Any) -> Result | Failure:
-    """Solve, and return what was raised instead of raising it."""
+    """Solve, and return what was raised instead of raising it; a method may also exit or fork."""
+    process = os.getpid()
     try:
-        return solve(instance, method, **solve_options)
-    except Exception as error:  # a method may raise anything; the row says what
-        name = method if isinstance(method, str) else getattr(method, "__name__", "method")
-        reason = f"{type(error).__name__}: {error}"
+        answer: Result | Failure = solve(instance, method, **solve_options)
+    except (Exception, SystemExit) as error:  # a method may raise anything; the row says what
         kinds = {SolverDisagreement: "rejected", MemoryError: "memory"}
         status = next((s for kind, s in kinds.items() if isinstance(error, kind)), "error")
-        return Failure(instance.problem, instance.name, name, reason, status)
+        labels = (method_labels([method])[0], describe(error), status, instance.sha256)
+        answer = Failure(instance.problem, instance.name, *labels, _resolved(instance, method))
+    if os.getpid() != process:  # the method has forked, and this is its child
+        os._exit(0)
+    return answer
+
+
+def _resolved(instance: Instance, method: MethodLike) -> str | None:
+    try:
+        return _method(catalogue.problem(instance.problem), method, instance).name
+    except UnknownName:
+        return None
 
 
 def bound(instance: InstanceLike, method: str | None = None, **solve_options: Any) -> Bounds:
@@ -351,7 +365,7 @@ def generate(problem: str, seed: int = 0, **parameters: Any) -> Instance:
     made: Instance = generator(rng, **parameters)
     said = "".join(f", {k}={v!r}" for k, v in sorted(parameters.items()))
     labels = {
-        "name": f"{problem}-{seed}" if made.name == "unnamed" else made.name,
+        "name": f"{labelled(problem, parameters)}-{seed}" if made.name == "unnamed" else made.name,
         "source": f"dlsched.generate({problem!r}, seed={seed}{said})",
     }
     return made.model_copy(update=labels)
@@ -465,7 +479,7 @@ def _start(
 def refuse_nonsense(time_limit: object, gap: object, threads: object) -> None:
     """Raise OptionError if a limit is of the wrong type, or makes no sense."""
     if time_limit is not None and not (_is_number(time_limit) and time_limit > 0):
-        raise OptionError(f"time_limit={time_limit!r} must be above 0 seconds, as a number, or None")
+        raise OptionError(f"time_limit={time_limit!r} must be above 0 seconds, or None")
     if not (_is_number(gap) and 0 <= gap < 1):
         raise OptionError(f"gap={gap!r} must be a fraction from 0 to below 1")
     if not isinstance(threads, numbers.Integral) or isinstance(threads, bool) or threads < 1:

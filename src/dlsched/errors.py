@@ -5,6 +5,34 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+MOST_CHARACTERS = 2000
+"""The longest text of an error that is kept."""
+
+
+def plain(text: str) -> str:
+    """Return a text that every file, database and terminal can hold.
+
+    Halves of a surrogate pair and control characters other than tabs and line ends are spelled
+    out, and of a text of more than 2,000 characters only the beginning is kept.
+    """
+    rest = f"... ({len(text):,} characters)" if len(text) > MOST_CHARACTERS else ""
+    spelled = "".join(
+        c if c.isprintable() or c in "\t\n" else c.encode("unicode_escape").decode()
+        for c in text[:MOST_CHARACTERS]
+    )
+    if rest or len(spelled) > MOST_CHARACTERS:
+        spelled = spelled[: MOST_CHARACTERS - max(3, len(rest))] + (rest or "...")
+    return spelled
+
+
+def describe(error: BaseException) -> str:
+    """Return an error's type and message as plain text, whatever the error's own methods do."""
+    try:
+        said = str(error)
+    except Exception:  # a method's own exception class may do anything
+        said = "its message cannot be had"
+    return plain(f"{type(error).__name__}: {said}")
+
 
 class DlschedError(Exception):
     """Base of every error that dlsched raises on purpose."""

@@ -71,6 +71,11 @@ class Method:
         return tuple(inspect.signature(self.function).parameters.values())
 
     @property
+    def home(self) -> str:
+        """The module that the function comes from."""
+        return _home(self.function)
+
+    @property
     def takes_second(self) -> bool:
         """Whether the function has a place for a generator or a run beside the instance."""
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

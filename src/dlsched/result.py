@@ -139,7 +139,9 @@ def relative_gap(value: Number | float, bound: Number | float) -> float:
     if value == bound:
         return 0.0
     if isinstance(value, float) or isinstance(bound, float):
-        return abs(float(value) - float(bound)) / max(abs(float(value)), abs(float(bound)))
+        largest = max(abs(float(value)), abs(float(bound)))
+        # An exact number below the least double is not 0, but its double is.
+        return abs(float(value) - float(bound)) / largest if largest else 1.0
     a, b = Fraction(value), Fraction(bound)
     return float(abs(a - b) / max(abs(a), abs(b)))
 

@@ -15,7 +15,8 @@ class Failure:
     """A run that raised instead of returning a result.
 
     ``status`` is ``"rejected"`` if the checker did not confirm what the method claimed,
-    ``"memory"`` if it found none, else ``"error"``.
+    ``"memory"`` if it found none, else ``"error"``. ``resolved_method`` is the method that ran,
+    if it came to that.
     """
 
     problem: str
@@ -23,23 +24,39 @@ class Failure:
     method: str
     reason: str
     status: str = "error"
+    instance_sha256: str | None = None
+    resolved_method: str | None = None
 
 
-def comparison_rows(answers: Sequence[Result | Failure]) -> list[dict[str, Any]]:
+def comparison_rows(
+    answers: Sequence[Result | Failure], asked: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
     """Return one row per answer; all answers are of the same instance.
 
     A bound that a checked solution among the answers beats takes no part in the gaps; the row of
     the method that claimed it says so in ``refuted``.
+
+    Parameters
+    ----------
+    answers
+        What the methods returned.
+    asked
+        The methods' names as they were asked for, which may be ``"exact"``: each row's ``method``;
+        ``resolved_method`` is the one that ran. By default the two are the same.
     """
-    results = [a for a in answers if isinstance(a, Result)]
-    bounds, refuted = standing(results, [r.method for r in results])
+    names = [a.method for a in answers] if asked is None else asked
+    pairs = [(a, name) for a, name in zip(answers, names, strict=True) if isinstance(a, Result)]
+    bounds, refuted = standing([a for a, _ in pairs], [name for _, name in pairs])
     best = strongest(bounds)
-    why = dict(zip(map(id, results), refuted, strict=True))
+    why = {id(a): said for (a, _), said in zip(pairs, refuted, strict=True)}
     return [
-        row(a, best if best is not None else _nothing(a), why[id(a)])
-        if isinstance(a, Result)
-        else _failure_row(a)
-        for a in answers
+        (
+            row(a, best if best is not None else _nothing(a), why[id(a)])
+            if isinstance(a, Result)
+            else _failure_row(a)
+        )
+        | {"method": name}
+        for a, name in zip(answers, names, strict=True)
     ]
 
 
@@ -79,8 +96,10 @@ def row(
     bounds = bounds if bounds is not None else result.bound
     flat: dict[str, Any] = {
         "instance": result.instance,
+        "instance_sha256": result.instance_sha256,
         "problem": result.problem,
         "method": result.method,
+        "resolved_method": result.method,
         "kind": str(result.kind),
         "status": str(result.status),
         "reason": result.reason,
@@ -114,8 +133,10 @@ def _deciding(gaps: ByLevel[float | None]) -> int | None:
 def _failure_row(failure: Failure) -> dict[str, Any]:
     return {
         "instance": failure.instance,
+        "instance_sha256": failure.instance_sha256,
         "problem": failure.problem,
         "method": failure.method,
+        "resolved_method": failure.resolved_method,
         "status": failure.status,
         "reason": failure.reason,
         "refuted": "",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +16,9 @@ import distributed
 import pytest
 
 import dlsched
-from dlsched.bench import run_suite
+from dlsched.bench import pools, run_suite
+
+Settled = Callable[[str], list[dict[str, Any]]]
 
 
 @pytest.fixture
@@ -25,17 +31,14 @@ def cluster(tmp_path: Path) -> Iterator[distributed.LocalCluster]:
 
 
 def test_dask_gives_the_same_rows(
-    folder: Path, cluster: Any, settled: Callable[[str], list[dict[str, Any]]]
+    folder: Path, cluster: Any, settled: Settled, whole: list[Any]
 ) -> None:
     """Two Dask workers give the rows of two local jobs, all of them."""
     run_suite("sweep.toml", "out", dask=cluster.scheduler_address)
-    run_suite("sweep.toml", "local", jobs=2)
-    assert settled("out") == settled("local") and len(settled("out")) == 500
+    assert settled("out") == whole and len(whole) == 500
 
 
-def test_dask_worker_killed(
-    folder: Path, cluster: Any, settled: Callable[[str], list[dict[str, Any]]]
-) -> None:
+def test_dask_worker_killed(folder: Path, cluster: Any, settled: Settled, whole: list[Any]) -> None:
     """A Dask worker killed in the middle loses nothing: its runs go elsewhere."""
     seen: list[Any] = []
 
@@ -46,11 +49,44 @@ def test_dask_worker_killed(
 
     run_suite("sweep.toml", "out", dask=cluster.scheduler_address, on_row=kill_one)
     assert len(seen) >= 500
-    run_suite("sweep.toml", "local", jobs=2)
-    assert settled("out") == settled("local")
+    assert settled("out") == whole
 
 
-def test_nobody_at_the_address(folder: Path) -> None:
+def test_nobody_at_the_address(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address where no scheduler answers is one clear error."""
+    monkeypatch.setattr(pools, "CONNECT_SECONDS", 1)
     with pytest.raises(dlsched.OptionError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:9"):
         run_suite("sweep.toml", "out", dask="tcp://127.0.0.1:9")
+
+
+def test_scheduler_dies(folder: Path, settled: Settled, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheduler killed in the middle is one clear error; what had finished is kept."""
+    monkeypatch.setattr(pools, "LOST_SECONDS", 2)
+    code = "from distributed.cli.dask_scheduler import main; main()"
+    options = ["--port", "0", "--no-dashboard", "--scheduler-file", "scheduler.json"]
+    own = [sys.executable, "-c"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    scheduler = subprocess.Popen([*own, code, *options], **quiet)  # type: ignore[call-overload]
+    while not Path("scheduler.json").exists():
+        time.sleep(0.05)
+    address = json.loads(Path("scheduler.json").read_text())["address"]
+    code = "from distributed.cli.dask_worker import main; main()"
+    options = [address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
+    worker = subprocess.Popen([*own, code, *options], **quiet)  # type: ignore[call-overload]
+    seen: list[Any] = []
+
+    def kill(row: dict[str, Any], left: int) -> None:
+        seen.append(row)
+        if len(seen) == 20:
+            scheduler.kill()
+
+    try:
+        with pytest.raises(pools.ClusterLost, match=r"lost .*not made, what had finished is kept"):
+            run_suite("sweep.toml", "out", dask=address, on_row=kill)
+    finally:
+        for process in (worker, scheduler):
+            process.kill()
+            process.wait()
+    assert [row["key"] for row in seen] == [row["key"] for row in seen if row["status"]]
+    assert {row["key"] for row in settled("out")} == {row["key"] for row in seen}
+    assert 20 <= len(seen) < 500

@@ -24,6 +24,7 @@ def run(**fields: Any) -> Judged:
         "problem": "reclaiming", "method": label, "options": "{}", "status": "feasible",
         "reason": "", "kind": "heuristic", "instance": "i", "instance_sha256": "s", "source": "i",
         "seed": 0, "repetition": 0, "total_seconds": 1.0, "size": 10, "solution_sha256": "a",
+        "resolved_method": label,
     } | fields  # fmt: skip
     if gap is None:
         return Judged(row, label, None, (), ())
@@ -146,7 +147,7 @@ def test_false_bounds_take_no_part() -> None:
     assert findings([false, proven, honest]) == [false.refuted]
     wrong = replace(rule, status=dlsched.Status.INFEASIBLE, objective=None, solution=None)
     said, _ = statistics.judge_rows([row_of(wrong, "wrong"), row_of(best, "exact")])
-    assert "calls reclaiming-1 infeasible; exact found" in said.refuted
+    assert f"calls {made.name} infeasible; exact found" in said.refuted
 
 
 def test_library_bounds_serve_where_no_run_has_one() -> None:

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import dlsched
 from dlsched.bench import read_suite
-from dlsched.bench.task import Limits, _own_code
+from dlsched.bench.task import Limits
 from dlsched.cli import app
 
 SUITE = """
@@ -55,8 +55,8 @@ def test_suite_is_expanded(folder: Path) -> None:
     suite = read_suite("suite.toml")
     names = [case.make().name for case in suite.cases]
     assert names == [
-        "reclaiming-1",
-        "reclaiming-2",
+        "reclaiming-servers=4-1",
+        "reclaiming-servers=4-2",
         "reclaiming-servers=5-demand=1-1",
         "reclaiming-servers=5-demand=1-2",
         "reclaiming-servers=6-demand=1-1",
@@ -86,10 +86,10 @@ def test_included_suites_run_once(folder: Path) -> None:
     Path("all.toml").write_text('name = "all"\ninclude = ["a.toml", "b.toml"]\n')
     tasks = read_suite("all.toml").tasks()
     assert [(t.case.name, t.method) for t in tasks] == [
-        ("reclaiming-1", "lyra"),
-        ("reclaiming-2", "lyra"),
-        ("reclaiming-1", "scf"),
-        ("reclaiming-2", "scf"),
+        ("reclaiming-servers=4-1", "lyra"),
+        ("reclaiming-servers=4-2", "lyra"),
+        ("reclaiming-servers=4-1", "scf"),
+        ("reclaiming-servers=4-2", "scf"),
     ]
 
 
@@ -115,15 +115,6 @@ def test_key_tells_what_changed(before: str, after: str, folder: Path) -> None:
         Path("suite.toml").write_text(each)
         keys.append(read_suite("suite.toml").tasks()[0].key)
     assert keys[0] == keys[1] != keys[2]
-
-
-def test_key_knows_the_code_of_own_methods(folder: Path) -> None:
-    """Changing a function of one's own makes its runs new ones."""
-    Path("suite.toml").write_text(MINIMAL.replace('"exact"', '"mine_keyed:f"'))
-    Path("mine_keyed.py").write_text("def f(instance, rng):\n    return {'returned': []}\n")
-    before = _own_code.__wrapped__("mine_keyed:f", str(folder))
-    Path("mine_keyed.py").write_text("def f(instance, rng):\n    return {'returned': ['a']}\n")
-    assert _own_code.__wrapped__("mine_keyed:f", str(folder)) != before
 
 
 # name: (the suite's text, the field that the error names, what it says of it)

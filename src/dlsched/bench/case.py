@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dlsched import api, library
+from dlsched.errors import DlschedError
+from dlsched.labels import labelled
 from dlsched.schema import Instance
 
 
@@ -28,6 +30,8 @@ class Case:
         Differs whenever what is to be solved differs: a digest, or the call that generates it.
     recipe
         The keywords of one of the makers below, with its name under ``maker``.
+    sha256
+        The instance's digest, where it is known before the instance is made.
     """
 
     problem: str
@@ -35,12 +39,14 @@ class Case:
     source: str
     identity: str
     recipe: Mapping[str, Any]
+    sha256: str | None = None
 
     @classmethod
     def shipped(cls, name: str) -> Case:
         """Return the case of an instance of the library."""
         entry = library.index()[name]
-        return cls(entry["problem"], name, name, entry["sha256"], {"maker": "load", "source": name})
+        digest, recipe = entry["sha256"], {"maker": "load", "source": name}
+        return cls(entry["problem"], name, name, digest, recipe, digest)
 
     @classmethod
     def from_file(cls, path: Path) -> Case:
@@ -54,15 +60,14 @@ class Case:
         instance = api.load(path)
         recipe = {"maker": "load", "source": str(path.resolve())}
         identity = f"{instance.name} {instance.sha256}"
-        return cls(instance.problem, instance.name, str(path), identity, recipe)
+        return cls(instance.problem, instance.name, str(path), identity, recipe, instance.sha256)
 
     @classmethod
     def generated(cls, problem: str, seed: int, parameters: Mapping[str, Any]) -> Case:
         """Return the case of a generator with parameters."""
         said = "".join(f", {name}={value!r}" for name, value in parameters.items())
         source = f"dlsched.generate({problem!r}, seed={seed}{said})"
-        label = "".join(f"-{name}={value}" for name, value in parameters.items())
-        name = f"{problem}{label}-{seed}"
+        name = f"{labelled(problem, parameters)}-{seed}"
         recipe = {"maker": "generate", "problem": problem, "seed": seed, "name": name}
         return cls(problem, name, source, source, recipe | {"parameters": parameters})
 
@@ -72,11 +77,31 @@ class Case:
         source = instance.source or instance.name
         recipe = {"maker": "load", "source": instance.to_data()}
         identity = f"{instance.name} {instance.sha256}"
-        return cls(instance.problem, instance.name, source, identity, recipe)
+        return cls(instance.problem, instance.name, source, identity, recipe, instance.sha256)
 
     def make(self) -> Instance:
-        """Return the instance; the last one made by this process is kept for its next method."""
-        return _kept(_ByIdentity(self))
+        """Return the instance; the last one made by this process is kept for its next method.
+
+        Raises
+        ------
+        Changed
+            If it is not the instance that the sweep was planned with.
+        """
+        made = _kept(_ByIdentity(self))
+        if self.sha256 not in (None, made.sha256):
+            forget()
+            what = f"{self.source} is not the instance that the sweep was planned with"
+            raise Changed(f"{what}: its digest is {made.sha256[:12]}, not {str(self.sha256)[:12]}")
+        return made
+
+
+class Changed(DlschedError):
+    """An instance that has changed since the sweep was planned; the message has both digests."""
+
+
+def forget() -> None:
+    """Make the next instance anew: a method may have changed the one that is kept."""
+    _kept.cache_clear()
 
 
 class _ByIdentity:

@@ -10,11 +10,11 @@ import sys
 import tempfile
 import threading
 import time
-from multiprocessing.connection import Connection
-from typing import IO
+from typing import IO, Any
 
 import psutil
 
+from dlsched.bench import wire
 from dlsched.bench.execution import Outcome, blank_row, now
 from dlsched.bench.task import Task
 from dlsched.errors import DlschedError
@@ -24,6 +24,8 @@ GRACE_SECONDS = 5
 """How long a worker that has closed its connection may take to end."""
 MOST_STARTS = 10
 """Attempts at starting a worker for one run; each may be killed from outside."""
+START_SECONDS = 300
+"""How long a worker may take to be ready, or to take a task."""
 GROWN_BYTES = 512 * 2**20
 """A worker that holds so much more than when it was new is replaced after the run."""
 MOST_BYTES_PRINTED = 64 * 2**20
@@ -72,7 +74,7 @@ class Cell:
         self._send(task)
         outcome = self._await(task)
         grown = outcome.resident_bytes > self.newborn_bytes + GROWN_BYTES
-        if self.fresh or grown:
+        if self.fresh or grown or outcome.unclean:
             self.close()
         return outcome
 
@@ -80,10 +82,14 @@ class Cell:
         """End the process, with all that it has started."""
         if self.process is None:
             return
+        with contextlib.suppress(psutil.Error):  # those that have left its process group, too
+            for child in psutil.Process(self.process.pid).children(recursive=True):
+                with contextlib.suppress(psutil.Error):
+                    child.kill()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        self.tasks.close()
+        os.close(self.tasks)
         self.answers.close()
         self.stderr.close()
         self.process = None
@@ -91,12 +97,16 @@ class Cell:
     def _send(self, task: Task) -> None:
         """Hand the task to a worker that lives; one that was killed while idle is replaced."""
         for _ in range(MOST_STARTS):
-            with contextlib.suppress(EOFError, OSError):  # it died meanwhile
+            if self.stop.is_set():
+                self.close()
+                raise Stopped
+            with contextlib.suppress(EOFError, OSError, wire.Damaged):  # it died meanwhile
                 if self.process is None or self.process.poll() is not None:
                     self._start()
                 self.stderr.truncate(0)
                 self.stderr.seek(0)
-                self.tasks.send(task)
+                self.mark = wire.new_mark()
+                wire.send_task(self.tasks, self.mark, task, START_SECONDS, self.stop)
                 return
             words = self._last_words()
             self.close()
@@ -108,50 +118,76 @@ class Cell:
         Raises
         ------
         EOFError
-            If it dies before.
+            If it dies before, or takes too long.
         """
         self.close()
+        mark = wire.new_mark()
         self.stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the process)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "dlsched.bench.worker"],
+            [sys.executable, "-m", "dlsched.bench.worker", mark.hex()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.stderr,
             start_new_session=True,  # Ctrl-C is for the runner; killing takes the whole group
         )
         assert self.process.stdin and self.process.stdout
-        self.tasks = Connection(os.dup(self.process.stdin.fileno()))
-        self.answers = Connection(os.dup(self.process.stdout.fileno()))
+        self.tasks = os.dup(self.process.stdin.fileno())
+        self.answers = wire.Inbox(os.dup(self.process.stdout.fileno()))
         self.process.stdin.close()
         self.process.stdout.close()
-        self.answers.recv()
+        deadline = time.monotonic() + START_SECONDS
+        while self.answers.poll(mark, POLL_SECONDS) is None:
+            if self.stop.is_set() or self.process.poll() is not None or time.monotonic() > deadline:
+                raise EOFError
         self.watched = psutil.Process(self.process.pid)
         self.newborn_bytes = self._resident()
 
     def _await(self, task: Task) -> Outcome:
-        limits = task.limits
-        deadline = time.monotonic() + limits.wall_limit
-        most = self.memory_bytes
-        if limits.memory_limit_gib is not None:
-            most = int(limits.memory_limit_gib * _GIB)
-        while not self.answers.poll(POLL_SECONDS):
-            resident = self._resident()
-            if os.fstat(self.stderr.fileno()).st_size > MOST_BYTES_PRINTED:
-                self.stderr.truncate(0)  # a method that prints for hours must not fill the disk
+        deadline, looked = time.monotonic() + task.limits.wall_limit, 0.0
+        while True:
+            ended = self.process is not None and self.process.poll() is not None
+            try:
+                found = self.answers.poll(self.mark, POLL_SECONDS)
+            except (EOFError, OSError):
+                return self._bury(task)
+            except wire.Damaged:
+                reason = "its answer arrived damaged: something else wrote to the connection"
+                return self._give_up(task, "crashed", reason, self._resident())
+            if found is not None:
+                return self._accept(task, *found)
+            if ended:  # though what it has forked may keep the connection open
+                return self._bury(task)
             if self.stop.is_set():
                 self.close()
                 raise Stopped
-            if time.monotonic() > deadline:
-                reason = f"killed after wall_limit = {limits.wall_limit:g} s"
-                return self._give_up(task, "overrun", reason, resident)
-            if resident > most:
-                reason = f"killed at {resident / _GIB:.2f} GiB, above {most / _GIB:.2f} GiB"
-                return self._give_up(task, "memory", reason, resident)
-        try:
-            outcome: Outcome = self.answers.recv()
-        except (EOFError, OSError):
-            return self._bury(task)
-        return outcome
+            # A method that writes without an end must not have its memory looked at as often.
+            if time.monotonic() >= min(looked + POLL_SECONDS, deadline):
+                looked = time.monotonic()
+                excess = self._excess(task, looked > deadline)
+                if excess:
+                    return excess
+
+    def _accept(self, task: Task, data: dict[str, Any], solution: bytes | None) -> Outcome:
+        """Return the answer; one to another task is not put down to this one."""
+        if data["row"]["key"] != task.key:
+            return self._give_up(task, "crashed", "it answered another task", self._resident())
+        return Outcome(data["row"], solution, data["resident_bytes"], data["unclean"])
+
+    def _excess(self, task: Task, overdue: bool) -> Outcome | None:
+        """Give the run up if it takes too long or too much memory."""
+        limits, resident = task.limits, self._resident()
+        most = self.memory_bytes
+        if limits.memory_limit_gib is not None:
+            most = int(limits.memory_limit_gib * _GIB)
+        if os.fstat(self.stderr.fileno()).st_size > MOST_BYTES_PRINTED:
+            self.stderr.truncate(0)  # a method that prints for hours must not fill the disk
+        if overdue:
+            reason = f"killed after wall_limit = {limits.wall_limit:g} s"
+            return self._give_up(task, "overrun", reason, resident)
+        if resident > most:
+            reason = f"killed at {resident / _GIB:.2f} GiB, above {most / _GIB:.2f} GiB"
+            return self._give_up(task, "memory", reason, resident)
+        return None
 
     def _bury(self, task: Task) -> Outcome:
         """Return the row of a run whose process died by itself or was killed by somebody."""

@@ -17,24 +17,44 @@ import psutil
 
 from dlsched import api
 from dlsched import problem as catalogue
+from dlsched.bench import case
 from dlsched.bench.machine import machine, versions
 from dlsched.bench.methods import find_method
 from dlsched.bench.task import Task
+from dlsched.errors import describe, plain
 from dlsched.files import spell
 from dlsched.records import result_to_data
 from dlsched.result import Result
 from dlsched.table import Failure, row
 
+MOST_RECORD = 64 * 2**20
+"""The longest record that is kept, in characters; of a longer one the trajectory is thinned out."""
+MOST_POINTS = 1000
+"""What is then kept of the trajectory."""
 _RESET_PEAK = "5"
+_TEXTS = ("reason", "solver_message", "solver", "solver_version")
+
+
+FAILED = ("error", "rejected", "overrun", "memory", "crashed", "killed", "changed")
+"""The statuses of runs that returned no result."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A row of the store, by column, the solution's file, gzipped, and what the worker holds."""
+    """A row of the store, by column, the solution's file, gzipped, and the worker's condition.
+
+    Attributes
+    ----------
+    resident_bytes
+        What the worker holds after the run.
+    unclean
+        Whether the run has left processes or threads behind.
+    """
 
     row: dict[str, Any]
     solution: bytes | None = field(default=None, repr=False)
     resident_bytes: int = 0
+    unclean: bool = False
 
 
 def now() -> str:
@@ -47,6 +67,7 @@ def blank_row(task: Task, status: str, reason: str, started: str) -> dict[str, A
     return {
         "key": task.key,
         "instance": task.case.name,
+        "instance_sha256": task.case.sha256,
         "problem": task.case.problem,
         "source": task.case.source,
         "method": task.method,
@@ -54,7 +75,7 @@ def blank_row(task: Task, status: str, reason: str, started: str) -> dict[str, A
         "seed": task.seed,
         "repetition": task.repetition,
         "status": status,
-        "reason": reason,
+        "reason": plain(reason),
         "versions": json.dumps(versions()),
         "machine": machine(),
         "started": started,
@@ -69,10 +90,14 @@ def execute(task: Task) -> Outcome:
     solution = None
     try:
         solution = _run(task, flat)
+    except case.Changed as error:
+        flat |= {"status": "changed", "reason": plain(str(error))}
     except MemoryError as error:
-        flat |= {"status": "memory", "reason": f"MemoryError: {error}"}
+        flat |= {"status": "memory", "reason": describe(error)}
     except Exception as error:  # an instance or a method may raise anything; the row says what
-        flat["reason"] = f"{type(error).__name__}: {error}"
+        flat["reason"] = describe(error)
+    if flat["status"] in FAILED:
+        case.forget()
     flat["run_seconds"] = time.perf_counter() - began
     flat["peak_memory_bytes"] = _peak_bytes()
     return Outcome(flat, solution, psutil.Process().memory_info().rss)
@@ -89,7 +114,8 @@ def _run(task: Task, flat: dict[str, Any]) -> bytes | None:
     limits = task.limits.for_solve()
     answer = api.attempt(instance, method, seed=task.seed, **limits, **task.options)
     if isinstance(answer, Failure):
-        flat |= {"status": answer.status, "reason": answer.reason}
+        flat |= {"status": answer.status, "reason": plain(answer.reason)}
+        flat["resolved_method"] = answer.resolved_method
         return None
     return _fill(flat, answer)
 
@@ -97,6 +123,8 @@ def _run(task: Task, flat: dict[str, Any]) -> bytes | None:
 def _fill(flat: dict[str, Any], result: Result) -> bytes | None:
     """Put what a result says into the row; return its solution."""
     said, record = row(result), result_to_data(result)
+    for name in _TEXTS:  # methods write these, at any length
+        record[name] = record[name] and plain(record[name])
     content = None
     if result.solution is not None:
         text = spell(record.pop("solution")).encode()
@@ -106,10 +134,10 @@ def _fill(flat: dict[str, Any], result: Result) -> bytes | None:
     values = {name: said[name] for name in levels}
     bounds = {name: said[f"{name}_bound"] for name in levels}
     flat |= {
-        "solved_by": result.method,
+        "resolved_method": result.method,
         "kind": str(result.kind),
         "status": str(result.status),
-        "reason": result.reason,
+        "reason": plain(result.reason),
         "objective": json.dumps(values) if result.objective is not None else None,
         "bound": json.dumps(bounds),
         "bound_kind": said["bound_kind"],
@@ -119,9 +147,18 @@ def _fill(flat: dict[str, Any], result: Result) -> bytes | None:
         "solve_seconds": result.seconds.solve,
         "check_seconds": result.seconds.check,
         "total_seconds": result.seconds.total,
-        "record": json.dumps(record, allow_nan=False, default=str),
+        "record": _record_text(record),
     }
     return content
+
+
+def _record_text(record: dict[str, Any]) -> str:
+    text = json.dumps(record, allow_nan=False, default=str)
+    if len(text) > MOST_RECORD:
+        points = record["trajectory"]
+        record["trajectory"] = points[:: -(-len(points) // MOST_POINTS) or 1]
+        text = json.dumps(record, allow_nan=False, default=str)
+    return text
 
 
 def _reset_peak() -> None:

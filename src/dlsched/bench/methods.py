@@ -12,7 +12,6 @@ from dlsched import api
 from dlsched import problem as catalogue
 from dlsched.errors import OptionError
 from dlsched.problem import Kind, Method
-from dlsched.solvers import highs, pyomo
 
 Chosen: TypeAlias = str | Callable[..., Any]
 
@@ -61,6 +60,8 @@ def check_limits(time_limit: float | None, gap: float, threads: int, solver: str
     OptionError, UnknownName, SolverMissing
         If a limit makes no sense, or there is no such solver here.
     """
+    from dlsched.solvers import highs, pyomo  # with scipy, which not every worker needs
+
     api.refuse_nonsense(time_limit, gap, threads)
     if solver != highs.NAME:
         pyomo.find(solver)

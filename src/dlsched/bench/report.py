@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched import problem as catalogue
 from dlsched.bench import statistics
+from dlsched.bench.execution import FAILED
 from dlsched.bench.plots import Picture, pictures
+from dlsched.bench.safe_csv import csv_bytes
 from dlsched.bench.statistics import Judged
-from dlsched.bench.store import FAILED, Store
+from dlsched.bench.store import Store
 from dlsched.figures import percent, seconds, spell
 from dlsched.files import write_bytes
 
@@ -72,7 +74,7 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> list[Path
         written.append(target / name)
 
     for name, table in (("runs", frame), ("summary", summary), ("gaps", by_level)):
-        keep(f"{name}.csv", table.to_csv(index=False).encode())
+        keep(f"{name}.csv", csv_bytes(table))
     parquet = _parquet(frame)
     if parquet is not None:
         keep("runs.parquet", parquet)
@@ -154,7 +156,11 @@ def _page(
             "name": problem,
             "title": catalogue.problem(problem).title,
             "level": catalogue.problem(problem).levels[0].name,
-            "summary": _table(_of(summary, problem).drop(columns="level")),
+            "summary": _table(
+                _of(summary, problem)
+                .drop(columns="level")
+                .rename(columns={"resolved_method": "ran"})
+            ),
             "levels": _table(_of(by_level, problem)),
             "growth": _growth([run for run in judged if run.row["problem"] == problem]),
             "pictures": found,
@@ -216,7 +222,7 @@ def _growth(judged: Sequence[Judged]) -> Table:
 
 
 def _runs(judged: Sequence[Judged]) -> Table:
-    names = ["instance", "problem", "size", "method", "seed", "status", "objective", "gap",
+    names = ["instance", "problem", "size", "method", "ran", "seed", "status", "objective", "gap",
              "bound", "seconds", "MiB", "reason"]  # fmt: skip
     rows = []
     for run in judged:
@@ -226,7 +232,8 @@ def _runs(judged: Sequence[Judged]) -> Table:
         kind = run.bound_kinds[run.gaps.index(deciding)] if gaps else None
         memory = row["peak_memory_bytes"]
         rows.append(
-            [row["instance"], row["problem"], row["size"], run.label, row["seed"], row["status"],
+            [row["instance"], row["problem"], row["size"], run.label,
+             row["resolved_method"], row["seed"], row["status"],
              _values(run.objective) if run.objective else "", deciding, kind,
              row["total_seconds"], memory and round(memory / 2**20), row["reason"]]
         )  # fmt: skip

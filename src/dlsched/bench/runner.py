@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlsched.bench import pools
+from dlsched.bench.safe_csv import csv_bytes
 from dlsched.bench.store import FILE, Store
 from dlsched.bench.suite import Suite, read_suite
 from dlsched.errors import InstanceError, OptionError
@@ -57,9 +58,13 @@ def run_suite(
     Raises
     ------
     InstanceError
-        If the suite cannot be used, or the folder has results and `resume` is false.
+        If the suite cannot be used, the folder has results and `resume` is false, or its database
+        is damaged or cannot be written; the message says what is kept.
     OptionError
         If `jobs` is below 1, or the Dask cluster cannot be reached.
+    NoWorker, ClusterLost
+        If no worker process can be started, or the Dask cluster is lost on the way; what had
+        finished is kept.
     KeyboardInterrupt
         If interrupted; the runs at hand are given up, what had finished is kept.
     """
@@ -85,5 +90,5 @@ def run_suite(
         finally:
             outcomes.close()
             frame = store.frame()
-            write_bytes(Path(out) / "results.csv", frame.to_csv(index=False).encode())
+            write_bytes(Path(out) / "results.csv", csv_bytes(frame))
     return frame

@@ -16,7 +16,8 @@ import numpy as np
 
 from dlsched import library
 from dlsched import problem as catalogue
-from dlsched.bench.store import FAILED
+from dlsched.bench.execution import FAILED
+from dlsched.errors import InstanceError, describe
 from dlsched.records import result_from_data
 from dlsched.refutation import standing
 from dlsched.result import Objective, Result, gap
@@ -111,7 +112,14 @@ def _label(row: Row) -> str:
 
 
 def _result(row: Row) -> Result | None:
-    return result_from_data(json.loads(row["record"])) if row["record"] else None
+    if not row["record"]:
+        return None
+    try:
+        return result_from_data(json.loads(row["record"]))
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        where = f"the run of {row['method']} on {row['instance']}"
+        what = f"has a damaged record ({describe(error)})"
+        raise InstanceError("the sweep's results", where, what, "run it again") from None
 
 
 def summary(judged: Sequence[Judged]) -> pandas.DataFrame:
@@ -128,6 +136,7 @@ def summary(judged: Sequence[Judged]) -> pandas.DataFrame:
             {
                 "problem": problem,
                 "method": label,
+                "resolved_method": ", ".join(_resolved(group)),
                 "runs": len(group),
                 "proven": endings.count("proven"),
                 "feasible": endings.count("feasible") + sum(stopped),
@@ -141,6 +150,11 @@ def summary(judged: Sequence[Judged]) -> pandas.DataFrame:
             | {"seconds": shifted_mean(times)}
         )
     return pd.DataFrame(found)
+
+
+def _resolved(group: Sequence[Judged]) -> list[str]:
+    """Return the methods that ran, each once."""
+    return list(dict.fromkeys(r.row["resolved_method"] for r in group if r.row["resolved_method"]))
 
 
 def gaps_by_level(judged: Sequence[Judged]) -> pandas.DataFrame:

@@ -43,6 +43,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from dlsched import library
 from dlsched import problem as catalogue
+from dlsched.bench import sources
 from dlsched.bench.case import Case
 from dlsched.bench.methods import check_limits, find_method, options_of
 from dlsched.bench.task import Limits, Task
@@ -224,6 +225,7 @@ class Suite(Document):
 
     def _own_tasks(self) -> Iterator[Task]:
         limits, folder = self.limits, os.getcwd()
+        sources.forget()
         for case in self.cases:
             for choice in self.choices(case.problem):
                 for seed, repetition in itertools.product(choice.seeds, range(self.repetitions)):

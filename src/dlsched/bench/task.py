@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -12,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import dlsched
+from dlsched import problem as catalogue
+from dlsched.bench import sources
 from dlsched.bench.case import Case
 from dlsched.bench.machine import versions
+from dlsched.errors import UnknownName
 
-_DECISIVE = ("api", "judge", "problem", "result", "run", "schema")
-"""Modules beside the problem's room and the solvers that a result depends on."""
+_HARMLESS = ("__init__", "figures", "submission", "table", "records", "files")
+"""Modules beside the problems and the solvers that no result depends on."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Task:
             "repetition": self.repetition,
             "limits": asdict(self.limits),
             "code": _code_of(self.case.problem),
-            "own": _own_code(self.method, self.folder) if ":" in self.method else "",
+            "own": _own_code(self.case.problem, self.method, self.folder),
             "versions": versions(),
         }
         return hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()
@@ -88,23 +90,24 @@ class Task:
 
 @cache
 def _code_of(problem: str) -> str:
-    """Return the digest of the code that a result of this problem depends on."""
+    """Return the digest of dlsched's own code that a result of this problem depends on."""
     root = Path(dlsched.__file__).parent
-    files = [root / f"{name}.py" for name in _DECISIVE]
-    files += sorted((root / "solvers").glob("*.py"))
-    files += sorted((root / "problems" / problem).glob("*.py"))
-    return _digest(files)
+    files = [file for file in root.glob("*.py") if file.stem not in _HARMLESS]
+    files += [*(root / "solvers").rglob("*.py"), *(root / "problems" / problem).rglob("*.py")]
+    return _digest(sorted(files))
 
 
-@cache
-def _own_code(method: str, folder: str) -> str:
-    """Return the digest of the file that ``module:function`` is written in."""
+def _own_code(problem: str, method: str, folder: str) -> str:
+    """Return the digest of the user's code behind a method; of dlsched's own there is none."""
     module = method.partition(":")[0]
-    beside = Path(folder, *module.split(".")).with_suffix(".py")
-    if beside.is_file():
-        return _digest([beside])
-    found = importlib.util.find_spec(module)
-    return _digest([Path(found.origin)]) if found and found.origin else ""
+    if ":" not in method:
+        try:
+            module = catalogue.problem(problem).method(method).home
+        except UnknownName:  # then the run says so
+            return ""
+        if module.partition(".")[0] == "dlsched":
+            return ""
+    return sources.digest_of(module, folder)
 
 
 def _digest(files: Iterable[Path]) -> str:

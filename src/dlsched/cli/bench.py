@@ -33,7 +33,7 @@ def bench(
 ) -> None:
     """Run a suite, each run in a process with limits; what has finished is never lost."""
     from dlsched.bench import Store, read_suite
-    from dlsched.bench.store import FAILED
+    from dlsched.bench.execution import FAILED
 
     run_shown(read_suite(suite), output, jobs=jobs, dask=dask, resume=resume, fresh=fresh)
     with Store(output) as store:

@@ -30,6 +30,7 @@ def compare(
     """Solve every instance with every method; gaps are to the strongest bound that any proved."""
     from dlsched import api
     from dlsched.bench.methods import check_limits, find_method
+    from dlsched.labels import distinguish
     from dlsched.table import comparison_rows
 
     loaded = [api.load(name) for name in instances]
@@ -49,8 +50,9 @@ def compare(
                 group.append(answer)
                 if bar and task is not None:
                     bar.update(task, advance=1, description=f"{inst.name} {answer.method}")
-            rows += comparison_rows(group)
+            rows += comparison_rows(group, method)
             answers += group
+    rows = distinguish(rows)
     if as_json:
         put_json(rows)
     else:

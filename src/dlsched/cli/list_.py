@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dlsched.cli.flags import Json
-from dlsched.cli.output import put_json, put_table
+from dlsched.cli.output import Column, put_json, put_table
 from dlsched.figures import spell
 
 
@@ -38,7 +38,7 @@ def list_(
         put_json(found)
         return
     for kind, rows in found.items():
-        columns = list(rows[0]) if rows else ["name"]
+        columns = [_COLUMNS.get(name, name) for name in (rows[0] if rows else ["name"])]
         cells = ([_cell(entry) for entry in row.values()] for row in rows)
         put_table(columns, cells, title=kind if len(found) > 1 else None)
 
@@ -90,4 +90,11 @@ def _methods(owners: list[Any]) -> list[dict[str, Any]]:
     ]
 
 
+_COLUMNS = {
+    "title": Column("title", drop=1, wraps=True),
+    "levels": Column("levels", wraps=True),
+    "source": Column("source", drop=2, wraps=True),
+    "bound": Column("bound", wraps=True),
+    "summary": Column("summary", wraps=True),
+}
 _ROWS = {What.PROBLEMS: _problems, What.INSTANCES: _instances, What.METHODS: _methods}

@@ -10,8 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from dlsched.cli.flags import INSTANCE_HELP, Json
-from dlsched.cli.output import fields, put_json, put_line, put_table
+from dlsched.cli.output import Column, fields, put_json, put_line, put_table
 from dlsched.cli.settings import parameters
+
+_COLUMNS = {name: Column(name, wraps=True) for name in ("summary", "options", "default", "meaning")}
 
 
 def show(
@@ -64,7 +66,7 @@ def _problem(name: str, as_json: bool) -> None:
     for part, title in (("levels", "objective"), ("methods", "methods"), ("generator", "generate")):
         rows = data[part]
         cells = ([_cell(v) for v in row.values()] for row in rows)
-        put_table(list(rows[0]), cells, title=title)
+        put_table([_COLUMNS.get(name, name) for name in rows[0]], cells, title=title)
     or_else = ", or what suits the instance better" if owner.choose else ""
     put_line(f'"exact" stands for {owner.exact}{or_else}.')
 

@@ -9,7 +9,7 @@ import typer
 
 from dlsched.cli.exits import Exit
 from dlsched.cli.flags import Json
-from dlsched.cli.output import put_json, put_line, put_table
+from dlsched.cli.output import Column, put_json, put_line, put_table
 from dlsched.figures import percent
 
 SAID = {
@@ -53,7 +53,7 @@ def submit_check(
         for violation in report.violations:
             put_line(f"  {violation.where}: {violation.message}")
         put_table(
-            ["level", "sent>", "best known>", "bound>", "kind", "gap>"],
+            ["level", "sent>", "best known>", "bound>", Column("kind", drop=1), "gap>"],
             (
                 [
                     level.name,

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlsched.cli.output import progress, put_line, put_table
+from dlsched.cli.output import Column, progress, put_line, put_table
 from dlsched.figures import percent, seconds
 
 if TYPE_CHECKING:
     from dlsched.bench.suite import Suite
 
 MOST_LINES = 20
+_COUNTS = {"runs": 0, "proven": 2, "feasible": 3, "bound only": 7, "no solution": 6, "failed": 0}
+"""What is counted, and which of it a narrow terminal leaves out first: the highest."""
 
 
 def run_shown(suite: Suite, out: Path, **how: Any) -> None:
@@ -39,25 +41,37 @@ def run_shown(suite: Suite, out: Path, **how: Any) -> None:
 def put_sweep(rows: Sequence[dict[str, Any]]) -> None:
     """Write a row per problem and method, then what failed and what looks wrong."""
     from dlsched.bench import statistics
+    from dlsched.bench.execution import FAILED
     from dlsched.bench.report import findings
-    from dlsched.bench.store import FAILED
 
     judged = statistics.judge_rows(rows)
     table = statistics.summary(judged)
-    counts = ["runs", "proven", "feasible", "bound only", "no solution", "failed"]
     for problem in dict.fromkeys(row["problem"] for row in rows):
         lines = table[table["problem"] == problem].astype(object).to_dict("records")
         put_table(
-            ["method", *(f"{name}>" for name in counts), "mean gap>", "median>", "worst>",
-             "bounds", "seconds>"],
+            [
+                "method",
+                Column("ran", drop=4),
+                *(Column(name, right=True, drop=drop) for name, drop in _COUNTS.items()),
+                "mean gap>",
+                Column("median", right=True, drop=5),
+                "worst>",
+                Column("bounds", drop=8),
+                Column("seconds", right=True, drop=1),
+            ],
             (
-                [line["method"], *(line[name] or None for name in counts),
-                 *(percent(_known(line[name])) for name in ("mean", "median", "worst")),
-                 line["bounds"], seconds(_known(line["seconds"]))]
+                [
+                    line["method"],
+                    _ran(line),
+                    *(line[name] or None for name in _COUNTS),
+                    *(percent(_known(line[name])) for name in ("mean", "median", "worst")),
+                    line["bounds"],
+                    seconds(_known(line["seconds"])),
+                ]
                 for line in lines
             ),
             title=problem,
-        )  # fmt: skip
+        )
     failed = [row for row in rows if row["status"] in FAILED]
     for row in failed[:MOST_LINES]:
         put_line(f"{row['instance']} {row['method']}: {row['status']}: {row['reason']}")
@@ -65,6 +79,12 @@ def put_sweep(rows: Sequence[dict[str, Any]]) -> None:
         put_line(f"and {len(failed) - MOST_LINES} more failed runs")
     for line in findings(judged)[:MOST_LINES]:
         put_line(line)
+
+
+def _ran(line: dict[str, Any]) -> str | None:
+    """Return the methods that ran, if they are not the one that was asked for."""
+    ran = str(line["resolved_method"])
+    return None if not ran or ran == line["method"].split(" ")[0] else ran
 
 
 def _known(value: Any) -> float | None:

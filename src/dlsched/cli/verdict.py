@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dlsched.cli.exits import Exit
-from dlsched.cli.output import fields, put_table
+from dlsched.cli.output import Column, fields, put_table
 from dlsched.figures import percent, seconds, spell
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def put_result(result: Result) -> None:
         }
     )
     put_table(
-        ["level", "objective>", "unit", "bound>", "kind", "gap>"],
+        ["level", "objective>", Column("unit", drop=1), "bound>", Column("kind", drop=2), "gap>"],
         (
             [
                 level.name,
@@ -71,12 +71,13 @@ def put_comparison(rows: Sequence[dict[str, Any]]) -> None:
             [
                 "instance",
                 "method",
+                Column("ran", drop=1),
                 "status",
                 *(f"{level.name}>" for level in levels),
-                "bound>",
-                "kind",
+                Column("bound", right=True, drop=3),
+                Column("kind", drop=4),
                 "gap>",
-                "seconds>",
+                Column("seconds", right=True, drop=2),
             ],
             (_cells(row, [e.name for e in levels]) for row in rows if row["problem"] == name),
             title=name,
@@ -95,6 +96,7 @@ def _cells(row: dict[str, Any], levels: Sequence[str]) -> list[Any]:
     return [
         row["instance"],
         f"{row['method']} ({', '.join(variant)})" if variant else row["method"],
+        row.get("resolved_method") if row.get("resolved_method") != row["method"] else None,
         row["status"],
         *(row.get(name) for name in levels),
         ", ".join(bounds) if at or set(bounds) != {"-"} else None,

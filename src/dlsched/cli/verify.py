@@ -8,7 +8,7 @@ import typer
 
 from dlsched.cli.exits import Exit
 from dlsched.cli.flags import InstanceName, Json
-from dlsched.cli.output import fields, put_json, put_line, put_table
+from dlsched.cli.output import Column, fields, put_json, put_line, put_table
 from dlsched.figures import percent
 
 
@@ -46,13 +46,13 @@ def verify(
         put_line("feasible" if report.feasible else f"infeasible: {count} violation(s)")
         if report.violations:
             put_table(
-                ["violation", "where", "message", "amount>"],
+                ["violation", _text("where"), _text("message"), "amount>"],
                 ([v.kind, v.where, v.message, v.amount] for v in report.violations),
             )
         if report.objective is not None:
             gaps = report.gap if report.gap is not None else [None] * len(report.objective)
             put_table(
-                ["level", "objective>", "unit", "gap>"],
+                ["level", "objective>", Column("unit", drop=1), "gap>"],
                 (
                     [level.name, value, level.unit, percent(gap)]
                     for (level, value), gap in zip(report.objective.pairs(), gaps, strict=True)
@@ -61,3 +61,7 @@ def verify(
         if report.details:
             fields({k.replace("_", " "): v for k, v in report.details.items()})
     raise typer.Exit(Exit.FINE if report.feasible else Exit.NO)
+
+
+def _text(name: str) -> Column:
+    return Column(name, wraps=True)

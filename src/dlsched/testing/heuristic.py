@@ -15,7 +15,16 @@ from dlsched.result import Objective
 from dlsched.schema import Instance
 from dlsched.testing import oracles, strategies
 from dlsched.testing.disguises import renamed, reordered
-from dlsched.testing.trials import Broken, Heuristic, Trial, attempt, gap_to, method_of
+from dlsched.testing.trials import (
+    Broken,
+    Heuristic,
+    Trial,
+    attempt,
+    false_claim,
+    gap_to,
+    method_of,
+    tool_for,
+)
 
 INVARIANTS = {"names": renamed, "order": reordered}
 
@@ -98,10 +107,13 @@ def check_heuristic(
     """Test the properties that a heuristic should have, on random small instances.
 
     Each property is tested until `examples` instances pass or one fails, which is then shrunk. The
-    kinds: ``crash`` (it raises), ``no_solution_object`` (it returns something else), ``infeasible``
-    (with the checker's violation), ``wrong_claim`` (its objective is not what the checker finds),
-    ``not_deterministic`` (the same seed gives another solution), ``beats_optimum``, ``stuck`` (no
-    solution where there is one), ``depends_on_names``, ``depends_on_order``.
+    kinds: ``crash`` (it raises, always or now and then), ``exits`` (it ends the process),
+    ``changes_instance``, ``no_solution_object`` (it returns something else), ``infeasible`` (with
+    the checker's violation), ``wrong_claim`` (its objective is not what the checker finds),
+    ``wrong_status`` (it says optimal, infeasible or the like, and is not right), ``wrong_bound``
+    (the optimum is better than its bound), ``not_deterministic`` (the same seed gives another
+    solution), ``beats_optimum``, ``stuck`` (no solution where there is one),
+    ``depends_on_names``, ``depends_on_order``.
 
     Parameters
     ----------
@@ -112,7 +124,8 @@ def check_heuristic(
     examples
         Random instances for each property.
     oracle
-        Whether to compare with brute force; without it nothing is said of gaps.
+        Whether to compare with brute force; without it nothing is said of gaps, and statuses and
+        bounds are not compared.
     invariant
         What the objective must not depend on: ``"names"``, ``"order"`` or both. Ties that are
         broken by the order of the file are no fault, so order is not asked by default.
@@ -125,18 +138,21 @@ def check_heuristic(
 
     Raises
     ------
+    UnknownName
+        If there is no such problem or method.
     OptionError
-        If `invariant` names something else.
+        If `invariant` names something else, or the problem has no strategy or no oracle.
     """
     unknown = set(invariant) - set(INVARIANTS)
     if unknown:
         raise OptionError(f"invariant={sorted(unknown)} must be among {', '.join(INVARIANTS)}")
     method = method_of(problem, heuristic)
-    chosen = instances if instances is not None else getattr(strategies, problem)()
+    if instances is None:
+        instances = tool_for(problem, "strategy", strategies, "pass one as instances=")()
     found = Findings(problem, method.name)
     check = _Check(method, found, oracle, complete, tuple(invariant), seed)
     while True:
-        finding = _first(check, chosen, examples)
+        finding = _first(check, instances, examples)
         if finding is None:
             return found
         found.findings.append(finding)
@@ -151,9 +167,20 @@ class _Check:
         invariant: tuple[str, ...], seed: int,
     ) -> None:  # fmt: skip
         self.method, self.found, self.seed = method, found, seed
-        self.oracle = getattr(oracles, method.problem) if oracle else None
+        self.oracle = (
+            tool_for(method.problem, "oracle", oracles, "pass oracle=False") if oracle else None
+        )
         self.complete, self.invariant = complete, invariant
         self.known: set[str] = set()
+        self.truths: dict[str, Objective | None] = {}
+
+    def truth(self, instance: Instance) -> Objective | None:
+        """Return the optimum, which takes longest, once for every instance."""
+        assert self.oracle is not None
+        text = instance.model_dump_json()
+        if text not in self.truths:
+            self.truths[text] = self.oracle(instance)
+        return self.truths[text]
 
     def __call__(self, instance: Instance) -> None:
         self.found.examples += 1
@@ -166,7 +193,7 @@ class _Check:
             self.found.solved += 1
         self.repeat(instance, trial)
         if self.oracle is not None:
-            self.compare(instance, trial, self.oracle(instance))
+            self.compare(instance, trial, self.truth(instance))
         for name in self.invariant:
             self.disguise(instance, trial, name)
 
@@ -186,6 +213,9 @@ class _Check:
 
     def compare(self, instance: Instance, trial: Trial, truth: Objective | None) -> None:
         mine, found = trial.objective, self.found
+        false = false_claim(trial, truth)
+        if false is not None:
+            self.fail(false.kind, false.message)
         if mine is None:
             if truth is not None and self.complete:
                 self.fail("stuck", f"no solution, though {truth} can be had")
@@ -210,8 +240,11 @@ class _Check:
 
 
 def _first(check: _Check, chosen: st.SearchStrategy[Any], examples: int) -> Finding | None:
-    """Return the first property that fails, on the smallest instance; ``None`` if none does."""
-    failed: list[Instance] = []
+    """Return the first property that fails, on the smallest instance; ``None`` if none does.
+
+    A property that fails now and then cannot be shrunk: then the instance is the first one.
+    """
+    failed: list[Finding] = []
 
     @hypothesis.settings(
         max_examples=examples,
@@ -226,12 +259,17 @@ def _first(check: _Check, chosen: st.SearchStrategy[Any], examples: int) -> Find
     def test(instance: Instance) -> None:
         try:
             check(instance)
-        except Broken:
-            failed[:] = [instance]
+        except Broken as broken:
+            failed.append(Finding(broken.kind, broken.message, instance))
             raise
 
     try:
         test()
-    except Broken as broken:  # the last one raised is that of the shrunk instance
-        return Finding(broken.kind, broken.message, failed[0])
+    except Broken:  # the last one raised is that of the shrunk instance
+        return failed[-1]
+    except hypothesis.errors.Flaky:
+        if not failed:  # it is the strategy that differs from one time to the next
+            raise
+        first = failed[0]
+        return Finding(first.kind, f"{first.message} (not every time)", first.instance)
     return None

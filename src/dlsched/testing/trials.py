@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TypeAlias
 
 from dlsched import problem as catalogue
+from dlsched.errors import InstanceChanged, OptionError, describe
 from dlsched.problem import Kind, Method
-from dlsched.result import Objective, relative_gap
+from dlsched.result import TOLERANCE, Bound, Claim, Level, Objective, Status, relative_gap
 from dlsched.run import Run
 from dlsched.schema import Instance, Solution
 
@@ -32,18 +35,74 @@ class Broken(AssertionError):
 
 @dataclass(frozen=True)
 class Trial:
-    """What one call returned: a feasible solution and its worth, or neither."""
+    """What one call returned: a feasible solution and its worth, or neither; and its claims.
+
+    Attributes
+    ----------
+    solution, objective
+        The solution, and what the checker finds; both None if there is none.
+    status
+        What the method says of it.
+    bounds
+        Per level, what the method proved or claims to have proved.
+    """
 
     solution: Solution | None
     objective: Objective | None
+    status: Status = Status.FEASIBLE
+    bounds: Sequence[Sequence[Bound]] = field(default=(), repr=False)
 
 
 def method_of(problem: str, heuristic: Heuristic) -> Method:
-    """Return a method of a problem, or a function as one."""
+    """Return a method of a problem, or a function as one.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such problem or method.
+    """
+    owner = catalogue.problem(problem)
     if isinstance(heuristic, str):
-        return catalogue.problem(problem).method(heuristic)
+        return owner.method(heuristic)
     name = getattr(heuristic, "__name__", type(heuristic).__name__)
     return Method(name, problem, Kind.HEURISTIC, heuristic)
+
+
+def tool_for(problem: str, kind: str, tools: Any, remedy: str) -> Any:
+    """Return a problem's strategy or oracle.
+
+    Raises
+    ------
+    OptionError
+        If it has none; with what to do about it.
+    """
+    found = getattr(tools, problem, None)
+    if found is None:
+        raise OptionError(f"there is no {kind} for {problem}; {remedy}")
+    return found
+
+
+class _Exited(SystemExit):
+    """A call of `os._exit`, which would have ended the test without a word."""
+
+
+@contextmanager
+def _contained() -> Iterator[None]:
+    """Make `os._exit` raise, and end the processes that a method has forked."""
+    process, true = os.getpid(), os._exit
+
+    def raising(status: int = 0) -> NoReturn:
+        if os.getpid() != process:
+            true(status)
+        raise _Exited(status)
+
+    os._exit = raising
+    try:
+        yield
+    finally:
+        os._exit = true
+        if os.getpid() != process:
+            true(0)
 
 
 def attempt(method: Method, instance: Instance, seed: int = 0) -> Trial:
@@ -52,26 +111,88 @@ def attempt(method: Method, instance: Instance, seed: int = 0) -> Trial:
     Raises
     ------
     Broken
-        ``crash``, ``no_solution_object``, ``infeasible`` or ``wrong_claim``.
+        ``crash``, ``exits``, ``changes_instance``, ``no_solution_object``, ``infeasible``,
+        ``wrong_claim`` or ``wrong_status``.
     """
-    owner = catalogue.problem(method.problem)
     try:
-        claim = method(instance, Run(seed=seed), {})
+        with _contained():
+            claim = method(instance, Run(seed=seed), {})
+    except InstanceChanged as error:
+        raise Broken("changes_instance", str(error)) from error
+    except SystemExit as error:
+        raise Broken("exits", f"it ends the process with {error.code!r}") from error
     except Exception as error:  # whatever a heuristic raises is a finding
-        raise Broken("crash", f"{type(error).__name__}: {error}") from error
-    solution = claim.solution
+        raise Broken("crash", describe(error)) from error
+    try:
+        return _examined(method, instance, claim)
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
+        message = f"what it returned cannot be read: {describe(error)}"
+        raise Broken("no_solution_object", message) from error
+
+
+def _examined(method: Method, instance: Instance, claim: Claim) -> Trial:
+    owner = catalogue.problem(method.problem)
+    solution, status = claim.solution, Status(claim.status)
+    solved = status in (Status.OPTIMAL, Status.FEASIBLE)
     if solution is None:
-        return Trial(None, None)
+        if solved:
+            message = "it returned no solution; one that found none returns a Claim that says so"
+            raise Broken("no_solution_object", message)
+        return Trial(None, None, status, claim.bounds)
     if not isinstance(solution, owner.solution):
         raise Broken("no_solution_object", f"it returned {type(solution).__qualname__}")
     report = owner.check(instance, solution)
     if not report.feasible or report.objective is None:
         first = report.violations[0]
         raise Broken("infeasible", f"{first.kind} at {first.where}: {first.message}")
+    if not solved:
+        raise Broken("wrong_status", f"it says {status!s}, and returns a feasible solution")
     for level, said in zip(report.objective.pairs(), claim.objective or (), strict=False):
-        if relative_gap(level[1], said) > 1e-6:
+        if relative_gap(level[1], said) > TOLERANCE:
             raise Broken("wrong_claim", f"it claims {level[0].name} = {said}, in truth {level[1]}")
-    return Trial(solution, report.objective)
+    return Trial(solution, report.objective, status, claim.bounds)
+
+
+def false_claim(trial: Trial, truth: Objective | None) -> Broken | None:
+    """Return what a method's own status or bounds say that the optimum shows to be false.
+
+    Parameters
+    ----------
+    trial
+        What the method returned.
+    truth
+        The optimum, or None if there is no solution.
+    """
+    if truth is None:
+        return None  # it has no solution either, or an oracle is wrong, which is another finding
+    if trial.status in (Status.INFEASIBLE, Status.UNBOUNDED):
+        return Broken("wrong_status", f"it says {trial.status!s}; the optimum is {truth}")
+    if trial.status is Status.OPTIMAL and trial.objective is not None:
+        for (level, best), mine in zip(truth.pairs(), trial.objective, strict=True):
+            if level.better(best, mine):
+                message = f"it calls {trial.objective} optimal; the optimum is {truth}"
+                return Broken("wrong_status", message)
+    beaten = _beaten(trial.bounds, truth)
+    if beaten is None:
+        return None
+    level, bound, value = beaten
+    message = f"it says that {level.name} is at best {bound}; the optimum has {value}"
+    return Broken("wrong_bound", message)
+
+
+def _beaten(bounds: Sequence[Sequence[Bound]], truth: Objective) -> tuple[Level, Bound, Any] | None:
+    """Return a bound that the optimum beats, with its level; a claimed one within a tolerance.
+
+    A later level's bounds speak only of solutions that attain those of the earlier levels.
+    """
+    for (level, value), own in zip(truth.pairs(), bounds, strict=False):
+        for bound in own:
+            slack = TOLERANCE if bound.kind == "claimed" else 0
+            if level.better(value, bound.value) and relative_gap(value, bound.value) > slack:
+                return level, bound, value
+        if not any(bound.value == value for bound in own):
+            return None
+    return None
 
 
 def gap_to(truth: Objective, found: Objective) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from dlsched.result import Objective, relative_gap
 from dlsched.schema import Instance
 from dlsched.testing import oracles, strategies
-from dlsched.testing.trials import Heuristic, attempt, gap_to, method_of
+from dlsched.testing.trials import Heuristic, attempt, gap_to, method_of, tool_for
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,10 @@ class Worst:
         """Return the gap, both objectives, and the instance as JSON."""
         text = self.instance.model_dump_json(exclude_defaults=True)
         return f"gap {100 * self.gap:.3g} %: {self.objective}, optimum {self.optimum}\n  {text}"
+
+
+class _AsBad(Exception):
+    """An instance as bad as the worst one found."""
 
 
 def worst_case(
@@ -73,14 +78,26 @@ def worst_case(
     ------
     Broken
         If the heuristic crashes or breaks a constraint; use `check_heuristic` first.
+    UnknownName, OptionError
+        If there is no such problem or method, or the problem has no strategy or oracle.
     """
     method = method_of(problem, heuristic)
-    oracle = getattr(oracles, problem)
-    chosen = instances if instances is not None else getattr(strategies, problem)()
+    oracle = tool_for(problem, "oracle", oracles, "there is no optimum to compare with")
+    chosen = instances
+    if chosen is None:
+        chosen = tool_for(problem, "strategy", strategies, "pass one as instances=")()
     tried = 0
     best: Worst | None = None
 
+    known: dict[str, tuple[float, Objective, Objective] | None] = {}
+
     def gap_on(instance: Instance) -> tuple[float, Objective, Objective] | None:
+        text = instance.model_dump_json()  # the search meets many instances more than once
+        if text not in known:
+            known[text] = measured(instance)
+        return known[text]
+
+    def measured(instance: Instance) -> tuple[float, Objective, Objective] | None:
         trial = attempt(method, instance, seed)
         truth = oracle(instance) if trial.objective is not None else None
         mine = trial.objective
@@ -92,7 +109,7 @@ def worst_case(
             return None
         return relative_gap(mine[level], truth[level]), mine, truth
 
-    silent = hypothesis.settings(
+    settings = hypothesis.settings(
         max_examples=budget,
         deadline=None,
         database=None,
@@ -101,7 +118,7 @@ def worst_case(
     )
 
     @hypothesis.seed(seed)
-    @silent
+    @settings
     @hypothesis.given(chosen)
     def look(instance: Instance) -> None:
         nonlocal tried, best
@@ -116,21 +133,25 @@ def worst_case(
     look()
     if best is None:
         return None
-    goal = best.gap
+    small, goal = best.instance, best.gap
 
-    def as_bad(instance: Instance) -> bool:
+    # The same search once more, from the same seed, up to the same instance; then it is shrunk.
+    @hypothesis.seed(seed)
+    @hypothesis.settings(settings, phases=(*settings.phases, hypothesis.Phase.shrink),
+                         report_multiple_bugs=False, print_blob=False)  # fmt: skip
+    @hypothesis.given(chosen)
+    def shrink(instance: Instance) -> None:
+        nonlocal small
         found = gap_on(instance)
-        return found is not None and found[0] >= goal
+        if found is None:
+            return
+        hypothesis.target(found[0])
+        if found[0] >= goal:
+            small = instance
+            raise _AsBad
 
-    try:
-        small = hypothesis.find(
-            chosen,
-            as_bad,
-            settings=hypothesis.settings(silent, max_examples=10 * budget, derandomize=True,
-                                         phases=tuple(hypothesis.Phase)),
-        )  # fmt: skip
-    except hypothesis.errors.NoSuchExample:  # rare enough not to be drawn again
-        small = best.instance
+    with contextlib.suppress(_AsBad):
+        shrink()
     found = gap_on(small)
     assert found is not None
     return Worst(found[0], small, found[1], found[2], tried)

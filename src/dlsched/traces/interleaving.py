@@ -17,23 +17,33 @@ RECORDED = ("storage", "gpu", "network")
 """The three recorded stages; the first is data loading and preprocessing together."""
 SPLIT = ("storage", "cpu", "gpu", "network")
 STORAGE_SHARE: Mapping[str, Fraction] = {
-    "resnet": Fraction(4, 5),
-    "shufflenet": Fraction(4, 5),
+    "shufflenet": Fraction(60, 78),
+    "resnet": Fraction(60, 78),
+    "vgg": Fraction(24, 28),
+    "gpt": Fraction(2, 3),
+    "bert": Fraction(2, 3),
     "a2c": Fraction(0),
     "dqn": Fraction(0),
 }
-"""Storage's assumed share of the first recorded stage, by the beginning of the model's name."""
+"""Storage's share of the first recorded stage, by the beginning of the model's name: load data over
+load data and preprocess in Muri's Table 1, which prints one model of each bottleneck; the other
+model of that bottleneck (Table 3) is given the same **(D)**."""
 ORDERS = ("srsf", "2d-las")
 
 
 def storage_share(model: str | None) -> Fraction:
-    """Return the share of data loading in the stage that is recorded with preprocessing."""
+    """Return the share of data loading in the stage that is recorded with preprocessing.
+
+    Half, of a model that Muri's evaluation has not **(D)**.
+    """
     name = (model or "").lower()
     return next((s for start, s in STORAGE_SHARE.items() if name.startswith(start)), Fraction(1, 2))
 
 
 def stages(job: TraceJob, resources: int) -> tuple[Number, ...]:
     """Return a job's stages in milliseconds: three as recorded, four with the first one split.
+
+    The split is to whole microseconds.
 
     Raises
     ------
@@ -49,8 +59,8 @@ def stages(job: TraceJob, resources: int) -> tuple[Number, ...]:
     load, *rest = (1000 * Fraction(stage) for stage in job.stages)
     if resources == len(RECORDED):
         return _plain([load, *rest])
-    share = storage_share(job.model)
-    return _plain([load * share, load * (1 - share), *rest])
+    storage = round(load * storage_share(job.model), 3)
+    return _plain([storage, load - storage, *rest])
 
 
 def pool(
@@ -71,9 +81,9 @@ def pool(
     if budget is not None and not 0 <= budget <= 1:
         raise OptionError(f"budget={budget} must be a share from 0 to 1")
     source = f"dlsched.traces.pool({trace.source or trace.name}, {resources=}, {budget=})"
-    made = _instance(
-        trace.jobs, resources, name or f"interleaving-{trace.name}-k{resources}", source, None
-    )
+    label = f"interleaving-{trace.name}-k{resources}"
+    label += "" if budget is None else f"-budget={budget}"
+    made = _instance(trace.jobs, resources, name or label, source, None)
     if budget is None:
         return made
     from dlsched.problems.interleaving.generate import with_budget
@@ -94,8 +104,8 @@ def queue(
     """Return the jobs that Muri would group at a moment (Algorithm 1, lines 4-7).
 
     Every job that is in the cluster or waits is a candidate, since Muri preempts. They are taken
-    in the order of priority as long as their fullest groups fit the GPUs; the first that does not
-    fit ends it **(D)**.
+    in the order of priority as long as their fullest groups fit the GPUs; one that does not fit is
+    skipped, and those behind it are looked at (`generate.queue_head`).
 
     Parameters
     ----------
@@ -127,14 +137,13 @@ def queue(
     for job in story.queued:
         candidates.append((job.duration * job.gpus if order == "srsf" else 0, job))
     candidates.sort(key=lambda c: (c[0], c[1].submit))
-    total, taken = servers * gpus, []
-    count: dict[int, int] = {}
-    for _, job in candidates:
-        count[job.gpus] = count.get(job.gpus, 0) + 1
-        if sum(g * -(-n // resources) for g, n in count.items()) > total:
-            break
-        taken.append(job)
+    from dlsched.problems.interleaving.generate import queue_head
+
+    total = servers * gpus
+    able = [job for _, job in candidates if any(job.stages)]
+    taken = [able[j] for j in queue_head([job.gpus for job in able], resources, total)]
     label = f"interleaving-{trace.name}-{spell_duration(seconds)}-{servers}x{gpus}-k{resources}"
+    label += "" if order == ORDERS[0] else f"-{order}"
     source = (
         f"dlsched.traces.queue({trace.source or trace.name}, at={to_json(seconds)}, "
         f"{servers=}, {gpus=}, {resources=}, {order=})"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from dlsched import problem as catalogue
 from dlsched.errors import OptionError
+from dlsched.labels import labelled
 from dlsched.problems.reclaiming.schema import Instance as Reclaiming
 from dlsched.schema import Id, Instance, Number, to_json
 from dlsched.traces.duration import spell_duration
@@ -44,6 +46,8 @@ class Snapshot:
         Name of the instances; ``None`` for one made of problem, trace, moment and cluster.
     source
         How to obtain the snapshot again, as a Python expression.
+    settings
+        The options that are not at their defaults, for the instances' names.
     """
 
     trace: str
@@ -58,6 +62,7 @@ class Snapshot:
     elastic_ids: frozenset[Id]
     name: str | None
     source: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def held_gpus(self) -> int:
@@ -106,6 +111,7 @@ class Snapshot:
 
     def _envelope(self, problem: str) -> dict[str, Any]:
         label = f"{problem}-{self.trace}-{spell_duration(self.at)}-{self.servers}x{self.gpus}"
+        label = labelled(label, self.settings)
         return {
             "dlsched": 1,
             "problem": problem,
@@ -187,6 +193,8 @@ def snapshot(
     running = story.running(seconds)
     jobs = [*(p.job for p in running), *story.queued]
     demand = max(1, servers // 10) if demand is None else demand
+    chosen = {"demand": demand, "elastic": elastic, "seed": seed, "spread": spread}
+    usual = {"demand": max(1, servers // 10), "elastic": 0.2, "seed": 0, "spread": True}
     options = f"{servers=}, {gpus=}, {demand=}, {elastic=}, {seed=}, {spread=}"
     return Snapshot(
         trace=trace.name,
@@ -204,6 +212,7 @@ def snapshot(
         name=name,
         source=f"dlsched.traces.snapshot({trace.source or trace.name}, "
         f"at={to_json(seconds)}, {options})",
+        settings={k: v for k, v in chosen.items() if v != usual[k]},
     )
 
 

@@ -151,3 +151,23 @@ def test_bound_alone() -> None:
     best = dlsched.solve(instance)
     assert bound.status == "no solution"
     assert np.isclose(float(bound.bound[0].value), float(best.certified[0].value), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["lagrange", "column_generation", "aggregated"])
+def test_efficiencies_that_nearly_tie_end_the_relaxation(method: str) -> None:
+    """Columns whose gammas differ by 1e-9 are not priced again and again: it once ran for ever."""
+    rows = [(2, 2), (2, 0.3), (2, 20), (20, 20), (2, 0.3), (2, 0.3), (2, 2)]
+    jobs = [
+        {"id": f"j{i}", "gpus": 4, "stages": [(2e9 + a) / 1e10, b / 1e10]}
+        for i, (a, b) in enumerate(rows)
+    ]
+    near = Instance(
+        name="near", resources=["r", "s"], grouping="cover", gpu_budget=17, jobs=jobs,
+        weigh_by="gpus",
+    )  # fmt: skip
+    result = dlsched.solve(near, method, time_limit=60)
+    truth = oracles.interleaving(near)
+    assert "time limit" not in result.reason
+    assert float(result.certified[0].value / truth[0]) == pytest.approx(1, abs=0.3)
+    if result.objective is not None:
+        assert abs(result.objective[0] - truth[0]) <= 1e-12 * truth[0]

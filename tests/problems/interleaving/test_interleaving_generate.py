@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import dlsched
-from dlsched.problems.interleaving.profiles import BOTTLENECKS, MODELS
+from dlsched.problems.interleaving.generate import queue_head
+from dlsched.problems.interleaving.profiles import BOTTLENECKS
 
 
 def test_the_same_seed_makes_the_same_instance() -> None:
@@ -40,12 +41,23 @@ def test_bottlenecks_are_those_asked_for(kinds: int) -> None:
     assert longest == set(BOTTLENECKS[:kinds])
 
 
-def test_shares_add_up() -> None:
-    """Every model's shares add up to its iteration, and its bottleneck is the largest."""
-    for name, model in MODELS.items():
-        assert sum(model.shares) == pytest.approx(1), name
-        order = ("storage", "cpu", "gpu", "network")
-        assert order[int(np.argmax(model.shares))] == model.bottleneck, name
+def test_the_bottlenecks_are_added_in_figure_13s_order() -> None:
+    """Jobs bottlenecked on the GPU first, then network, storage, CPU."""
+    assert BOTTLENECKS == ("gpu", "network", "storage", "cpu")
+
+
+def test_the_head_of_the_queue_by_hand() -> None:
+    """Eight GPUs, groups of two: one that does not fit is skipped, one that has a place is not."""
+    # 4 opens, 2 opens, 8 is skipped, 4 joins, 4 is skipped, 2 joins, 2 opens, 1 is skipped.
+    assert queue_head([4, 2, 8, 4, 4, 2, 2, 1], 2, 8) == [0, 1, 3, 5, 6]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_cluster_is_given_what_fills_it(seed: int) -> None:
+    """Of 200 waiting jobs those are kept that fill 64 GPUs in full groups, and no more fit."""
+    made = dlsched.generate("interleaving", seed, jobs=200, grouping="cover", cluster=64)
+    assert made.gpu_budget == made.least_gpus == 64
+    assert 0 < len(made.jobs) < 200
 
 
 @pytest.mark.parametrize(
@@ -57,6 +69,9 @@ def test_shares_add_up() -> None:
         {"noise": 1.5},
         {"budget": 0.5},
         {"grouping": "cover", "budget": 2.0},
+        {"cluster": 64},
+        {"grouping": "cover", "cluster": 0},
+        {"grouping": "cover", "cluster": 64, "budget": 0.5},
     ],
 )
 def test_options_out_of_range_are_refused(options: dict) -> None:

@@ -14,7 +14,7 @@ from dlsched.problems.interleaving.matching import NOTHING, SCALE, match, match_
 from dlsched.problems.interleaving.muri import Rounds
 from dlsched.testing import oracles, strategies
 
-RULES = ("muri", "muri_needed", "swap", "greedy", "muri_worst_order")
+RULES = ("muri", "muri_needed", "least_loss", "swap", "greedy", "muri_worst_order")
 
 
 def dense_weight(weights: np.ndarray) -> int:
@@ -64,13 +64,81 @@ def test_rules_are_feasible_and_no_better_than_the_optimum(instance: Instance) -
         assert not result.objective.better_than(truth)
 
 
+def unit_jobs(*jobs: tuple[str, int, int], budget: int) -> Instance:
+    """Return a cover of (id, GPUs, bottleneck) on four resources: stages 4 there, else 1."""
+    rows = [
+        {"id": name, "gpus": gpus, "stages": [4 if r == place else 1 for r in range(4)]}
+        for name, gpus, place in jobs
+    ]
+    return Instance(
+        name="units", resources=list("rstu"), grouping="cover", gpu_budget=budget, jobs=rows
+    )
+
+
+FOUR = (("a", 1, 0), ("b", 1, 1), ("c", 1, 2), ("d", 1, 3))
+
+
 def test_two_rounds_by_hand() -> None:
-    """Figure 6's rounds: two pairs first, then one group of four, at gamma 1."""
-    instance = dlsched.load("muri-fig6")
+    """Four jobs, each with a bottleneck of its own: two pairs first, then one group at gamma 1."""
+    instance = unit_jobs(*FOUR, budget=1)
     rounds = Rounds(instance)
     (pairs,) = [rounds.pairs(1)]
     assert sorted(len(a) + len(b) for a, b in pairs) == [2, 2]
-    assert tuple(dlsched.solve(instance, "muri").objective) == (1,)
+    for rule in ("muri", "muri_needed"):
+        assert tuple(dlsched.solve(instance, rule).objective) == (1,)
+
+
+def groups_of(instance: Instance, rule: str, **options: str) -> list[str]:
+    """Return the groups as strings of their jobs' letters, sorted."""
+    solution = dlsched.solve(instance, rule, **options).solution
+    return sorted("".join(sorted(g.jobs)) for g in solution.groups)
+
+
+def test_the_public_code_stops_merging_when_the_gpus_suffice() -> None:
+    """Of four jobs on three GPUs one pair is merged, the one that ends first; Algorithm 1: all."""
+    pair = unit_jobs(("a", 1, 0), ("b", 1, 1), ("c", 1, 0), ("d", 1, 1), budget=3)
+    assert [len(g) for g in groups_of(pair, "muri")] == [4]
+    # Both pairs have gamma 14 / (4 * 7): the first in the list is the one whose later job is c.
+    needed = groups_of(pair, "muri_needed")
+    assert sorted(map(len, needed)) == [1, 1, 2]
+    enough = unit_jobs(*FOUR, budget=4)
+    assert groups_of(enough, "muri_needed") == ["a", "b", "c", "d"]
+
+
+def test_the_public_code_lists_pairs_by_class_and_later_job() -> None:
+    """Classes come by their first job, though merging the other pair would lose less a GPU."""
+    jobs = (("a", 1, 0), ("b", 1, 0), ("c", 2, 0), ("d", 2, 1))
+    instance = unit_jobs(*jobs, budget=5)
+    # a-b has gamma 14 / (4 * 10) = 0.35, c-d 14 / (4 * 7) = 0.5 ...
+    assert groups_of(instance, "muri_needed") == ["ab", "c", "d"]
+    # ... and idle GPUs of 0.65 against 2 * 0.5 = 1: the order it computes is the same here.
+    assert groups_of(instance, "muri_needed", order="idle") == ["ab", "c", "d"]
+    assert groups_of(instance, "least_loss") == ["a", "b", "cd"]
+    same = unit_jobs(*((n, 1, place) for n, _, place in jobs), budget=3)
+    with pytest.raises(dlsched.UnknownName, match="listed"):
+        dlsched.solve(same, "muri_needed", order="best")
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_both_readings_agree_where_full_groups_fill_the_cluster(seed: int) -> None:
+    """On the covers that Algorithm 1 is given every pair is needed, and both are near the GPUs."""
+    made = dlsched.generate("interleaving", seed, jobs=150, grouping="cover", cluster=64)
+    muri, needed = (dlsched.solve(made, rule) for rule in ("muri", "muri_needed"))
+    assert muri.details["gpus"] == needed.details["gpus"] == 64
+    assert muri.objective == needed.objective
+
+
+def test_a_profiling_error_leaves_the_jobs_as_they_are() -> None:
+    """Decided on wrong stages, measured on the right ones: never above the optimum, seeded."""
+    instance = dlsched.generate("interleaving", 1, jobs=32)
+    best = dlsched.solve(instance, "muri")
+    assert dlsched.solve(instance, "muri", profile_error=0.0).solution == best.solution
+    wrong = [dlsched.solve(instance, "muri", profile_error=1.0, seed=s) for s in (1, 1, 2)]
+    assert wrong[0].solution == wrong[1].solution != wrong[2].solution
+    assert best.objective.better_than(wrong[0].objective)
+    for error in (-0.1, 1.5, float("nan")):
+        with pytest.raises(dlsched.OptionError, match="profile_error"):
+            dlsched.solve(instance, "muri_needed", profile_error=error)
 
 
 def test_swap_is_no_worse_than_its_start() -> None:
@@ -94,6 +162,8 @@ def test_merging_only_what_is_needed_keeps_singles() -> None:
     instance = dlsched.generate(
         "interleaving", 1, jobs=60, grouping="cover", distinct=False, budget=0.9
     )
-    needed, muri = dlsched.solve(instance, "muri_needed"), dlsched.solve(instance, "muri")
-    assert needed.objective.better_than(muri.objective)
-    assert min(len(g.jobs) for g in needed.solution.groups) == 1
+    muri = dlsched.solve(instance, "muri")
+    for rule in ("muri_needed", "least_loss"):
+        needed = dlsched.solve(instance, rule)
+        assert needed.objective.better_than(muri.objective)
+        assert min(len(g.jobs) for g in needed.solution.groups) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from dlsched.problems.placement.generate import PRIORITIES
 
 
 def test_statistics_are_the_papers() -> None:
-    """Sizes, readers of a table, and priorities are distributed as printed."""
+    """Priorities as printed; sizes and readers as printed for migrations and for partitions."""
     inst = dlsched.generate(
         "placement", 1, tables=6000, regions=5, jobs=9000, largest=1, clusters=0
     )
@@ -45,9 +47,52 @@ def test_same_seed_same_instance() -> None:
     assert made[0] == made[1] != made[2]
 
 
+def test_sizes_and_readers_are_parameters() -> None:
+    """Equal quantiles give equal tables; sizes are in GB and end up in MB."""
+    inst = dlsched.generate("placement", 1, tables=50, sizes=(2, 2, 2), readers=(1, 1, 1), jobs=90)
+    assert {table.size for table in inst.tables} == {2000}
+
+
+def test_experiments_read_what_another_job_reads() -> None:
+    """With three jobs in four being experiments, a quarter of the jobs has all sets of tables."""
+    inst = dlsched.generate("placement", 2, tables=40, jobs=80, experiments=0.75)
+    kinds: dict[tuple[str, ...], set[tuple[str, str]]] = {}
+    for job in inst.jobs[:20]:
+        kinds.setdefault(job.tables, set()).add((job.kind, "".join(job.gpu_hours)))
+    for job in inst.jobs[20:]:
+        assert (job.kind, "".join(job.gpu_hours)) in kinds[job.tables]
+
+
+def test_training_without_gpus() -> None:
+    """About 30 % of the training jobs need no GPU when asked for."""
+    inst = dlsched.generate("placement", 1, tables=50, jobs=600, cpu_training=0.3)
+    training = [job for job in inst.jobs if job.kind == "ml"]
+    share = sum(not job.gpu_hours for job in training) / len(training)
+    assert share == pytest.approx(0.3, abs=0.06)
+
+
+def test_no_priority_is_rare() -> None:
+    """With a minimum of 20, every priority of training jobs has 20; without, some have fewer."""
+    for least in (0, 20):
+        inst = dlsched.generate("placement", 1, tables=50, jobs=400, min_jobs_per_priority=least)
+        count = Counter(job.priority for job in inst.jobs if job.kind == "ml")
+        assert (min(count.values()) >= 20) == (least == 20)
+
+
 @pytest.mark.parametrize(
     "options",
-    [{"version": "v3"}, {"tables": 0}, {"kinds": 4}, {"load": 0}, {"fill": 1}, {"largest": 0}],
+    [
+        {"version": "v3"},
+        {"tables": 0},
+        {"kinds": 4},
+        {"load": 0},
+        {"fill": 1},
+        {"largest": 0},
+        {"sizes": (3, 2, 1)},
+        {"readers": (1, 2)},
+        {"experiments": 1},
+        {"min_jobs_per_priority": -1},
+    ],
 )
 def test_nonsense_is_refused(options: dict[str, object]) -> None:
     """What cannot be drawn is refused by name."""

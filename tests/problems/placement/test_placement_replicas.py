@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -44,15 +45,17 @@ def test_jobs_are_served_without_disaster_copies() -> None:
 
 
 @given(strategies.placement(max_tables=5, max_jobs=5))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_chosen_replicas_pass_the_checker(instance: Instance) -> None:
     """From any placement that stores what it must, replicas fit and never lower co-location."""
     data = arrays(instance)
     solution = solution_of(instance, state_of(data, settled(data)), "settled")
     before = co_location(instance, solution)
     quota = Fraction(7)
-    for disaster in (True, False):
-        chosen = replicate(instance, solution, disaster=disaster, hot_quota=quota)
+    for disaster, stranded, hot in ((True, "supply", "jobs"), (False, "nearest", "hours")):
+        chosen = replicate(
+            instance, solution, disaster=disaster, stranded=stranded, hot=hot, hot_quota=quota
+        )
         found = check_replicas(instance, solution, chosen, disaster=disaster, hot_quota=quota)
         kinds = {violation.kind for violation in found}
         full = any(
@@ -100,3 +103,97 @@ def test_hot_tables_stay_within_their_quota() -> None:
     assert rates == sorted(rates)
     with pytest.raises(dlsched.OptionError):
         replicate(inst, home, hot_quota=-1)
+
+
+def regions_of(*supplies: dict[str, int], free: int = 100) -> dict[str, Any]:
+    """Return an instance's data with regions r0, r1, ... and two tables at r0."""
+    return {
+        "name": "replicas",
+        "regions": [
+            {"id": f"r{i}", "storage_capacity": free, "gpu_supply": supply}
+            for i, supply in enumerate(supplies)
+        ],
+        "tables": [{"id": "t", "size": 10, "home": "r0"}, {"id": "u", "size": 6, "home": "r1"}],
+    }
+
+
+def stay(instance: Instance) -> Solution:
+    """Return today's homes."""
+    home = {table.id: table.home for table in instance.tables}
+    return Solution(instance=instance.name, home=home)
+
+
+def test_stranded_jobs_go_to_the_highest_supply() -> None:
+    """By the paper's rule copies go where most A are, though r1 misses fewer bytes; ours to r1."""
+    made = Instance(
+        **regions_of({}, {"A": 3}, {"A": 5}),
+        jobs=[{"id": "j", "kind": "ml", "tables": ["t", "u"], "gpu_hours": {"A": 1}}],
+    )
+    papers = replicate(made, stay(made), disaster=False)
+    assert [(copy.table, copy.region) for copy in papers] == [("t", "r2"), ("u", "r2")]
+    ours = replicate(made, stay(made), disaster=False, stranded="nearest")
+    assert [(copy.table, copy.region) for copy in ours] == [("t", "r1")]
+
+
+def test_high_priorities_and_jobs_without_gpus_are_served() -> None:
+    """With bytes for one of two jobs, the one of priority 1 gets them; a job without GPUs too."""
+    jobs = [
+        {"id": "low", "kind": "ml", "tables": ["t"], "gpu_hours": {"A": 9}, "priority": 2},
+        {"id": "high", "kind": "ml", "tables": ["u", "v"], "priority": 1},
+    ]
+    data = regions_of({}, {"A": 1}, free=16)
+    data["tables"].append({"id": "v", "size": 6, "home": "r0"})
+    made = Instance(**data, jobs=jobs)
+    chosen = replicate(made, stay(made), disaster=False)
+    assert [(copy.table, copy.region) for copy in chosen] == [("v", "r1")]
+    assert co_location(made, stay(made), chosen, by="jobs") == Fraction(1, 2)
+    swapped = Instance(**data, jobs=[jobs[0] | {"priority": 1}, jobs[1] | {"priority": 2}])
+    first = replicate(swapped, stay(swapped), disaster=False)[0]
+    assert (first.table, first.region) == ("t", "r1")
+
+
+def test_co_location_needs_all_types_in_one_region() -> None:
+    """A job of two types finds no region if r0 has A and r1 has B; Spark jobs do not count."""
+    job = {"id": "j", "kind": "ml", "tables": ["t"], "gpu_hours": {"A": 1, "B": 3}}
+    spark = {"id": "s", "kind": "spark", "tables": ["t"], "gpu_hours": {"A": 4}}
+    apart = Instance(**regions_of({"A": 2}, {"B": 2}), jobs=[job, spark])
+    copies = [Replica("t", "r1", "job")]
+    assert co_location(apart, stay(apart), copies) == 0
+    assert replicate(apart, stay(apart), disaster=False) == ()
+    both = Instance(**regions_of({"A": 2}, {"A": 1, "B": 2}), jobs=[job, spark])
+    assert co_location(both, stay(both), copies) == 1
+
+
+def test_hot_tables_fill_a_quota_for_each_region_and_type() -> None:
+    """Of 40 bytes r0 gets 10 for A and r1 30 for B, filled with the tables of most jobs.
+
+    For A in r0: u, read by two jobs that use A, is 6 bytes; v, by one, is 11 and passed over; w is
+    4. For B in r1: t is read by one job. By hours for a byte, ours, w is first.
+    """
+    data = regions_of({"A": 1}, {"B": 3})
+    data["tables"] += [
+        {"id": "v", "size": 11, "home": "r1"},
+        {"id": "w", "size": 4, "home": "r1"},
+    ]
+    reads = [("a", ["u"], "A", 1), ("b", ["u"], "A", 1), ("c", ["v", "w"], "A", 99),
+             ("d", ["t"], "B", 1)]  # fmt: skip
+    made = Instance(
+        **data,
+        jobs=[
+            {"id": i, "kind": "spark", "tables": names, "gpu_hours": {kind: hours}}
+            for i, names, kind, hours in reads
+        ],
+    )
+    chosen = replicate(made, stay(made), disaster=False, hot_quota=40)
+    assert [(c.table, c.region) for c in chosen] == [("u", "r0"), ("w", "r0"), ("t", "r1")]
+    ours = replicate(made, stay(made), disaster=False, hot="hours", hot_quota=11)
+    assert [(c.table, c.region) for c in ours] == [("w", "r0"), ("u", "r0")]
+
+
+@pytest.mark.parametrize("options", [{"stranded": "best"}, {"hot": "cold"}])
+def test_rules_have_names(options: dict[str, str]) -> None:
+    """A rule of another name is refused, and so is a count of something else."""
+    with pytest.raises(dlsched.OptionError):
+        replicate(PAIR, APART, **options)
+    with pytest.raises(dlsched.OptionError):
+        co_location(PAIR, APART, by="bytes")

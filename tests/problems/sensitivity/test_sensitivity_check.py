@@ -43,6 +43,7 @@ def test_worth_by_hand() -> None:
     assert tuple(report.objective) == (Fraction(5, 2), 0)
     assert report.details["cpus"] == 5 / 8
     assert report.details["gpus"] == 3 / 4
+    assert (report.details["idle_gpus"], report.details["waiting"]) == (1, 0)
 
 
 def test_a_split_job_counts() -> None:
@@ -78,6 +79,15 @@ def test_corrupted_allocations_are_rejected(
     """Each corrupted allocation breaks the requirement that was corrupted, by the right amount."""
     report = dlsched.verify(INSTANCE, solution(**changes))
     assert (kind, amount) in {(v.kind, v.amount) for v in report.violations}
+
+
+def test_a_job_may_be_absent_where_jobs_may_wait() -> None:
+    """With may_wait true the absent job counts as waiting, and its GPUs as idle."""
+    waits = INSTANCE.model_copy(update={"may_wait": True})
+    report = dlsched.verify(waits, solution(b=None))
+    assert report.feasible
+    assert tuple(report.objective) == (Fraction(3, 2), 0)
+    assert (report.details["idle_gpus"], report.details["waiting"]) == (3, 1)
 
 
 def test_unknown_jobs_are_rejected() -> None:

@@ -2,29 +2,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.sensitivity import Instance
 from dlsched.problems.sensitivity.generate import examples
-from dlsched.problems.sensitivity.heuristics import best_case
+from dlsched.problems.sensitivity.tuning import best_case
 from dlsched.testing import strategies
 
+TUNED = ("tune", "tune_public", "greedy_then_tune", "water_filling", "proportional")
+STATIC = ("greedy", "drf", "tetris")
+ORDERS = ("descending demand", "given", "gpus")
+READINGS = [
+    {"order": order, "fit": fit, "peers": peers}
+    for order, fit, peers in product(ORDERS, ("best", "first"), ("just enough", "cpu per gpu"))
+]
 
-@given(strategies.sensitivity(max_jobs=6, max_servers=3))
+
+def instance_of(
+    servers: Sequence[Any], profiles: dict[str, Any], jobs: Sequence[str], **more: Any
+) -> Instance:
+    """Return an instance: (count, GPUs, CPUs, memory), profiles, and the jobs' profiles."""
+    shape = dict(zip(("count", "gpus", "cpus", "memory"), servers, strict=True))
+    rows = [{"id": f"j{i}", "profile": profile} for i, profile in enumerate(jobs)]
+    return Instance(name="made", servers=shape, profiles=profiles, jobs=rows, **more)
+
+
+def profile(gpus: int, cpus: Any, memory: Any, throughput: Any) -> dict[str, Any]:
+    """Return a profile's fields."""
+    return {"gpus": gpus, "cpus": cpus, "memory": memory, "throughput": throughput}
+
+
+@given(strategies.sensitivity(max_jobs=7))
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_nobody_falls_below_the_proportional_share(instance: Instance) -> None:
-    """With tune, greedy and drf every job is at least as fast as with its proportional share."""
-    for rule in ("tune", "greedy", "drf"):
-        result = dlsched.solve(instance, rule)
+def test_rules_that_place_everyone_do(instance: Instance) -> None:
+    """On up to 8 servers, jobs split or not: a job is left out only where its GPUs are not free.
+
+    The checker accepts every solution, which keeps all jobs at their proportional throughput.
+    """
+    gpus = [instance.profile(job).gpus for job in instance.jobs]
+    fits = sum(gpus) <= instance.servers.count * instance.servers.gpus
+    runs = [(rule, {}) for rule in TUNED] + [("tune", reading) for reading in READINGS]
+    for rule, options in runs:
+        result = dlsched.solve(instance, rule, **options)
         if result.solution is None:
-            assert not instance.allow_split or dlsched.solve(instance).status == "infeasible"
-            continue
-        for job in instance.jobs:
-            given_ = result.solution.allocation[job.id]
-            got = instance.profile(job).at(given_.cpus, given_.memory)
-            assert got >= instance.proportional(job.profile).throughput
+            assert not instance.may_wait
+            assert not fits or not instance.allow_split
+        elif instance.allow_split and fits:
+            assert result.details["waiting"] == 0
+
+
+@given(strategies.sensitivity(max_jobs=7))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_jobs_wait_only_where_they_may(instance: Instance) -> None:
+    """greedy, drf and tetris leave out what does not fit, or end without a solution."""
+    waits = instance.model_copy(update={"may_wait": True})
+    for rule in STATIC:
+        free = dlsched.solve(waits, rule)
+        strict = dlsched.solve(instance.model_copy(update={"may_wait": False}), rule)
+        assert free.solution is not None
+        assert (strict.solution is None) == (free.details["waiting"] > 0)
+        for name, given_ in free.solution.allocation.items():
+            job = next(job for job in instance.jobs if job.id == name)
+            assert (given_.cpus, given_.memory) == best_case(instance, job)[:2]
 
 
 def test_best_case_is_the_least_that_saturates() -> None:
@@ -34,13 +80,164 @@ def test_best_case_is_the_least_that_saturates() -> None:
     assert demands == [(5, 62.5), (5, 62.5), (1, 62.5), (1, 62.5)]
 
 
+def test_best_case_is_capped_at_one_server() -> None:
+    """Section 6: two GPUs of one server get 3 CPUs each of its 6, and not 4; three GPUs may."""
+    table = [[1], [2], [3]]
+    profiles = {
+        "two": profile(2, [2, 3, 4], [1], table),
+        "four": profile(4, [2, 3, 4], [1], table),
+    }
+    made = instance_of((2, 3, 6, 3), profiles, ["two", "four"])
+    assert [best_case(made, job).cpus for job in made.jobs] == [3, 4]
+
+
+def test_a_demand_below_the_share_stays() -> None:
+    """Section 4.2, step 2: one server of 3 GPUs, 6 CPUs, 3 GB; the modest job keeps one CPU.
+
+    Two jobs run at 0.5, 1, 1.5 with 1, 2, 3 CPUs and have 3 each; the third needs one, and one
+    of them reverts to 2: 1.5 + 1 + 1. With the modest job raised to its share both would: 3.
+    """
+    profiles = {
+        "hungry": profile(1, [1, 2, 3], [1], [[0.5], [1], [1.5]]),
+        "modest": profile(1, [1, 2], [1], [[1], [1]]),
+    }
+    made = instance_of((1, 3, 6, 3), profiles, ["hungry", "hungry", "modest"])
+    assert tuple(dlsched.solve(made, "tune").objective) == (Fraction(7, 2), 0)
+    assert tuple(dlsched.solve(made).objective) == (Fraction(7, 2), 0)
+
+
+def test_a_peer_that_rises_in_memory_overloads_nobody() -> None:
+    """A job reverted for its CPUs takes more memory on all its servers; the optimum is 5.2."""
+    profiles = {
+        "a": profile(8, [3, 12], [1, 4], [[0.5, 1], [1.2, 1.2]]),
+        "b": profile(12, [2, 3], [4, 9], [[0.5, 1.2], [1, 1.2]]),
+    }
+    made = instance_of((8, 8, 24, 32), profiles, "baaba")
+    best = dlsched.solve(made)
+    assert (best.status, best.objective[0]) == ("optimal", Fraction(26, 5))
+    for reading in READINGS:
+        found = dlsched.solve(made, "tune", **reading)
+        assert 5 <= found.objective[0] <= best.objective[0]
+    assert dlsched.solve(made, "greedy").status == "no solution"
+    waits = made.model_copy(update={"may_wait": True})
+    assert dlsched.solve(waits, "greedy").objective[0] < best.objective[0]
+
+
+def test_peers_are_reverted_just_enough() -> None:
+    """10 CPUs, 5 + 3 + 1 of them taken, 2 asked for: the job with 3 releases what is lacking.
+
+    By CPUs per GPU, as in the public code, the one with 5 reverts.
+    """
+    profiles = {
+        "large": profile(1, [2, 5], [1], [[1], [4]]),
+        "small": profile(1, [2, 3], [1], [[1], [1.5]]),
+        "modest": profile(1, [1, 2], [1], [[1], [1]]),
+        "plain": profile(1, [2], [1], [[1]]),
+    }
+    made = instance_of((1, 5, 10, 5), profiles, ["large", "small", "modest", "plain"])
+    kept = {}
+    for peers in ("just enough", "cpu per gpu"):
+        given_ = dlsched.solve(made, "tune", order="given", peers=peers).solution.allocation
+        kept[peers] = [given_[f"j{i}"].cpus for i in range(4)]
+    assert kept == {"just enough": [5, 2, 1, 2], "cpu per gpu": [2, 3, 1, 2]}
+
+
+def test_orders_differ() -> None:
+    """6 CPUs: in the file's order a job keeps 3 and the larger one reverts; descending keeps 4."""
+    profiles = {
+        "three": profile(1, [2, 3], [1], [[1], [1.5]]),
+        "four": profile(1, [2, 4], [1], [[1], [3]]),
+        "modest": profile(1, [1, 2], [1], [[1], [1]]),
+    }
+    made = instance_of((1, 3, 6, 3), profiles, ["three", "four", "modest"])
+    worth = {o: dlsched.solve(made, "tune", order=o).objective[0] for o in ORDERS}
+    # given, gpus: 3, then the share of 2, then 1; descending: 4, then the share of 2, and then
+    # one CPU is lacking, so that the job with 4 reverts.
+    assert worth == {"given": Fraction(7, 2), "gpus": Fraction(7, 2), "descending demand": 3}
+    for reading in ({"order": "first"}, {"fit": "worst"}, {"peers": "all"}):
+        with pytest.raises(dlsched.OptionError, match="must be one of"):
+            dlsched.solve(made, "tune", **reading)
+
+
+def test_greedy_leaves_gpus_idle() -> None:
+    """Section 3.3: two hungry jobs have all CPUs of a server with four GPUs; the others wait."""
+    profiles = {
+        "hungry": profile(1, [1, 2, 4], [1], [[0.5], [1], [2]]),
+        "modest": profile(1, [1, 2], [1], [[1], [1]]),
+    }
+    jobs = ["hungry", "hungry", "modest", "modest"]
+    made = instance_of((1, 4, 8, 4), profiles, jobs, may_wait=True)
+    result = dlsched.solve(made, "greedy")
+    assert list(result.solution.allocation) == ["j0", "j1"]
+    assert (result.details["idle_gpus"], result.details["waiting"]) == (2, 2)
+    assert result.objective[0] == 4
+    tuned = dlsched.solve(made, "tune")
+    assert (tuned.details["idle_gpus"], tuned.objective[0]) == (0, 5)  # 4 + 2 + 1 + 1 CPUs
+    strict = dlsched.solve(made.model_copy(update={"may_wait": False}), "greedy")
+    assert (strict.status, strict.reason) == (
+        "no solution",
+        "job j2 and 1 more would wait: no servers have what it asks for",
+    )
+
+
+def test_tune_takes_the_first_jobs_whose_gpus_there_are() -> None:
+    """Section 4.2: of jobs with 2, 3 and 1 GPUs on 3, the second has too many and is passed by."""
+    profiles = {f"p{g}": profile(g, [1], [1], [[1]]) for g in (1, 2, 3)}
+    made = instance_of((1, 3, 3, 3), profiles, ["p2", "p3", "p1"], may_wait=True)
+    assert list(dlsched.solve(made, "tune").solution.allocation) == ["j0", "j2"]
+
+
+def test_drf_and_tetris_are_orderings() -> None:
+    """Section 5.7: the dominant share is of memory for one job and of CPUs for the other.
+
+    One server of 4 GPUs, 8 CPUs, 8 GB. A wants 4 CPUs and 2 GB: shares 1/4, 1/2, 1/4; B 2 CPUs
+    and 5 GB: 1/4, 1/4, 5/8. DRF takes A first, 1/2 < 5/8. A's resource share is 1, B's 9/8; A is
+    twice as fast as at its share and B five times: 1/2 > 9/40, so that Tetris takes B first. Only
+    one of A and C, which wants 6 CPUs, fits.
+    """
+    profiles = {
+        "a": profile(1, [2, 4], [2], [[1], [2]]),
+        "b": profile(1, [2], [2, 5], [[1, 5]]),
+        "c": profile(1, [2, 5], [2, 4], [[1, 1], [1, 3]]),
+    }
+    made = instance_of((1, 4, 8, 8), profiles, ["c", "b", "a"], may_wait=True)
+    # c: shares 1/4, 5/8, 1/2; after a (4, 2) there are 4 CPUs and 6 GB: b fits, c does not.
+    assert list(dlsched.solve(made, "drf").solution.allocation) == ["j1", "j2"]
+    # Remaining time x share: b 9/40, c 11/24, a 1/2; after b (2, 5) are 6 CPUs, 3 GB: a fits.
+    assert list(dlsched.solve(made, "tetris").solution.allocation) == ["j1", "j2"]
+    # With a hundredth of the time left c is first, and leaves 3 CPUs and 4 GB: nobody else.
+    soon = dlsched.solve(made, "tetris", remaining={"j0": 0.01, "j1": 1, "j2": 1})
+    assert list(soon.solution.allocation) == ["j0"]
+    for rule in ("drf", "tetris"):
+        tuned = dlsched.solve(made, rule, tuned=True)
+        assert tuned.details["waiting"] == 0
+    with pytest.raises(dlsched.OptionError, match="above 0 for job 'j1'"):
+        dlsched.solve(made, "tetris", remaining={"j0": 1, "j1": 0, "j2": 1})
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_order_of_the_rules(seed: int) -> None:
-    """On generated clusters tune and drf are above proportional, and nobody above the optimum."""
+    """On generated clusters all but greedy are above proportional, and none above the optimum."""
     instance = dlsched.generate("sensitivity", seed, servers=16)
     best = dlsched.solve(instance).objective
     base = dlsched.solve(instance, "proportional").objective
-    for rule in ("tune", "greedy", "drf"):
+    for rule in ("tune", "tune_public", "greedy_then_tune", "water_filling"):
         found = dlsched.solve(instance, rule).objective
         assert found.better_than(base)
         assert not found.better_than(best)
+
+
+@pytest.mark.parametrize(
+    ("servers", "cpus", "memory", "throughput"),
+    [
+        ((2, 3, 6, 3), [1, 2], [1], [[1e-300], [1e15]]),
+        ((2, 4, 1e15, 4), [1e-300, 2.5e14], [1], [[1], [2]]),
+        ((2, 4, 4, 1e15), [1], [1e-300, 2.5e14], [[1, 2]]),
+    ],
+)
+def test_values_far_apart(servers: Any, cpus: Any, memory: Any, throughput: Any) -> None:
+    """1e-300 beside 1e15 in one instance: every rule gives everybody the most there is."""
+    made = instance_of(servers, {"p": profile(2, cpus, memory, throughput)}, ["p", "p"])
+    most = 2 * max(max(row) for row in throughput)
+    for rule in (*TUNED, *STATIC):
+        assert dlsched.solve(made, rule).objective[0] == most

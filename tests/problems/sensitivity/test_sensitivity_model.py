@@ -19,7 +19,7 @@ def test_an_assigned_solution_has_its_objective(instance: Instance) -> None:
 
     Choices that others dominate are replaced, so that what is read is worth no less.
     """
-    for rule in ("proportional", "tune", "drf"):
+    for rule in ("proportional", "tune", "greedy"):
         solution = dlsched.solve(instance, rule).solution
         assume(solution is not None)
         m = model.build(instance)

@@ -49,6 +49,7 @@ def profile(**changes: Any) -> dict[str, Any]:
         ({"jobs": [{"id": "a", "profile": "three"}]}, "jobs[0].profile"),
         ({"jobs": GOOD["jobs"] * 2}, "jobs[1].id"),
         ({"allow_split": "no"}, "allow_split"),
+        ({"may_wait": 1}, "may_wait"),
         ({"cpus": 4}, "cpus"),
     ],
 )
@@ -60,6 +61,16 @@ def test_unusable_instances_are_refused_by_field(changes: dict[str, Any], path: 
     assert caught.value.remedy
 
 
+def test_digests_are_older_than_may_wait() -> None:
+    """The digest of an instance without may_wait is what it was, and differs with it."""
+    plain = dlsched.load("synergy-two-servers")
+    assert plain.sha256[:16] == "9e868c967cd4e5da"
+    waits = plain.model_copy(update={"may_wait": True})
+    assert type(plain).parse(waits.to_data(), "a copy").may_wait
+    assert dlsched.load(waits.to_data()).sha256 != plain.sha256
+    assert dlsched.load(plain.to_data() | {"may_wait": False}).sha256 == plain.sha256
+
+
 def test_infeasible_instances_say_why() -> None:
     """Too many GPUs, or a job that no server holds whole, is infeasible in the instance's words."""
     jobs = [{"id": f"j{i}", "profile": "two"} for i in range(3)]
@@ -69,3 +80,4 @@ def test_infeasible_instances_say_why() -> None:
     large = GOOD | {"profiles": profiles, "jobs": jobs[:1], "allow_split": False}
     assert "job j0 has 4 GPUs, a server 2" in dlsched.solve(large).reason
     assert dlsched.solve(large | {"allow_split": True}).objective.split == 1
+    assert dlsched.solve(large | {"may_wait": True}).solution.allocation == {}

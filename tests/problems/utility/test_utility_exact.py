@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,16 +13,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.problems.utility import Instance
+from dlsched.compilation import entries
+from dlsched.problems.utility import Instance, model
 from dlsched.problems.utility.bounds import priced_bound
+from dlsched.problems.utility.dual import Dual, Stopped
 from dlsched.problems.utility.gangs import Gangs
 from dlsched.problems.utility.insertion import Insertion
-from dlsched.problems.utility.work import units
+from dlsched.problems.utility.pricing import best_schedule
+from dlsched.problems.utility.work import Units, units
 from dlsched.testing import oracles, strategies
+
+RULES = (
+    "hadar", "hadar_pooled", "hadar_literal", "yarn_cs", "tiresias", "las", "fifo", "srtf",
+    "insertion",
+)  # fmt: skip
 
 
 @given(strategies.utility())
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_exact_methods_agree_with_brute_force(instance: Instance) -> None:
     """Brute force = milp = dantzig_wolfe; no rule beats it."""
     truth = oracles.utility(instance)
@@ -29,8 +40,9 @@ def test_exact_methods_agree_with_brute_force(instance: Instance) -> None:
             assert result.status == "infeasible"
         else:
             assert (result.status, result.objective) == ("optimal", truth)
-    for rule in ("hadar", "hadar_literal", "fifo", "srtf", "tiresias", "insertion"):
-        result = dlsched.solve(instance, rule)
+    for rule in RULES:
+        options = {"rounds": 50} if rule == "insertion" else {}
+        result = dlsched.solve(instance, rule, **options)
         if result.objective is not None:
             assert truth is not None
             assert not result.objective.better_than(truth)
@@ -68,6 +80,121 @@ def test_any_prices_give_a_bound(instance: Instance, seed: int) -> None:
         assert truth.utility <= coarse
 
 
+@pytest.mark.parametrize("power", [-300, -8, 0, 9])
+def test_a_bound_whatever_the_unit_of_utilities(power: int) -> None:
+    """Prices bound small and large tables alike; the best bound is the optimum, 7 units."""
+    unit = float(f"1e{power}")
+    jobs = [
+        {"id": i, "arrival": 1, "workers": 1, "iterations": 1, "rates": {"A": 1},
+         "utilities": [u * unit, u * unit / 2]}
+        for i, u in (("a", 6), ("b", 2))
+    ]  # fmt: skip
+    made = Instance(
+        name="x", slots=2, slot_seconds=1, utility={"kind": "table"},
+        machines=[{"id": "m", "gpus": {"A": 1}}], jobs=jobs,
+    )  # fmt: skip
+    worth = Fraction(str(6 * unit)) + Fraction(str(2 * unit / 2))
+    for method in ("milp", "dantzig_wolfe"):
+        result = dlsched.solve(made, method)
+        assert (result.status, result.objective[0]) == ("optimal", worth)
+    assert priced_bound(made, {}) >= 8 * Fraction(str(unit))
+    assert priced_bound(made, {"A": [1 * unit, 0]}) >= worth
+    bound = dlsched.solve(made, "priced").certified[0].value
+    assert worth <= bound <= worth * Fraction(1001, 1000)
+
+
+@pytest.mark.parametrize("power", [-12, -8, -6, 9])
+def test_utilities_of_any_size_are_solved(power: int) -> None:
+    """Rates and iterations times a factor: the optimum is that factor times as much."""
+    plain = dlsched.generate("utility", 4, jobs=5, slots=8, gpus=6, per_machine=2, mix="even")
+    best = dlsched.solve(plain)
+    data = plain.to_data()
+    for job in data["jobs"]:
+        job["iterations"] = float(f"{job['iterations']}e{power}")
+        job["rates"] = {k: float(f"{r}e{power}") for k, r in job["rates"].items()}
+    scaled = dlsched.load(data)
+    for method in ("milp", "dantzig_wolfe"):
+        result = dlsched.solve(scaled, method)
+        assert result.status == "optimal"
+        assert result.objective[0] == best.objective[0] * Fraction(10) ** power
+
+
+def test_prices_near_the_largest_float() -> None:
+    """A price whose sum overflows does not say that a job cannot finish; where it cannot, -1."""
+    data: dict[str, Any] = {
+        "name": "x", "slots": 3, "slot_seconds": 1, "must_finish": True,
+        "machines": [{"id": "m", "gpus": {"A": 1}}],
+        "jobs": [{"id": "a", "arrival": 1, "workers": 1, "iterations": 2, "rates": {"A": 1}}],
+    }  # fmt: skip
+    assert priced_bound(Instance(**data), {"A": [1e308] * 3}) >= 1
+    late = [data["jobs"][0] | {"iterations": 4}]
+    assert priced_bound(Instance(**data | {"jobs": late}), {"A": [1e308] * 3}) == -1
+
+
+def test_values_far_apart() -> None:
+    """1e-300 beside 1e15, in tables and in work: every method answers, and proves the large one."""
+    base = {"slots": 3, "slot_seconds": 1, "machines": [{"id": "m", "gpus": {"A": 1, "B": 1}}]}
+    plain = {"arrival": 1, "workers": 1}
+    tables = Instance(
+        name="tables", utility={"kind": "table"}, **base,
+        jobs=[
+            plain | {"id": "a", "iterations": 2, "rates": {"A": 1, "B": 1},
+                     "utilities": [1e15, 1e15, 1e-300]},
+            plain | {"id": "b", "iterations": 1, "rates": {"A": 1}, "utilities": [1e-300] * 3},
+        ],
+    )  # fmt: skip
+    work = Instance(
+        name="work", **base,
+        jobs=[
+            plain | {"id": "a", "iterations": 1e15, "rates": {"A": 1e15, "B": 1e-300}},
+            plain | {"id": "b", "iterations": 1e-300, "rates": {"A": 1e-300, "B": 1e15}},
+        ],
+    )  # fmt: skip
+    for made in (tables, work):
+        for method in ("milp", "dantzig_wolfe", "priced", *RULES):
+            result = dlsched.solve(made, method)
+            assert result.objective is None or float(result.objective[0]) == 1e15
+    forking = work.model_copy(update={"forking": True})
+    assert float(dlsched.solve(forking, "milp").objective[0]) == 1e15
+
+
+def test_a_scheduled_job_may_be_worth_nothing() -> None:
+    """Filling up leaves alone a job that has a schedule worth 0, and books no GPU twice."""
+    made = Instance(
+        name="x", slots=2, slot_seconds=1, utility={"kind": "table"}, must_finish=True,
+        machines=[{"id": "m", "gpus": {"A": 1}}],
+        jobs=[{"id": "a", "arrival": 1, "workers": 1, "iterations": 1, "rates": {"A": 1},
+               "utilities": [0, 0]}],
+    )  # fmt: skip
+    schedule = Insertion(Gangs(made))
+    schedule.fill([0])
+    assert schedule.left_out() == []
+    assert dlsched.solve(made, "dantzig_wolfe").status == "optimal"
+    assert dlsched.solve(made, "insertion").solution.schedule
+
+
+def test_a_stop_ends_building_and_pricing() -> None:
+    """A reason to stop ends the building of a model and a pricing pass; what was known stays."""
+    instance = dlsched.generate("utility", 1, jobs=12, slots=40, gpus=12)
+    asked: list[int] = []
+
+    def third_time() -> str | None:
+        asked.append(1)
+        return "interrupted" if len(asked) > 2 else None
+
+    with pytest.raises(model.Stopped, match="interrupted"):
+        model.build(instance, third_time)
+    stopped = Dual(Gangs(instance, lambda: "interrupted"))
+    with pytest.raises(Stopped):
+        stopped.price(np.zeros((40, 3)))
+    result = dlsched.solve(instance, "milp", time_limit=1e-3)
+    assert (result.status, result.solution) == ("no solution", None)
+    assert "while the integer program was built" in result.reason
+    start = dlsched.solve(instance, "fifo").solution
+    kept = dlsched.solve(instance, "milp", time_limit=1e-3, start=start)
+    assert (kept.status, kept.solution.schedule) == ("feasible", start.schedule)
+
+
 def test_prices_must_make_sense() -> None:
     """Unknown types, negative prices, too few of them, and forking instances are refused."""
     instance = dlsched.generate("utility", 1, jobs=3, slots=4, gpus=3)
@@ -84,17 +211,80 @@ def test_prices_must_make_sense() -> None:
         st.fractions(min_value="1/8", max_value=50, max_denominator=97), min_size=1, max_size=3
     ),
     st.fractions(min_value=1, max_value=500, max_denominator=31),
-    st.integers(5, 60),
-    st.lists(st.integers(0, 4), min_size=3, max_size=3),
+    st.integers(-12, 12),
+    st.integers(1, 6),
+    st.sampled_from([5, 30, 2000]),
 )
-@settings(max_examples=300, deadline=None, derandomize=True)
-def test_rounded_work_is_on_the_safe_side(gains, iterations, most, counts) -> None:
-    """What does the work in truth does it rounded up; what does it rounded down does in truth."""
-    done = sum(n * g for n, g in zip(counts, gains, strict=False)) >= iterations
-    up, need = units(gains, iterations, True, most)
-    assert not done or sum(n * g for n, g in zip(counts, up, strict=False)) >= need
-    down, need = units(gains, iterations, False, most)
-    assert done or sum(n * g for n, g in zip(counts, down, strict=False)) < need
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_rounded_work_is_on_the_safe_side(gains, iterations, power, slots, most) -> None:
+    """Where units are exact, combinations of slots do the work if they do in truth.
+
+    Else what does the work in truth does it rounded up, and what does it rounded down does in
+    truth, and a job that can be done at its fastest can be done rounded down.
+    """
+    scale = Fraction(10) ** power
+    gains, iterations = sorted((g * scale for g in gains), reverse=True), iterations * scale
+    up, down = (units(gains, iterations, slots, side, most) for side in (True, False))
+    for counts in product(range(slots + 1), repeat=len(gains)):
+        if sum(counts) <= slots:
+            true = sum(n * g for n, g in zip(counts, gains, strict=True)) >= iterations
+            high = sum(n * g for n, g in zip(counts, up.gains, strict=True)) >= up.need
+            low = sum(n * g for n, g in zip(counts, down.gains, strict=True)) >= down.need
+            assert (high == true) if up.exact else (high or not true)
+            assert (low == true) if down.exact else (true or not low)
+    possible = slots * gains[0] >= iterations
+    assert not possible or slots * down.gains[0] >= down.need
+
+
+@pytest.mark.parametrize(
+    ("gains", "iterations", "slots", "expected"),
+    [
+        ([1], 3000, 4000, Units((1,), 3000, exact=True)),  # not 0 of 2,000 units
+        ([7, 4], 6, 9, Units((2, 1), 2, exact=True)),  # one slot of 7, or two of 4
+        ([7, 4], 6, 1, Units((1, 0), 1, exact=True)),  # one of 4 is of no use
+        ([2, 1], 6001, 4000, Units((2, 1), 6001, exact=True)),
+        ([1], 5, 4, Units((0,), 1, exact=True)),  # cannot be done
+    ],
+)
+def test_units_by_hand(gains: list[int], iterations: int, slots: int, expected: Units) -> None:
+    """The fewest units that tell which combinations of slots complete the job."""
+    exact = [Fraction(g) for g in gains]
+    assert units(exact, Fraction(iterations), slots, up=False) == expected
+    assert units(exact, Fraction(iterations), slots, up=True) == expected
+
+
+def test_long_jobs_do_not_vanish() -> None:
+    """A job of 3,000 of 4,000 slots is worth 1,001 to every method, as to first come."""
+    instance = Instance(
+        name="long", slots=4000, slot_seconds=1, utility={"kind": "linear"},
+        machines=[{"id": "m", "gpus": {"A": 1}}],
+        jobs=[{"id": "a", "arrival": 1, "workers": 1, "iterations": 3000, "rates": {"A": 1}}],
+    )  # fmt: skip
+    for method in ("dantzig_wolfe", "insertion", "fifo"):
+        assert dlsched.solve(instance, method).objective[0] == 1001
+    assert priced_bound(instance, {}) == pytest.approx(1001, rel=1e-9)
+
+
+def test_the_cheapest_slots_are_the_programs() -> None:
+    """Where every slot counts as one unit, the shorter program finds what the longer one does."""
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        slots, need = int(rng.integers(1, 12)), int(rng.integers(1, 6))
+        cost = rng.integers(0, 5, (slots, 2)).astype(float)
+        cost[rng.random((slots, 2)) < 0.2] = np.inf
+        worth = np.sort(rng.integers(0, 20, slots).astype(float))[::-1].copy()
+        first, must = int(rng.integers(slots)), bool(rng.integers(2))
+        rows = np.empty((2, slots), dtype=np.int8)
+        values = [
+            best_schedule(cost, np.array([g, g]), g * need, first, worth, must, rows[g - 1])
+            for g in (1, 2)
+        ]
+        assert values[0] == values[1]
+        for row in rows:
+            used = np.flatnonzero(row >= 0)
+            if len(used):
+                assert used[0] >= first and len(used) >= need
+                assert worth[used[-1]] - cost[used, row[used]].sum() == values[0]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -115,7 +305,9 @@ def test_booked_gangs_always_find_gpus(seed: int) -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_both_methods_agree_on_eight_jobs(seed: int) -> None:
     """8 jobs over 20 slots: milp and dantzig_wolfe prove the same, within the certified bound."""
-    instance = dlsched.generate("utility", seed, jobs=8, slots=20, gpus=6, per_machine=2)
+    instance = dlsched.generate(
+        "utility", seed, jobs=8, slots=20, gpus=6, per_machine=2, arrivals=0.5
+    )
     first = dlsched.solve(instance, "milp")
     second = dlsched.solve(instance, "dantzig_wolfe")
     assert first.status == second.status == "optimal"
@@ -123,11 +315,21 @@ def test_both_methods_agree_on_eight_jobs(seed: int) -> None:
     assert second.certified[0].value >= second.objective[0]
 
 
+def test_solving_compiles_nothing() -> None:
+    """Every call of a compiled function has the types that were compiled before the run."""
+    instance = dlsched.generate("utility", 1, jobs=4, slots=8, gpus=6)
+    for method in ("dantzig_wolfe", "insertion", "hadar", "hadar_pooled", "priced"):
+        dlsched.solve(instance, method)
+    for module in ("pricing", "knapsack"):
+        for compiled, signatures in entries(f"dlsched.problems.utility.{module}"):
+            assert len(compiled.signatures) == len(signatures) == 1
+
+
 def test_the_choice_follows_the_instance() -> None:
     """Small or forking instances go to the integer program, large ones to Dantzig-Wolfe."""
-    room = dlsched.problem.problem("utility")
+    owner = dlsched.problem.problem("utility")
     choices = [
-        room.method("exact", dlsched.generate("utility", 1, **options)).name
+        owner.method("exact", dlsched.generate("utility", 1, **options)).name
         for options in ({"jobs": 5, "slots": 10}, {"jobs": 60, "slots": 100}, {"forking": True})
     ]
     assert choices == ["milp", "dantzig_wolfe", "milp"]
@@ -145,7 +347,7 @@ def test_a_time_limit_leaves_a_certified_gap() -> None:
 
 def test_a_start_is_taken() -> None:
     """The optimum as a start is the first incumbent."""
-    instance = dlsched.generate("utility", 1, jobs=8, slots=20, gpus=6, per_machine=2)
+    instance = dlsched.generate("utility", 1, jobs=8, slots=20, gpus=6, per_machine=2, arrivals=0.5)
     best = dlsched.solve(instance)
     again = dlsched.solve(instance, "dantzig_wolfe", start=best.solution)
     assert (again.start.reason, again.objective) == ("the first incumbent", best.objective)
@@ -153,14 +355,14 @@ def test_a_start_is_taken() -> None:
 
 def test_same_seed_same_answer() -> None:
     """Dantzig-Wolfe is deterministic where no limit strikes."""
-    instance = dlsched.generate("utility", 3, jobs=8, slots=20, gpus=6)
+    instance = dlsched.generate("utility", 3, jobs=8, slots=20, gpus=6, arrivals=0.5)
     answers = [dlsched.solve(instance, "dantzig_wolfe", seed=5).solution for _ in range(2)]
     assert answers[0] == answers[1]
 
 
 def test_bound_alone() -> None:
     """priced is the bound without a schedule, and no worse than no prices at all."""
-    instance = dlsched.generate("utility", 1, jobs=12, slots=20, gpus=6)
+    instance = dlsched.generate("utility", 1, jobs=12, slots=20, gpus=6, arrivals=0.5)
     bound = dlsched.solve(instance, "priced")
     assert (bound.status, bound.solution) == ("no solution", None)
     assert bound.certified[0].value <= priced_bound(instance, {})

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import dlsched
-from dlsched.problems.utility.generate import GPU_HOURS, KINDS
+from dlsched.problems.utility import Instance
+from dlsched.problems.utility.generate import GPU_HOURS, KINDS, MODELS
 from dlsched.problems.utility.measured import from_throughputs, read_throughputs
 
 MEASURED = Path(__file__).parents[3].parent / "shared" / "data" / "gavel"
@@ -36,6 +37,48 @@ def test_groups_of_gpu_hours() -> None:
     hours = [float(j.iterations / max(j.rates.values())) * j.workers / 3600 for j in made.jobs]
     share = sum(h <= 1 for h in hours) / len(hours)
     assert share == pytest.approx(GPU_HOURS["small"][2], abs=0.04)
+
+
+def test_jobs_are_there_at_first_and_their_models_follow_their_size() -> None:
+    """Section IV-A and Table III: arrivals in slot 1; the small jobs' model is ResNet-18 only."""
+    made = dlsched.generate("utility", 1, jobs=300, slots=2000, gpus=60, load=None, mix="uniform")
+    assert {job.arrival for job in made.jobs} == {1}
+    models: dict[str, set[tuple[float, float]]] = {}
+    for job in made.jobs:
+        hours = float(job.iterations / max(job.rates.values())) * job.workers / 3600
+        group = next(g for g, (_, high, _) in GPU_HOURS.items() if hours <= high * 1.01)
+        base = float(job.rates["V100"])
+        shares = tuple(round(float(job.rates[k]) / base, 2) for k in ("P100", "K80"))
+        models.setdefault(group, set()).add(shares)
+    assert {g: len(found) for g, found in models.items()} == {
+        "small": 1, "medium": 1, "large": 2, "extra large": 1
+    }  # fmt: skip
+    assert models["small"] == {MODELS["resnet18"][1:]}
+    counts = [sum(low <= h < high for h in _hours(made)) for low, high, _ in GPU_HOURS.values()]
+    assert min(counts) > 50  # a quarter of 300 each
+
+
+def _hours(made: Instance) -> list[float]:
+    return [
+        float(job.iterations / max(job.rates.values())) * job.workers / 3600 for job in made.jobs
+    ]
+
+
+def test_measured_rates_follow_the_size(tmp_path: Path) -> None:
+    """A small job's rates are those of a ResNet-18; a group that the file lacks draws from all."""
+    rows = [
+        {"job_type": "ResNet-18 (batch size 16)", "scale_factor": 1,
+         "iterations_per_second": {"v100": 2.0}},
+        {"job_type": "LM (batch size 5)", "scale_factor": 1, "iterations_per_second": {"k80": 1.0}},
+    ]  # fmt: skip
+    path = tmp_path / "rates.json"
+    path.write_text(json.dumps(rows))
+    assert read_throughputs(path, group="small") == [{"V100": 2.0}]
+    assert read_throughputs(path, group="medium") == []
+    made = from_throughputs(path, jobs=40, slots=900, gpus=9, load=None, seed=1)
+    for job, hours in zip(made.jobs, _hours(made), strict=True):
+        if hours < 1:
+            assert job.rates == {"V100": 2}
 
 
 def test_load_is_kept() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 import dlsched
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.forking import divisible_load
-from dlsched.problems.utility.hadar import Hadar, Prices
+from dlsched.problems.utility.hadar import Hadar, Prices, pools_of
 from dlsched.problems.utility.rounds import Rounds
 from dlsched.testing import strategies
 
@@ -27,7 +27,7 @@ def instance(jobs: list[dict[str, Any]], gpus: dict[str, int], slots: int = 4) -
 def test_prices_by_hand() -> None:
     """Theorem 2's example: highest 8 / 4, lowest 1 / 4 of 1 / 4, so 2 alpha is 2 ln 32 = 6.93."""
     example = dlsched.load("hadar-theorem2")
-    prices = Prices(example, [0, 1], ["V100"])
+    prices = Prices(example, [0, 1])
     assert prices.table[0][0] == pytest.approx(1 / 16)
     assert prices.table[0][-1] == pytest.approx(2)
     assert prices.table[0][2] == pytest.approx((1 / 16) ** 0.5 * 2**0.5)
@@ -39,7 +39,7 @@ def test_prices_count_whole_slots_from_a_jobs_arrival() -> None:
     job = {"workers": 1, "iterations": 5, "rates": {"A": 2}}
     for arrival in (1, 4):
         late = instance([job | {"arrival": arrival}], {"A": 2}, slots=8)
-        assert Prices(late, [0], ["A"]).table[0][-1] == pytest.approx(5 / 3)
+        assert Prices(late, [0]).table[0][-1] == pytest.approx(5 / 3)
 
 
 def test_the_lowest_price_knows_the_horizon() -> None:
@@ -54,16 +54,16 @@ def test_the_lowest_price_knows_the_horizon() -> None:
                 "jobs": (made.jobs[0].model_copy(update={"utilities": (4,) * slots}),),
             }
         )
-        lowest.append(Prices(flat, [0], ["A"]).table[0][0])
+        lowest.append(Prices(flat, [0]).table[0][0])
     assert lowest[0] == pytest.approx(2 * lowest[1])
 
 
 def test_the_empty_allocation_would_cost_least() -> None:
     """Repair: payoffs are maximised. The least cost is that of no GPU, 0; a job that runs pays."""
     one = instance([{"workers": 1, "iterations": 2, "rates": {"A": 1}}], {"A": 1})
-    price = Prices(one, [0], ["A"]).table[0][0]
+    price = Prices(one, [0]).table[0][0]
     assert price > 0
-    assert Hadar(one).decide(Rounds(one)) == {0: {"A": 1}}
+    assert Hadar(one).decide(Rounds(one)) == {0: {"m": {"A": 1}}}
 
 
 def test_an_unplaceable_job_is_skipped() -> None:
@@ -83,10 +83,10 @@ def test_an_unplaceable_job_is_skipped() -> None:
 def test_a_job_is_charged_before_its_own_update() -> None:
     """Repair: alone on an empty cluster a job pays the lowest price, not that after itself."""
     one = instance([{"workers": 4, "iterations": 1, "rates": {"A": 1}}], {"A": 4}, slots=1)
-    worth, table = 1.0, Prices(one, [0], ["A"]).table[0]
+    worth, table = 1.0, Prices(one, [0]).table[0]
     # Four GPUs at the price after the update cost exactly what the job is worth: it would not run.
     assert 4 * table[-1] == pytest.approx(worth)
-    assert Hadar(one).decide(Rounds(one)) == {0: {"A": 4}}
+    assert Hadar(one).decide(Rounds(one)) == {0: {"m": {"A": 4}}}
 
 
 def test_theorem_2_does_not_hold() -> None:
@@ -94,22 +94,22 @@ def test_theorem_2_does_not_hold() -> None:
     example = dlsched.load("hadar-theorem2")
     best = dlsched.solve(example).objective[0]
     seen_in_order = dlsched.solve(example, "hadar_literal").objective[0]
-    assert best / seen_in_order == 8 > 2 * Prices(example, [0, 1], ["V100"]).alpha
+    assert best / seen_in_order == 8 > 2 * Prices(example, [0, 1]).alpha
     assert dlsched.solve(example, "hadar").objective[0] == 8  # the program sees both
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_ratio_on_random_instances(seed: int) -> None:
     """On 24 small instances hadar keeps within the theorem's ratio."""
-    made = dlsched.generate("utility", seed, jobs=6, slots=12, gpus=6, per_machine=2)
+    made = dlsched.generate("utility", seed, jobs=6, slots=12, gpus=6, per_machine=2, arrivals=0.5)
     best = dlsched.solve(made).objective[0]
     found = dlsched.solve(made, "hadar").objective[0]
-    alpha = Prices(made, list(range(6)), list(made.supply)).alpha
+    alpha = Prices(made, list(range(6))).alpha
     assert best <= 2 * alpha * found
 
 
 def test_baselines_by_hand() -> None:
-    """One GPU: fifo runs the long job first, srtf the short one, tiresias takes turns."""
+    """One GPU: fifo runs the long job first, srtf the short one, las takes turns."""
     jobs = [
         {"workers": 1, "iterations": 3, "rates": {"A": 1}},
         {"workers": 1, "iterations": 1, "rates": {"A": 1}},
@@ -120,11 +120,117 @@ def test_baselines_by_hand() -> None:
             [held.slot for held in dlsched.solve(two, rule).solution.schedule[name]]
             for name in ("j0", "j1")
         ]
-        for rule in ("fifo", "srtf", "tiresias")
+        for rule in ("fifo", "srtf", "las")
     }
     assert slots["fifo"] == [[1, 2, 3], [4]]
     assert slots["srtf"] == [[2, 3, 4], [1]]
-    assert slots["tiresias"] == [[1, 3, 4], [2]]
+    assert slots["las"] == [[1, 3, 4], [2]]
+
+
+def test_prices_are_per_machine_and_type() -> None:
+    """Eq. 5: a price grows with the use of the type on its machine; pooled, on all machines."""
+    jobs = [{"workers": 1, "iterations": 1, "rates": {"A": 1}} for _ in range(2)]
+    rows = [{"arrival": 1, "id": f"j{i}"} | job for i, job in enumerate(jobs)]
+    made = Instance(
+        name="x", slots=4, slot_seconds=1, jobs=rows,
+        machines=[{"id": "m", "gpus": {"A": 1}}, {"id": "n", "gpus": {"A": 3}}],
+    )  # fmt: skip
+    own = Prices(made, [0, 1])
+    assert [len(row) for row in own.table] == [2, 4]
+    assert [pool.machine for pool in pools_of(made)] == ["m", "n"]
+    assert own.table[0][1] == own.table[1][3] == 1  # both full
+    pooled = Prices(made, [0, 1], pools_of(made, by_machine=False))
+    assert [len(row) for row in pooled.table] == [5]
+    # One GPU of m in use makes m dear and leaves n as cheap as it was.
+    low = own.table[1][0]
+    assert own.table[1][1] == pytest.approx(low ** (2 / 3))
+    assert pooled.table[0][1] == pytest.approx(low ** (3 / 4))
+    grants = Hadar(made).decide(Rounds(made))
+    assert {name for gpus in grants.values() for name in gpus} == {"m", "n"}  # at the lowest price
+    assert set(Hadar(made, by_machine=False).decide(Rounds(made))) == {0, 1}
+
+
+@pytest.mark.parametrize(("types", "gpus"), [(16, 15), (40, 2), (64, 1), (64, 15), (130, 1)])
+def test_many_types_are_scanned(types: int, gpus: int) -> None:
+    """Where states overflow 64 bits, or memory, jobs are scanned, and the reason says so."""
+    rows = [
+        {
+            "workers": 2,
+            "iterations": 5,
+            "rates": {f"T{i}": (7 * i + j) % 5 + 1 for i in range(types)},
+        }
+        for j in range(4)
+    ]
+    made = instance(rows, {f"T{i}": gpus for i in range(types)}, slots=3)
+    for method in ("hadar", "hadar_pooled", "hadar_literal"):
+        result = dlsched.solve(made, method)
+        assert result.objective[0] == 20  # every job in one slot, on types of rate 5
+        assert method == "hadar_literal" or "scanned by payoff in 1 slots" in result.reason
+
+
+def test_more_speeds_than_eight_bits_are_refused() -> None:
+    """130 different rates are more than the exact methods can tell apart; they say so."""
+    row = {"workers": 1, "iterations": 5, "rates": {f"T{i}": i + 1 for i in range(130)}}
+    made = instance([row], {f"T{i}": 1 for i in range(130)}, slots=3)
+    for method in ("milp", "dantzig_wolfe", "insertion", "priced"):
+        with pytest.raises(dlsched.OptionError, match="too many ways"):
+            dlsched.solve(made, method)
+
+
+def test_yarn_cs_blocks_and_never_preempts() -> None:
+    """The gang of three waits for the first job and blocks the third, which `fifo` lets pass."""
+    jobs = [
+        {"workers": 2, "iterations": 2, "rates": {"A": 1}},
+        {"workers": 3, "iterations": 1, "rates": {"A": 1}},
+        {"workers": 1, "iterations": 1, "rates": {"A": 1}},
+    ]
+    three = instance(jobs, {"A": 3})
+    slots = {
+        rule: [
+            [held.slot for held in dlsched.solve(three, rule).solution.schedule[name]]
+            for name in ("j0", "j1", "j2")
+        ]
+        for rule in ("yarn_cs", "fifo")
+    }
+    assert slots["yarn_cs"] == [[1, 2], [3], [4]]
+    assert slots["fifo"] == [[1, 2], [3], [1]]
+
+
+def test_yarn_cs_keeps_its_gpus() -> None:
+    """A running job stays where it is when better GPUs become free; it does not look at rates."""
+    jobs = [
+        {"workers": 1, "iterations": 2, "rates": {"A": 2, "B": 2}},
+        {"workers": 1, "iterations": 4, "rates": {"A": 4, "B": 1}},
+    ]
+    made = instance(jobs, {"A": 1, "B": 1}, slots=6)
+    rows = dlsched.solve(made, "yarn_cs").solution.schedule["j1"]
+    assert [held.gpus for held in rows] == [{"m": {"B": 1}}] * 4
+
+
+def test_tiresias_has_two_queues() -> None:
+    """Two GPU seconds are the first queue's: j0 leaves it after two slots, and j1 goes first then.
+
+    With a threshold beyond all work the job that started first keeps its GPU.
+    """
+    jobs = [
+        {"workers": 1, "iterations": 4, "rates": {"A": 1}},
+        {"workers": 1, "iterations": 2, "rates": {"A": 1}},
+    ]
+    two = instance(jobs, {"A": 1}, slots=6)
+    found = [
+        [held.slot for held in dlsched.solve(two, "tiresias", threshold=t).solution.schedule["j0"]]
+        for t in (2, 100)
+    ]
+    assert found == [[1, 2, 5, 6], [1, 2, 3, 4]]
+    with pytest.raises(dlsched.OptionError, match="threshold"):
+        dlsched.solve(two, "tiresias", threshold=0)
+
+
+def test_tiresias_does_not_mix_types() -> None:
+    """Two GPUs of two types are no gang to it, and are one to `las`."""
+    made = instance([{"workers": 2, "iterations": 1, "rates": {"A": 1, "B": 1}}], {"A": 1, "B": 1})
+    assert dlsched.solve(made, "tiresias").objective[0] == 0
+    assert dlsched.solve(made, "las").objective[0] == 1
 
 
 def test_a_gang_leaves_faster_gpus_to_others() -> None:

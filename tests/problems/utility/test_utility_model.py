@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched.problems.utility import Instance, model
 from dlsched.problems.utility.check import completions, evaluate
+from dlsched.solvers.standard_form import compile_model
 from dlsched.testing import strategies
 
 
@@ -49,6 +50,28 @@ def test_rows_that_cannot_be_broken_are_left_out() -> None:
     assert len(model.build(Instance(**data)).capacity) == 0
     more = data | {"jobs": [data["jobs"][0] | {"id": i, "workers": 2} for i in "abc"]}
     assert {s for _, s in model.build(Instance(**more)).capacity} == {"A", "A+B"}
+
+
+def test_rows_grow_with_the_slots() -> None:
+    """Twice the slots are twice the entries: progress is summed up in blocks, not from the start.
+
+    The blocks' work is what a schedule has done, and the schedule reads back.
+    """
+    sizes = []
+    for slots in (200, 400):
+        made = dlsched.generate("utility", 1, jobs=2, slots=slots, gpus=3, load=0.5)
+        m = model.build(made)
+        sizes.append(compile_model(m).A.nnz)
+    assert sizes[1] < 2.2 * sizes[0]
+    solution = dlsched.solve(made, "fifo").solution
+    model.assign(made, m, solution)
+    for row in m.component_data_objects(pyo.Constraint):
+        low = row.lower is None or pyo.value(row.body) >= pyo.value(row.lower) - 1e-9
+        high = row.upper is None or pyo.value(row.body) <= pyo.value(row.upper) + 1e-9
+        assert low and high, row.name
+    assert len(m.work) > 10
+    back = model.read(made, m)
+    assert completions(made, back.schedule) == completions(made, solution.schedule)
 
 
 def test_the_model_refuses_what_is_too_large() -> None:

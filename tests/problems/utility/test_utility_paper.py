@@ -22,10 +22,14 @@ def test_figure_1_is_more_than_gangs_allow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "optimum"), [("effective_throughput", 20 + 7.5 + 25), ("linear", 9 + 9 + 11)]
+    ("kind", "optimum"),
+    [("effective_throughput", 80 / 3 + 30 / 2 + 50 / 7), ("linear", 10 + 11 + 6)],
 )
 def test_optimum_of_section_2(kind: str, optimum: float) -> None:
-    """J1 takes four slots on the P100, J2 and J3 two each on the V100, J3 first."""
+    """J1 takes two slots on V100 and K80 and one on the P100; J2 two, and J3 five after J1.
+
+    48.8095 epochs a slot, with the rates X as section II-A prints them.
+    """
     example = dlsched.load("hadar-section2").model_copy(update={"utility": Utility(kind=kind)})
     for method in ("milp", "dantzig_wolfe"):
         result = dlsched.solve(example, method)
@@ -34,9 +38,28 @@ def test_optimum_of_section_2(kind: str, optimum: float) -> None:
 
 
 def test_smallest_total_duration() -> None:
-    """Four slots are enough, not five rounds, at these rates; J1 alone needs four."""
+    """Six slots are the fewest: the six rounds of Figure 1(a) are optimal, five impossible (P1)."""
     example = dlsched.load("hadar-section2")
-    assert total_duration(example) == 4
-    alone = example.model_copy(update={"jobs": example.jobs[:1]})
-    assert total_duration(alone) == 4
-    assert total_duration(example.model_copy(update={"slots": 3})) is None
+    assert total_duration(example) == 6
+    third = example.model_copy(update={"jobs": example.jobs[2:]})
+    assert total_duration(third) == 5
+    assert total_duration(example.model_copy(update={"slots": 5})) is None
+
+
+def test_the_rates_are_those_printed() -> None:
+    """The matrix X of section II-A; after Gavel's first round 60, 25, 50 epochs are left."""
+    example = dlsched.load("hadar-section2")
+    kinds = ("V100", "P100", "K80")
+    rates = [[job.rates[kind] for kind in kinds] for job in example.jobs]
+    assert rates == [[40, 20, 30], [5, 15, 5], [10, 2, 20]]
+    epochs = [int(job.iterations) // 360 for job in example.jobs]
+    assert epochs == [80, 30, 50]
+    # Gavel's first round: J1 on three P100, J2 on two V100.
+    assert (epochs[0] - rates[0][1], epochs[1] - rates[1][0], epochs[2]) == (60, 25, 50)
+
+
+def test_gavels_six_rounds() -> None:
+    """A schedule of six rounds in which every gang keeps to one type exists."""
+    example = dlsched.load("hadar-section2").model_copy(update={"slots": 6, "must_finish": True})
+    result = dlsched.solve(example)
+    assert dlsched.verify(example, result.solution).details["last_slot"] == 6

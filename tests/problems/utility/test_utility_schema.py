@@ -29,7 +29,7 @@ def job(**changes: Any) -> dict[str, Any]:
 
 
 def test_defaults() -> None:
-    """Effective throughput, progress per job, gangs, and nobody has to finish."""
+    """Effective throughput, progress per job, gangs, and no job has to finish."""
     made = dlsched.load(GOOD)
     assert (made.utility.kind, made.progress) == ("effective_throughput", "per_job")
     assert not (made.must_finish or made.forking)
@@ -57,6 +57,8 @@ def test_defaults() -> None:
         (TABLE, "jobs[0].utilities"),
         (TABLE | job(utilities=[3]), "jobs[0].utilities"),
         (TABLE | job(utilities=[3, 4]), "jobs[0].utilities[1]"),
+        (TABLE | job(utilities=[3, 1e-305]), "jobs[0].utilities[1]"),
+        ({"slot_seconds": 1e-290} | job(iterations=1e12), "jobs[0].iterations"),
         ({"speed": 1}, "speed"),
     ],
 )

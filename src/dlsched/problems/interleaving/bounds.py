@@ -15,7 +15,7 @@ from dlsched.result import Bound, Claim, Status
 from dlsched.run import Run
 
 
-@method("interleaving", kind="bound", compiled="colgen")
+@method("interleaving", kind="bound", compiled=("colgen", "local"))
 def lagrange(instance: Instance, run: Run) -> Claim:
     """The best prices that column generation finds, each proved by one exact pricing pass."""
     from dlsched.problems.interleaving.colgen import Search
@@ -40,7 +40,8 @@ def priced_bound(
     """Return the bound that a price vector proves, by one exact pricing pass and nothing else.
 
     For any prices a grouping is worth at most what its jobs and GPUs cost plus what the groups'
-    reduced values can add; see `pool.Pool.bound`, which states the rounding.
+    reduced values can add; see `pool.Pool.bound`, which states the rounding. It is never above what
+    full efficiency would give (`groups.trivial_bound`).
 
     Parameters
     ----------
@@ -67,7 +68,8 @@ def priced_bound(
     )
     if not np.isfinite(rows).all() or not (np.isfinite(gpu_price) and gpu_price >= 0):
         raise ValueError("give every job a finite price, and GPUs a finite one from 0")
-    given = Prices(rows, float(gpu_price) if instance.gpu_budget is not None else 0.0)
+    gpu = float(gpu_price) if instance.gpu_budget is not None else 0.0
+    given = Prices(rows, gpu).limited()
     answer = pool.price(given, -np.inf, 1, 1, Run())
     assert answer is not None
     return pool.bound(given, answer.highest)

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dlsched.problems.interleaving.groups import Indices, Vector, solution_of
+from dlsched.problems.interleaving.groups import GAMMA_ERROR, Indices, Vector, solution_of
 from dlsched.problems.interleaving.master import Master, best_choice
 from dlsched.problems.interleaving.neighbourhood import Neighbourhood
 from dlsched.problems.interleaving.pool import Groups, Pool, Prices
@@ -23,6 +23,8 @@ from dlsched.run import Run
 
 CLOSE = 1e-9
 """Relative distance at which bound and value, both in floats, are the same."""
+ROUNDING = 1e-13
+"""Relative difference of two values that may be rounding only."""
 SMOOTHING = 0.5
 """How far prices go from the relaxation's towards those of the best bound (Wentges 1997)."""
 _QUOTA = 5
@@ -46,6 +48,8 @@ class Search:
         self.highest = np.zeros(len(pool.parts))
         self.incumbent: Groups | None = None
         self.proved = False
+        self.solved = -np.inf
+        """The bound of the last integer program that was solved to its end."""
         self.start: Start | None = None
 
     @property
@@ -64,7 +68,7 @@ class Search:
 
     def offer(self, groups: Groups) -> bool:
         """Take a grouping as the incumbent if it is better."""
-        if groups.worth.sum() <= self.value + CLOSE * abs(self.value):
+        if groups.worth.sum() <= self.value + ROUNDING * abs(self.value):
             return False
         self.incumbent = groups
         self.run.tell(self.value, None if self.bound is None else float(self.bound))
@@ -123,7 +127,7 @@ class Search:
             assert self.bound is not None
             if float(self.bound) - value <= CLOSE * abs(value) or time.perf_counter() > deadline:
                 break
-            groups = answer.groups
+            groups = master.new(answer.groups)
             reduced = groups.worth - prices.of(groups.members) - prices.gpu * self.pool.gpus(groups)
             helps = reduced > CLOSE * abs(value) / len(self.pool.many)
             if helps.any():
@@ -149,7 +153,10 @@ class Search:
         outcome, counts = best_choice(self.pool, groups, run, self.counts(groups))
         if counts is not None:
             self.offer(groups[np.repeat(np.arange(len(groups)), counts)])
-        return outcome.status is Status.OPTIMAL
+        if outcome.status is not Status.OPTIMAL:
+            return False
+        self.solved = self.value if outcome.bound is None else outcome.bound
+        return True
 
     def counts(self, groups: Groups) -> Indices:
         """Return how often the incumbent takes each of the groups."""
@@ -213,11 +220,13 @@ class Search:
             reason = "the relaxation's bound is met"
             if self.proved:
                 reason = "the best of all groups within the gap"
-                bounds.append(Bound(self.value, "claimed", "highs on the groups within the gap"))
+                off = GAMMA_ERROR * sum(
+                    part.weight * int(part.many.sum()) for part in self.pool.parts
+                )
+                solved = max(self.solved, self.value) + off
+                bounds.append(Bound(solved, "claimed", "highs on the groups within the gap"))
             elif self.gap > CLOSE * abs(self.value):
                 reason = "within the gap asked for"
-            else:
-                bounds.append(Bound(self.value, "claimed", "prices, to nine digits"))
         elif not reason:
             reason = "no progress in the rounds of neighbourhood search that were asked for"
         return Claim(

@@ -15,6 +15,7 @@ from dlsched.problems.interleaving.groups import (
     smallest_size,
     solution_of,
     stage_array,
+    trivial_bound,
 )
 from dlsched.problems.interleaving.heuristics import start_groups
 from dlsched.problems.interleaving.matching import SCALE, match
@@ -22,7 +23,6 @@ from dlsched.problems.interleaving.muri import improve
 from dlsched.problems.interleaving.schema import Instance, Solution
 from dlsched.result import Bound, Claim, Start, Status
 from dlsched.run import Run
-from dlsched.solvers.levels import solve_levels
 
 if TYPE_CHECKING:
     from dlsched.problems.interleaving.pool import Groups, Pool
@@ -49,6 +49,7 @@ def milp(instance: Instance, run: Run) -> Claim:
     each job once (models/interleaving.md). Above 200,000 groups it refuses.
     """
     from dlsched.problems.interleaving import model
+    from dlsched.solvers.levels import solve_levels
 
     return solve_levels(instance, run, model)
 
@@ -73,13 +74,14 @@ def blossom(instance: Instance) -> Claim:
         )
     stages = stage_array(instance)
     groups: list[tuple[int, ...]] = []
-    total = ceiling = Fraction(0)
+    total = ceiling = rounded = Fraction(0)
     for gpus, jobs in instance.classes.items():
         found = match(pair_efficiencies(stages[list(jobs)]))
         groups += [(jobs[i], jobs[j]) for i, j in found.pairs.tolist()]
         weight = instance.weight(gpus)
         error = len(found.pairs) * (Fraction(GAMMA_ERROR) + Fraction(1, SCALE))
         total += weight * Fraction(found.weight, SCALE)
+        rounded += weight * error
         ceiling += weight * (Fraction(found.ceiling + 1, SCALE) + error)
     return Claim(
         solution=solution_of(instance, groups, "blossom"),
@@ -88,14 +90,14 @@ def blossom(instance: Instance) -> Claim:
         objective=[float(total)],
         bounds=[
             [
-                Bound(ceiling, "certified", "assignment potentials"),
-                Bound(float(total), "claimed", "blossom"),
+                Bound(min(ceiling, trivial_bound(instance)), "certified", "assignment potentials"),
+                Bound(float(total + rounded), "claimed", "blossom"),
             ]
         ],
     )
 
 
-@method("interleaving", kind="exact", compiled="colgen")
+@method("interleaving", kind="exact", compiled=("colgen", "local"))
 def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Set partitioning over multisets of profiles, all of them looked through.
 
@@ -125,7 +127,7 @@ def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     return _search(instance, run, rounds, Enumerated, "aggregated")
 
 
-@method("interleaving", kind="exact", compiled="colgen")
+@method("interleaving", kind="exact", compiled=("colgen", "local"))
 def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Column generation: exact pricing, a safe bound, then the groups that can still matter.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from itertools import combinations, combinations_with_replacement
 from typing import TypeAlias
@@ -18,9 +19,11 @@ from numpy.typing import NDArray
 
 from dlsched.problems.interleaving.gamma import arrangements, best_offsets
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
+from dlsched.schema import Number
 
 Vector: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
 
 GAMMA_ERROR = 2.0**-44
 """No efficiency computed here is off by more.
@@ -30,6 +33,8 @@ at most 63 u, the least time (a sum of k maxima) at most 8 u, product and quotie
 that is below 80 u < 2**-46 relatively, and gamma is at most 1.
 """
 _CHUNK = 1 << 18
+_TINY, _UNIT = Fraction(1, 10**290), 2**900
+"""In units of 2**-900, the instance's range, 5e-324 to 1e15, is 2**-175 to 2**950."""
 
 
 @cache
@@ -39,9 +44,24 @@ def offsets_table(k: int, size: int) -> Indices:
 
 
 def stage_array(instance: Instance) -> Vector:
-    """Return the stages as an array, jobs x resources."""
-    rows = [[float(stage) for stage in job.stages] for job in instance.jobs]
-    return np.array(rows, dtype=float).reshape(len(rows), len(instance.resources))
+    """Return the stages as an array, jobs x resources; times below 1e-290 change the unit."""
+    return _in_doubles([job.stages for job in instance.jobs], len(instance.resources))
+
+
+def profile_array(instance: Instance) -> Vector:
+    """Return the stages of the profiles, in the same way."""
+    return _in_doubles([p.stages for p in instance.profiles], len(instance.resources))
+
+
+def _in_doubles(stages: Sequence[Sequence[Number]], k: int) -> Vector:
+    """Return the stages as doubles, in a unit in which none of them is subnormal.
+
+    Efficiencies do not depend on the unit. Subnormal doubles have few digits, down to one.
+    """
+    low = min((s for row in stages for s in row if s), default=Fraction(1))
+    unit = 1 if low > _TINY else _UNIT
+    rows = [[float(s * unit) for s in row] for row in stages]
+    return np.array(rows, dtype=float).reshape(len(rows), k)
 
 
 def least_times(stages: Vector, members: Indices) -> Vector:
@@ -107,6 +127,17 @@ def count_groups(sizes: Sequence[int], smallest: int, largest: int, repeated: bo
     return sum(math.comb(n + s - 1 if repeated else n, s) for n in sizes for s in span)
 
 
+def trivial_bound(instance: Instance) -> Fraction:
+    """Return what no grouping exceeds: with size / k in place of every group's gamma.
+
+    A group's iteration takes at least the mean of its jobs' stage sums, and its efficiency is at
+    most size / k, so that all groups of a class are worth at most its jobs / k together.
+    """
+    k = len(instance.resources)
+    jobs = sum(instance.weight(gpus) * len(jobs) for gpus, jobs in instance.classes.items())
+    return Fraction(jobs, k)
+
+
 def smallest_size(instance: Instance) -> int:
     """Return the fewest jobs that a group may have."""
     return len(instance.resources) if instance.grouping == "uniform" else 1
@@ -129,7 +160,7 @@ def profile_groups(instance: Instance) -> Iterator[Columns]:
     """
     profiles = list(instance.profiles)
     many = np.array([len(jobs) for jobs in instance.profiles.values()])
-    stages = np.array([[float(s) for s in p.stages] for p in profiles], dtype=float)
+    stages = profile_array(instance)
     for gpus in instance.classes:
         here = [i for i, profile in enumerate(profiles) if profile.gpus == gpus]
         for size in range(smallest_size(instance), instance.group_limit + 1):

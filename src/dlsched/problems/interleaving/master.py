@@ -37,8 +37,15 @@ class Master:
 
         self.pool, self.run = pool, run
         self.columns: list[Groups] = []
+        self.known: set[bytes] = set()
         self.highs = highs = highspy.Highs()
-        for name, value in {"output_flag": False, "threads": 1, "random_seed": 0}.items():
+        options = {
+            "output_flag": False,
+            "threads": 1,
+            "random_seed": 0,
+            "dual_feasibility_tolerance": 1e-10,  # gammas that are nearly equal differ by less
+        }
+        for name, value in options.items():
             highs.setOptionValue(name, value)
         highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
         for many in pool.many.tolist():
@@ -51,8 +58,17 @@ class Master:
         if self.run.stop_reason():
             event.interrupt()
 
+    def new(self, groups: Groups) -> Groups:
+        """Return the groups that are no columns yet.
+
+        Beyond the solver's tolerances, columns that it has can still have a positive reduced value.
+        """
+        keys = [row.tobytes() for row in np.sort(groups.members, axis=1)]
+        return groups[np.array([key not in self.known for key in keys], dtype=bool)]
+
     def add(self, groups: Groups) -> None:
         """Add columns."""
+        self.known.update(row.tobytes() for row in np.sort(groups.members, axis=1))
         A = matrix(self.pool, groups)
         count = len(groups)
         self.highs.addCols(

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from dlsched.errors import SolverFailure
 from dlsched.problems.interleaving.groups import Indices, Vector
@@ -100,6 +99,8 @@ def match_types(weights: Vector, counts: Indices) -> Indices:
     array
         Types x types, above and on the diagonal.
     """
+    from scipy import sparse
+
     from dlsched.run import Run
     from dlsched.solvers import highs
     from dlsched.solvers.standard_form import StandardForm

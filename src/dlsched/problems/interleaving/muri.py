@@ -1,4 +1,4 @@
-"""Muri's rounds of matching (section 4.2), and what a budget or uniform groups ask beyond them."""
+"""Muri's rounds of matching: Algorithm 1, the authors' public code, and a reading of our own."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from dlsched.problems.interleaving.matching import NOTHING, match, match_types
 from dlsched.problems.interleaving.schema import Instance
 
 Group = tuple[int, ...]
+Pair = tuple[Group, Group]
 
 _ALIKE = 4
 """With so many groups of a type on average, matching types is faster than matching groups."""
@@ -58,7 +59,7 @@ class Rounds:
             result[at] = efficiencies(self.stages, np.array([groups[i] for i in at.tolist()]))
         return result
 
-    def pairs(self, gpus: int) -> list[tuple[Group, Group]]:
+    def pairs(self, gpus: int) -> list[Pair]:
         """Return one round of a class: the heaviest matching of its groups (Algorithm 1).
 
         Where many groups are alike, it is sought among their types.
@@ -111,11 +112,41 @@ class Rounds:
             for gpus in self.groups:
                 self._apply(gpus, self.pairs(gpus))
 
-    def merge_needed(self) -> None:
-        """Run the rounds, but merge only while the GPUs exceed the budget, least loss first."""
+    def merge_needed(self, order: str = "listed") -> None:
+        """Merge pair by pair, only while the GPUs exceed the budget: the authors' public code.
+
+        Up to as many rounds as a group may have jobs, each of them a matching of every class. Its
+        pairs are merged one by one until the budget is met; the rest stay apart.
+
+        Parameters
+        ----------
+        order
+            ``"listed"``: classes by their first job, pairs by the later of their nodes, the order
+            in which the public code goes through them. ``"idle"``: those with the least idle
+            GPUs, (1 - gamma) times GPUs, first: what that code sorts by, without using the result.
+        """
+        appearance = list(dict.fromkeys(job.gpus for job in self.instance.jobs))
+        for _ in range(self.largest):
+            excess = self.excess
+            if not excess:
+                return
+            offers: list[tuple[int, Pair]] = []
+            for gpus in appearance:
+                place = {group: i for i, group in enumerate(self.groups[gpus])}
+                met = [(a, b) if place[a] < place[b] else (b, a) for a, b in self.pairs(gpus)]
+                offers += [(gpus, pair) for _, pair in sorted((place[b], (a, b)) for a, b in met)]
+            if order == "idle":
+                gammas = self.gamma([a + b for _, (a, b) in offers]).tolist()
+                idle = [(1 - g) * gpus for g, (gpus, _) in zip(gammas, offers, strict=True)]
+                offers = [offers[i] for i in np.argsort(idle, kind="stable").tolist()]
+            self._merge(offers, excess)
+
+    def merge_least_loss(self) -> None:
+        """Run Algorithm 1's rounds, but merge only while needed, least loss per GPU first."""
         for _ in range(self.rounds):
-            offers: list[tuple[float, int, tuple[Group, Group]]] = []
-            for gpus in self.groups if self.excess else ():
+            excess = self.excess
+            offers: list[tuple[float, int, Pair]] = []
+            for gpus in self.groups if excess else ():
                 pairs = self.pairs(gpus)
                 weight = self.instance.weight(gpus)
                 loss = weight * (
@@ -124,14 +155,27 @@ class Rounds:
                     - self.gamma([a + b for a, b in pairs])
                 )
                 offers += zip((loss / gpus).tolist(), [gpus] * len(pairs), pairs, strict=True)
-            for _, gpus, pair in sorted(offers):
-                if self.excess:
-                    self._apply(gpus, [pair])
+            self._merge([(gpus, pair) for _, gpus, pair in sorted(offers)], excess)
 
-    def _apply(self, gpus: int, pairs: Sequence[tuple[Group, Group]]) -> None:
-        gone = {g for pair in pairs for g in pair}
-        kept = [g for g in self.groups[gpus] if g not in gone]
-        self.groups[gpus] = kept + [a + b for a, b in pairs]
+    def _merge(self, offers: Sequence[tuple[int, Pair]], excess: int) -> None:
+        """Merge pairs in this order until the GPUs have come down by the excess."""
+        taken: dict[int, list[Pair]] = {}
+        for gpus, pair in offers:
+            if excess <= 0:
+                break
+            taken.setdefault(gpus, []).append(pair)
+            excess -= gpus
+        for gpus, pairs in taken.items():
+            self._apply(gpus, pairs)
+
+    def _apply(self, gpus: int, pairs: Sequence[Pair]) -> None:
+        """Merge pairs; a merged group stands where the later of its two stood."""
+        place = {group: i for i, group in enumerate(self.groups[gpus])}
+        kept: list[Group | None] = list(self.groups[gpus])
+        for a, b in pairs:
+            kept[min(place[a], place[b])] = None
+            kept[max(place[a], place[b])] = a + b
+        self.groups[gpus] = [group for group in kept if group is not None]
 
     def complete(self) -> None:
         """Make the groups uniform, or fit the budget, where the rounds alone did not.
@@ -183,11 +227,11 @@ def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Gr
 
     stages = stage_array(instance)
     k, largest = len(instance.resources), instance.group_limit
-    most = len(offsets_table(k, largest))
-    tables = np.zeros((largest + 1, most, largest), dtype=np.int64)
-    for size in range(1, largest + 1):
-        rows = offsets_table(k, size)
-        tables[size, :, :size] = rows[np.arange(most) % len(rows)]
+    arranged = [offsets_table(k, size) for size in range(1, largest + 1)]
+    rows = np.array([0, *map(len, arranged)], dtype=np.int64)
+    tables = np.zeros((largest + 1, int(rows.max()), largest), dtype=np.int64)
+    for size, table in enumerate(arranged, 1):
+        tables[size, : len(table), :size] = table
     found: list[Group] = []
     for gpus in instance.classes:
         own = [g for g in groups if instance.jobs[g[0]].gpus == gpus]
@@ -196,7 +240,7 @@ def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Gr
         for i, group in enumerate(own):
             members[i, : len(group)] = group
         uniform = instance.grouping == "uniform"
-        local_search(stages, tables, members, sizes, largest, uniform, passes)
+        local_search(stages, tables, rows, members, sizes, largest, uniform, passes)
         pairs = zip(members.tolist(), sizes.tolist(), strict=True)
         found += [tuple(row[:size]) for row, size in pairs]
     return found

@@ -15,11 +15,14 @@ import numpy as np
 
 from dlsched.problems.interleaving.groups import (
     GAMMA_ERROR,
+    Flags,
     Indices,
     Vector,
     efficiencies,
+    profile_array,
     profile_groups,
     smallest_size,
+    trivial_bound,
 )
 from dlsched.problems.interleaving.pricing import REDUCED_ERROR, price_class, tables
 from dlsched.problems.interleaving.schema import Instance
@@ -64,7 +67,7 @@ class Groups:
         """Number of groups."""
         return len(self.worth)
 
-    def __getitem__(self, at: Indices | slice) -> Groups:
+    def __getitem__(self, at: Indices | Flags | slice) -> Groups:
         """Return some of the groups."""
         return Groups(self.members[at], self.worth[at], self.part[at])
 
@@ -93,6 +96,14 @@ class Prices:
 
     rows: Vector
     gpu: float
+
+    def limited(self) -> Prices:
+        """Return the prices cut off at 2**100 and -2**100, whose sums are far from overflowing.
+
+        Beyond that no double resolves an efficiency, and the bound is no better for it.
+        """
+        most = 2.0**100
+        return Prices(np.clip(self.rows, -most, most), min(self.gpu, most))
 
     def of(self, members: Indices) -> Vector:
         """Return what the jobs of each group cost."""
@@ -123,6 +134,8 @@ class Pool:
         self.largest, self.smallest = instance.group_limit, smallest_size(instance)
         self.budget = instance.gpu_budget
         self.profiles = list(instance.profiles)
+        self.stages = profile_array(instance)
+        self.most_at_all = trivial_bound(instance)
         self.many = np.array([len(jobs) for jobs in instance.profiles.values()], dtype=np.int64)
         self.parts = list(self._parts())
         self.part_of = np.empty(len(self.profiles), dtype=np.int64)
@@ -134,7 +147,7 @@ class Pool:
         for gpus, jobs in self.instance.classes.items():
             rows = [i for i, p in enumerate(self.profiles) if p.gpus == gpus]
             rows.sort(key=lambda i: -sum(self.profiles[i].stages))
-            stages = np.array([[float(s) for s in self.profiles[i].stages] for i in rows])
+            stages = self.stages[rows]
             fewest = -(-len(jobs) // self.largest)
             yield Part(
                 gpus=gpus,
@@ -163,12 +176,11 @@ class Pool:
 
     def worth(self, members: Indices, part: Indices) -> Vector:
         """Return what each group adds to the objective."""
-        stages = np.array([[float(s) for s in p.stages] for p in self.profiles])
         sizes = (members >= 0).sum(axis=1)
         worth = np.zeros(len(members))
         for size in np.unique(sizes).tolist():
             at = sizes == size
-            worth[at] = efficiencies(stages, members[at][:, :size])
+            worth[at] = efficiencies(self.stages, members[at][:, :size])
         weights = np.array([p.weight for p in self.parts], dtype=float)
         weighed: Vector = worth * weights[part]
         return weighed
@@ -245,8 +257,9 @@ class Pool:
             if run.stop_reason():
                 return None
             count, best = price_class(
-                (first, min(first + step, n)),
-                known,
+                first,
+                min(first + step, n),
+                *known,
                 part.turned,
                 part.sums,
                 own,
@@ -306,7 +319,7 @@ class Pool:
         Every job is in one group, so a grouping is worth what its jobs and GPUs cost plus the sum
         of its groups' reduced values, none of which exceeds its class's `highest`. The number of
         groups of a class is known (uniform) or within limits. The sum is exact; `highest` is
-        raised by what it may be off by.
+        raised by what it may be off by. Poor prices prove less than `groups.trivial_bound` does.
         """
         gpu = Fraction(prices.gpu)
         total = Fraction(0) if self.budget is None else gpu * self.budget
@@ -318,7 +331,7 @@ class Pool:
             )
             most = Fraction(value) + Fraction(REDUCED_ERROR * scale)
             total += most * (part.most if most > 0 else part.fewest)
-        return total
+        return min(total, self.most_at_all)
 
 
 class Enumerated(Pool):

@@ -1,14 +1,18 @@
 """The compiled search for groups whose worth exceeds what their jobs cost.
 
 Profiles of one class are sorted by the sum of their stages, largest first. A depth-first search
-adds profiles in that order, each at a free offset. With w the class's weight, k resources, T the
-iteration time so far and s = w / (k T), a group S can grow by a job d to a reduced value of at most
+adds profiles in that order, each at a free offset. With w the class's weight, k resources and T the
+iteration time so far, a group S can grow by a job d to a reduced value of at most
 
-    s sum(S) - price(S) + (s sum(d) - price(d)),
+    w sum(S) / (k T) - price(S) + (w / k min(1, sum(d) / T) - price(d)),
 
-because T only grows. The largest second term over all d from some position on is read off a table
-by position and T (the suffix-max table); T is rounded down to the table's grid, which only raises
-the term. Everything is in 64-bit floats; `REDUCED_ERROR` says what they may be off by.
+because the time only grows, and is at least sum(d) in the end. The largest second term over all d
+from some position on is read off a table by position and T (the suffix-max table); T is rounded
+down to the table's grid, which only raises the term. Everything is in 64-bit floats;
+`REDUCED_ERROR` says what they may be off by.
+
+Loops are written out where numpy has an expression for them: each such expression costs a second
+of compilation.
 """
 
 from __future__ import annotations
@@ -17,14 +21,18 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from dlsched.compilation import entry, loop
+from dlsched.problems.interleaving.groups import Indices, Vector
 
 PER_DOUBLING = 64
-GRID = 20 * PER_DOUBLING
+DOUBLINGS = 20
+GRID = DOUBLINGS * PER_DOUBLING
 """Steps of T in the tables; later ones count as the last."""
 SMALL_QUOTA = 64
 SAFETY = 1e-12
-"""Added to every bound before it prunes; far more than its rounding."""
+"""Added to every bound before it prunes, relative to the class's weight plus its largest price; far
+more than its rounding."""
 REDUCED_ERROR = 2.0**-40
 """No reduced value is off by more, relative to the class's weight plus its largest price.
 
@@ -33,26 +41,23 @@ each rounding within 2**-52 of a partial sum that is at most 9 times the largest
 """
 
 
-@njit(cache=True)
-def step_of(time: float, low: float) -> int:
+def _step_of(time: float, low: float) -> int:
     """Return the step of the suffix-max table at or below an iteration time.
 
     Steps per doubling are even, as in a float's bits: a logarithm would take most of the search.
     """
+    if time >= low * 2.0**DOUBLINGS:
+        return GRID - 1
     fraction, exponent = math.frexp(time / low)
     return min(GRID - 1, (exponent - 1) * PER_DOUBLING + int((2 * fraction - 1) * PER_DOUBLING))
 
 
-@njit(cache=True)
-def growth(more: float, value: float, left: int, uniform: bool) -> float:
-    """Return the most that a group can be worth with up to `left` more jobs; all, if uniform."""
-    if uniform:
-        return value + left * more
-    return value + more + (left - 1) * max(0.0, more)
+step_of = loop(_step_of)
 
 
-@njit(cache=True)
-def tables(sums: Any, prices: Any, weight: float, k: int, largest: int) -> Any:
+def tables(
+    sums: Vector, prices: Vector, weight: float, k: int, largest: int
+) -> tuple[Vector, Indices, Vector, float]:
     """Return what jobs add at most, for the times of a grid that begins at `low`.
 
     Returns
@@ -62,25 +67,50 @@ def tables(sums: Any, prices: Any, weight: float, k: int, largest: int) -> Any:
         ``order[t]``, the positions by what they add, most first, and ``adds[t]``, how much; `low`.
     """
     n = len(sums)
-    low = sums[n - 1] * (1 - 1e-12)
-    steps = 1 + step_of(largest * sums[0], low)
-    suffix = np.full((n + 1, steps), -np.inf)
-    order = np.empty((steps, n), np.int64)
-    adds = np.empty((steps, n))
-    for t in range(steps):
-        time = low * 2.0 ** (t // PER_DOUBLING) * (1 + (t % PER_DOUBLING) / PER_DOUBLING)
-        add = weight / (k * time * (1 - 1e-12)) * sums - prices
-        for p in range(n - 1, -1, -1):
-            suffix[p, t] = max(suffix[p + 1, t], add[p])
-        order[t] = np.argsort(-add, kind="mergesort")
-        adds[t] = add[order[t]]
-    return suffix, order, adds, low
+    low = float(sums[-1]) * (1 - 1e-12)
+    at = np.arange(1 + _step_of(largest * float(sums[0]), low))
+    grid = low * 2.0 ** (at // PER_DOUBLING) * (1 + (at % PER_DOUBLING) / PER_DOUBLING)
+    # Dividing the larger by the smaller could overflow where times lie far apart.
+    share = np.minimum(sums, grid[:, None]) / grid[:, None] * (1 + 1e-12)
+    add = weight / k * share - prices
+    suffix = np.full((n + 1, len(at)), -np.inf)
+    suffix[:n] = np.maximum.accumulate(add[:, ::-1], axis=1)[:, ::-1].T
+    order = np.argsort(-add, axis=1, kind="stable")
+    return suffix, order, np.take_along_axis(add, order, axis=1), low
 
 
-@njit(cache=True)
+@loop
+def growth(more: float, value: float, left: int, uniform: bool) -> float:
+    """Return the most that a group can be worth with up to `left` more jobs; all, if uniform."""
+    if uniform:
+        return value + left * more
+    return value + more + (left - 1) * max(0.0, more)
+
+
+@loop
+def least(values: Any, begin: int, end: int) -> int:
+    """Return the position of the least of some values."""
+    place = begin
+    for i in range(begin + 1, end):
+        if values[i] < values[place]:
+            place = i
+    return place
+
+
+@loop
+def copies_of(chosen: Any, depth: int, p: int) -> int:
+    """Return how often a group has a profile."""
+    copies = 0
+    for i in range(depth):
+        if chosen[i] == p:
+            copies += 1
+    return copies
+
+
+@loop
 def keep(
     members: Any, values: Any, begin: int, kept: int, quota: int, row: Any, value: float
-) -> Any:
+) -> int:
     """Note a group among the best of its first profile; return how many of these there are.
 
     Several arrangements of one group may be met; with a small quota only the best of them stays.
@@ -96,20 +126,29 @@ def keep(
             if same:
                 values[i] = max(values[i], value)
                 return kept
+    place = begin + kept
     if kept < quota:
-        place = begin + kept
         kept += 1
     else:
-        place = begin + int(np.argmin(values[begin : begin + kept]))
+        place = least(values, begin, begin + kept)
     values[place] = value
-    members[place] = row
+    for j in range(len(row)):
+        members[place, j] = row[j]
     return kept
 
 
-@njit(cache=True)
+@entry(
+    "Tuple((int64, float64))(int64, int64, float64[:,::1], int64[:,::1], float64[:,::1], float64, "
+    "float64[:,:,::1], float64[::1], float64[::1], int64[::1], float64, float64, int64, int64, "
+    "float64, int64, boolean, int64[:,::1], float64[::1])"
+)
 def price_class(
-    firsts: Any,
-    known: Any,
+    begin: int,
+    end: int,
+    suffix: Any,
+    order: Any,
+    adds: Any,
+    low: float,
     turned: Any,
     sums: Any,
     prices: Any,
@@ -128,9 +167,9 @@ def price_class(
 
     Parameters
     ----------
-    firsts
-        The groups whose first profile is at a position from ``firsts[0]`` to before ``firsts[1]``.
-    known
+    begin, end
+        The groups whose first profile is at a position from `begin` to before `end`.
+    suffix, order, adds, low
         What `tables` returned.
     turned
         k x n x k: profiles by offset, stages from there on; n in the order of `sums`.
@@ -156,64 +195,68 @@ def price_class(
         value met; a value that the threshold hides need not be met.
     """
     k, n = turned.shape[0], turned.shape[1]
-    suffix, order, adds, low = known
     uniform = smallest == largest
+    dearest = 0.0
+    for p in range(n):
+        dearest = max(dearest, abs(prices[p]))
+    safety = SAFETY * (weight + dearest + abs(fixed))
 
     chosen = np.full(largest, -1, np.int64)
     offset = np.zeros(largest, np.int64)
     used = np.zeros(k, np.bool_)
     busiest = np.zeros((largest + 1, k))
-    total = np.zeros(largest + 1)
-    paid = np.zeros(largest + 1)
-    # Of the group at each depth: weight / (k T), reduced value, and the most a job adds.
-    slope, worth, rest = np.zeros(largest + 1), np.zeros(largest + 1), np.zeros(largest + 1)
-    found, best = 0, -np.inf
-    for first in range(firsts[0], firsts[1]):
-        limit, kept = threshold, 0
+    # Of the group at each depth: iteration time, sum of its stages, what it pays.
+    times, total, paid = np.zeros(largest + 1), np.zeros(largest + 1), np.zeros(largest + 1)
+    # Its reduced value, and the most that a job adds.
+    worth, rest = np.zeros(largest + 1), np.zeros(largest + 1)
+    # Of a plain 0 numba would compile what it is passed to twice, for it and for int64.
+    zero: Any = np.int64(0)
+    found, best = zero, -np.inf
+    for first in range(begin, end):
+        limit, kept = threshold, zero
         # The first profile stays at offset 0: a cyclic shift changes nothing.
-        chosen[:] = -1
+        for i in range(largest):
+            chosen[i] = -1
+        for o in range(k):
+            used[o] = False
+            busiest[1, o] = turned[0, first, o]
         chosen[0] = first
-        used[:] = False
         used[0] = True
-        busiest[1] = turned[0, first]
         total[1] = sums[first]
         paid[1] = fixed + prices[first]
-        depth, fresh = 1, True
+        depth, fresh = zero + 1, True
         while depth >= 1:
             if listing and found + kept > len(values):
                 return found + kept, best
             if fresh:
-                time = busiest[depth].sum()
-                s = weight / (k * time)
-                value = s * total[depth] - paid[depth]
+                time = 0.0
+                for j in range(k):
+                    time += busiest[depth, j]
+                value = weight * total[depth] / (k * time) - paid[depth]
                 if depth >= smallest:
                     best = max(best, value)
                     if value > limit:
                         kept = keep(members, values, found, kept, quota, chosen, value)
                         if kept == quota and found + kept <= len(values):
-                            limit = max(limit, values[found : found + kept].min())
+                            limit = max(limit, values[least(values, found, found + kept)])
                 grow = depth < largest
                 if grow:
                     more = suffix[chosen[depth - 1], step_of(time, low)]
-                    grow = growth(more, value, largest - depth, uniform) > limit - SAFETY
-                    slope[depth], worth[depth], rest[depth] = s, value, more
+                    grow = growth(more, value, largest - depth, uniform) > limit - safety
+                    times[depth], worth[depth], rest[depth] = time, value, more
                 if grow and depth == largest - 1:
                     # The last job needs no bookkeeping: it is the loop that takes the time.
                     grow = False
                     start = chosen[depth - 1]
                     t = step_of(time, low)
                     for r in range(n):
-                        if value + adds[t, r] <= limit - SAFETY:
+                        if value + adds[t, r] <= limit - safety:
                             break
                         p = order[t, r]
                         if p < start:
                             continue
-                        if p == start:
-                            copies = 0
-                            for i in range(depth):
-                                copies += chosen[i] == p
-                            if copies >= many[p]:
-                                continue
+                        if p == start and copies_of(chosen, depth, p) >= many[p]:
+                            continue
                         shortest = np.inf
                         for o in range(1, k):
                             if not used[o]:
@@ -229,7 +272,7 @@ def price_class(
                             kept = keep(members, values, found, kept, quota, chosen, full)
                             chosen[depth] = -1
                             if kept == quota and found + kept <= len(values):
-                                limit = max(limit, values[found : found + kept].min())
+                                limit = max(limit, values[least(values, found, found + kept)])
                 if grow:
                     chosen[depth], offset[depth] = chosen[depth - 1], 0
                 fresh = grow
@@ -244,14 +287,11 @@ def price_class(
             placed = False
             while p < n and not placed:
                 same = p == chosen[depth - 1]
-                copies = 0
-                if same:
-                    for i in range(depth):
-                        copies += chosen[i] == p
+                copies = copies_of(chosen, depth, p) if same else 0
                 # At the time so far, this job and the best ones after it would add at most so much.
-                add = slope[depth] * sums[p] - prices[p]
+                add = weight / k * min(1.0, sums[p] / max(sums[p], times[depth])) - prices[p]
                 reach = growth(rest[depth], worth[depth] + add, largest - depth - 1, uniform)
-                if copies < many[p] and max(worth[depth] + add, reach) > limit - SAFETY:
+                if copies < many[p] and max(worth[depth] + add, reach) > limit - safety:
                     while o < k and not placed:
                         if not used[o] and not (same and o < offset[depth - 1]):
                             time = 0.0
@@ -266,7 +306,7 @@ def price_class(
                             reach = growth(
                                 suffix[p, step_of(time, low)], value, largest - depth - 1, uniform
                             )
-                            placed = max(value, reach) > limit - SAFETY
+                            placed = max(value, reach) > limit - safety
                         o += 1
                 if not placed:
                     p, o = p + 1, 1

@@ -1,8 +1,9 @@
-"""An instance as arrays, for the compiled loops."""
+"""An instance as arrays, for the searches and the estimate."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -11,19 +12,24 @@ import numpy as np
 from dlsched.problems.placement.schema import Instance
 from dlsched.schema import Number, grid
 
-_EXACT = 2**53
-_MARGIN = 1e-9
-"""Relative part of a limit that stays free where sums of doubles would not be exact."""
+_MOST = 2**50
+"""Units in all: sums of so many are exact in doubles."""
+_LARGEST_LOAD = 1e270
+"""Mean supplies in one unit of demand, at most; the sigmoid is 1 long before."""
 
 
 class Data(NamedTuple):
     """What does not change: T tables, J jobs, R regions, K GPU types, P priorities, A applications.
 
     Lists of lists are flat, with the start of each: the tables of job ``j`` are
-    ``job_tables[job_start[j]:job_start[j + 1]]``. Bytes, GPU hours and CPU hours are counted in
-    units in which they are whole numbers, where there are such.
+    ``job_tables[job_start[j]:job_start[j + 1]]``. Bytes, CPU hours, the GPU hours of
+    time-sensitive jobs, and those of each type and priority are whole numbers of a unit of their
+    own. Where no unit divides all of them, demands of bytes and CPU are rounded up and limits down
+    (for (6) the other way round), so that a placement within the limits here is within the true
+    ones; then ``exact`` is false.
     """
 
+    exact: bool
     size: Any
     home: Any
     """The region of each table today, -1 for none."""
@@ -41,14 +47,19 @@ class Data(NamedTuple):
     hours_start: Any
     hours_kind: Any
     hours: Any
-    sensitive: Any
-    """Whether (6) counts the job."""
+    """GPU hours, in units of their type and the job's priority."""
+    urgent: Any
+    """The same hours in the units of the threshold (6); 0 for a job that (6) does not count."""
     priority: Any
-    supply: Any
+    load_unit: Any
+    """K x P: what a unit of demand is in mean supplies of its type."""
+    load_grid: Any
+    """By type: the share of all its demand of which every job's is a multiple."""
+    supply_load: Any
+    """R x K: supply in mean supplies of the type."""
     supply_share: Any
-    supply_mean: Any
     wanted: Any
-    """K x P: GPU hours of all jobs, those without a region included."""
+    """K x P: GPU hours of all jobs in units, those without a region included."""
     priority_weight: Any
     app: Any
     cpu_hours: Any
@@ -63,18 +74,34 @@ class Data(NamedTuple):
     storage_weight: float
 
 
+class _Unit(NamedTuple):
+    """What numbers are counted in."""
+
+    size: Fraction
+    exact: bool
+    """Whether all the numbers are whole multiples of it."""
+
+    def up(self, value: Number) -> float:
+        return float(math.ceil(Fraction(value) / self.size))
+
+    def down(self, value: Number) -> float:
+        return float(math.floor(Fraction(value) / self.size))
+
+    def near(self, value: Number) -> float:
+        return float(round(Fraction(value) / self.size))
+
+    def all_up(self, values: Sequence[Number]) -> Any:
+        if self.size == 1:
+            return np.array([float(v) for v in values])
+        return np.array([self.up(v) for v in values], dtype=float)
+
+
 def arrays(instance: Instance) -> Data:
     """Return an instance as arrays."""
     regions, tables, jobs = instance.regions, instance.tables, instance.jobs
     limit = [] if instance.move_quota is None else [instance.move_quota]
-    byte, bytes_exact = _unit(
-        (t.size for t in tables), (r.storage_capacity for r in regions), limit
-    )
-    size = _counts((t.size for t in tables), byte)
-    capacity = _counts((r.storage_capacity for r in regions), byte)
-    quota = float(Fraction(limit[0]) / byte) if limit else np.inf
-    if not bytes_exact:
-        capacity, quota = capacity * (1 - _MARGIN), quota * (1 - _MARGIN)
+    byte = _unit([t.size for t in tables], [r.storage_capacity for r in regions], limit)
+    size = byte.all_up([t.size for t in tables])
 
     index = instance.table_index
     job_tables = np.array([index[t] for job in jobs for t in job.tables], dtype=np.int64)
@@ -83,71 +110,39 @@ def arrays(instance: Instance) -> Data:
     order = np.argsort(job_tables, kind="stable")
     table_start = _starts(np.bincount(job_tables, minlength=len(tables)))
     read = np.add.reduceat(np.append(size[job_tables], 0.0), job_start[:-1]) if jobs else size[:0]
-
-    kinds = {kind: k for k, kind in enumerate(instance.kinds)}
-    ranks = {p: i for i, p in enumerate(instance.priorities)}
-    triples = [
-        [(kinds[kind], hours) for kind, hours in job.gpu_hours.items() if kind in kinds and hours]
-        for job in jobs
-    ]
-    supplies = [[r.gpu_supply.get(kind, 0) for kind in kinds] for r in regions]
-    hour, hours_exact = _unit(
-        (h for row in triples for _, h in row),
-        (s for row in supplies for s in row),
-        [instance.at_home_threshold],
-    )
-    hours_kind = np.array([k for row in triples for k, _ in row], dtype=np.int64)
-    hours = _counts((h for row in triples for _, h in row), hour)
-    hours_start = _starts([len(row) for row in triples])
-    priority = np.array([ranks[job.priority] for job in jobs], dtype=np.int64)
-    wanted = np.zeros((len(kinds), len(ranks)))
-    np.add.at(wanted, (hours_kind, np.repeat(priority, np.diff(hours_start))), hours)
-    supply = np.array([_counts(row, hour) for row in supplies]).reshape(len(regions), len(kinds))
-    in_all = supply.sum(axis=0)
-    have = (supply > 0).sum(axis=0)
-
+    cpu = _unit([j.cpu_hours for j in jobs], [q for r in regions for q in r.cpu_quota.values()])
+    cpu_hours = cpu.all_up([job.cpu_hours for job in jobs])
     apps = {app: a for a, app in enumerate(sorted({q for r in regions for q in r.cpu_quota}))}
-    cpu, cpu_exact = _unit(
-        (j.cpu_hours for j in jobs), (q for r in regions for q in r.cpu_quota.values())
-    )
     cpu_quota = np.full((len(regions), len(apps)), np.inf)
     for r, region in enumerate(regions):
-        for app, limit_ in region.cpu_quota.items():
-            cpu_quota[r, apps[app]] = float(Fraction(limit_) / cpu) * (
-                1 if cpu_exact else 1 - _MARGIN
-            )
+        for app, most in region.cpu_quota.items():
+            cpu_quota[r, apps[app]] = cpu.down(most)
+    home = _unit(
+        [h for job in jobs if job.time_sensitive for h in job.gpu_hours.values()],
+        [instance.at_home_threshold],
+    )
 
-    cpu_hours = _counts((job.cpu_hours for job in jobs), cpu)
-
+    capacities = [Fraction(r.storage_capacity) for r in regions]
+    stored = sum(capacities, Fraction(0))
     weights, second = instance.weights, instance.version == "v2"
-    capacity_total = capacity.sum()
-    storage = second and capacity_total and len(tables)
     return Data(
+        exact=byte.exact and cpu.exact and home.exact,
         size=size,
         home=np.array(
             [-1 if t.home is None else instance.region_index[t.home] for t in tables],
             dtype=np.int64,
         ),
-        capacity=capacity,
-        capacity_share=capacity / capacity_total if capacity_total else capacity,
+        capacity=np.array([byte.down(c) for c in capacities], dtype=float),
+        capacity_share=np.array([float(c / stored) if stored else 0.0 for c in capacities]),
         bytes_total=float(size.sum()),
         bytes_read=float(read.sum()),
-        quota=quota,
+        quota=byte.down(limit[0]) if limit else np.inf,
         job_start=job_start,
         job_tables=job_tables,
         table_start=table_start,
         table_jobs=readers[order],
         ml=np.array([job.kind == "ml" for job in jobs], dtype=np.bool_),
         job_bytes=read,
-        hours_start=hours_start,
-        hours_kind=hours_kind,
-        hours=hours,
-        sensitive=np.array([job.time_sensitive for job in jobs], dtype=np.bool_),
-        priority=priority,
-        supply=supply,
-        supply_share=supply / in_all if kinds else supply,
-        supply_mean=in_all / np.maximum(have, 1),
-        wanted=wanted,
         priority_weight=np.array(
             [float(instance.priority_weight(p)) for p in instance.priorities], dtype=float
         ),
@@ -155,28 +150,83 @@ def arrays(instance: Instance) -> Data:
         cpu_hours=cpu_hours,
         cpu_total=float(cpu_hours.sum()),
         cpu_quota=cpu_quota,
-        threshold=float(Fraction(instance.at_home_threshold) / hour)
-        * (1 if hours_exact else 1 + _MARGIN),
+        threshold=home.up(instance.at_home_threshold),
         slope=float(instance.overload_slope) if second else 0.0,
         traffic_weight=float(weights.traffic),
         gpu_weight=float(weights.gpu),
-        storage_weight=float(weights.storage) if storage else 0.0,
+        storage_weight=float(weights.storage) if second and stored and tables else 0.0,
+        **_gpus(instance, home),
     )
 
 
-def _unit(*groups: Iterable[Number]) -> tuple[Fraction, bool]:
-    """Return a unit of which all the numbers are multiples, and whether their sums are exact."""
+def _gpus(instance: Instance, home: _Unit) -> dict[str, Any]:
+    """Return what is counted in GPU hours."""
+    regions, jobs = instance.regions, instance.jobs
+    kinds = {kind: k for k, kind in enumerate(instance.kinds)}
+    ranks = {p: i for i, p in enumerate(instance.priorities)}
+    rows = [
+        [(kinds[kind], h) for kind, h in job.gpu_hours.items() if kind in kinds and h]
+        for job in jobs
+    ]
+    demands: dict[tuple[int, int], list[Number]] = {}
+    for job, row in zip(jobs, rows, strict=True):
+        for k, h in row:
+            demands.setdefault((k, ranks[job.priority]), []).append(h)
+    units = {key: _unit(hours) for key, hours in demands.items()}
+    supply = [[Fraction(r.gpu_supply.get(kind, 0)) for kind in kinds] for r in regions]
+    in_all = [sum((row[k] for row in supply), Fraction(0)) for k in range(len(kinds))]
+    mean = [total / sum(1 for row in supply if row[k]) for k, total in enumerate(in_all)]
+    wanted, load_unit = np.zeros((2, len(kinds), len(ranks)))
+    for (k, p), hours in demands.items():
+        unit = units[k, p]
+        wanted[k, p] = sum(unit.near(h) for h in hours)
+        load_unit[k, p] = float(min(unit.size / mean[k], Fraction(_LARGEST_LOAD)))
+    of_kind = [[h for row in rows for i, h in row if i == k] for k in range(len(kinds))]
+    shape = (len(regions), len(kinds))
+    return {
+        "hours_start": _starts([len(row) for row in rows]),
+        "hours_kind": np.array([k for row in rows for k, _ in row], dtype=np.int64),
+        "hours": np.array(
+            [
+                units[k, ranks[job.priority]].near(h)
+                for job, row in zip(jobs, rows, strict=True)
+                for k, h in row
+            ],
+            dtype=float,
+        ),
+        "urgent": np.array(
+            [
+                home.down(h) if job.time_sensitive else 0.0
+                for job, row in zip(jobs, rows, strict=True)
+                for _, h in row
+            ],
+            dtype=float,
+        ),
+        "priority": np.array([ranks[job.priority] for job in jobs], dtype=np.int64),
+        "load_unit": load_unit,
+        "load_grid": np.array([float(grid(hours) / sum(hours)) for hours in of_kind]),
+        "supply_load": np.array(
+            [float(s / mean[k]) for row in supply for k, s in enumerate(row)], dtype=float
+        ).reshape(shape),
+        "supply_share": np.array(
+            [float(s / in_all[k]) for row in supply for k, s in enumerate(row)], dtype=float
+        ).reshape(shape),
+        "wanted": wanted,
+    }
+
+
+def _unit(*groups: Iterable[Number]) -> _Unit:
+    """Return a unit of which all the numbers are multiples, or a fine one if there is none."""
     values = [v for group in groups for v in group if v]
-    unit = grid(values)
-    if unit and sum(values) / unit < _EXACT:
-        return unit, True
-    return Fraction(1), not values
-
-
-def _counts(values: Iterable[Number], unit: Fraction) -> Any:
-    if unit == 1:
-        return np.array([float(v) for v in values])
-    return np.array([float(Fraction(v) / unit) for v in values])
+    if not values:
+        return _Unit(Fraction(1), True)
+    if all(isinstance(v, int) for v in values) and sum(values) < _MOST:
+        return _Unit(Fraction(1), True)
+    unit, total = grid(values), sum(map(Fraction, values), Fraction(0))
+    if total / unit < _MOST:
+        return _Unit(unit, True)
+    power = total.numerator.bit_length() - total.denominator.bit_length() + 1
+    return _Unit(Fraction(2) ** power / _MOST, False)
 
 
 def _starts(lengths: Any) -> Any:

@@ -44,7 +44,7 @@ def storage_bound(data: Data) -> float:
         return 0.0
     shares = np.sort(data.size / data.bytes_total)[::-1].copy()
     value = least(shares, data.capacity_share, True, MOST_NODES)
-    return data.storage_weight * _safe(value)
+    return data.storage_weight * _safe(value, len(shares), len(data.capacity_share))
 
 
 def gpu_bound(data: Data) -> float:
@@ -64,13 +64,18 @@ def job_squares(data: Data) -> dict[tuple[int, int], float]:
         mine = (data.hours_kind == k) & (data.priority[readers] == p)
         shares = np.sort(data.hours[mine] / data.wanted[k, p])[::-1].copy()
         value = least(shares, data.supply_share[:, k].copy(), False, MOST_NODES)
-        found[k, p] = _safe(value)
+        found[k, p] = _safe(value, len(shares), len(data.capacity_share))
     return found
 
 
-def _safe(squares: float) -> float:
-    """Return a sum of at most a few hundred squares of shares less what rounding may have added."""
-    return max(0.0, float(squares) - TOLERANCE) * (1 - TOLERANCE)
+def _safe(squares: float, lumps: int, regions: int) -> float:
+    """Return a sum of squares of shares less what rounding may have added.
+
+    A share is off by 2**-50 and each of at most so many additions to it by 2**-53; the derivative
+    of the sum of squares by all shares together is at most twice the number of regions.
+    """
+    additions = lumps + 2 * MOST_NODES + regions
+    return max(0.0, float(squares) - 2 * regions * (lumps * 2.0**-50 + additions * 2.0**-53))
 
 
 def _only(value: float, how: str) -> Claim:

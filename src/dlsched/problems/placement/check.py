@@ -15,6 +15,8 @@ from dlsched.result import ByLevel, Level, Report, Violation
 from dlsched.schema import Number
 
 LEVELS = (Level("cost", "min", "weighted shares"),)
+_STEEP = Fraction(1000)
+"""From here on the sigmoid is 1 in double precision; a larger number need not be one."""
 TOLERANCE = 1e-12
 """Relative, of the sum over regions, types and priorities in double precision."""
 
@@ -101,8 +103,8 @@ def gpu(instance: Instance, home: Mapping[str, int]) -> float:
             )
             factor = 0.5
             if instance.version == "v2":
-                over = max(Fraction(0), load - supply[r])
-                factor = sigmoid(float(Fraction(instance.overload_slope) * over / mean))
+                over = Fraction(instance.overload_slope) * max(Fraction(0), load - supply[r]) / mean
+                factor = sigmoid(float(min(over, _STEEP)))
             for priority in instance.priorities:
                 if wanted.get((kind, priority)):
                     share = here.get((r, kind, priority), Fraction(0)) / wanted[kind, priority]

@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from dlsched.problems.placement.arrays import Data
 
 _SPREAD = (-1, -0.5, -0.2, 0, 0.1, 0.25, 0.5, 1)
@@ -16,6 +14,10 @@ _OVERLOADS = (0.05, 0.15, 0.3, 0.6)
 """Where the first steps are, in mean supplies above the supply."""
 _DIGITS = 7
 """Of the points of tangents."""
+_NARROWEST = 2e-6
+"""Loads of a type that differ by a smaller share of its demand are one to a solver."""
+_DOUBT = 1e-12
+"""Relative error, at most, of a sigmoid and of a load in doubles."""
 
 
 @dataclass
@@ -30,8 +32,8 @@ class Estimate:
     bytes
         By region: likewise for bytes and storage capacity; none in v1.
     steps
-        By region and type: loads in the units of `Data` from which the sigmoid has at least its
-        value there; ascending, none at or below the supply.
+        By region and type: loads, as shares of all demand of the type, from which the sigmoid has
+        at least its value there; ascending, none at or below the supply.
     """
 
     shares: dict[tuple[int, int, int], list[float]] = field(default_factory=dict)
@@ -47,17 +49,16 @@ class Estimate:
             if data.storage_weight:
                 made.bytes[r] = _spread(-data.capacity_share[r], 1 - data.capacity_share[r])
             for k in range(kinds):
-                share, supply = data.supply_share[r, k], data.supply[r, k]
+                share = data.supply_share[r, k]
                 for p in range(priorities):
                     if data.wanted[k, p]:
                         made.shares[r, k, p] = _spread(-share, 1 - share)
-                most = data.wanted[k].sum()
                 made.steps[r, k] = []
                 if data.slope:
                     for over in _OVERLOADS:
-                        made.add_step(data, r, k, np.ceil(supply + over * data.supply_mean[k]))
-                if made.steps[r, k] and made.steps[r, k][-1] > most:
-                    made.steps[r, k] = [s for s in made.steps[r, k] if s <= most]
+                        load = (data.supply_load[r, k] + over) / demand_of(data, k)
+                        if load <= 1:
+                            made.add_step(data, r, k, load)
         return made
 
     def refine(self, data: Data, state: Any) -> bool:
@@ -71,7 +72,8 @@ class Estimate:
             changed |= _add(points, float(off))
         if data.slope:
             for r, k in self.steps:
-                changed |= self.add_step(data, r, k, state.demand[r, k].sum())
+                load = float((state.demand[r, k] * data.load_unit[k]).sum())
+                changed |= self.add_step(data, r, k, load / demand_of(data, k))
         return changed
 
     def refine_at(self, offs: dict[tuple[int, int, int], float], stored: dict[int, float]) -> bool:
@@ -86,17 +88,32 @@ class Estimate:
     def add_step(self, data: Data, r: int, k: int, load: float) -> bool:
         """Add a step at a load above the supply; return whether it is new."""
         steps = self.steps[r, k]
-        if load <= data.supply[r, k] or load in steps:
+        near = any(abs(load - step) <= _NARROWEST for step in steps)
+        if near or load * demand_of(data, k) <= data.supply_load[r, k] + _NARROWEST:
             return False
         steps.append(float(load))
         steps.sort()
         return True
 
 
-def sigmoid_at(data: Data, r: int, k: int, load: float) -> float:
-    """Return the overload's factor at a load, rounded down so that it stays an estimate."""
-    over = max(0.0, load - data.supply[r, k]) / data.supply_mean[k]
-    return math.floor(1e12 / (1 + math.exp(-data.slope * over))) / 1e12
+def demand_of(data: Data, k: int) -> float:
+    """Return all demand of a type, in mean supplies."""
+    return float((data.wanted[k] * data.load_unit[k]).sum())
+
+
+def step_of(data: Data, r: int, k: int, load: float) -> tuple[float, float]:
+    """Return a load below a step's with none between, and the sigmoid's least value from there on.
+
+    Loads are shares of all demand of the type. The value is rounded down, so that a step never
+    counts more than the sigmoid.
+    """
+    grid = float(data.load_grid[k])
+    last = at = load - _NARROWEST
+    if grid > 4 * _NARROWEST:
+        count = math.ceil(load / grid - 1e-6)
+        last, at = (count - 0.5) * grid, min(load, count * grid)
+    over = max(0.0, at * demand_of(data, k) * (1 - _DOUBT) - data.supply_load[r, k])
+    return last, (1 - _DOUBT) / (1 + math.exp(-data.slope * over))
 
 
 def _spread(low: float, high: float) -> list[float]:

@@ -8,7 +8,7 @@ from dlsched.result import Claim
 from dlsched.run import Run
 
 
-@method("placement", kind="exact", model=True, compiled="local")
+@method("placement", kind="exact", model=True, compiled=("local", "squares"))
 def milp(instance: Instance, run: Run) -> Claim:
     """Integer programs that estimate the cost from below, refined where a placement was found.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,12 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.problems.placement.schema import Instance
 
-SIZE_QUANTILES = {0.50: 0.565, 0.90: 103.0, 0.99: 7_500.0}
-"""Table sizes in GB (MAST, section 3): P50 565 MB, P90 103 GB, P99 7.5 TB."""
-READERS = {0.50: 3, 0.90: 17, 0.99: 45}
-"""Jobs that read a table; we take the paper's 3, 17 and 45 as the same quantiles."""
+SIZES = (0.565, 103.0, 7_500.0)
+"""Table sizes in GB at P50, P90 and P99, by default. The paper prints no sizes of tables; these are
+those of migrations, the data replications of section 3.4: 565 MB, 103 GB and 7.5 TB."""
+READERS = (3.0, 17.0, 45.0)
+"""Jobs that read a table at P50, P90 and P99, by default. In the paper these are the workloads that
+read a partition (section 2, Figure 3); a table has no fewer than any of its partitions."""
 PRIORITIES = (0.03, 0.20, 0.16, 0.54, 0.002, 0.005, 0.0602)
 """Shares of the seven priorities as printed; they add up to 0.9972 and are scaled to 1."""
 KINDS = ("A100", "V100", "T4")
@@ -22,7 +24,8 @@ KIND_SHARES = (0.5, 0.3, 0.2)
 KINDS_OF_JOBS = {"ml": 0.5, "spark": 0.3, "presto": 0.2}
 """Our choice; the paper gives none."""
 APPS = ("ads", "feed", "video")
-_Z = {0.50: 0.0, 0.90: 1.2815515655446004, 0.99: 2.3263478740408408}
+_SCORES = (0.0, 1.2815515655446004, 2.3263478740408408)
+"""Of the normal distribution, at the three quantiles."""
 
 
 def generate(
@@ -39,6 +42,11 @@ def generate(
     move_share: float | None = None,
     at_home: float = 0.0,
     largest: float = 0.1,
+    sizes: Sequence[float] = SIZES,
+    readers: Sequence[float] = READERS,
+    experiments: float = 0.0,
+    cpu_training: float = 0.0,
+    min_jobs_per_priority: int = 0,
 ) -> Instance:
     """Draw regions of uneven hardware, tables, and the jobs that read them.
 
@@ -65,6 +73,16 @@ def generate(
     largest
         No table has more than this share of all bytes; a log-normal tail would let one table decide
         everything.
+    sizes, readers
+        Of tables, at P50, P90 and P99: GB, and jobs that read one.
+    experiments
+        Share of the jobs that are experiments with another job: they are of its kind and GPU type
+        and read the same tables, as those of one team often do (section 3.1).
+    cpu_training
+        Chance that a training job needs no GPU; 30 % of MAST's workloads do not (section 5.1).
+    min_jobs_per_priority
+        Training jobs of a priority with fewer get the next lower priority that has as many, or
+        else the lowest one that has: few jobs of a priority cannot match many regions' supplies.
     """
     if version not in ("v1", "v2"):
         raise OptionError(f"version={version!r} must be v1 or v2")
@@ -72,8 +90,12 @@ def generate(
         raise OptionError(f"tables and regions from 1, jobs from 0, kinds from 1 to {len(KINDS)}")
     if load <= 0 or not 0 < fill < 1 or not 0 <= clusters <= 1 or not 0 < largest <= 1:
         raise OptionError("load above 0; fill and clusters and largest are shares")
-    size = _capped(_lognormal(rng, SIZE_QUANTILES, tables), largest)
-    reads = _readers(rng, tables, jobs, clusters)
+    _refuse_nonsense(sizes, readers, experiments, cpu_training, min_jobs_per_priority)
+    size = _capped(_lognormal(rng, sizes, tables), largest)
+    own = jobs - int(experiments * jobs)
+    reads = _readers(rng, tables, own, clusters, [n * own / max(jobs, 1) for n in readers])
+    parents = [int(p) for p in rng.integers(own, size=jobs - own)] if own < jobs else []
+    reads += [reads[parent] for parent in parents]
     rows: list[dict[str, Any]] = []
     chances = np.array(PRIORITIES) / sum(PRIORITIES)
     total = 0.0
@@ -81,8 +103,10 @@ def generate(
     job_rows: list[dict[str, Any]] = []
     shares = np.array(KIND_SHARES[:kinds]) / sum(KIND_SHARES[:kinds])
     for j, names in enumerate(reads):
+        like = job_rows[parents[j - own]] if j >= own else None
         kind = str(rng.choice(list(KINDS_OF_JOBS), p=list(KINDS_OF_JOBS.values())))
-        row: dict[str, Any] = {
+        kind = like["kind"] if like else kind
+        row = {
             "id": f"j{j + 1}",
             "kind": kind,
             "tables": [f"t{t + 1}" for t in names],
@@ -91,14 +115,20 @@ def generate(
         if kind == "ml":
             hours = max(1, round(float(rng.lognormal(3, 1.2))))
             gpu = KINDS[int(rng.choice(kinds, p=shares))]
-            row["gpu_hours"] = {gpu: hours}
+            without = bool(cpu_training) and bool(rng.random() < cpu_training)
+            if like:
+                without = "gpu_hours" not in like
+                gpu = next(iter(like.get("gpu_hours", [gpu])))
             row["time_sensitive"] = bool(rng.random() < 0.3)
-            demanded[gpu] += hours
-            total += hours if row["time_sensitive"] else 0
+            if not without:
+                row["gpu_hours"] = {gpu: hours}
+                demanded[gpu] += hours
+                total += hours if row["time_sensitive"] else 0
         else:
             row["cpu_hours"] = max(1, round(float(rng.lognormal(2, 1))))
             row["app"] = str(rng.choice(APPS))
         job_rows.append(row)
+    _merge_rare(job_rows, min_jobs_per_priority)
     scale = rng.dirichlet(np.full(regions, 4.0))
     have = np.array([_hardware(rng, regions, scale) for _ in range(kinds)])
     room = rng.dirichlet(np.full(regions, 6.0)) * 0.5 + scale * 0.5
@@ -144,10 +174,33 @@ def generate(
     return Instance.parse(data, "the generator")
 
 
-def _lognormal(rng: np.random.Generator, quantiles: Mapping[float, float], n: int) -> Any:
+def _refuse_nonsense(
+    sizes: Sequence[float],
+    readers: Sequence[float],
+    experiments: float,
+    cpu_training: float,
+    min_jobs_per_priority: int,
+) -> None:
+    for name, quantiles in (("sizes", sizes), ("readers", readers)):
+        if len(quantiles) != 3 or not 0 < quantiles[0] <= quantiles[1] <= quantiles[2]:
+            raise OptionError(f"{name}={quantiles!r} must be three ascending numbers above 0")
+    if not 0 <= experiments < 1 or not 0 <= cpu_training <= 1 or min_jobs_per_priority < 0:
+        raise OptionError("experiments and cpu_training are shares, min_jobs_per_priority from 0")
+
+
+def _merge_rare(jobs: list[dict[str, Any]], least: int) -> None:
+    """Give training jobs of a priority with fewer than so many a priority that has as many."""
+    training = [job for job in jobs if job["kind"] == "ml"]
+    count = Counter(job["priority"] for job in training)
+    common = sorted(p for p, n in count.items() if n >= least)
+    for job in training if common else ():
+        if job["priority"] not in common:
+            job["priority"] = next((p for p in common if p > job["priority"]), common[-1])
+
+
+def _lognormal(rng: np.random.Generator, quantiles: Sequence[float], n: int) -> Any:
     """Draw from the curve through three quantiles, log-linear between normal scores; whole MB."""
-    scores = [_Z[q] for q in quantiles]
-    logs = np.log(list(quantiles.values()))
+    scores, logs = _SCORES, np.log(quantiles)
     z = rng.normal(size=n)
     tail = (logs[2] - logs[1]) / (scores[2] - scores[1])
     body = (logs[1] - logs[0]) / (scores[1] - scores[0])
@@ -169,7 +222,9 @@ def _capped(size: Any, largest: float) -> Any:
     return size
 
 
-def _readers(rng: np.random.Generator, tables: int, jobs: int, clusters: float) -> list[list[int]]:
+def _readers(
+    rng: np.random.Generator, tables: int, jobs: int, clusters: float, quantiles: Sequence[float]
+) -> list[list[int]]:
     """Draw who reads what: a number of readers for each table, then the readers.
 
     Jobs and tables lie on a circle; a clustered reader is near its table.
@@ -177,8 +232,8 @@ def _readers(rng: np.random.Generator, tables: int, jobs: int, clusters: float) 
     chosen: list[set[int]] = [set() for _ in range(jobs)]
     if not jobs:
         return []
-    logs, scores = np.log(list(READERS.values())), [_Z[q] for q in READERS]
-    drawn = np.exp(np.interp(rng.normal(size=tables), [-1.5, *scores, 3.5],
+    logs = np.log(quantiles)
+    drawn = np.exp(np.interp(rng.normal(size=tables), [-1.5, *_SCORES, 3.5],
                              [0.0, *logs, logs[2] + 1]))  # fmt: skip
     spread = max(1.0, jobs / 50)
     for t, count in enumerate(np.rint(drawn).clip(max=jobs).astype(int).tolist()):
@@ -218,9 +273,7 @@ def _homes(rng: np.random.Generator, size: Any, capacity: Any) -> list[int]:
     homes = np.zeros(len(size), dtype=int)
     for t in np.argsort(-size, kind="stable").tolist():
         fits = np.flatnonzero(free >= size[t])
-        if not len(
-            fits
-        ):  # a table larger than any region's rest: the fullest is the user's problem
+        if not len(fits):  # larger than what any region has left: today's placement is infeasible
             fits = np.array([int(np.argmax(free))])
         r = int(rng.choice(fits, p=free[fits].clip(1) / free[fits].clip(1).sum()))
         homes[t] = r

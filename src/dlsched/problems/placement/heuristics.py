@@ -10,12 +10,15 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.problem import method
 from dlsched.problems.placement.arrays import Data, arrays
+from dlsched.problems.placement.check import check
+from dlsched.problems.placement.layout import BROKEN, COST, MOVED, State
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.result import Claim, Status
 from dlsched.run import Run
 
 _CHUNK = 2_000
 """Tables between two looks at the clock."""
+_COLDEST = 1e-300
 _TRIALS = 20_000
 """Trials of annealing between two looks at the clock."""
 
@@ -83,6 +86,8 @@ def daily(instance: Instance, days: int, run: Run | None = None) -> Iterator[Sol
     days
         Number of passes.
     """
+    from dlsched.problems.placement.tally import state_of
+
     run = run or Run()
     data = arrays(instance)
     state = start_of(instance, data, run)
@@ -90,10 +95,10 @@ def daily(instance: Instance, days: int, run: Run | None = None) -> Iterator[Sol
         state = climbed(data, state, run, 1)
         yield solution_of(instance, state, "hill_climbing")
         data = data._replace(home=state.home.copy())
-        state = refreshed(data, state)
+        state = state_of(data, data.home)
 
 
-def start_of(instance: Instance, data: Data, run: Run) -> Any:
+def start_of(instance: Instance, data: Data, run: Run) -> State:
     """Return the state from which a search starts: the run's start, or the homes of today."""
     from dlsched.problems.placement.tally import state_of
 
@@ -116,7 +121,7 @@ def settled(data: Data) -> Any:
     return home
 
 
-def climbed(data: Data, state: Any, run: Run, days: int | None) -> Any:
+def climbed(data: Data, state: State, run: Run, days: int | None) -> State:
     """Climb a state in place, day by day, until nothing moves or the run must stop."""
     from dlsched.problems.placement import local
 
@@ -125,8 +130,8 @@ def climbed(data: Data, state: Any, run: Run, days: int | None) -> Any:
         gains = []
         for first in range(0, tables, _CHUNK):
             if run.stop_reason():
-                return refreshed(data, state)
-            gains.append(local.best_moves(data, state, first, min(first + _CHUNK, tables)))
+                return refreshed(state)
+            gains.append(_gains(state, first, min(first + _CHUNK, tables)))
         region, broken, cost = (np.concatenate(parts) for parts in zip(*gains, strict=True))
         queue = np.lexsort((cost, broken))
         queue = queue[region[queue] != state.home[queue]]
@@ -134,15 +139,15 @@ def climbed(data: Data, state: Any, run: Run, days: int | None) -> Any:
         for first in range(0, len(queue), _CHUNK):
             if run.stop_reason():
                 break
-            moved += local.climb(data, state, queue[first : first + _CHUNK])
-        refreshed(data, state)
+            moved += local.climb(*state.packed, queue[first : first + _CHUNK])
+        refreshed(state)
         day += 1
         if not moved:
             break
     return state
 
 
-def annealed(data: Data, state: Any, run: Run, restarts: int, trials: int) -> Any:
+def annealed(data: Data, state: State, run: Run, restarts: int, trials: int) -> State:
     """Anneal a state in place, and return it as the best that was met."""
     from dlsched.problems.placement import local
 
@@ -153,60 +158,60 @@ def annealed(data: Data, state: Any, run: Run, restarts: int, trials: int) -> An
         for first in range(0, trials, _TRIALS):
             if run.stop_reason():
                 break
-            best = state.home.copy()
-            cost, broken = local.anneal(data, state, best, heats[first : first + _TRIALS], run.rng)
-            record = min(record, (_clean(broken), cost, best), key=lambda r: r[:2])
+            part = heats[first : first + _TRIALS]
+            draws = run.rng.random((len(part), local.DRAWS))
+            cost, broken = local.anneal(*state.packed, part, draws)
+            record = min(record, (broken, cost, state.best.copy()), key=lambda r: r[:2])
         state.home[:] = record[2]
-        record = min(record, _rank(climbed(data, refreshed(data, state), run, None)),
+        record = min(record, _rank(climbed(data, refreshed(state), run, None)),
                      key=lambda r: r[:2])  # fmt: skip
         run.tell(record[1] if not record[0] else None, None)
         if run.stop_reason():
             break
     state.home[:] = record[2]
-    return refreshed(data, state)
+    return refreshed(state)
 
 
-def _rank(state: Any) -> tuple[float, float, Any]:
+def _gains(state: State, first: int, last: int) -> tuple[Any, Any, Any]:
+    """Return the best region of each of a range of tables, and what it adds to broken and cost."""
+    from dlsched.problems.placement import local
+
+    found = np.zeros(last - first, dtype=np.int64), np.zeros(last - first), np.zeros(last - first)
+    local.best_moves(*state.packed, first, *found)
+    return found
+
+
+def _rank(state: State) -> tuple[float, float, Any]:
     """Return what is broken, the cost, and the homes."""
-    from dlsched.problems.placement.tally import BROKEN, COST
-
-    return _clean(state.sums[BROKEN]), float(state.sums[COST]), state.home.copy()
+    return float(state.sums[BROKEN]), float(state.sums[COST]), state.home.copy()
 
 
-def refreshed(data: Data, state: Any) -> Any:
+def refreshed(state: State) -> State:
     """Compute a state's sums afresh, so that no rounding stays."""
     from dlsched.problems.placement.tally import fill
 
-    fill(data, state)
+    fill(*state.packed)
     return state
 
 
-def _heats(data: Data, state: Any, rng: np.random.Generator) -> tuple[float, float]:
+def _heats(data: Data, state: State, rng: np.random.Generator) -> tuple[float, float]:
     """Return the heats at both ends, from the mean worsening by a move to another region.
 
-    Worsenings are log-normal as the sizes are, so it takes thrice the mean to shake the largest.
+    Worsenings are log-normal as the sizes are, so it takes thrice the mean to reach the largest.
     """
-    from dlsched.problems.placement.tally import step
+    from dlsched.problems.placement.tally import weighed
 
-    touched = np.zeros(len(data.capacity), dtype=np.bool_)
     worse = []
     for _ in range(500):
         t, r = int(rng.integers(len(data.size))), int(rng.integers(len(data.capacity)))
-        cost, _ = step(data, state, t, r, False, touched)
+        cost, _ = weighed(*state.packed, t, r)
         if cost > 0:
             worse.append(cost)
-    typical = float(np.mean(worse)) if worse else 1e-6
-    return 3 * typical, 3e-3 * typical
+    typical = float(np.mean(worse)) if worse else 1.0  # no move costs anything: any heat will do
+    return max(3 * typical, _COLDEST), max(3e-3 * typical, _COLDEST)
 
 
-def _clean(broken: float) -> float:
-    """Return what is broken without the noise of sums."""
-    from dlsched.problems.placement.local import NOISE
-
-    return 0.0 if broken < NOISE else float(broken)
-
-
-def solution_of(instance: Instance, state: Any, name: str) -> Solution:
+def solution_of(instance: Instance, state: State, name: str) -> Solution:
     """Return a state's homes as a solution."""
     regions = [region.id for region in instance.regions]
     home = {
@@ -215,13 +220,15 @@ def solution_of(instance: Instance, state: Any, name: str) -> Solution:
     return Solution(instance=instance.name, instance_sha256=instance.sha256, method=name, home=home)
 
 
-def claim(instance: Instance, data: Data, state: Any, run: Run, name: str) -> Claim:
+def claim(instance: Instance, data: Data, state: State, run: Run, name: str) -> Claim:
     """Return a state as a method's answer: its solution if nothing is broken."""
-    from dlsched.problems.placement.tally import BROKEN, MOVED
-
     reason = run.stop_reason() or "finished"
-    if _clean(state.sums[BROKEN]) > 0 or state.sums[MOVED] > data.quota:
+    solution = solution_of(instance, state, name)
+    fits = state.sums[BROKEN] == 0 and state.sums[MOVED] <= data.quota
+    if not fits and not data.exact:  # the limits in doubles are a little tighter than the true ones
+        fits = check(instance, solution).feasible
+    if not fits:
         return Claim(
             status=Status.NO_SOLUTION, reason=f"{reason}; some constraints are still broken"
         )
-    return Claim(solution=solution_of(instance, state, name), status=Status.FEASIBLE, reason=reason)
+    return Claim(solution=solution, status=Status.FEASIBLE, reason=reason)

@@ -2,10 +2,14 @@
 
 Its objective is an estimate from below: squares are replaced by tangents, the sigmoid by steps. It
 is exact where the `Estimate` has its points, so `milp` adds those of every placement that it finds.
+Every coefficient is an exact number of the instance, rounded once, so that exact arithmetic
+confirms a bound from duals; every variable has a finite upper bound, so that there always is one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,27 +17,44 @@ import pyomo.environ as pyo
 
 from dlsched.problems.placement.arrays import Data, arrays
 from dlsched.problems.placement.bounds import job_squares
-from dlsched.problems.placement.estimate import Estimate, sigmoid_at
+from dlsched.problems.placement.estimate import Estimate, step_of
 from dlsched.problems.placement.schema import Instance, Solution
+from dlsched.problems.placement.shares import Shares, above, at_least, at_most
 from dlsched.problems.placement.tally import state_of
 
 _TINY = 1e-9
+_BELOW = 1 - 1e-12
+_LEAST = 1e-3
+"""HiGHS takes coefficients below 1e-9 for 0; a switch's may be larger than needed."""
 THOUSAND = 1000
 """Squares of shares are counted in thousandths: solvers' rows are off by as much as 1e-6."""
 
 
-def build(instance: Instance, estimate: Estimate | None = None) -> Any:
-    """Return the Pyomo model with an estimate of the cost; a coarse one by default."""
-    data = arrays(instance)
+def build(
+    instance: Instance,
+    estimate: Estimate | None = None,
+    excluded: Iterable[Solution] = (),
+    data: Data | None = None,
+) -> Any:
+    """Return the Pyomo model with an estimate of the cost; a coarse one by default.
+
+    Parameters
+    ----------
+    excluded
+        Placements that are not wanted any more: each differs in a table from every solution.
+    data
+        The instance as arrays, if at hand.
+    """
+    data = data or arrays(instance)
     estimate = estimate or Estimate.coarse(data)
-    groups = groups_of(instance)
-    tables = range(len(data.size))
+    shares = Shares(instance)
     names = [region.id for region in instance.regions]
     ids = [table.id for table in instance.tables]
 
     m = pyo.ConcreteModel(instance.name)
     m.REGIONS = pyo.Set(initialize=names)
     m.TABLES = pyo.Set(initialize=ids)
+    groups = shares.groups
     m.GROUPS = pyo.Set(initialize=list(range(len(groups))))
     m.VOTING = pyo.Set(initialize=[g for g, (ml, at, _) in enumerate(groups) if not ml])
     m.READS = pyo.Set(initialize=[(g, ids[t]) for g in m.VOTING for t in groups[g][1]], dimen=2)
@@ -44,98 +65,131 @@ def build(instance: Instance, estimate: Estimate | None = None) -> Any:
 
     m.one_home = pyo.Constraint(m.TABLES, rule=lambda m, t: sum(m.x[t, r] for r in names) == 1)
     _locate(m, groups, names, ids)
-
-    crossing = float(data.bytes_read)
-    for g, (ml, at, jobs) in enumerate(groups):
-        for name in names:
-            if ml:
-                crossing -= float(data.job_bytes[jobs].sum()) * m.y[g, name]
-            else:
-                for t in at:
-                    crossing -= float(data.size[t]) * len(jobs) * m.near[g, ids[t], name]
-
-    imbalance = _imbalance(m, data, estimate, groups, names)
-    m.uneven = pyo.Var(sorted(estimate.bytes), bounds=(0, None))
-    m.bytes_tangent = pyo.ConstraintList()
-
-    def stored(r: int) -> Any:
-        return sum(float(data.size[t]) * m.x[ids[t], names[r]] for t in tables)
-
-    m.bytes_off = {r: stored(r) / data.bytes_total - data.capacity_share[r] for r in estimate.bytes}
-    for r, points in estimate.bytes.items():
-        off = m.bytes_off[r]
-        for point in points:
-            m.bytes_tangent.add(m.uneven[r] >= THOUSAND * (2 * point * off - point * point))
-
     m.cost = pyo.Objective(
-        expr=data.traffic_weight / max(1.0, data.bytes_read) * crossing
-        + data.gpu_weight / THOUSAND * imbalance
-        + data.storage_weight / THOUSAND * sum(m.uneven[r] for r in estimate.bytes),
+        expr=_traffic(m, instance, shares, names, ids)
+        + _imbalance(m, instance, data, estimate, shares, names)
+        + _uneven(m, instance, estimate, shares, names, ids),
         sense=pyo.minimize,
     )
     m.GRID = {"cost": 0}
-    _limits(m, data, groups, names, ids, stored)
+    _limits(m, instance, groups, names, ids)
+    m.other = pyo.ConstraintList()
+    for solution in excluded:
+        m.other.add(sum(m.x[t, solution.home[t]] for t in ids) <= len(ids) - 1)
     return m
 
 
-def _imbalance(m: Any, data: Data, estimate: Estimate, groups: Any, names: list[str]) -> Any:
+def _traffic(m: Any, instance: Instance, shares: Shares, names: list[str], ids: list[str]) -> Any:
+    """State (1): all bytes read, less those read where the job is."""
+    weight = Fraction(instance.weights.traffic)
+    terms: list[Any] = [float(weight)] if instance.jobs else []
+    for g, row in enumerate(shares.read):
+        if shares.groups[g][0]:
+            part = float(weight * sum(row.values(), Fraction(0)))
+            terms += [-part * m.y[g, name] for name in names]
+        else:
+            terms += [
+                -float(weight * part) * m.near[g, ids[t], name]
+                for t, part in row.items() for name in names
+            ]  # fmt: skip
+    return pyo.quicksum(terms)
+
+
+def _imbalance(
+    m: Any, instance: Instance, data: Data, estimate: Estimate, shares: Shares, names: list[str]
+) -> Any:
     """State (2): tangents of the squares, and steps of the sigmoid."""
-    hours = _hours(data, groups)
     m.SHARES = pyo.Set(initialize=sorted(estimate.shares), dimen=3)
     m.STEP_AT = {
         (r, k, i): at for (r, k), steps in estimate.steps.items() for i, at in enumerate(steps)
     }
     m.STEPS = pyo.Set(initialize=list(m.STEP_AT), dimen=3)
+    weight, weights = shares.priority_weight
+    weight *= Fraction(instance.weights.gpu) / THOUSAND
 
-    def demand(r: int, k: int, p: int) -> Any:
-        return sum(h * m.y[g, names[r]] for g, h in hours.get((k, p), {}).items())
+    def most(r: int, k: int, share: Fraction | int = 1) -> Fraction:
+        """Return the largest square if no more than a share of the demand is there."""
+        supply = shares.supply[r][k]
+        return THOUSAND * max(supply, min(Fraction(1), share) - supply) ** 2
 
-    def load(r: int, k: int) -> Any:
-        return sum(demand(r, k, p) for p in range(data.wanted.shape[1]))
-
-    m.square = pyo.Var(m.SHARES, bounds=(0, None))
+    m.square = pyo.Var(m.SHARES, bounds=lambda m, r, k, p: (0, above(most(r, k))))
     m.share_tangent = pyo.ConstraintList()
-    m.off = {
-        (r, k, p): demand(r, k, p) / data.wanted[k, p] - data.supply_share[r, k]
-        for r, k, p in estimate.shares
-    }
+    m.off = {}
     for (r, k, p), points in estimate.shares.items():
-        off = m.off[r, k, p]
-        for at in points:
-            m.share_tangent.add(m.square[r, k, p] >= THOUSAND * (2 * at * off - at * at))
+        supply = shares.supply[r][k]
+        row = [(part, m.y[g, names[r]]) for g, part in shares.demand[k, p].items()]
+        m.off[r, k, p] = pyo.quicksum(float(part) * y for part, y in row) - float(supply)
+        for point in map(Fraction, points):
+            slope = 2 * THOUSAND * point
+            tangent = pyo.quicksum(float(slope * part) * y for part, y in row)
+            least = float(-slope * supply - THOUSAND * point**2)
+            m.share_tangent.add(m.square[r, k, p] - tangent >= least)
 
     # Jobs run whole, so some imbalance is left whatever the homes; tangents alone do not see it.
     m.whole_jobs = pyo.ConstraintList()
-    for (k, p), least in job_squares(data).items():
-        if least > _TINY:
-            m.whole_jobs.add(sum(m.square[q, k, p] for q in range(len(names))) >= THOUSAND * least)
+    for (k, p), rest in job_squares(data).items():
+        if rest > _TINY:
+            total = sum(m.square[q, k, p] for q in range(len(names)))
+            m.whole_jobs.add(total >= THOUSAND * rest * _BELOW)
+
+    def largest(r: int, k: int, load: Fraction | int) -> Fraction:
+        """Return the most that the weighted squares can be at a load."""
+        mine = [p for p in range(len(weights)) if (r, k, p) in estimate.shares]
+        return sum((weights[p] * most(r, k, load / shares.part[k, p]) for p in mine), Fraction(0))
 
     # The sigmoid's first half counts always, and what a step adds only from its load on.
     m.over = pyo.Var(m.STEPS, domain=pyo.Binary)
-    m.extra = pyo.Var(m.STEPS, bounds=(0, None))
+    m.extra = pyo.Var(m.STEPS, bounds=lambda m, r, k, i: (0, above(largest(r, k, 1))))
     m.overload = pyo.ConstraintList()
     m.step = pyo.ConstraintList()
-    imbalance = 0.0
+    imbalance: list[Any] = []
     for r, k in estimate.steps:
-        weighted = sum(
-            float(data.priority_weight[p]) * m.square[r, k, p]
-            for p in range(data.wanted.shape[1])
-            if (r, k, p) in estimate.shares
-        )
-        imbalance += 0.5 * weighted
-        before, most = 0.5, float(data.wanted[k].sum())
+        squares = [(w, p) for p, w in enumerate(weights) if (r, k, p) in estimate.shares and w]
+        weighted = pyo.quicksum(float(w) * m.square[r, k, p] for w, p in squares)
+        imbalance += [float(weight * w / 2) * m.square[r, k, p] for w, p in squares]
+        load = pyo.quicksum(float(part) * m.y[g, names[r]] for g, part in shares.load[k].items())
+        before = 0.5
         for i, at in enumerate(estimate.steps[r, k]):
-            now = sigmoid_at(data, r, k, at)
-            last = at - _least_step(data, at)
-            m.overload.add(load(r, k) <= last + max(0.0, most - last) * m.over[r, k, i])
+            last, now = step_of(data, r, k, at)
+            if now - before <= _TINY:  # a cost below a solver's tolerances only misleads it
+                now = before
+            m.overload.add(load - max(_LEAST, 1 - last) * m.over[r, k, i] <= last)
             if i:
                 m.overload.add(m.over[r, k, i] <= m.over[r, k, i - 1])
-            largest = _largest(data, r, k)
-            m.step.add(m.extra[r, k, i] >= weighted - largest * (1 - m.over[r, k, i]))
-            m.step.add(m.extra[r, k, i] >= _smallest(data, r, k, at) * m.over[r, k, i])
-            imbalance += (now - before) * m.extra[r, k, i]
+            # At a load of at most `last` the squares are at most so large.
+            free = above(largest(r, k, Fraction(last)))
+            m.step.add(m.extra[r, k, i] - weighted - free * m.over[r, k, i] >= -free)
+            m.step.add(m.extra[r, k, i] >= _smallest(shares, r, k, last) * m.over[r, k, i])
+            if now > before:
+                imbalance.append(float(weight * Fraction(now - before)) * m.extra[r, k, i])
             before = now
-    return imbalance
+    return pyo.quicksum(imbalance)
+
+
+def _uneven(
+    m: Any, instance: Instance, estimate: Estimate, shares: Shares, names: list[str], ids: list[str]
+) -> Any:
+    """State (3): tangents of the squares."""
+
+    def most(m: Any, r: int) -> tuple[float, float]:
+        share = shares.capacity[r]
+        return 0, above(THOUSAND * max(share, 1 - share) ** 2)
+
+    m.uneven = pyo.Var(sorted(estimate.bytes), bounds=most)
+    m.bytes_tangent = pyo.ConstraintList()
+    m.bytes_off = {}
+    for r, points in estimate.bytes.items():
+        share = shares.capacity[r]
+        row = [(part, m.x[ids[t], names[r]]) for t, part in enumerate(shares.bytes)]
+        m.bytes_off[r] = pyo.quicksum(float(part) * x for part, x in row) - float(share)
+        for point in map(Fraction, points):
+            slope = 2 * THOUSAND * point
+            tangent = pyo.quicksum(float(slope * part) * x for part, x in row)
+            m.bytes_tangent.add(
+                m.uneven[r] - tangent >= float(-slope * share - THOUSAND * point**2)
+            )
+    weight = float(Fraction(instance.weights.storage) / THOUSAND)
+    return pyo.quicksum(weight * m.uneven[r] for r in estimate.bytes)
 
 
 def refined(instance: Instance) -> Any:
@@ -176,40 +230,52 @@ def _locate(m: Any, groups: Any, names: list[str], ids: list[str]) -> None:
                         m.majority.add(ahead <= (len(at) + tie) * (1 - m.y[g, r]))
 
 
-def _limits(m: Any, data: Data, groups: Any, names: list[str], ids: list[str], stored: Any) -> None:
+def _limits(m: Any, instance: Instance, groups: Any, names: list[str], ids: list[str]) -> None:
     """State (4), (5), (6) and the move quota."""
-    m.storage = pyo.Constraint(
-        m.REGIONS,
-        rule=lambda m, r: _row(stored(names.index(r)), "<=", data.capacity[names.index(r)]),
-    )
+    sizes = [table.size for table in instance.tables]
+
+    def storage(m: Any, name: str) -> Any:
+        capacity = instance.regions[names.index(name)].storage_capacity
+        row, limit = at_most(sizes, capacity)
+        return _row(sum(c * m.x[t, name] for c, t in zip(row, ids, strict=True)), "<=", limit)
+
+    m.storage = pyo.Constraint(m.REGIONS, rule=storage)
     m.cpu = pyo.ConstraintList()
-    for r, name in enumerate(names):
-        for a in range(data.cpu_quota.shape[1]):
-            if np.isfinite(data.cpu_quota[r, a]):
-                used = 0.0
-                for g, (_, _, jobs) in enumerate(groups):
-                    own = jobs[data.app[jobs] == a]
-                    if data.cpu_hours[own].sum():
-                        used += float(data.cpu_hours[own].sum()) * m.y[g, name]
-                m.cpu.add(_row(used, "<=", data.cpu_quota[r, a]))
-    if data.threshold > 0:
-        home = 0.0
+    for region in instance.regions:
+        for app, quota in region.cpu_quota.items():
+            hours = [
+                sum(instance.jobs[j].cpu_hours for j in jobs if instance.jobs[j].app == app)
+                for _, _, jobs in groups
+            ]
+            row, limit = at_most(hours, quota)
+            used = sum(c * m.y[g, region.id] for g, c in enumerate(row) if c)
+            m.cpu.add(_row(used, "<=", limit))
+    if instance.at_home_threshold:
+        keys, urgent = [], []
         for g, (_, _, jobs) in enumerate(groups):
-            for r, name in enumerate(names):
+            for region in instance.regions:
                 have = sum(
-                    float(data.hours[i])
+                    hours
                     for j in jobs
-                    if data.sensitive[j]
-                    for i in range(data.hours_start[j], data.hours_start[j + 1])
-                    if data.supply[r, data.hours_kind[i]] > 0
+                    if instance.jobs[j].time_sensitive
+                    for kind, hours in instance.jobs[j].gpu_hours.items()
+                    if region.gpu_supply.get(kind)
                 )
                 if have:
-                    home += have * m.y[g, name]
-        m.at_home = pyo.Constraint(expr=_row(home, ">=", data.threshold))
-    if np.isfinite(data.quota):
-        settled = [t for t in range(len(ids)) if data.home[t] >= 0]
-        away = sum(float(data.size[t]) * (1 - m.x[ids[t], names[data.home[t]]]) for t in settled)
-        m.quota = pyo.Constraint(expr=_row(away, "<=", data.quota))
+                    keys.append((g, region.id))
+                    urgent.append(have)
+        row, limit = at_least(urgent, instance.at_home_threshold)
+        home = sum(c * m.y[key] for c, key in zip(row, keys, strict=True))
+        m.at_home = pyo.Constraint(expr=_row(home, ">=", limit))
+    if instance.move_quota is not None:
+        settled = [table for table in instance.tables if table.home is not None]
+        row, limit = at_most([table.size for table in settled], instance.move_quota)
+        away = sum(
+            c * m.x[table.id, name]
+            for c, table in zip(row, settled, strict=True)
+            for name in names if name != table.home
+        )  # fmt: skip
+        m.quota = pyo.Constraint(expr=_row(away, "<=", limit))
 
 
 def _row(expression: Any, sense: str, limit: float) -> Any:
@@ -220,52 +286,15 @@ def _row(expression: Any, sense: str, limit: float) -> Any:
     return relation
 
 
-def groups_of(instance: Instance) -> list[tuple[bool, list[int], Any]]:
-    """Return jobs that are always in one region together: alike in kind and tables.
-
-    Each group is (whether all tables must share the region, tables, jobs). A job with one table
-    is where this is, whatever its kind.
-    """
-    found: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
-    for j, job in enumerate(instance.jobs):
-        at = tuple(sorted(instance.table_index[name] for name in job.tables))
-        found.setdefault((job.kind == "ml" or len(at) == 1, at), []).append(j)
-    return [(ml, list(at), np.array(jobs)) for (ml, at), jobs in found.items()]
-
-
-def _hours(data: Data, groups: Any) -> dict[tuple[int, int], dict[int, float]]:
-    """Return GPU hours by type and priority, and by group."""
-    total: dict[tuple[int, int], dict[int, float]] = {}
-    for g, (_, _, jobs) in enumerate(groups):
-        for j in jobs:
-            for i in range(data.hours_start[j], data.hours_start[j + 1]):
-                key = (int(data.hours_kind[i]), int(data.priority[j]))
-                row = total.setdefault(key, {})
-                row[g] = row.get(g, 0.0) + float(data.hours[i])
-    return total
-
-
-def _least_step(data: Data, load: float) -> float:
-    """Return a distance below a load that no sum of hours falls into."""
-    whole = np.all(data.hours == np.rint(data.hours))
-    return 1.0 if whole and load == np.rint(load) else 1e-9 * max(1.0, load)
-
-
-def _largest(data: Data, r: int, k: int) -> float:
-    """Return the most that the weighted squares of a region and type can be."""
-    share = data.supply_share[r, k]
-    weights = data.priority_weight[data.wanted[k] > 0]
-    return float(THOUSAND * weights.sum() * max(share, 1 - share) ** 2)
-
-
-def _smallest(data: Data, r: int, k: int, load: float) -> float:
+def _smallest(shares: Shares, r: int, k: int, load: float) -> float:
     """Return the least that the weighted squares can be from a load on (Cauchy-Schwarz)."""
-    mine = data.wanted[k] > 0
-    wanted, weights = data.wanted[k][mine], data.priority_weight[mine]
-    ahead = load - data.supply_share[r, k] * wanted.sum()
-    if ahead <= 0 or not weights.all():
+    _, weights = shares.priority_weight
+    parts = {p: part for (kind, p), part in shares.part.items() if kind == k}
+    ahead = Fraction(load) - shares.supply[r][k]
+    if ahead <= 0 or not all(weights[p] for p in parts):
         return 0.0
-    return float(THOUSAND * ahead**2 / (wanted**2 / weights).sum())
+    least = THOUSAND * ahead**2 / sum(part**2 / weights[p] for p, part in parts.items())
+    return float(least * Fraction(_BELOW))
 
 
 def read(instance: Instance, m: Any) -> Solution:
@@ -278,27 +307,31 @@ def read(instance: Instance, m: Any) -> Solution:
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to the value that the solution gives it."""
-    data = arrays(instance)
+    data, shares = arrays(instance), Shares(instance)
     index = instance.region_index
     state = state_of(data, [index[solution.home[table.id]] for table in instance.tables])
-    groups = groups_of(instance)
     for t, r in m.x:
         m.x[t, r].set_value(int(solution.home[t] == r), skip_validation=True)
     for g, r in m.y:
-        m.y[g, r].set_value(int(state.region[groups[g][2][0]] == index[r]), skip_validation=True)
+        at = state.region[shares.groups[g][2][0]]
+        m.y[g, r].set_value(int(at == index[r]), skip_validation=True)
     for g, t, r in m.near:
         m.near[g, t, r].set_value(m.y[g, r].value * m.x[t, r].value, skip_validation=True)
+    _, weights = shares.priority_weight
     weighted: dict[tuple[int, int], float] = {}
     for r, k, p in m.SHARES:
-        off = state.demand[r, k, p] / data.wanted[k, p] - data.supply_share[r, k]
+        off = pyo.value(m.off[r, k, p])
         m.square[r, k, p].set_value(float(THOUSAND * off * off), skip_validation=True)
-        weighted[r, k] = weighted.get((r, k), 0.0) + float(
-            THOUSAND * data.priority_weight[p] * off * off
-        )
+        mine = float(THOUSAND * float(weights[p]) * off * off)
+        weighted[r, k] = weighted.get((r, k), 0.0) + mine
     for (r, k, i), at in m.STEP_AT.items():
-        over = int(state.demand[r, k].sum() >= at)
+        load = sum(
+            part for g, part in shares.load[k].items()
+            if m.y[g, instance.regions[r].id].value
+        )  # fmt: skip
+        over = int(load > step_of(data, r, k, at)[0])
         m.over[r, k, i].set_value(over, skip_validation=True)
         m.extra[r, k, i].set_value(weighted.get((r, k), 0.0) * over, skip_validation=True)
     for r in m.uneven:
-        off = state.stored[r] / data.bytes_total - data.capacity_share[r]
+        off = pyo.value(m.bytes_off[r])
         m.uneven[r].set_value(float(THOUSAND * off * off), skip_validation=True)

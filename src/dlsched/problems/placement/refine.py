@@ -11,13 +11,15 @@ import pyomo.environ as pyo
 from dlsched.problems.placement import model
 from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.bounds import gpu_bound, storage_bound
-from dlsched.problems.placement.check import TOLERANCE, check
+from dlsched.problems.placement.check import TOLERANCE as CHECKERS
+from dlsched.problems.placement.check import check
 from dlsched.problems.placement.estimate import Estimate
 from dlsched.problems.placement.heuristics import annealed, climbed, start_of
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.tally import state_of
-from dlsched.result import Bound, Claim, Start, Status
+from dlsched.result import SOLVER_PRECISION, TOLERANCE, Bound, Claim, Start, Status
 from dlsched.run import Run
+from dlsched.schema import Number
 from dlsched.solvers import highs, pyomo
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.infeasible import irreducible_set
@@ -28,9 +30,12 @@ from dlsched.solvers.standard_form import StandardForm, compile_model
 _ROUNDS_OF_TANGENTS = 12
 _WORTH = 1e-3
 """A round of tangents that raises the relaxation by less, relatively, is the last."""
-_CLOSE = 1e-9
-_TOLERANCES = 1e-6
-"""Rows may be off by as much in HiGHS, and with them its bound, either way."""
+_CLOSE = 3 * SOLVER_PRECISION
+"""Relative gap at which a bound in floating point meets a cost."""
+_REDUCED_COST = 1e-7
+"""A solver's tolerance on reduced costs, in the unit that it sees."""
+_EXCLUDED = 100
+"""Placements that are excluded one by one before the search ends with the gap that is left."""
 _ANNEALED = 0.1
 """Share of the time limit that the start may take."""
 
@@ -44,10 +49,19 @@ class Refinement:
         self.estimate = Estimate.coarse(self.data)
         self.best: Solution | None = None
         self.cost = float("inf")
-        self.certified = storage_bound(self.data) + gpu_bound(self.data)
+        self.exact: Number | None = None  # the same, exactly
+        self.whole = storage_bound(self.data) + gpu_bound(self.data)
+        self.dual: float | None = None
         self.claimed = 0.0
+        self.excluded: list[Solution] = []
         self.build_seconds = 0.0
         self.message = ""
+        self.missing = "the relaxation was not solved"
+
+    @property
+    def bound(self) -> float:
+        """The strongest bound, of whichever kind."""
+        return max(self.whole, self.dual or 0.0, self.claimed)
 
     def search(self) -> Claim:
         """Run to a proof or a limit."""
@@ -63,28 +77,47 @@ class Refinement:
             outcome = self.solve(built, form)
             self.message = outcome.message
             if outcome.status is Status.INFEASIBLE:
-                return Claim(
-                    status=Status.INFEASIBLE,
-                    reason=blame(irreducible_set(form, self.run)),
-                    solver=self.run.solver,
-                    solver_version=self.version(),
-                    build_seconds=self.build_seconds,
-                )
-            if outcome.bound is not None:
-                self.claimed = max(self.claimed, outcome.bound)
-            fresh = False
+                if self.best is None:
+                    return self.infeasible(form)
+                self.claimed = self.cost  # nothing is left besides the excluded placements
+                return self.claim(Status.OPTIMAL, "proved optimal")
+            fresh, found = False, None
             if outcome.values is not None:
                 form.load(outcome.values)
-                fresh = self.offer(model.read(self.instance, built))
-            if self.best is not None and self.cost < self.claimed <= self.cost + _TOLERANCES:
-                self.claimed = self.cost
+                found = model.read(self.instance, built)
+                fresh = self.offer(found)
+            if outcome.bound is not None:
+                unit = float(form.scaled(0)[0]) if self.run.solver == highs.NAME else 1.0
+                off = SOLVER_PRECISION * abs(outcome.bound) + _REDUCED_COST * unit
+                bound = outcome.bound - off
+                if fresh and bound > self.cost * (1 + _CLOSE):
+                    continue  # tolerances on costs far above the optimum: the next one is finer
+                # No excluded placement is better than the best one.
+                self.claimed = max(self.claimed, min(bound, self.cost))
             self.tell()
             if self.closed():
                 return self.claim(Status.OPTIMAL, "proved optimal")
             if outcome.status is not Status.OPTIMAL:
                 return self.claim(Status.FEASIBLE, outcome.reason)
-            if not fresh:  # exact here, and searched to the end: what is left are tolerances
-                return self.claim(self.settled(), "proved optimal, up to the solver's tolerances")
+            if not fresh and found is not None:
+                # The estimate is exact here, but HiGHS uses its tolerances to undercut it; or the
+                # placement breaks a limit by less than these. Its cost is known, so go on without.
+                if len(self.excluded) == _EXCLUDED:
+                    return self.claim(*self.ended())
+                self.excluded.append(found)
+
+    def infeasible(self, form: StandardForm) -> Claim:
+        """Return that there is no placement, and why."""
+        reason = blame(irreducible_set(form, self.run))
+        if self.excluded:  # every one of them breaks a limit
+            reason = "every placement breaks a limit, some by less than the solver's tolerances"
+        return Claim(
+            status=Status.INFEASIBLE,
+            reason=reason,
+            solver=self.run.solver,
+            solver_version=self.version(),
+            build_seconds=self.build_seconds,
+        )
 
     def start(self) -> None:
         """Anneal for a first placement; points at it are worth having at once."""
@@ -101,32 +134,41 @@ class Refinement:
         self.offer_state(state)
 
     def relax(self) -> None:
-        """Add tangents at the optimum of the linear relaxation while that raises it."""
-        last = 0.0
+        """Add tangents at the optimum of the linear relaxation while that raises it.
+
+        The duals of the last round give the certified bound.
+        """
+        last, multipliers = 0.0, None
         for _ in range(_ROUNDS_OF_TANGENTS):
             if self.run.stop_reason():
-                return
+                break
             built, form = self.build()
             outcome = highs.solve(form, 0, self.run, relax=True)
             if outcome.duals is not None:
-                bound = dual_bound(form, 0, outcome.duals)
-                if bound is not None:
-                    self.certified = max(self.certified, float(bound) * (1 - TOLERANCE))
+                multipliers = form, outcome.duals
+            else:
+                self.missing = f"the relaxation ended with {outcome.reason}"
             if outcome.values is None or outcome.bound is None:
-                return
+                break
             form.load(outcome.values)
             changed = self.estimate.refine_at(
                 {key: float(pyo.value(off)) for key, off in built.off.items()},
                 {r: float(pyo.value(off)) for r, off in built.bytes_off.items()},
             )
-            if not changed or outcome.bound < last * (1 + _WORTH) + _CLOSE:
-                return
+            if not changed or outcome.bound <= last * (1 + _WORTH):
+                break
             last = outcome.bound
+        if multipliers is not None:
+            bound = dual_bound(multipliers[0], 0, multipliers[1])
+            if bound is None:
+                self.missing = "the relaxation's duals bound nothing"
+            else:
+                self.dual = max(0.0, float(bound) * (1 - CHECKERS))
 
     def build(self) -> tuple[Any, StandardForm]:
         """Build and compile the model with the estimate as it is."""
         began = time.perf_counter()
-        built = model.build(self.instance, self.estimate)
+        built = model.build(self.instance, self.estimate, self.excluded, self.data)
         form = compile_model(built)
         self.build_seconds += time.perf_counter() - began
         return built, form
@@ -134,7 +176,7 @@ class Refinement:
     def solve(self, built: Any, form: StandardForm) -> Outcome:
         """Solve one program."""
         point = None
-        if self.best is not None:
+        if self.best is not None and self.best.home not in [s.home for s in self.excluded]:
             model.assign(self.instance, built, self.best)
             point = form.point()
         if self.run.solver == highs.NAME:
@@ -159,26 +201,25 @@ class Refinement:
         )
         report = check(self.instance, solution)
         if report.feasible and report.objective and float(report.objective.cost) < self.cost:
-            self.best, self.cost = solution, float(report.objective.cost)
+            self.best, self.exact = solution, report.objective.cost
+            self.cost = float(report.objective.cost)
             self.tell()
         return self.estimate.refine(self.data, state)
 
     def tell(self) -> None:
         """Report progress."""
-        bound = max(self.certified, self.claimed)
-        self.run.tell(self.cost if self.best else None, bound)
+        self.run.tell(self.cost if self.best else None, self.bound)
 
     def closed(self) -> bool:
         """Whether the bound meets the best placement."""
-        bound = max(self.certified, self.claimed)
-        allowed = max(_CLOSE, self.run.gap * abs(self.cost))
-        return self.best is not None and self.cost - bound <= allowed
+        allowed = max(_CLOSE, self.run.gap) * self.cost
+        return self.best is not None and self.cost - self.bound <= allowed
 
-    def settled(self) -> Status:
-        """Return what a finished search over an exact estimate has proved."""
-        bound = max(self.certified, self.claimed)
-        near = self.best is not None and self.cost - bound <= _TOLERANCES * abs(self.cost)
-        return Status.OPTIMAL if near else Status.FEASIBLE
+    def ended(self) -> tuple[Status, str]:
+        """Return what a search has proved whose bound stays below the best placement."""
+        near = self.best is not None and self.cost - self.bound <= TOLERANCE * self.cost
+        how = f"the gap left is within the solver's tolerances after {_EXCLUDED} exclusions"
+        return (Status.OPTIMAL if near else Status.FEASIBLE), how
 
     def version(self) -> str:
         """Return the version of the solver."""
@@ -189,10 +230,15 @@ class Refinement:
         start = None
         if self.run.start is not None:
             start = Start(True, "the search began from it")
-        bounds = [
-            Bound(self.certified, "certified", "whole tables and jobs; duals of the relaxation")
-        ]
-        if self.claimed:
+        message = self.message
+        bounds = [Bound(self.whole, "certified", "whole tables and jobs")]
+        if self.dual is not None:
+            bounds.append(Bound(self.dual, "certified", "duals of the relaxation"))
+        else:
+            message = f"{message}; no certificate from the relaxation: {self.missing}".lstrip("; ")
+        if self.exact is not None and self.bound >= self.cost:
+            bounds.append(Bound(self.exact, "claimed", f"{self.run.solver}'s tree"))
+        elif self.claimed:
             bounds.append(Bound(self.claimed, "claimed", f"{self.run.solver}'s tree"))
         if self.best is None:
             status = Status.NO_SOLUTION
@@ -201,7 +247,7 @@ class Refinement:
             status=status,
             reason=reason,
             bounds=[bounds],
-            solver_message=self.message,
+            solver_message=message,
             solver=self.run.solver,
             solver_version=self.version(),
             build_seconds=self.build_seconds,

@@ -1,8 +1,9 @@
 """Extra replicas after the homes are chosen (MAST, section 3.5), and the checker for them.
 
-Each table gets a copy elsewhere against disasters; jobs without a region get copies of what they
-miss in one region that has their GPU types; what storage is left goes to tables that are hot for a
-GPU type, up to a quota. The paper gives the three kinds and no numbers; orders and ties are ours.
+Every table gets a copy elsewhere for disaster recovery. Training jobs that no region can run get
+copies of what they miss, high priorities first, in the region with the highest supply of their GPU
+type. What storage is left goes to hot tables, up to a quota for each region and GPU type. What the
+paper leaves open is decided here and marked (D).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from fractions import Fraction
 from typing import Literal
 
 from dlsched.errors import OptionError
-from dlsched.problems.placement.schema import Instance, Job, Solution
+from dlsched.problems.placement.schema import Instance, Job, Region, Solution
 from dlsched.result import Violation
 from dlsched.schema import Number
 
@@ -30,7 +31,13 @@ class Replica:
 
 
 def replicate(
-    instance: Instance, solution: Solution, *, disaster: bool = True, hot_quota: Number = 0
+    instance: Instance,
+    solution: Solution,
+    *,
+    disaster: bool = True,
+    stranded: str = "supply",
+    hot: str = "jobs",
+    hot_quota: Number = 0,
 ) -> tuple[Replica, ...]:
     """Choose the extra replicas of a placement.
 
@@ -39,7 +46,18 @@ def replicate(
     instance, solution
         A feasible placement.
     disaster
-        Whether every table gets a copy elsewhere, the largest first, where most storage is free.
+        Whether every table gets a copy elsewhere: the largest first, where most storage is free
+        **(D)**; the paper's policy weighs failures that it does not print.
+    stranded
+        Where a training job that no region can run gets copies of what it misses. ``"supply"`` is
+        the paper's rule: jobs by priority, each in the region with the highest supply of its GPU
+        type. ``"nearest"`` is ours: where fewest bytes are missing, the jobs with most GPU hours
+        for a missing byte first. ``"none"``: nowhere.
+    hot
+        Which tables are copied within the quota. ``"jobs"`` is the paper's rule: for each region
+        and GPU type, the tables read by most jobs that use the type, up to the region's quota for
+        it, its share of the supply of all types and regions **(D)**. ``"hours"`` is ours: by GPU
+        hours for a byte, in the region with the highest supply, up to one quota.
     hot_quota
         Bytes that copies of hot tables may take in all regions together.
 
@@ -51,34 +69,54 @@ def replicate(
     Raises
     ------
     OptionError
-        If the quota is negative.
+        If the quota is negative, or a rule has another name.
     """
     if hot_quota < 0:
         raise OptionError(f"hot_quota={hot_quota} must be from 0")
-    shelf = _Shelf(instance, solution)
+    if stranded not in ("supply", "nearest", "none"):
+        raise OptionError(f"stranded={stranded!r} must be supply, nearest or none")
+    if hot not in ("jobs", "hours"):
+        raise OptionError(f"hot={hot!r} must be jobs or hours")
+    storage = _Storage(instance, solution)
     chosen: list[Replica] = []
     if disaster:
-        chosen += shelf.disaster()
-    chosen += shelf.stranded()
-    chosen += shelf.hot(Fraction(hot_quota))
+        chosen += storage.disaster()
+    if stranded == "supply":
+        chosen += storage.by_supply()
+    elif stranded == "nearest":
+        chosen += storage.by_distance()
+    quota = Fraction(hot_quota)
+    chosen += storage.hot_by_jobs(quota) if hot == "jobs" else storage.hot_by_hours(quota)
     return tuple(chosen)
 
 
 def co_location(
-    instance: Instance, solution: Solution, replicas: Iterable[Replica] = ()
+    instance: Instance,
+    solution: Solution,
+    replicas: Iterable[Replica] = (),
+    *,
+    by: str = "gpu_hours",
 ) -> Fraction:
-    """Return the share of GPU hours whose job finds one region with all its tables and its type.
+    """Return the share of training that one region can run: all its tables, all its GPU types.
 
-    1 if there is no demand.
+    Spark and Presto jobs, which read across regions, do not count. 1 if there is nothing to run.
+
+    Parameters
+    ----------
+    by
+        ``"gpu_hours"`` weighs a job by its GPU hours, as MAST's version 2 does (section 5.6);
+        ``"jobs"`` counts every training job alike, as its version 1 does.
     """
+    if by not in ("gpu_hours", "jobs"):
+        raise OptionError(f"by={by!r} must be gpu_hours or jobs")
     at = _copies(solution, replicas)
     total = found = Fraction(0)
     for job in instance.jobs:
-        shared = set.intersection(*(at.get(name, set()) for name in job.tables))
-        for kind, hours in job.gpu_hours.items():
-            total += hours
-            if any(r.id in shared and r.gpu_supply.get(kind) for r in instance.regions):
-                found += hours
+        if job.kind == "ml":
+            weight = _hours(job) if by == "gpu_hours" else Fraction(1)
+            total += weight
+            if _hosts(instance, at, job):
+                found += weight
     return found / total if total else Fraction(1)
 
 
@@ -159,14 +197,36 @@ def _free(instance: Instance, at: Mapping[str, set[str]]) -> dict[str, Fraction]
     return free
 
 
-class _Shelf:
+def _types(job: Job) -> list[str]:
+    """Return the GPU types that a job needs, the one with most hours first."""
+    return sorted(
+        (k for k, hours in job.gpu_hours.items() if hours), key=lambda k: -job.gpu_hours[k]
+    )
+
+
+def _hours(job: Job) -> Fraction:
+    return sum((Fraction(hours) for hours in job.gpu_hours.values()), Fraction(0))
+
+
+def _able(instance: Instance, job: Job) -> list[Region]:
+    """Return the regions that have all GPU types of a job."""
+    return [r for r in instance.regions if all(r.gpu_supply.get(kind) for kind in _types(job))]
+
+
+def _hosts(instance: Instance, at: Mapping[str, set[str]], job: Job) -> bool:
+    """Whether some region has all tables and all GPU types of a job."""
+    shared = set.intersection(*(at.get(name, set()) for name in job.tables))
+    return any(region.id in shared for region in _able(instance, job))
+
+
+class _Storage:
     """Where copies are, and what is free."""
 
     def __init__(self, instance: Instance, solution: Solution) -> None:
         self.instance = instance
         self.at = _copies(solution, ())
         self.free = _free(instance, self.at)
-        self.size = {table.id: table.size for table in instance.tables}
+        self.size = {table.id: Fraction(table.size) for table in instance.tables}
 
     def put(self, table: str, region: str, reason: Reason) -> Replica:
         self.at[table].add(region)
@@ -176,68 +236,106 @@ class _Shelf:
     def disaster(self) -> Iterator[Replica]:
         """Yield a second copy of each table, the largest first, where most is free."""
         for table in sorted(self.instance.tables, key=lambda t: -t.size):
-            room = [r for r in self.free if r not in self.at[table.id]]
-            best = max(room, key=lambda r: self.free[r], default=None)
+            others = [r for r in self.free if r not in self.at[table.id]]
+            best = max(others, key=lambda r: self.free[r], default=None)
             if best is not None and self.free[best] >= table.size:
                 yield self.put(table.id, best, "disaster")
 
-    def stranded(self) -> Iterator[Replica]:
-        """Yield what jobs miss that find no region, those with most GPU hours a missing byte first.
+    def missing(self, job: Job, region: Region) -> Fraction:
+        """Return the bytes of a job's tables that a region does not have."""
+        return sum(
+            (self.size[name] for name in job.tables if region.id not in self.at[name]), Fraction(0)
+        )
 
-        A job goes where its GPU types are and it misses fewest bytes, if they fit.
+    def complete(self, job: Job, region: Region) -> Iterator[Replica]:
+        """Yield copies of all that a job misses in a region."""
+        for name in job.tables:
+            if region.id not in self.at[name]:
+                yield self.put(name, region.id, "job")
+
+    def by_supply(self) -> Iterator[Replica]:
+        """Yield what stranded jobs miss, by the paper's rule.
+
+        The region is the one with the highest supply of the GPU type of which the job needs most
+        **(D)** among those where the copies fit **(D)**; that of a job without GPUs misses fewest
+        bytes **(D)**. Jobs of one priority come in the order of the file **(D)**.
         """
-        waiting = [(job, self.nearest(job)) for job in self.instance.jobs if self.hours(job)]
-        waiting = [(job, found) for job, found in waiting if found and found[0]]
-        waiting.sort(key=lambda row: -self.hours(row[0]) / row[1][0] if row[1] else 0)
-        for job, _ in waiting:
-            found = self.nearest(job)  # earlier copies may serve it too
-            if found is None:
+        for job in sorted(self.instance.jobs, key=lambda j: j.priority):
+            if job.kind != "ml" or _hosts(self.instance, self.at, job):
                 continue
-            _, region = found
-            for name in job.tables:
-                if region not in self.at[name]:
-                    yield self.put(name, region, "job")
+            fits = [
+                region for region in _able(self.instance, job)
+                if self.missing(job, region) <= self.free[region.id]
+            ]  # fmt: skip
+            types = _types(job)
+            if fits and types:
+                yield from self.complete(job, max(fits, key=lambda r: r.gpu_supply[types[0]]))
+            elif fits:
+                yield from self.complete(job, min(fits, key=lambda r: self.missing(job, r)))
 
-    def hot(self, quota: Fraction) -> Iterator[Replica]:
-        """Yield copies of tables that are hot for a GPU type, in regions that have it.
+    def by_distance(self) -> Iterator[Replica]:
+        """Yield what stranded jobs miss where this is least, most GPU hours a byte first."""
+        waiting = []
+        for job in self.instance.jobs:
+            if job.kind == "ml" and not _hosts(self.instance, self.at, job):
+                least = min((self.missing(job, r) for r in _able(self.instance, job)), default=None)
+                if least:
+                    waiting.append((-_hours(job) / least, job))
+        for _, job in sorted(waiting, key=lambda row: row[0]):
+            if _hosts(self.instance, self.at, job):  # earlier copies may serve it too
+                continue
+            fits = [
+                region for region in _able(self.instance, job)
+                if self.missing(job, region) <= self.free[region.id]
+            ]  # fmt: skip
+            if fits:
+                yield from self.complete(job, min(fits, key=lambda r: self.missing(job, r)))
 
-        A pair of table and type is hotter the more GPU hours of that type read it per byte; its
-        copy goes where most GPUs of the type are.
+    def hot_by_jobs(self, quota: Fraction) -> Iterator[Replica]:
+        """Yield copies of hot tables by the paper's rule.
+
+        A table that is in the region already takes none of the quota, and one that does not fit is
+        passed over **(D)**; ties in the order of the file **(D)**.
         """
+        readers: dict[str, dict[str, int]] = {}
+        for job in self.instance.jobs:
+            for kind in _types(job):
+                count = readers.setdefault(kind, {})
+                for name in job.tables:
+                    count[name] = count.get(name, 0) + 1
+        ranked = {
+            kind: sorted(self.size, key=lambda n: -c.get(n, 0)) for kind, c in readers.items()
+        }
+        supply = sum(
+            (Fraction(s) for r in self.instance.regions for s in r.gpu_supply.values()), Fraction(0)
+        )
+        for region in self.instance.regions:
+            for kind, have in region.gpu_supply.items():
+                left = quota * have / supply if have else Fraction(0)
+                for name in ranked.get(kind, ()) if left else ():
+                    if not readers[kind].get(name):
+                        break
+                    size = self.size[name]
+                    if region.id not in self.at[name] and size <= min(left, self.free[region.id]):
+                        left -= size
+                        yield self.put(name, region.id, "hot")
+
+    def hot_by_hours(self, quota: Fraction) -> Iterator[Replica]:
+        """Yield copies of tables by GPU hours of a type for a byte, where most of the type is."""
         heat: dict[tuple[str, str], Fraction] = {}
         for job in self.instance.jobs:
-            for kind, hours in job.gpu_hours.items():
+            for kind in _types(job):
                 for name in job.tables:
-                    heat[name, kind] = heat.get((name, kind), Fraction(0)) + Fraction(hours)
+                    key = (name, kind)
+                    heat[key] = heat.get(key, Fraction(0)) + Fraction(job.gpu_hours[kind])
         for name, kind in sorted(heat, key=lambda key: -heat[key] / self.size[key[0]]):
             size = self.size[name]
-            if size > quota:
-                continue
-            rooms = [
+            fits = [
                 region for region in self.instance.regions
                 if region.gpu_supply.get(kind) and region.id not in self.at[name]
                 and self.free[region.id] >= size
             ]  # fmt: skip
-            if rooms and heat[name, kind]:
-                best = max(rooms, key=lambda region: Fraction(region.gpu_supply[kind]))
-                quota -= Fraction(size)
+            if fits and size <= quota:
+                quota -= size
+                best = max(fits, key=lambda region: region.gpu_supply[kind])
                 yield self.put(name, best.id, "hot")
-
-    def hours(self, job: Job) -> Fraction:
-        return sum((Fraction(h) for h in job.gpu_hours.values()), Fraction(0))
-
-    def nearest(self, job: Job) -> tuple[Fraction, str] | None:
-        """Return the fewest bytes that a job misses where its types are and they fit, and where.
-
-        ``None`` if there is no such region.
-        """
-        best: tuple[Fraction, str] | None = None
-        for region in self.instance.regions:
-            if all(region.gpu_supply.get(k) for k, hours in job.gpu_hours.items() if hours):
-                missing = sum(
-                    (Fraction(self.size[n]) for n in job.tables if region.id not in self.at[n]),
-                    Fraction(0),
-                )
-                if missing <= self.free[region.id] and (best is None or missing < best[0]):
-                    best = (missing, region.id)
-        return best

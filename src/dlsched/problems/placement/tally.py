@@ -1,286 +1,346 @@
 """The cost of a placement, updated from move to move; compiled.
 
-Tables are never without a home here. What a state breaks is one number, ``broken``: bytes above
-capacity, CPU hours above quota, and GPU hours that are missing at home, each as a share of the
-total, so that 0 means feasible. The move quota is minded by those who move.
+Every table has a home here. What a state breaks is one number, ``BROKEN``: bytes above capacity,
+CPU hours above quota, and GPU hours that are missing at home, each as a share of the total, so that
+0 means feasible. Those who move tables look after the move quota.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from numba import njit
-
+from dlsched.compilation import entry, loop
 from dlsched.problems.placement.arrays import Data
+from dlsched.problems.placement.layout import (
+    APP,
+    APPS,
+    AT_HOME,
+    BROKEN,
+    BUSY,
+    BYTES_READ,
+    BYTES_TOTAL,
+    CAPACITY,
+    CAPACITY_SHARE,
+    COST,
+    COUNT,
+    CPU,
+    CPU_HOURS,
+    CPU_QUOTA,
+    CPU_TOTAL,
+    DEMAND,
+    FULL,
+    GPU,
+    HERE,
+    HOME,
+    HOURS,
+    HOURS_KIND,
+    HOURS_START,
+    JOB_BYTES,
+    JOB_START,
+    JOB_TABLES,
+    JOBS,
+    KINDS,
+    LOAD_UNIT,
+    ML,
+    MOVED,
+    NEW,
+    POSITIONS,
+    PRIORITIES,
+    PRIORITY,
+    PRIORITY_WEIGHT,
+    REGION,
+    REGIONS,
+    SCALARS,
+    SIZE,
+    SLOPE,
+    STORAGE,
+    STORED,
+    SUMS,
+    SUPPLY_LOAD,
+    SUPPLY_SHARE,
+    TABLE_JOBS,
+    TABLE_START,
+    TABLES,
+    THRESHOLD,
+    TODAY,
+    TOUCHED,
+    TRAFFIC,
+    URGENT,
+    WANTED,
+    State,
+    pack,
+)  # fmt: skip
 
-COST, BROKEN, MOVED, AT_HOME = range(4)
-"""Positions in `State.sums`."""
+_ROUNDING = 1e-14
+"""A change of the cost below this share of the terms that it is the sum of is rounding."""
 
 
-class State(NamedTuple):
-    """What a placement makes of the data."""
-
-    home: Any
-    count: Any
-    """Jobs x regions: tables of the job that are there."""
-    here: Any
-    """Jobs x regions: their bytes."""
-    region: Any
-    """Of each job, -1 for none."""
-    demand: Any
-    """R x K x P: GPU hours."""
-    stored: Any
-    cpu: Any
-    sums: Any
-
-
-@njit(cache=True)
-def region_of(data: Any, state: Any, j: int, out: int, into: int) -> int:
-    """Return the region of a job if one of its tables went from `out` to `into`."""
-    count = state.count
-    if data.ml[j]:
-        n = data.job_start[j + 1] - data.job_start[j]
+@loop
+def region_of(at: Any, ints: Any, j: int, out: int, into: int) -> int:
+    """Return the region of a job if a table of it went from `out` to `into`; both alike: now."""
+    count = at[COUNT] + j * at[REGIONS]
+    if ints[at[ML] + j]:
+        first = ints[at[JOB_START] + j]
+        n = ints[at[JOB_START] + j + 1] - first
         if out == into:
-            r = state.home[data.job_tables[data.job_start[j]]]
-            return r if count[j, r] == n else -1
-        return into if count[j, into] + 1 == n else -1
+            r = ints[at[HOME] + ints[at[JOB_TABLES] + first]]
+            return r if ints[count + r] == n else -1
+        return into if ints[count + into] + 1 == n else -1
     best, most = -1, -1
-    for r in range(count.shape[1]):
-        c = count[j, r]
+    for r in range(at[REGIONS]):
+        c = ints[count + r]
         if out != into:
-            c += (r == into) - (r == out)
+            if r == into:
+                c += 1
+            if r == out:
+                c -= 1
         if c > most:
             best, most = r, c
     return best
 
 
-@njit(cache=True)
-def traffic_of(data: Any, state: Any, j: int, region: int) -> float:
-    """Return the bytes that a job reads from elsewhere if it runs in a region."""
-    if region < 0:
-        return data.job_bytes[j]
-    return data.job_bytes[j] - state.here[j, region]
-
-
-@njit(cache=True)
-def imbalance(data: Any, demand: Any, r: int, k: int) -> float:
-    """Return the part of (2) of one region and type, before weights."""
-    load, squares = 0.0, 0.0
-    for p in range(demand.shape[2]):
-        hours = demand[r, k, p]
-        load += hours
-        if data.wanted[k, p] > 0:
-            off = hours / data.wanted[k, p] - data.supply_share[r, k]
-            squares += data.priority_weight[p] * off * off
-    over = max(0.0, load - data.supply[r, k]) / data.supply_mean[k]
-    return squares / (1.0 + math.exp(-data.slope * over))
-
-
-@njit(cache=True)
-def uneven(data: Any, r: int, stored: float) -> float:
-    """Return the part of (3) of one region, before weights."""
-    off = stored / data.bytes_total - data.capacity_share[r]
-    return off * off
-
-
-@njit(cache=True)
-def excess(have: float, limit: float) -> float:
-    """Return what is above a limit."""
-    return max(0.0, have - limit)
-
-
-@njit(cache=True)
-def home_hours(data: Any, j: int, region: int) -> float:
-    """Return the GPU hours of a time-sensitive job whose types its region has."""
+@loop
+def region_cost(at: Any, nums: Any, r: int) -> float:
+    """Return what a region adds to the cost by its demand: its part of (2), weighted."""
     total = 0.0
-    if region >= 0 and data.sensitive[j]:
-        for i in range(data.hours_start[j], data.hours_start[j + 1]):
-            if data.supply[region, data.hours_kind[i]] > 0:
-                total += data.hours[i]
+    for k in range(at[KINDS]):
+        load, squares = 0.0, 0.0
+        share = nums[at[SUPPLY_SHARE] + r * at[KINDS] + k]
+        for p in range(at[PRIORITIES]):
+            kp = k * at[PRIORITIES] + p
+            wanted = nums[at[WANTED] + kp]
+            if wanted > 0:
+                hours = nums[at[DEMAND] + r * at[KINDS] * at[PRIORITIES] + kp]
+                load += hours * nums[at[LOAD_UNIT] + kp]
+                off = hours / wanted - share
+                squares += nums[at[PRIORITY_WEIGHT] + p] * off * off
+        over = max(0.0, load - nums[at[SUPPLY_LOAD] + r * at[KINDS] + k])
+        total += squares / (1.0 + math.exp(-nums[at[SCALARS] + SLOPE] * over))
+    return nums[at[SCALARS] + GPU] * total
+
+
+@loop
+def busy(at: Any, nums: Any, r: int) -> float:
+    """Return the CPU hours above the quotas in a region."""
+    total = 0.0
+    for a in range(at[APPS]):
+        i = r * at[APPS] + a
+        total += max(0.0, nums[at[CPU] + i] - nums[at[CPU_QUOTA] + i])
     return total
 
 
-@njit(cache=True)
-def shift(data: Any, state: Any, j: int, old: int, new: int, sign: float) -> None:
-    """Take a job's GPU and CPU hours out of one region and put them into another."""
-    p, a = data.priority[j], data.app[j]
-    for i in range(data.hours_start[j], data.hours_start[j + 1]):
-        k = data.hours_kind[i]
-        if old >= 0:
-            state.demand[old, k, p] -= sign * data.hours[i]
-        if new >= 0:
-            state.demand[new, k, p] += sign * data.hours[i]
-    if a >= 0 and data.cpu_hours[j] > 0:
-        if old >= 0:
-            state.cpu[old, a] -= sign * data.cpu_hours[j]
-        if new >= 0:
-            state.cpu[new, a] += sign * data.cpu_hours[j]
-
-
-@njit(cache=True)
-def region_cost(data: Any, state: Any, r: int) -> float:
-    """Return what a region adds to the cost by its demand."""
-    total = 0.0
-    for k in range(data.supply.shape[1]):
-        total += imbalance(data, state.demand, r, k)
-    return data.gpu_weight * total
-
-
-@njit(cache=True)
-def region_broken(data: Any, state: Any, r: int) -> float:
-    """Return by how much a region's CPU quotas are exceeded, as a share of all CPU hours."""
-    total = 0.0
-    for a in range(state.cpu.shape[1]):
-        total += excess(state.cpu[r, a], data.cpu_quota[r, a])
-    return total / data.cpu_total if total > 0 else 0.0
-
-
-@njit(cache=True)
-def fill(data: Any, state: Any) -> None:
-    """Compute everything from the homes."""
-    state.count[:] = 0
-    state.here[:] = 0
-    state.demand[:] = 0
-    state.stored[:] = 0
-    state.cpu[:] = 0
-    state.sums[:] = 0
-    tables, regions = len(data.size), len(data.capacity)
-    for t in range(tables):
-        r = state.home[t]
-        state.stored[r] += data.size[t]
-        if data.home[t] >= 0 and data.home[t] != r:
-            state.sums[MOVED] += data.size[t]
-        for i in range(data.table_start[t], data.table_start[t + 1]):
-            j = data.table_jobs[i]
-            state.count[j, r] += 1
-            state.here[j, r] += data.size[t]
-    crossing = 0.0
-    for j in range(len(data.ml)):
-        r = region_of(data, state, j, 0, 0)
-        state.region[j] = r
-        shift(data, state, j, -1, r, 1.0)
-        state.sums[AT_HOME] += home_hours(data, j, r)
-        crossing += traffic_of(data, state, j, r)
-    if data.bytes_read > 0:
-        state.sums[COST] = data.traffic_weight * crossing / data.bytes_read
-    for r in range(regions):
-        state.sums[COST] += region_cost(data, state, r)
-        if data.storage_weight > 0:
-            state.sums[COST] += data.storage_weight * uneven(data, r, state.stored[r])
-        state.sums[BROKEN] += excess(state.stored[r], data.capacity[r]) / max(1.0, data.bytes_total)
-        state.sums[BROKEN] += region_broken(data, state, r)
-    state.sums[BROKEN] += short(data, state.sums[AT_HOME])
-
-
-@njit(cache=True)
-def short(data: Any, at_home: float) -> float:
-    """Return the share of the threshold (6) that is missing."""
-    return max(0.0, data.threshold - at_home) / data.threshold if data.threshold > 0 else 0.0
-
-
-@njit(cache=True)
-def step(data: Any, state: Any, t: int, into: int, keep: bool, touched: Any) -> Any:
-    """Move a table, and return what this adds to the cost and to what is broken.
-
-    Parameters
-    ----------
-    keep
-        Whether the move stays; else the state is as before when this returns.
-    touched
-        Scratch: one flag per region, all false.
-    """
-    out = state.home[t]
-    if out == into:
-        return 0.0, 0.0
-    size = data.size[t]
-    crossing = at_home = cost = broken = 0.0
-    first, last = data.table_start[t], data.table_start[t + 1]
-    for i in range(first, last):
-        j = data.table_jobs[i]
-        old, new = state.region[j], region_of(data, state, j, out, into)
-        after = data.job_bytes[j]
-        if new >= 0:
-            after -= state.here[j, new]
-            after += size * ((new == out) - 1.0 * (new == into))
-        crossing += after - traffic_of(data, state, j, old)
-        if old != new:
-            at_home += home_hours(data, j, new) - home_hours(data, j, old)
-            if old >= 0:
-                touched[old] = True
-            if new >= 0:
-                touched[new] = True
-    for r in range(len(touched)):
-        if touched[r]:
-            cost -= region_cost(data, state, r)
-            broken -= region_broken(data, state, r)
-    for i in range(first, last):
-        j = data.table_jobs[i]
-        old, new = state.region[j], region_of(data, state, j, out, into)
-        if old != new:
-            shift(data, state, j, old, new, 1.0)
-    for r in range(len(touched)):
-        if touched[r]:
-            cost += region_cost(data, state, r)
-            broken += region_broken(data, state, r)
-            touched[r] = False
-    if data.bytes_read > 0:
-        cost += data.traffic_weight * crossing / data.bytes_read
-    for r, sign in ((out, -1.0), (into, 1.0)):
-        now = state.stored[r]
-        then = now + sign * size
-        if data.storage_weight > 0:
-            cost += data.storage_weight * (uneven(data, r, then) - uneven(data, r, now))
-        over = excess(then, data.capacity[r]) - excess(now, data.capacity[r])
-        broken += over / max(1.0, data.bytes_total)
-    broken += short(data, state.sums[AT_HOME] + at_home) - short(data, state.sums[AT_HOME])
-    if not keep:
-        for i in range(first, last):
-            j = data.table_jobs[i]
-            old, new = state.region[j], region_of(data, state, j, out, into)
-            if old != new:
-                shift(data, state, j, old, new, -1.0)
-        return cost, broken
-    for i in range(first, last):
-        j = data.table_jobs[i]
-        new = region_of(data, state, j, out, into)
-        state.region[j] = new
-        state.count[j, out] -= 1
-        state.count[j, into] += 1
-        state.here[j, out] -= size
-        state.here[j, into] += size
-    state.stored[out] -= size
-    state.stored[into] += size
-    state.sums[MOVED] += moving(data, t, out, into)
-    state.sums[AT_HOME] += at_home
-    state.sums[COST] += cost
-    state.sums[BROKEN] += broken
-    state.home[t] = into
-    return cost, broken
-
-
-@njit(cache=True)
-def moving(data: Any, t: int, out: int, into: int) -> float:
-    """Return by how much the moved bytes grow if a table goes from `out` to `into`."""
-    if data.home[t] < 0:
+@loop
+def uneven(at: Any, nums: Any, r: int, stored: float) -> float:
+    """Return the part of (3) of one region, weighted."""
+    weight = nums[at[SCALARS] + STORAGE]
+    if weight == 0.0:
         return 0.0
-    return data.size[t] * ((into != data.home[t]) - 1.0 * (out != data.home[t]))
+    off = stored / nums[at[SCALARS] + BYTES_TOTAL] - nums[at[CAPACITY_SHARE] + r]
+    return weight * off * off
+
+
+@loop
+def shift(at: Any, ints: Any, nums: Any, j: int, r: int, sign: float) -> float:
+    """Put a job's GPU and CPU hours into a region, or take them out; return those at home there."""
+    if r < 0:
+        return 0.0
+    at_home = 0.0
+    kinds = at[KINDS]
+    for i in range(ints[at[HOURS_START] + j], ints[at[HOURS_START] + j + 1]):
+        k = ints[at[HOURS_KIND] + i]
+        kp = k * at[PRIORITIES] + ints[at[PRIORITY] + j]
+        nums[at[DEMAND] + r * kinds * at[PRIORITIES] + kp] += sign * nums[at[HOURS] + i]
+        if nums[at[SUPPLY_SHARE] + r * kinds + k] > 0:
+            at_home += sign * nums[at[URGENT] + i]
+    a = ints[at[APP] + j]
+    if a >= 0:
+        nums[at[CPU] + r * at[APPS] + a] += sign * nums[at[CPU_HOURS] + j]
+    return at_home
+
+
+@loop
+def short(at: Any, nums: Any, at_home: float) -> float:
+    """Return the share of the threshold (6) that is missing."""
+    threshold = nums[at[SCALARS] + THRESHOLD]
+    return max(0.0, threshold - at_home) / threshold if threshold > 0 else 0.0
+
+
+@loop
+def broken(at: Any, nums: Any, full: float, over: float, missing: float) -> float:
+    """Return bytes and CPU hours above limits and what is missing at home, as one number."""
+    total = missing
+    if full != 0.0:
+        total += full / max(1.0, nums[at[SCALARS] + BYTES_TOTAL])
+    if over != 0.0:
+        total += over / max(1.0, nums[at[SCALARS] + CPU_TOTAL])
+    return total
+
+
+@loop
+def moving(at: Any, ints: Any, nums: Any, t: int, out: int, into: int) -> float:
+    """Return by how much the moved bytes grow if a table goes from `out` to `into`."""
+    today = ints[at[TODAY] + t]
+    if today < 0 or out == into:
+        return 0.0
+    if out == today:
+        return nums[at[SIZE] + t]
+    return -nums[at[SIZE] + t] if into == today else 0.0
+
+
+@entry(f"void({POSITIONS}, int64[::1], float64[::1])")
+def fill(at: Any, ints: Any, nums: Any) -> None:
+    """Compute everything from the homes."""
+    for i in range(at[COUNT], at[TOUCHED]):
+        ints[i] = 0
+    for i in range(at[HERE], at[SCALARS]):
+        nums[i] = 0.0
+    regions, sums = at[REGIONS], at[SUMS]
+    for t in range(at[TABLES]):
+        r, size = ints[at[HOME] + t], nums[at[SIZE] + t]
+        nums[at[STORED] + r] += size
+        if ints[at[TODAY] + t] >= 0 and ints[at[TODAY] + t] != r:
+            nums[sums + MOVED] += size
+        for i in range(ints[at[TABLE_START] + t], ints[at[TABLE_START] + t + 1]):
+            j = ints[at[TABLE_JOBS] + i]
+            ints[at[COUNT] + j * regions + r] += 1
+            nums[at[HERE] + j * regions + r] += size
+    crossing = 0.0
+    for j in range(at[JOBS]):
+        r = region_of(at, ints, j, regions, regions)
+        ints[at[REGION] + j] = r
+        nums[sums + AT_HOME] += shift(at, ints, nums, j, r, 1.0)
+        crossing += nums[at[JOB_BYTES] + j]
+        if r >= 0:
+            crossing -= nums[at[HERE] + j * regions + r]
+    cost = 0.0
+    if nums[at[SCALARS] + BYTES_READ] > 0:
+        cost = nums[at[SCALARS] + TRAFFIC] * (crossing / nums[at[SCALARS] + BYTES_READ])
+    for r in range(regions):
+        stored = nums[at[STORED] + r]
+        cost += region_cost(at, nums, r) + uneven(at, nums, r, stored)
+        nums[sums + FULL] += max(0.0, stored - nums[at[CAPACITY] + r])
+        nums[sums + BUSY] += busy(at, nums, r)
+    nums[sums + COST] = cost
+    missing = short(at, nums, nums[sums + AT_HOME])
+    nums[sums + BROKEN] = broken(at, nums, nums[sums + FULL], nums[sums + BUSY], missing)
+
+
+@loop
+def change(at: Any, ints: Any, nums: Any, t: int, into: int) -> Any:
+    """Move the hours of a table's readers as if it were in a region, and return what this changes.
+
+    Returns
+    -------
+    tuple
+        What the move adds to the cost, to the GPU hours at home, to the bytes above capacities and
+        to the CPU hours above quotas. The readers' new regions are in `NEW`.
+    """
+    out, size, regions = ints[at[HOME] + t], nums[at[SIZE] + t], at[REGIONS]
+    touched, new = at[TOUCHED], at[NEW]
+    crossing = at_home = cost = terms = over = full = 0.0
+    first = ints[at[TABLE_START] + t]
+    readers = ints[at[TABLE_START] + t + 1] - first
+    for i in range(readers):
+        j = ints[at[TABLE_JOBS] + first + i]
+        here = at[HERE] + j * regions
+        was, now = ints[at[REGION] + j], region_of(at, ints, j, out, into)
+        ints[new + i] = now
+        if was >= 0:
+            crossing += nums[here + was]
+        if now >= 0:
+            crossing -= nums[here + now]
+            if now == into:
+                crossing -= size
+            if now == out:
+                crossing += size
+        if was != now:
+            if was >= 0:
+                ints[touched + was] = 1
+            if now >= 0:
+                ints[touched + now] = 1
+    for r in range(regions):
+        if ints[touched + r]:
+            part = region_cost(at, nums, r)
+            cost -= part
+            terms += part
+            over -= busy(at, nums, r)
+    for i in range(readers):
+        j = ints[at[TABLE_JOBS] + first + i]
+        was, now = ints[at[REGION] + j], ints[new + i]
+        if was != now:
+            at_home += shift(at, ints, nums, j, was, -1.0) + shift(at, ints, nums, j, now, 1.0)
+    for r in range(regions):
+        if ints[touched + r]:
+            part = region_cost(at, nums, r)
+            cost += part
+            terms += part
+            over += busy(at, nums, r)
+            ints[touched + r] = 0
+    if crossing != 0.0:
+        part = nums[at[SCALARS] + TRAFFIC] * (crossing / nums[at[SCALARS] + BYTES_READ])
+        cost += part
+        terms += abs(part)
+    for r, added in ((out, -size), (into, size)):
+        stored, capacity = nums[at[STORED] + r], nums[at[CAPACITY] + r]
+        before, after = uneven(at, nums, r, stored), uneven(at, nums, r, stored + added)
+        cost += after - before
+        terms += after + before
+        full += max(0.0, stored + added - capacity) - max(0.0, stored - capacity)
+    if abs(cost) <= _ROUNDING * terms:
+        cost = 0.0
+    return cost, at_home, full, over
+
+
+@entry(f"UniTuple(float64, 2)({POSITIONS}, int64[::1], float64[::1], int64, int64)")
+def weighed(at: Any, ints: Any, nums: Any, t: int, into: int) -> Any:
+    """Return what moving a table would add to the cost and to what is broken; it stays."""
+    if ints[at[HOME] + t] == into:
+        return 0.0, 0.0
+    cost, at_home, full, over = change(at, ints, nums, t, into)
+    first, sums = ints[at[TABLE_START] + t], at[SUMS]
+    for i in range(ints[at[TABLE_START] + t + 1] - first):
+        j = ints[at[TABLE_JOBS] + first + i]
+        was, now = ints[at[REGION] + j], ints[at[NEW] + i]
+        if was != now:
+            shift(at, ints, nums, j, was, 1.0)
+            shift(at, ints, nums, j, now, -1.0)
+    missing = short(at, nums, nums[sums + AT_HOME] + at_home)
+    worse = broken(at, nums, nums[sums + FULL] + full, nums[sums + BUSY] + over, missing)
+    return cost, worse - nums[sums + BROKEN]
+
+
+@entry(f"float64({POSITIONS}, int64[::1], float64[::1], int64, int64)")
+def moved(at: Any, ints: Any, nums: Any, t: int, into: int) -> float:
+    """Move a table, and return what this adds to the cost."""
+    out = ints[at[HOME] + t]
+    if out == into:
+        return 0.0
+    cost, at_home, full, over = change(at, ints, nums, t, into)
+    size, regions, sums = nums[at[SIZE] + t], at[REGIONS], at[SUMS]
+    first = ints[at[TABLE_START] + t]
+    for i in range(ints[at[TABLE_START] + t + 1] - first):
+        j = ints[at[TABLE_JOBS] + first + i]
+        ints[at[REGION] + j] = ints[at[NEW] + i]
+        ints[at[COUNT] + j * regions + out] -= 1
+        ints[at[COUNT] + j * regions + into] += 1
+        nums[at[HERE] + j * regions + out] -= size
+        nums[at[HERE] + j * regions + into] += size
+    nums[at[STORED] + out] -= size
+    nums[at[STORED] + into] += size
+    nums[sums + MOVED] += moving(at, ints, nums, t, out, into)
+    nums[sums + COST] += cost
+    nums[sums + AT_HOME] += at_home
+    nums[sums + FULL] += full
+    nums[sums + BUSY] += over
+    missing = short(at, nums, nums[sums + AT_HOME])
+    nums[sums + BROKEN] = broken(at, nums, nums[sums + FULL], nums[sums + BUSY], missing)
+    ints[at[HOME] + t] = into
+    return cost
 
 
 def state_of(data: Data, home: Any) -> State:
     """Return the state of a placement, all computed afresh."""
-    tables, jobs, regions = len(data.size), len(data.ml), len(data.capacity)
-    kinds, priorities = data.wanted.shape
-    state = State(
-        home=np.array(home, dtype=np.int64).reshape(tables),
-        count=np.zeros((jobs, regions), dtype=np.int32),
-        here=np.zeros((jobs, regions)),
-        region=np.zeros(jobs, dtype=np.int32),
-        demand=np.zeros((regions, kinds, priorities)),
-        stored=np.zeros(regions),
-        cpu=np.zeros((regions, data.cpu_quota.shape[1])),
-        sums=np.zeros(4),
-    )
-    fill(data, state)
+    state = pack(data, home)
+    fill(*state.packed)
     return state

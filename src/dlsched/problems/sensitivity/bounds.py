@@ -21,7 +21,8 @@ def pooled(instance: Instance, run: Run) -> Claim:
     if claimed is not None:
         bounds.append(Bound(claimed, "claimed", "highs on the pooled cluster"))
     most = instance.servers.gpus
-    forced = sum(instance.profile(job).gpus > most for job in instance.jobs)
+    larger = sum(instance.profile(job).gpus > most for job in instance.jobs)
+    forced = 0 if instance.may_wait else larger
     return Claim(
         status=Status.NO_SOLUTION,
         reason=run.stop_reason() or "bound only",

@@ -17,13 +17,13 @@ Used = dict[int, list[Number]]
 def check(instance: Instance, solution: Solution) -> Report:
     """Judge a solution.
 
-    Violations: ``instance`` (made for another one), ``unknown_job``, ``missing_job``, ``off_axis``
-    (CPUs or memory that the profile does not have), ``not_measured``, ``below_proportional``,
-    ``unknown_server``, ``too_few_gpus``, ``too_many_gpus``, ``split_forbidden``,
-    ``gpus_exceeded``, ``cpus_exceeded``, ``memory_exceeded``.
+    Violations: ``instance`` (made for another one), ``unknown_job``, ``missing_job`` (unless jobs
+    may wait), ``off_axis`` (CPUs or memory that the profile does not have), ``not_measured``,
+    ``below_proportional``, ``unknown_server``, ``too_few_gpus``, ``too_many_gpus``,
+    ``split_forbidden``, ``gpus_exceeded``, ``cpus_exceeded``, ``memory_exceeded``.
 
     ``details`` has the shares of the cluster's ``gpus``, ``cpus`` and ``memory`` that are in use,
-    and ``servers_used``.
+    ``servers_used``, the number of ``idle_gpus``, and that of the ``waiting`` jobs.
     """
     violations = list(_violations(instance, solution))
     known = {job.id for job in instance.jobs}
@@ -34,6 +34,9 @@ def check(instance: Instance, solution: Solution) -> Report:
     for i, name in enumerate(("gpus", "cpus", "memory")):
         total = sum((Fraction(row[i]) for row in use.values()), Fraction(0))
         details[name] = float(total / (servers.count * getattr(servers, name)))
+    in_use = sum(row[0] for row in use.values())
+    details["idle_gpus"] = servers.count * servers.gpus - in_use
+    details["waiting"] = len(known) - len(given)
     return Report(tuple(violations), evaluate(instance, given), details)
 
 
@@ -79,11 +82,12 @@ def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
         if name not in jobs:
             yield Violation("unknown_job", f"allocation.{name}", f'there is no job "{name}"')
     for name, job in jobs.items():
-        if name not in solution.allocation:
-            yield Violation("missing_job", "allocation", f'job "{name}" is not placed')
-        else:
+        if name in solution.allocation:
             where = f"allocation.{name}"
             yield from _of_job(instance, job, solution.allocation[name], where)
+        elif not instance.may_wait:
+            message = f'job "{name}" is not placed, and jobs may not wait'
+            yield Violation("missing_job", "allocation", message)
     servers = instance.servers
     limits = (servers.gpus, servers.cpus, servers.memory)
     placed = {name: a for name, a in solution.allocation.items() if name in jobs}
@@ -126,6 +130,8 @@ def _of_job(instance: Instance, job: Job, given: Allocation, where: str) -> Iter
 def explain(instance: Instance) -> str:
     """Say why no solution exists; an empty string if one does, or none is known not to."""
     servers = instance.servers
+    if instance.may_wait:
+        return ""
     wanted = sum(instance.profile(job).gpus for job in instance.jobs)
     if wanted > servers.count * servers.gpus:
         return f"the jobs have {wanted} GPUs, the servers {servers.count * servers.gpus}"

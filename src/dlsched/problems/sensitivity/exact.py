@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
 from fractions import Fraction
 
 import numpy as np
 
 from dlsched.problem import method
-from dlsched.problems.sensitivity.check import evaluate
+from dlsched.problems.sensitivity.check import check, evaluate
 from dlsched.problems.sensitivity.cluster import solution_of
-from dlsched.problems.sensitivity.heuristics import start_solution
+from dlsched.problems.sensitivity.heuristics import starts
+from dlsched.problems.sensitivity.packing import TooManyStates
+from dlsched.problems.sensitivity.pooled import solve_pooled
 from dlsched.problems.sensitivity.program import Near, Program, patterns_of
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
-from dlsched.result import Bound, Claim, Start, Status
+from dlsched.result import Bound, Claim, Start, Status, relative_gap
 from dlsched.run import Run
 from dlsched.schema import Number
 from dlsched.solvers.levels import solve_levels
@@ -48,22 +49,32 @@ def patterns(instance: Instance, run: Run) -> Claim:
     throughput's bound is re-checked from the prices by a dynamic program in whole numbers. An
     optimum that keeps every job together, where it can be, splits fewest; else a second program
     holds the throughput and minimises the jobs that are split.
+
+    It ends when the throughput is within ``gap`` of its bound. An instance whose servers have too
+    many sums of CPUs or memory for that dynamic program is left to `milp`, or, if too large for
+    that, to `tune` and the bound of `pooled`.
     """
-    return _Patterns(instance, run).solve()
+    search = _Patterns(instance, run)
+    try:
+        return search.solve()
+    except TooManyStates as error:
+        return search.without_patterns(str(error))
 
 
 class _Patterns:
     def __init__(self, instance: Instance, run: Run) -> None:
         self.instance, self.run = instance, run
-        self.began = time.perf_counter()
         self.best: Solution | None = None
+        self.offered: list[Solution] = []
         self.worth: tuple[Number, ...] = ()
         self.start: Start | None = None
         self.first: list[Bound] = []
         self.second: list[Bound] = []
         self.infeasible = False
+        self.left = "a gap is left"
         most = instance.servers.gpus
-        self.forced = sum(instance.profile(job).gpus > most for job in instance.jobs)
+        larger = sum(instance.profile(job).gpus > most for job in instance.jobs)
+        self.forced = 0 if instance.may_wait else larger
         self.several = any(1 < instance.profile(job).gpus <= most for job in instance.jobs)
 
     def solve(self) -> Claim:
@@ -73,10 +84,14 @@ class _Patterns:
             self.first.append(Bound(0, "certified", "there are no jobs"))
             self.second.append(Bound(0, "certified", "there are no jobs"))
             return self.claim(Status.OPTIMAL, "there are no jobs")
-        self.offer(start_solution(instance))
+        for found in starts(instance):
+            self.offer(found)
+            if self.run.stop_reason():
+                break
         if isinstance(self.run.start, Solution):
             better = self.offer(self.run.start)
-            self.start = Start(True, "the first incumbent" if better else "no better than tune's")
+            said = "the first incumbent" if better else "no better than the heuristics'"
+            self.start = Start(True, said)
         together = Program(instance, whole=True, units=False)
         free = together
         if instance.allow_split and self.several:
@@ -86,12 +101,29 @@ class _Patterns:
         if goal is None:
             if self.infeasible:
                 return Claim(status=Status.INFEASIBLE, reason="no patterns hold all jobs")
-            return self.stopped("a gap is left")
+            return self.stopped(self.left)
+        if min(bound.value for bound in self.first) != self.worth[0]:
+            return self.claim(Status.OPTIMAL, "within the gap asked for")
         if self.worth[1] > self.forced and free is not together:
             self.throughput(together, goal)
         if self.worth[1] > self.forced and not self.fewest(goal):
             return self.stopped("a gap is left at level 2")
         return self.claim(Status.OPTIMAL, "proved optimal")
+
+    def without_patterns(self, why: str) -> Claim:
+        """Leave the instance to the integer program, or to a bound if that is too large, too."""
+        from dlsched.problems.sensitivity import model
+
+        choices = self.instance.undominated
+        pairs = sum(len(choices[job.profile]) for job in self.instance.jobs)
+        if pairs * self.instance.servers.count <= model.MOST_VARIABLES:
+            return solve_levels(self.instance, self.run, model)
+        certified, claimed = solve_pooled(self.instance, self.run)
+        self.first.append(Bound(certified, "certified", "prices of pooled CPUs and memory"))
+        if claimed is not None:
+            self.first.append(Bound(claimed, "claimed", "highs on the pooled cluster"))
+        self.second.append(Bound(self.forced, "certified", "jobs larger than a server"))
+        return self.stopped(why)
 
     def stopped(self, otherwise: str) -> Claim:
         """Claim what there is after a limit, or where a program grew too large."""
@@ -101,6 +133,9 @@ class _Patterns:
     def offer(self, solution: Solution | None) -> bool:
         if solution is None:
             return False
+        if not check(self.instance, solution).feasible:
+            return False  # a heuristic's fault must not end the exact method
+        self.offered.append(solution)
         worth = evaluate(self.instance, solution.allocation)
         if self.best is not None and not worth.better_than(self.worth):
             return False
@@ -127,14 +162,23 @@ class _Patterns:
                 self.close(program, relaxed.duals, 0)
             return None
         self.first.append(Bound(value, "certified", "prices and a table of one server"))
-        proved = self.met(value)
-        if not proved and relaxed is not None:
-            proved = self.close(program, relaxed.duals, None)
-            self.infeasible = proved and self.best is None
-            if proved and self.best is not None and not self.met(value):
-                how = "highs on all patterns near the bound"
-                self.first.append(Bound(self.worth[0], "claimed", how))
-        return self.worth[0] if proved and self.best is not None else None
+        if not self.within(value) and relaxed is not None:
+            value = self.decide(program, relaxed.duals, value)
+        return self.worth[0] if self.within(value) else None
+
+    def decide(self, program: Program, duals: Vector, value: Number) -> Number:
+        """Close what is left between the incumbent and its bound; return the bound then known."""
+        if not self.close(program, duals, None) or self.within(value):
+            return value
+        if self.best is None:
+            self.infeasible = True
+            return value
+        # What the solver cannot tell apart: nothing, unless the costs are rounded.
+        doubt = 0 if program.unit == 1 else len(self.instance.jobs) * program.unit * program.grid
+        value = _number(min(value, self.worth[0] + doubt))
+        self.first.append(Bound(value, "claimed", "highs on all patterns near the bound"))
+        self.left = "the throughputs have too many digits to prove more"
+        return value
 
     def close(self, program: Program, duals: Vector, most: int | None) -> bool:
         """Solve integer programs over all patterns near the bound, then over more.
@@ -161,13 +205,14 @@ class _Patterns:
             gap = last
             if self.best is not None:
                 gap = program.bound - int(Fraction(self.worth[0]) / program.grid)
-                if gap == 0:
+                if gap == 0 or self.within(program.bound * program.grid):
                     return True
             slack = min(slack, gap if most is None else most)
-            if most is None and gap < last and program.complete(_SOON, Near(duals, gap)):
+            better = Near(duals, program.bound - gap)
+            if most is None and gap < last and program.complete(_SOON, better, self.run):
                 slack = gap  # few enough to decide at once
-            near = Near(duals, slack)
-            if not (program.complete(_FEW, near) and self.affordable(program)):
+            near = Near(duals, program.bound - slack)
+            if not (program.complete(_FEW, near, self.run) and self.affordable(program)):
                 break
             if slack < gap and most is None and len(program.patterns) == tried:
                 slack = max(4, 2 * slack)
@@ -195,26 +240,30 @@ class _Patterns:
     def affordable(self, program: Program) -> bool:
         """Whether there is time for an integer program over so many patterns.
 
-        HiGHS hears the clock only between the steps of its root node.
+        HiGHS looks at the clock only between the steps of its root node.
         """
-        return self.run.remaining() > len(program.patterns) / _PATTERNS_PER_SECOND
+        enough = self.run.remaining() > len(program.patterns) / _PATTERNS_PER_SECOND
+        if not enough:
+            self.left = "time limit, as good as: an integer program would not end in time"
+        return enough
 
     def met(self, value: Number) -> bool:
+        """Whether the incumbent's throughput is that of the bound."""
         return self.best is not None and self.worth[0] == value
 
-    def seed(self, program: Program) -> None:
-        """Add the incumbent's patterns, and for each item a server full of it."""
-        if self.best is not None:
-            # An incumbent that splits a job is of no use to a program that keeps jobs together.
-            with contextlib.suppress(KeyError):
-                program.add(patterns_of(program, self.best))
-        program.add([self._full(program, i) for i in range(len(program.items))])
+    def within(self, value: Number) -> bool:
+        """Whether the incumbent's throughput is within the gap asked for of a bound."""
+        return self.best is not None and (
+            self.met(value) or relative_gap(self.worth[0], value) <= self.run.gap
+        )
 
-    def _full(self, program: Program, i: int) -> tuple[int, ...]:
-        """Return the pattern of as many items of one kind as a server holds."""
-        values = [int(j == i) for j in range(len(program.items))]
-        table = program.server.table(values)
-        return program.server.pattern(table, values) or ()
+    def seed(self, program: Program) -> None:
+        """Add the patterns of every solution found, and for each item a server full of it."""
+        for solution in self.offered:
+            # One that splits a job is of no use to a program that keeps jobs together.
+            with contextlib.suppress(KeyError):
+                program.add(patterns_of(program, solution))
+        program.add([program.server.full(i) for i in range(len(program.items))])
 
     def fewest(self, goal: Number) -> bool:
         """Minimise the split jobs with the throughput held; return whether it is proved."""
@@ -233,10 +282,13 @@ class _Patterns:
         self.take(program, self.run.nested(_SECONDS), floor)
         if self.worth[1] == least:
             return True
-        near = Near(first.duals, program.bound - floor)
-        if not (program.complete(_FEW, near) and self.affordable(program)):
+        near = Near(first.duals, floor)
+        if not (program.complete(_FEW, near, self.run) and self.affordable(program)):
             return False
-        if self.take(program, self.run, floor, near).status is not Status.OPTIMAL:
+        outcome = self.take(program, self.run, floor, near)
+        # Where costs are rounded the solver may hold less than the throughput, and split fewer.
+        split = None if outcome.objective is None else round(outcome.objective)
+        if outcome.status is not Status.OPTIMAL or split != self.worth[1]:
             return False
         self.second.append(Bound(self.worth[1], "claimed", "highs on all patterns near the bound"))
         return True
@@ -266,7 +318,7 @@ class _Patterns:
                 gpus = program.items[option.item].gpus
                 name = queues[option.profile].pop()
                 placed[name] = (option.choice, {str(s): n * gpus for s, n in where.items()})
-        in_order = {job.id: placed[job.id] for job in instance.jobs}
+        in_order = {job.id: placed[job.id] for job in instance.jobs if job.id in placed}
         return solution_of(instance, in_order, "patterns")
 
     def claim(self, status: Status, reason: str) -> Claim:
@@ -285,7 +337,7 @@ class _Patterns:
 
 _SECONDS = 10.0
 """For an integer program that decides nothing yet."""
-_SOON = 10_000
+_SOON = 2_000
 _FEW = 20_000
 """Up to so many patterns all those near the bound are enumerated; up to `_SOON` without delay."""
 _PATTERNS_PER_SECOND = 2000
@@ -306,5 +358,5 @@ def _draw(slots: list[list[int]], amount: int) -> dict[int, int]:
     return where
 
 
-def _number(value: Fraction) -> Number:
+def _number(value: Number) -> Number:
     return int(value) if value.denominator == 1 else value

@@ -47,6 +47,7 @@ def generate(
     allow_split: bool = True,
     distinct: bool = False,
     fill: float = 1.0,
+    may_wait: bool = False,
 ) -> Instance:
     """Draw jobs that fill a cluster.
 
@@ -67,7 +68,14 @@ def generate(
     distinct
         Every job has a profile of its own, up to a fifth off its model's.
     fill
-        Share of the GPUs that jobs have.
+        GPUs that jobs ask for, as a share of those there are; above 1 only with `may_wait`.
+    may_wait
+        Whether jobs may wait.
+
+    Raises
+    ------
+    OptionError
+        If an option is out of its range.
     """
     try:
         weights = np.array([float(w) for w in split.split("/")])
@@ -75,8 +83,9 @@ def generate(
         weights = np.zeros(0)
     if len(weights) != len(MODELS) or weights.min() < 0 or not weights.sum():
         raise OptionError(f"split={split!r} must be image/language/speech, as 20/70/10")
-    if not 0 < fill <= 1:
-        raise OptionError(f"fill={fill} must be a share above 0, at most 1")
+    most = 100 if may_wait else 1
+    if not 0 < fill <= most:
+        raise OptionError(f"fill={fill} must be above 0, and at most {most}")
     fair = (cpus_per_gpu, memory / gpus)
     if fair[0] not in CPUS or fair[1] not in MEMORY:
         raise OptionError(f"a GPU's share {fair} must be on the axes {CPUS} and {MEMORY}")
@@ -106,6 +115,7 @@ def generate(
             "count": servers, "gpus": gpus, "cpus": gpus * cpus_per_gpu, "memory": memory
         },
         "allow_split": allow_split,
+        "may_wait": may_wait,
         "profiles": profiles,
         "jobs": rows,
     }  # fmt: skip

@@ -69,6 +69,7 @@ def from_profiles(
     split: Sequence[float] = (20, 70, 10),
     multi: bool = False,
     allow_split: bool = True,
+    may_wait: bool = False,
     cpus_per_gpu: int = 3,
     memory: float = 500,
     gpus: int = 8,
@@ -83,6 +84,8 @@ def from_profiles(
         Weights of image, language and speech jobs, as in the paper: (20, 70, 10), (30, 60, 10).
     multi
         Jobs of 1, 2 and 4 GPUs; else of one.
+    may_wait
+        Whether jobs may wait; else all of them must be placed.
     cpus_per_gpu
         Of the servers; there are sets of profiles for 3 to 6.
     """
@@ -118,6 +121,7 @@ def from_profiles(
             "memory": memory,
         },
         "allow_split": allow_split,
+        "may_wait": may_wait,
         "profiles": {p: profiles[p] for p in profiles if p in used},
         "jobs": rows,
     }

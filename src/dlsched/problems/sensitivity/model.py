@@ -8,6 +8,7 @@ import pyomo.environ as pyo
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.schema import Allocation, Instance, Solution
+from dlsched.problems.sensitivity.units import row_unit
 from dlsched.schema import Number, grid
 
 MOST_VARIABLES = 50_000
@@ -61,7 +62,12 @@ def build(instance: Instance) -> Any:
     m.GRID = {"throughput": grid(worth.values()), "split": 1}
 
     of = {j: [c for i, c in choices if i == j] for j in profile}
-    m.choice = pyo.Constraint(m.JOBS, rule=lambda m, j: pyo.quicksum(m.x[j, c] for c in of[j]) == 1)
+
+    def one(m: Any, j: str) -> Any:
+        chosen = pyo.quicksum(m.x[j, c] for c in of[j])
+        return chosen <= 1 if instance.may_wait else chosen == 1
+
+    m.choice = pyo.Constraint(m.JOBS, rule=one)
     m.gpus = pyo.Constraint(
         m.CHOICES,
         rule=lambda m, j, c: (
@@ -70,9 +76,12 @@ def build(instance: Instance) -> Any:
     )
 
     def within(limit: Number, each: Any) -> Any:
+        unit = row_unit(limit, [each(key) for key in choices])
+
         def rule(m: Any, s: int) -> Any:
-            taken = pyo.quicksum(float(each(key)) * m.y[(*key, s)] for key in choices)
-            return pyo.Constraint.Feasible if not choices else taken <= float(limit)
+            sizes = {key: float(each(key) / unit) for key in choices}
+            taken = pyo.quicksum(size * m.y[(*key, s)] for key, size in sizes.items())
+            return pyo.Constraint.Feasible if not choices else taken <= float(limit / unit)
 
         return rule
 
@@ -125,22 +134,18 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
     A choice that is dominated is replaced by one that dominates it: no less throughput for no more.
     """
     for job in instance.jobs:
-        given = solution.allocation[job.id]
-        throughput = instance.profile(job).at(given.cpus, given.memory) or 0
         options = instance.undominated[job.profile]
-        best = next(
-            c
-            for c, choice in enumerate(options)
-            if choice.cpus <= given.cpus
-            and choice.memory <= given.memory
-            and choice.throughput >= throughput
-        )
+        given = solution.allocation.get(job.id)
+        best = None
+        if given is not None:
+            best = options.index(instance.replacement(job.profile, given.cpus, given.memory))
+        placed = {} if given is None else given.gpus
         for c in range(len(options)):
             m.x[job.id, c].set_value(int(c == best), skip_validation=True)
             for s in m.SERVERS:
-                count = given.gpus.get(str(s), 0) if c == best else 0
+                count = placed.get(str(s), 0) if c == best else 0
                 m.y[job.id, c, s].set_value(count, skip_validation=True)
         if job.id in m.SEVERAL:
             for s in m.SERVERS:
-                m.z[job.id, s].set_value(int(str(s) in given.gpus), skip_validation=True)
-            m.q[job.id].set_value(int(len(given.gpus) > 1), skip_validation=True)
+                m.z[job.id, s].set_value(int(str(s) in placed), skip_validation=True)
+            m.q[job.id].set_value(int(len(placed) > 1), skip_validation=True)

@@ -7,6 +7,7 @@ dozen kinds describe any number of jobs. A pattern says how many items of each k
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.schema import Servers
+from dlsched.run import Run
 from dlsched.schema import Number, grid
 
 Table: TypeAlias = NDArray[np.int64]
@@ -23,6 +25,10 @@ Pattern: TypeAlias = tuple[int, ...]
 
 MOST_STATES = 2_000_000
 """The table of one server has GPUs x sums of CPUs x sums of memory entries, at most so many."""
+
+
+class TooManyStates(OptionError):
+    """Raised if the table of one server would be too large."""
 
 
 class Item(NamedTuple):
@@ -41,11 +47,7 @@ class Server:
         cpus = self._reach(servers.cpus, [i.gpus * i.cpus for i in items])
         memory = self._reach(servers.memory, [i.gpus * i.memory for i in items])
         states = (self.gpus + 1) * len(cpus[0]) * len(memory[0])
-        if states > MOST_STATES:
-            raise OptionError(
-                f"a server's table would have {states} entries, the most is {MOST_STATES}; "
-                f"round the axes to a common grid, or use milp"
-            )
+        self._refuse(states)
         self.shape = (len(cpus[0]), len(memory[0]))
         self.after = list(zip(cpus[1], memory[1], strict=True))
 
@@ -59,13 +61,44 @@ class Server:
         limit = int(Fraction(capacity) / unit)
         sums, edge = {0}, {0}
         for _ in range(self.gpus):
-            edge = {a + b for a in edge for b in set(whole) if a + b <= limit} - sums
+            known = len(sums)
+            found: set[int] = set()
+            for size in set(whole):
+                found |= {a + size for a in edge if a + size <= limit}
+                self._refuse((self.gpus + 1) * max(len(found), known))
+            edge = found - sums
             sums |= edge
-            if len(sums) > MOST_STATES:
-                break
-        reachable = np.array(sorted(sums), dtype=np.int64)
-        leads = [np.searchsorted(reachable, reachable - size, side="right") - 1 for size in whole]
-        return reachable.tolist(), leads
+        reachable = sorted(sums)
+        if limit < 2**62:
+            array = np.array(reachable, dtype=np.int64)
+            most = int(array[-1]) + 1  # what is larger fits nowhere
+            leads = [np.searchsorted(array, array - min(s, most), side="right") - 1 for s in whole]
+        else:
+            leads = [
+                np.array([bisect_right(reachable, a - size) - 1 for a in reachable])
+                for size in whole
+            ]
+        return reachable, leads
+
+    @staticmethod
+    def _refuse(states: int) -> None:
+        if states > MOST_STATES:
+            raise TooManyStates(
+                f"a server's table would have {states} entries or more, the most is "
+                f"{MOST_STATES}; round the axes to a common grid, or use milp"
+            )
+
+    def full(self, i: int) -> Pattern:
+        """Return the pattern of as many items of one kind as a server holds."""
+        counts, at = [0] * len(self.items), self._take(self._whole(), i)
+        while at is not None:
+            counts[i] += 1
+            at = self._take(at, i)
+        return tuple(counts)
+
+    def _whole(self) -> tuple[int, int, int]:
+        """Return the entry of the table that stands for an empty server."""
+        return self.gpus, self.shape[0] - 1, self.shape[1] - 1
 
     def table(self, values: Sequence[int]) -> Table:
         """Return the most that items are worth on so many GPUs, with so many CPUs and memory.
@@ -92,7 +125,7 @@ class Server:
         ``None`` if that item alone does not fit.
         """
         counts = [0] * len(self.items)
-        at = (self.gpus, self.shape[0] - 1, self.shape[1] - 1)
+        at = self._whole()
         if first is not None:
             moved = self._take(at, first)
             if moved is None:
@@ -110,7 +143,11 @@ class Server:
         return tuple(counts)
 
     def maximal(
-        self, most: int, values: Sequence[int] | None = None, least: int = 0
+        self,
+        most: int,
+        values: Sequence[int] | None = None,
+        least: int = 0,
+        run: Run | None = None,
     ) -> list[Pattern] | None:
         """Return every pattern to which no item can be added; ``None`` if there are too many.
 
@@ -122,6 +159,8 @@ class Server:
             More patterns are too many, and so are twenty times as many steps.
         values, least
             With them only the patterns that are worth at least so much.
+        run
+            At its limit the answer is ``None``, too.
         """
         found: list[Pattern] = []
         counts = [0] * len(self.items)
@@ -131,10 +170,12 @@ class Server:
 
         def extend(first: int, at: tuple[int, int, int]) -> bool:
             nonlocal budget, worth
-            if worth + table[at] < least:
+            if worth + int(table[at]) < least:
                 return True
             budget -= 1
             if budget < 0 or len(found) > most:
+                return False
+            if run is not None and budget % 256 == 0 and run.stop_reason():
                 return False
             moves = [self._take(at, i) for i in range(len(self.items))]
             if not any(moves):
@@ -151,8 +192,7 @@ class Server:
                     worth -= prices[i]
             return True
 
-        full = (self.gpus, self.shape[0] - 1, self.shape[1] - 1)
-        return found if extend(0, full) else None
+        return found if extend(0, self._whole()) else None
 
     def _take(self, at: tuple[int, int, int], i: int) -> tuple[int, int, int] | None:
         cpu, memory = self.after[i]

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from dlsched.problems.sensitivity.schema import Instance
+from dlsched.problems.sensitivity.units import row_unit
 from dlsched.run import Run
 from dlsched.schema import Number, grid
 from dlsched.solvers.certificate import dual_bound, round_to_grid
@@ -29,23 +30,26 @@ def solve_pooled(instance: Instance, run: Run) -> tuple[Number, Number | None]:
     gpus = [instance.profiles[p].gpus for p, _ in options]
     servers = instance.servers
     units = (
-        grid([servers.cpus, *(c.cpus for _, c in options)]),
-        grid([servers.memory, *(c.memory for _, c in options)]),
+        row_unit(servers.count * servers.cpus, [c.cpus for _, c in options]),
+        row_unit(servers.count * servers.memory, [c.memory for _, c in options]),
     )
-    A = np.zeros((len(rows) + 2, len(options)))
+    # Every job is placed, unless it may wait: then the GPUs may not be enough for all.
+    A = np.zeros((len(rows) + 3, len(options)))
     for j, (p, c) in enumerate(options):
         A[rows[p], j] = 1
-        A[len(rows), j] = int(gpus[j] * c.cpus / units[0])
-        A[len(rows) + 1, j] = int(gpus[j] * c.memory / units[1])
+        A[len(rows), j] = float(gpus[j] * Fraction(c.cpus) / units[0])
+        A[len(rows) + 1, j] = float(gpus[j] * Fraction(c.memory) / units[1])
+        A[len(rows) + 2, j] = gpus[j]
     number = np.array(list(counts.values()), dtype=float)
-    room = [
-        float(servers.count * servers.cpus / units[0]),
-        float(servers.count * servers.memory / units[1]),
+    limits = [
+        float(servers.count * Fraction(servers.cpus) / units[0]),
+        float(servers.count * Fraction(servers.memory) / units[1]),
+        float(servers.count * servers.gpus),
     ]
     form = StandardForm.of(
         sparse.csc_array(A),
-        np.append(number, [-np.inf, -np.inf]),
-        np.append(number, room),
+        np.append(0 * number if instance.may_wait else number, [-np.inf] * 3),
+        np.append(number, limits),
         np.array([float(counts[p]) for p, _ in options]),
         np.array([float(c.throughput) for _, c in options]),
         sense="max",

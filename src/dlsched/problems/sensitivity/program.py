@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from dlsched.problems.sensitivity.packing import Item, Pattern, Server
-from dlsched.problems.sensitivity.schema import Choice, Instance
+from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
 from dlsched.run import Run
-from dlsched.schema import grid
+from dlsched.schema import Number, grid
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm
 
-PRICE_UNIT = 2**24
-"""Prices are whole multiples of the throughput's grid over this."""
 _TOLERANCE = 1e-7
+_FINEST = 24
+"""Prices are whole multiples of a cost unit over two to this power, or coarser ones."""
+_LARGEST_VALUE = 2**59
+"""What a pattern is worth at those prices stays below, in the 64-bit integers of the table."""
+_LARGEST_COST = 2**40
+"""Throughputs are counted in their grid up to so many steps, else the largest one has so many."""
+_LARGEST_ENTRY = 2**20
+"""Coefficients of the row that holds the throughput, next to HiGHS's absolute tolerances."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +50,18 @@ class Relaxed:
 
 
 class Near(NamedTuple):
-    """Prices, and how far below their bound a solution of interest can be, in grid units."""
+    """Prices, and the least throughput of a solution of interest, in grid units."""
 
     duals: Vector
-    slack: int
+    least: int
+
+
+class Prices(NamedTuple):
+    """Prices of items and of a server, in whole numbers, and how many of these a grid unit is."""
+
+    items: list[int]
+    server: int
+    factor: Fraction
 
 
 class Program:
@@ -63,6 +78,7 @@ class Program:
         for job in instance.jobs:
             self.counts[job.profile] = self.counts.get(job.profile, 0) + 1
         self.items: list[Item] = []
+        self.index: dict[Item, int] = {}
         self.options = [
             option
             for name in self.counts
@@ -71,9 +87,13 @@ class Program:
         ]
         self.grid = grid(o.choice.throughput for o in self.options) or Fraction(1)
         self.worth = [int(Fraction(o.choice.throughput) / self.grid) for o in self.options]
+        self.unit = max(Fraction(1), Fraction(max(self.worth, default=1), _LARGEST_COST))
+        """Grid units in one unit of the costs that the solver sees; 1 unless the grid is fine."""
+        self.costs = np.array([float(w / self.unit) for w in self.worth])
         self.server = Server(instance.servers, self.items)
         self.patterns: list[Pattern] = []
         self.known: set[Pattern] = set()
+        self.least_jobs = 0 if instance.may_wait else 1
         self.bound: int | None = None
         """On the throughput, in units of its grid; certified by `check_prices`."""
 
@@ -89,9 +109,10 @@ class Program:
         return found
 
     def _item(self, item: Item) -> int:
-        if item not in self.items:
+        if item not in self.index:
+            self.index[item] = len(self.items)
             self.items.append(item)
-        return self.items.index(item)
+        return self.index[item]
 
     def add(self, patterns: Sequence[Pattern]) -> None:
         """Add patterns that are not there yet."""
@@ -118,12 +139,17 @@ class Program:
             rows += [len(profiles) + i for i in used] + [servers]
             columns += [n + p] * (len(used) + 1)
             entries += [-pattern[i] for i in used] + [1]
+        count = np.array(list(self.counts.values()), dtype=float)
+        extra = []
         if floor is not None:
+            # Divided by a power of two, so that the solver's tolerance stays below a grid unit,
+            # or is as small as it can be.
+            largest = max(1.0, float(self.costs.max(initial=1.0)) / _LARGEST_ENTRY)
+            scale = 2.0 ** -math.ceil(math.log2(largest))
             rows += [servers + 1] * n
             columns += range(n)
-            entries += self.worth
-        count = list(self.counts.values())
-        extra = [] if floor is None else [float(floor)]
+            entries += (self.costs * scale).tolist()
+            extra = [float(floor / self.unit) * scale]
         height = servers + 1 + len(extra)
         A = sparse.csc_array(
             sparse.coo_array(
@@ -133,28 +159,27 @@ class Program:
         infinite = np.full(kinds + 1, -np.inf)
         upper = np.array([self.counts[o.profile] for o in self.options], dtype=float)
         limit = float(self.instance.servers.count)
-        costs = self.worth if floor is None else [int(o.split) for o in self.options]
+        costs = self.costs if floor is None else np.array([float(o.split) for o in self.options])
         return StandardForm.of(
             A,
-            np.concatenate([np.array(count, dtype=float), infinite, extra]),
-            np.concatenate(
-                [np.array(count, dtype=float), np.zeros(kinds), [limit], [np.inf] * len(extra)]
-            ),
+            np.concatenate([self.least_jobs * count, infinite, extra]),
+            np.concatenate([count, np.zeros(kinds), [limit], [np.inf] * len(extra)]),
             np.concatenate([upper, np.full(k, limit)]),
-            np.concatenate([np.array(costs, dtype=float), np.zeros(k)]),
+            np.concatenate([costs, np.zeros(k)]),
             sense="max" if floor is None else "min",
-            grid=Fraction(1),
+            grid=Fraction(floor is not None or self.unit == 1),
         )
 
     def relax(self, run: Run, floor: int | None = None) -> Relaxed | None:
         """Generate patterns until none helps; ``None`` if a limit struck.
 
         First, if the patterns known cannot hold all jobs, those that can: the least number of
-        servers beyond those there are is sought, and if it is not 0, there is no solution.
+        servers beyond those there are is sought, and if it is not 0, there is no solution. Where
+        jobs may wait there always is one.
         """
         from dlsched.solvers import highs
 
-        short = True
+        short = bool(self.least_jobs)
         while not run.stop_reason():
             form = self._lengthened(floor) if short else self.form(floor)
             outcome = highs.solve(form, 0, run, relax=True)
@@ -167,8 +192,10 @@ class Program:
             if not short and floor is None:
                 self.check_prices(duals)
             before = len(self.patterns)
-            self.add(self.price(duals))
+            self.add(self.price(duals, run))
             if len(self.patterns) == before:
+                if run.stop_reason():
+                    return None
                 return Relaxed(duals, float(outcome.objective or 0), not short)
         return None
 
@@ -187,112 +214,139 @@ class Program:
             senses=("min",),
         )
 
-    def complete(self, most: int, near: Near) -> bool:
-        """Add every pattern that can be in a better solution, if there are not too many.
+    def complete(self, most: int, near: Near, run: Run) -> bool:
+        """Add every pattern that can be in a solution of interest, if there are not too many.
 
-        By these prices a solution that uses a pattern worth less than the best one by more than
-        the slack, in units of the throughput's grid, is further than that from their bound.
+        By these prices a solution that uses a pattern worth less than the best one by so much is
+        as far below their bound, and so worth no more than that. Others are left out.
         """
-        values, _ = self._values(near.duals)
-        best = int(self.server.table(values)[-1, -1, -1])
-        every = self.server.maximal(most, values, best - (near.slack + 1) * PRICE_UNIT)
+        prices = self._prices(near.duals)
+        best = int(self.server.table(prices.items)[-1, -1, -1])
+        least = best - self._allowance(prices, near.least, best)
+        every = self.server.maximal(most, prices.items, least, run)
         if every is not None:
             self.add(every)
         return every is not None
 
-    def price(self, duals: Vector) -> list[Pattern]:
+    def _allowance(self, prices: Prices, least: int, best: int) -> int:
+        """Return how far a solution worth so much may be below the bound of these prices."""
+        return max(0, self._total(prices, best) - math.floor(least * prices.factor))
+
+    def price(self, duals: Vector, run: Run) -> list[Pattern]:
         """Return patterns worth more than a server: the best, and the best with each item."""
-        values, server = self._values(duals)
+        prices = self._prices(duals)
+        values = prices.items
         table = self.server.table(values)
-        limit = server + _TOLERANCE * PRICE_UNIT * max(1.0, float(np.abs(duals).max()))
+        limit = prices.server + _TOLERANCE * max(1.0, float(np.abs(duals).max())) * float(
+            prices.factor * self.unit
+        )
         found = []
         for first in [None, *range(len(self.items))]:
             if first is not None and values[first] <= 0:
                 continue
+            if first is not None and run.stop_reason():
+                break
             pattern = self.server.pattern(table, values, first)
             worth = sum(v * c for v, c in zip(values, pattern or (), strict=False))
             if pattern is not None and worth > limit:
                 found.append(pattern)
         return found
 
-    def _values(self, duals: Vector) -> tuple[list[int], int]:
-        """Return items' prices and that of a server in whole units."""
+    def _prices(self, duals: Vector) -> Prices:
+        """Return items' prices and that of a server in whole numbers.
+
+        As fine as the table's 64-bit integers allow: a pattern has no more items than a server
+        has GPUs.
+        """
         p, kinds = len(self.counts), len(self.items)
-        prices = np.maximum(duals[p : p + kinds], 0.0)
-        values = [int(v) for v in np.rint(prices * PRICE_UNIT).tolist()]
-        return values, int(max(0.0, duals[p + kinds]) * PRICE_UNIT)
+        items = np.maximum(duals[p : p + kinds], 0.0)
+        server = max(0.0, float(duals[p + kinds]))
+        largest = float(items.max(initial=0.0)) * self.instance.servers.gpus
+        fine = _FINEST
+        if largest > 0:
+            fine = min(fine, math.floor(math.log2(_LARGEST_VALUE / largest)))
+        whole = [int(v) for v in np.rint(np.ldexp(items, fine)).tolist()]
+        return Prices(whole, int(math.ldexp(server, fine)), Fraction(2) ** fine / self.unit)
 
     def check_prices(self, duals: Vector) -> None:
         """Tighten the bound on the throughput by these prices of items, in exact integers.
 
         A job is worth at most what its best option leaves after its items are paid, and the
         servers' items cost at most what the best pattern does, times the servers (Lagrangian
-        duality): so any prices give a bound, and nothing of the solver is believed.
+        duality): so any prices give a bound, whatever the solver's accuracy.
         """
-        values, _ = self._values(duals)
-        left: dict[str, int] = {}
-        for option, surplus in zip(self.options, self._surplus(values), strict=True):
-            left[option.profile] = max(left.get(option.profile, surplus), surplus)
-        jobs = sum(count * left[name] for name, count in self.counts.items())
-        best = int(self.server.table(values)[-1, -1, -1])
-        bound = (jobs + self.instance.servers.count * best) // PRICE_UNIT
+        prices = self._prices(duals)
+        best = int(self.server.table(prices.items)[-1, -1, -1])
+        bound = math.floor(self._total(prices, best) / prices.factor)
         self.bound = bound if self.bound is None else min(self.bound, bound)
+
+    def _total(self, prices: Prices, best: int) -> int:
+        """Return the bound of these prices, where the best pattern is worth so much."""
+        left = self._most(self._surplus(prices))
+        jobs = sum(count * left[name] for name, count in self.counts.items())
+        return jobs + self.instance.servers.count * best
 
     def integer(self, run: Run, floor: int | None = None, near: Near | None = None) -> Outcome:
         """Solve the integer program over the patterns known.
 
-        With `near`, options that no solution within the slack of the bound can use are left out.
+        With `near`, options that no solution of interest can use are left out.
         """
         from dlsched.solvers import highs
 
         form = self.form(floor)
         if near is not None:
-            values, _ = self._values(near.duals)
-            surplus = self._surplus(values)
-            best: dict[str, int] = {}
-            for option, left in zip(self.options, surplus, strict=True):
-                best[option.profile] = max(best.get(option.profile, left), left)
+            prices = self._prices(near.duals)
+            surplus = self._surplus(prices)
+            most = self._most(surplus)
+            best = int(self.server.table(prices.items)[-1, -1, -1])
+            allowance = self._allowance(prices, near.least, best)
             out = [
-                best[option.profile] - left > (near.slack + 1) * PRICE_UNIT
+                most[option.profile] - left > allowance
                 for option, left in zip(self.options, surplus, strict=True)
             ]
             form.upper[: len(out)][np.array(out)] = 0.0
         return highs.solve(form, 0, run, quiet=True)
 
-    def _surplus(self, values: Sequence[int]) -> list[int]:
-        """Return what each option leaves after its items are paid, in price units."""
+    def _surplus(self, prices: Prices) -> list[int]:
+        """Return what each option leaves after its items are paid, rounded up."""
+        over, under = prices.factor.numerator, prices.factor.denominator
         return [
-            worth * PRICE_UNIT - option.amount * values[option.item]
+            -(-worth * over // under) - option.amount * prices.items[option.item]
             for option, worth in zip(self.options, self.worth, strict=True)
         ]
 
-    def value(self, x: Vector) -> int:
-        """Return the throughput of a point in units of its grid."""
-        taken = np.rint(x[: len(self.options)]).astype(int).tolist()
-        return sum(w * t for w, t in zip(self.worth, taken, strict=True))
+    def _most(self, surplus: Sequence[int]) -> dict[str, int]:
+        """Return the most that a job of each profile leaves; 0 if it may wait."""
+        most: dict[str, int] = dict.fromkeys(self.counts, 0) if not self.least_jobs else {}
+        for option, left in zip(self.options, surplus, strict=True):
+            most[option.profile] = max(most.get(option.profile, left), left)
+        return most
 
 
-def patterns_of(program: Program, solution: Any) -> list[Pattern]:
-    """Return the patterns of a solution's servers; jobs it splits, or might, are single GPUs."""
-    index = {item: i for i, item in enumerate(program.items)}
+def patterns_of(program: Program, solution: Solution) -> list[Pattern]:
+    """Return the patterns of a solution's servers; jobs it splits, or might, are single GPUs.
+
+    Raises
+    ------
+    KeyError
+        If it splits a job that the program keeps together.
+    """
+    instance, index = program.instance, program.index
     servers: dict[str, list[int]] = {}
-    for job in program.instance.jobs:
-        given = solution.allocation[job.id]
-        gpus = program.instance.profile(job).gpus
-        options = [o for o in program.options if o.profile == job.profile]
-        worth = program.instance.profile(job).at(given.cpus, given.memory) or 0
-        best = next(
-            o.choice
-            for o in options
-            if o.choice.cpus <= given.cpus
-            and o.choice.memory <= given.memory
-            and o.choice.throughput >= worth
-        )
-        together = Item(gpus, best.cpus, best.memory)
+    better: dict[tuple[str, Number, Number], Choice] = {}
+    for job in instance.jobs:
+        given = solution.allocation.get(job.id)
+        if given is None:
+            continue
+        key = job.profile, given.cpus, given.memory
+        if key not in better:
+            better[key] = instance.replacement(*key)
+        choice, gpus = better[key], instance.profile(job).gpus
+        together = Item(gpus, choice.cpus, choice.memory)
         for server, count in given.gpus.items():
             row = servers.setdefault(server, [0] * len(index))
             if count == gpus and together in index:
                 row[index[together]] += 1
             else:
-                row[index[Item(1, best.cpus, best.memory)]] += count
+                row[index[Item(1, choice.cpus, choice.memory)]] += count
     return [tuple(row) for row in servers.values()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import sparse
 
 from dlsched.errors import OptionError, SolverFailure, SolverMissing
 from dlsched.problems.sensitivity.schema import Choice, Instance
+from dlsched.problems.sensitivity.units import row_unit
 
 SOLVERS = {"highs": "HIGHS", "scip": "SCIP", "glpk": "GLPK_MI"}
 """Names that cvxpy has for the solvers of stage one; GLPK comes with the optional extra `glpk`."""
@@ -19,9 +21,12 @@ _POSITIVE = 1e-7
 
 @dataclass(frozen=True)
 class StageOne:
-    """The ideal allocation on pooled servers: each job's choice, and the sum of throughput."""
+    """The ideal allocation on pooled servers: each job's choice, and the sum of throughput.
 
-    choices: tuple[Choice, ...]
+    A job that waits has none.
+    """
+
+    choices: tuple[Choice | None, ...]
     throughput: float
     variables: int
     optimal: bool
@@ -46,7 +51,9 @@ def stage_one(instance: Instance, solver: str = "highs", **options: Any) -> Stag
     """Choose CPUs and memory for every job on one super-machine.
 
     A binary variable for each job and each measured choice that is no slower than the proportional
-    share; one choice a job; CPUs and memory within the cluster's. Nothing is aggregated.
+    share; one choice a job; CPUs and memory within the cluster's. Nothing is aggregated. Where
+    jobs may wait, which the paper's stage one does not know, a job has at most one choice and the
+    GPUs are limited, too.
 
     Parameters
     ----------
@@ -76,21 +83,23 @@ def stage_one(instance: Instance, solver: str = "highs", **options: Any) -> Stag
     )
     y = cp.Variable(len(rows), boolean=True)
     servers = instance.servers
-    program = cp.Problem(
-        cp.Maximize(np.array([float(c.throughput) for _, c in rows]) @ y),
-        [
-            owner @ y == 1,
-            (gpus * [float(c.cpus) for _, c in rows]) @ y <= servers.count * float(servers.cpus),
-            (gpus * [float(c.memory) for _, c in rows]) @ y
-            <= servers.count * float(servers.memory),
-        ],
-    )
-    program.solve(solver=SOLVERS[solver], **options)
+    limits = [owner @ y == 1]
+    if instance.may_wait:
+        limits = [owner @ y <= 1, gpus @ y <= servers.count * servers.gpus]
+    for name in ("cpus", "memory"):
+        unit = row_unit(getattr(servers, name), [getattr(c, name) for _, c in rows])
+        each = np.array([float(getattr(c, name) / unit) for _, c in rows])
+        limits.append((gpus * each) @ y <= float(servers.count * getattr(servers, name) / unit))
+    # Scaled, as the solvers' tolerances are absolute.
+    top = max((Fraction(c.throughput) for _, c in rows), default=Fraction(1))
+    worth = np.array([float(c.throughput / top) for _, c in rows])
+    program = cp.Problem(cp.Maximize(worth @ y), limits)
+    _solve(program, f"{solver}: stage one", solver=SOLVERS[solver], **options)
     if y.value is None:
         raise SolverFailure(f"{solver} ended stage one with {program.status}")
     chosen = {rows[i][0]: rows[i][1] for i in np.flatnonzero(y.value > 0.5).tolist()}
     return StageOne(
-        choices=tuple(chosen[j] for j in range(len(instance.jobs))),
+        choices=tuple(chosen.get(j) for j in range(len(instance.jobs))),
         throughput=float(sum(c.throughput for c in chosen.values())),
         variables=len(rows),
         optimal=program.status == cp.OPTIMAL,
@@ -98,11 +107,13 @@ def stage_one(instance: Instance, solver: str = "highs", **options: Any) -> Stag
 
 
 def stage_two(instance: Instance, first: StageOne) -> StageTwo:
-    """Spread the jobs with these choices over the servers in few pieces, by a linear program.
+    """Find shares of the jobs on the servers with these choices, by a linear program.
 
-    The least total of shares, each job whole, servers within their GPUs, CPUs and memory. Solved
-    by the simplex method: of its rows only three a server are not a job's, so that a vertex leaves
-    at most 3 x servers jobs in pieces.
+    Servers keep within their GPUs, CPUs and memory, and every job is whole. The paper minimises
+    the sum of all shares, which these constraints make equal to the number of jobs: the objective
+    is a constant, and says nothing about pieces. What limits them is that the answer is a vertex,
+    as the simplex method finds it: of its rows only three a server are not a job's, so that at
+    most 3 x servers jobs are in pieces. Jobs that wait have no share.
 
     Raises
     ------
@@ -111,15 +122,32 @@ def stage_two(instance: Instance, first: StageOne) -> StageTwo:
     """
     import cvxpy as cp
 
-    servers, jobs = instance.servers, instance.jobs
-    gpus = np.array([float(instance.profile(job).gpus) for job in jobs])
-    x = cp.Variable((servers.count, len(jobs)), nonneg=True)
+    servers = instance.servers
+    placed = [j for j, choice in enumerate(first.choices) if choice is not None]
+    chosen = [choice for choice in first.choices if choice is not None]
+    placement = np.zeros((servers.count, len(instance.jobs)))
+    if not placed:
+        return StageTwo(placement=placement)
+    gpus = np.array([float(instance.profile(instance.jobs[j]).gpus) for j in placed])
+    x = cp.Variable((servers.count, len(placed)), nonneg=True)
     limits = [cp.sum(x, axis=0) == 1, x @ gpus <= servers.gpus]
     for name in ("cpus", "memory"):
-        each = gpus * [float(getattr(c, name)) for c in first.choices]
-        limits.append(x @ each <= float(getattr(servers, name)))
+        unit = row_unit(getattr(servers, name), [getattr(c, name) for c in chosen])
+        each = gpus * [float(getattr(c, name) / unit) for c in chosen]
+        limits.append(x @ each <= float(getattr(servers, name) / unit))
     program = cp.Problem(cp.Minimize(cp.sum(x)), limits)
-    program.solve(solver=cp.HIGHS, highs_options={"solver": "simplex"})
+    _solve(program, "stage two", solver=cp.HIGHS, highs_options={"solver": "simplex"})
     if x.value is None:
         raise SolverFailure(f"HiGHS ended stage two with {program.status}")
-    return StageTwo(placement=np.asarray(x.value))
+    placement[:, placed] = x.value
+    return StageTwo(placement=placement)
+
+
+def _solve(program: Any, what: str, **options: Any) -> None:
+    """Solve a cvxpy program; its own error becomes ours."""
+    import cvxpy as cp
+
+    try:
+        program.solve(**options)
+    except cp.error.SolverError as error:
+        raise SolverFailure(f"{what}: {error}") from None

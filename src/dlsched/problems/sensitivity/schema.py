@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
-from pydantic import StrictBool, model_validator
+from pydantic import SerializerFunctionWrapHandler, StrictBool, model_serializer, model_validator
 
 from dlsched import schema
 from dlsched.schema import (
@@ -95,11 +95,12 @@ class Job(Document):
 
 
 class Instance(schema.Instance):
-    """Servers, profiles, and the jobs that must all be placed."""
+    """Servers, profiles, and the jobs: all of them must be placed, unless they may wait."""
 
     problem: Literal["sensitivity"] = "sensitivity"
     servers: Servers
     allow_split: StrictBool = True
+    may_wait: StrictBool = False
     profiles: dict[Id, Profile]
     jobs: tuple[Job, ...]
 
@@ -132,13 +133,24 @@ class Instance(schema.Instance):
                 raise schema.dangling(("jobs", j, "profile"), "profile", job.profile, self.profiles)
         return self
 
+    @model_serializer(mode="wrap")
+    def _brief(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out `may_wait` where it is false: digests are older than the field."""
+        data: dict[str, Any] = handler(self)
+        if not self.may_wait:
+            data.pop("may_wait", None)
+        return data
+
     def profile(self, job: Job) -> Profile:
         """Return a job's profile."""
         return self.profiles[job.profile]
 
     @derived
     def choices(self) -> dict[Id, tuple[Choice, ...]]:
-        """For each profile what a job of it may get: measured, and not below proportional."""
+        """For each profile what a job of it may get: measured, and not below proportional.
+
+        What no server has for even one GPU is left out.
+        """
         cpus, memory = self.servers.proportional
         found = {}
         for name, profile in self.profiles.items():
@@ -148,7 +160,7 @@ class Instance(schema.Instance):
                 Choice(c, m, t)
                 for c, row in zip(profile.cpus, profile.throughput, strict=True)
                 for m, t in zip(profile.memory, row, strict=True)
-                if t and t >= least
+                if t and t >= least and c <= self.servers.cpus and m <= self.servers.memory
             )
         return found
 
@@ -156,6 +168,34 @@ class Instance(schema.Instance):
     def undominated(self) -> dict[Id, tuple[Choice, ...]]:
         """The choices of which no other takes no more and gives no less."""
         return {name: _pareto(choices) for name, choices in self.choices.items()}
+
+    def replacement(self, profile: Id, cpus: Number, memory: Number) -> Choice:
+        """Return an undominated choice that takes no more than this one, and is no slower."""
+        throughput = self.profiles[profile].at(cpus, memory) or 0
+        return next(
+            c
+            for c in self.undominated[profile]
+            if c.cpus <= cpus and c.memory <= memory and c.throughput >= throughput
+        )
+
+    @derived
+    def best_cases(self) -> dict[Id, Choice]:
+        """For each profile the best-case demand (section 3.2): the least that saturates.
+
+        Of the fastest choices the one with fewest CPUs, then least memory **(D)**. Jobs whose GPUs
+        one server has get no more CPUs or memory than a server has (section 6).
+        """
+        servers, found = self.servers, {}
+        for name, choices in self.choices.items():
+            gpus = self.profiles[name].gpus
+            allowed = [
+                c
+                for c in choices
+                if gpus > servers.gpus
+                or (gpus * c.cpus <= servers.cpus and gpus * c.memory <= servers.memory)
+            ]
+            found[name] = max(allowed, key=lambda c: (c.throughput, -c.cpus, -c.memory))
+        return found
 
     def proportional(self, profile: Id) -> Choice:
         """Return the choice that every job has by right."""
@@ -194,7 +234,7 @@ class Allocation(Document):
 
 
 class Solution(schema.Solution):
-    """What each job gets, and where."""
+    """What each job gets, and where; a job that waits is absent."""
 
     problem: Literal["sensitivity"] = "sensitivity"
     allocation: dict[Id, Allocation]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dlsched.errors import OptionError
 from dlsched.problem import method
-from dlsched.problems.utility.dual import priced_bound
+from dlsched.problems.utility.dual import Stopped, priced_bound
 from dlsched.problems.utility.schema import Instance
 from dlsched.result import Bound, Claim, Status
 from dlsched.run import Run
@@ -23,10 +23,13 @@ def priced(instance: Instance, run: Run) -> Claim:
     if not search.gangs.masks:
         bound = Bound(0, "certified", "no job can run")
         return Claim(status=Status.NO_SOLUTION, reason="no job can run", bounds=[[bound]])
-    search.offer(search.inserted(None))
-    search.ascend(run)
-    if not run.stop_reason() and search.small:
-        search.generate(run)
+    try:
+        search.offer(search.inserted(None))
+        search.ascend(run)
+        if not run.stop_reason() and search.small:
+            search.generate(run)
+    except Stopped:
+        pass  # what is known by now is the bound
     bounds = [] if search.bound is None else [search.bound]
     return Claim(
         status=Status.NO_SOLUTION,

@@ -173,7 +173,8 @@ def explain(instance: Instance) -> str:
             best = sum(instance.gain(job, rate) for rate in _best_of_machines(instance, job))
         if best * left < job.iterations:
             need = -(-Fraction(job.iterations) // Fraction(best))
-            return f"job {job.id} needs {need} slots at its fastest, {left} are left"
+            slots = str(need) if need < 10**9 else "over 1e9"
+            return f"job {job.id} needs {slots} slots at its fastest, {left} are left"
     return ""
 
 

@@ -10,17 +10,15 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from dlsched.problems.utility.dual import Dual
+from dlsched.problems.utility.dual import Answer, Dual, Stopped
 from dlsched.problems.utility.gangs import Gangs, Vector
 from dlsched.problems.utility.insertion import Insertion, by_density
+from dlsched.problems.utility.master import Master
 from dlsched.problems.utility.schema import Instance, Solution
-from dlsched.problems.utility.work import UNITS
 from dlsched.result import Bound, Claim, Start, Status
 from dlsched.run import Run
 from dlsched.schema import Number, grid
@@ -30,15 +28,11 @@ _SMOOTHING = 0.6
 """How far prices go from the master's towards those of the best bound (Wentges 1997)."""
 _MOST_ROWS = 1_000
 """With more rows the master's simplex takes longer than it is worth."""
-_FINEST_GRID = 1e-6
 _PASSES = 1500
 _FEW = 4
 """Fewer jobs leave nothing for neighbourhoods to do."""
 _MOST_CLOSING = 5_000
 """With so many triples of job, slot and speed the integer program may close the gap."""
-_STEPS = 1_200_000_000
-_FEWEST_UNITS = 300
-"""Work is in so few units that a pricing pass takes about as many steps."""
 
 
 class Search:
@@ -46,9 +40,8 @@ class Search:
 
     def __init__(self, instance: Instance, run: Run) -> None:
         self.instance, self.run = instance, run
-        self.gangs = Gangs(instance)
-        runs = max(1, len(instance.jobs) * instance.slots * 3)
-        self.dual = Dual(self.gangs, min(UNITS, max(_FEWEST_UNITS, _STEPS // runs)))
+        self.gangs = Gangs(instance, run.stop_reason)
+        self.dual = Dual(self.gangs)
         self.best = Insertion(self.gangs)
         self.bound: Fraction | None = None
         self.prices = np.zeros((instance.slots, len(self.gangs.kinds)))
@@ -57,7 +50,7 @@ class Search:
         self.jobs: list[int] = []
         self.rows: list[NDArray[np.int8]] = []
         self.known: set[tuple[int, bytes]] = set()
-        step = (
+        self.grid = (
             grid(
                 instance.worth(job, c)
                 for job in instance.jobs
@@ -66,11 +59,10 @@ class Search:
             if instance.utility.kind != "effective_throughput"
             else Fraction(0)
         )
-        self.grid = step if step > _FINEST_GRID else Fraction(0)
 
     @property
     def value(self) -> float:
-        """The incumbent's worth."""
+        """The incumbent's worth, in the units of `Gangs`."""
         return self.best.total
 
     @property
@@ -91,8 +83,18 @@ class Search:
         """Whether the gap is as small as was asked for."""
         if self.bound is None or not self.complete():
             return False
-        gap = float(self.bound) - self.value
-        return gap <= max(self.run.gap, CLOSE) * max(abs(self.value), abs(float(self.bound)))
+        bound, value = self.floating(self.bound), self.value
+        return bound - value <= max(self.run.gap, CLOSE) * max(abs(value), abs(bound))
+
+    def tell(self, value: float) -> None:
+        """Report an incumbent's worth, given in the units of `Gangs`, and the bound."""
+        bound = self.bound
+        known = None if bound is None else self.gangs.real(self.floating(bound))
+        self.run.tell(self.gangs.real(value), known)
+
+    def floating(self, bound: Fraction) -> float:
+        """Return an exact bound as a float in the units of `Gangs`."""
+        return float(bound / Fraction(2) ** self.gangs.exponent)
 
     def complete(self) -> bool:
         """Whether the incumbent is a solution: all jobs finish, where they must."""
@@ -100,10 +102,17 @@ class Search:
 
     def solve(self) -> None:
         """Run all phases within the limits."""
-        self.offer(self.inserted(None))
-        self.best.improve(self.run.nested(2.0), None, 300)
-        self.learn(self.best)
+        try:
+            self._phases()
+        except Stopped:
+            return
+
+    def _phases(self) -> None:
         limit = self.run.time_limit
+        self.offer(self.inserted(None))
+        self.note(self.prices, self.dual.price(self.prices))  # a bound, whatever follows
+        self.best.improve(self.run.nested(min(2.0, 0.1 * limit) if limit else 2.0), None, 300)
+        self.learn(self.best)
         self.ascend(self.run.nested(0.35 * limit if limit else float("inf")))
         if self.small and not (self.done() or self.run.stop_reason()):
             self.generate(self.run.nested(0.4 * limit if limit else float("inf")))
@@ -112,21 +121,23 @@ class Search:
     def ascend(self, run: Run) -> None:
         """Find good prices, in rounds, with better incumbents in between."""
         for passes in (_PASSES // 4, _PASSES):
-            prices, _ = self.dual.descend(run, self.value, self.prices, passes)
-            self.note(prices)
+            prices, answer = self.dual.descend(run, self.value, self.prices, passes)
+            self.note(prices, answer)
+            if self.run.stop_reason():
+                return
             self.take(prices)
             self.offer(self.inserted(prices))
             if self.done() or run.stop_reason():
                 return
 
-    def note(self, prices: Vector) -> bool:
-        """Re-check the bound of these prices; keep it if it is better."""
-        bound = self.dual.bound(prices, self.dual.price(prices))
+    def note(self, prices: Vector, answer: Answer) -> bool:
+        """Keep the bound of these prices, which a pricing pass answered, if it is better."""
+        bound = self.dual.bound(prices, answer)
         if self.grid:
             bound = bound // self.grid * self.grid
         if self.bound is None or bound < self.bound:
             self.bound, self.prices = bound, prices
-            self.run.tell(self.value, float(bound))
+            self.tell(self.value)
             return True
         return False
 
@@ -140,16 +151,17 @@ class Search:
         masks = self.dual.by_mask(prices)
         order = np.argsort(-answer.values, kind="stable").tolist()
         made.fill(order, masks, 1.0)
-        made.fill([j for j in order if not made.worth[j]])
+        missing = set(made.left_out())
+        made.fill([j for j in order if j in missing])
         return made
 
     def offer(self, made: Insertion) -> bool:
         """Take a schedule as the incumbent if it is better."""
         self.learn(made)
-        if made.total <= self.value + CLOSE * abs(self.value):
+        if made.merit <= self.best.merit:
             return False
         self.best = made
-        self.run.tell(made.total, None if self.bound is None else float(self.bound))
+        self.tell(made.total)
         return True
 
     def learn(self, made: Insertion) -> None:
@@ -184,9 +196,9 @@ class Search:
                 return
             value, prices = solved
             at = prices + smoothing * (self.prices - prices)
-            better = self.note(at)
+            better = self.note(at, self.dual.price(at))
             assert self.bound is not None
-            if self.done() or float(self.bound) - value <= 1e-7 * abs(value):
+            if self.done() or self.floating(self.bound) - value <= 1e-7 * abs(value):
                 return
             fresh = self.take(at)
             if smoothing and not fresh and not better:
@@ -233,7 +245,7 @@ class Search:
         for i in np.flatnonzero(outcome.values > 0.5).tolist():
             levels[self.jobs[i]] = self.rows[i]
         made = Insertion(self.gangs, levels)
-        made.fill([j for j in range(len(levels)) if not made.worth[j]])
+        made.fill(made.left_out())
         self.offer(made)
 
     def exact(self) -> Number:
@@ -271,99 +283,11 @@ class Search:
         )
 
 
-class Master:
-    """The restricted master: a row for each slot and set of types, and one for each job."""
-
-    def __init__(self, search: Search) -> None:
-        import highspy
-
-        self.search, self.gangs = search, search.gangs
-        inst = search.instance
-        self.count = inst.slots * len(self.gangs.sets)
-        self.size = 0
-        self.highs = highspy.Highs()
-        for name, value in {"output_flag": False, "threads": 1, "random_seed": 0}.items():
-            self.highs.setOptionValue(name, value)
-        self.highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
-        for limit in np.tile(self.gangs.capacity, inst.slots).tolist():
-            self.highs.addRow(-highspy.kHighsInf, float(limit), 0, [], [])
-        low = 1.0 if inst.must_finish else -highspy.kHighsInf
-        for _ in inst.jobs:
-            self.highs.addRow(low, 1.0, 0, [], [])
-        self.highs.cbSimplexInterrupt += self._on_chance
-
-    def _on_chance(self, event: Any) -> None:
-        if self.search.run.stop_reason():
-            event.interrupt()
-
-    def columns(self, first: int) -> tuple[sparse.csc_array, Vector]:
-        """Return the columns from the first on, and their worth."""
-        gangs, search = self.gangs, self.search
-        jobs, rows = search.jobs[first:], search.rows[first:]
-        at, into, entries = [], [], []
-        worth = np.zeros(len(jobs))
-        for c, (j, row) in enumerate(zip(jobs, rows, strict=True)):
-            slots = np.flatnonzero(row >= 0)
-            worth[c] = gangs.worth[j, slots[-1]]
-            masks = np.array(gangs.of[j], dtype=np.int64)[row[slots]]
-            t, s = np.nonzero(gangs.within[masks])
-            at += [slots[t] * len(gangs.sets) + s, np.array([self.count + j])]
-            into.append(np.full(len(t) + 1, c))
-            entries.append(np.append(np.full(len(t), float(gangs.workers[j])), 1.0))
-        shape = (self.count + len(search.instance.jobs), len(jobs))
-        if not jobs:
-            return sparse.csc_array(shape), worth
-        data = (np.concatenate(entries), (np.concatenate(at), np.concatenate(into)))
-        return sparse.csc_array(sparse.coo_array(data, shape=shape)), worth
-
-    def extend(self) -> None:
-        """Add the columns that are new."""
-        A, worth = self.columns(self.size)
-        count = len(worth)
-        self.highs.addCols(
-            count, worth, np.zeros(count), np.full(count, np.inf), A.nnz,
-            A.indptr[:-1].astype(np.int32), A.indices.astype(np.int32), A.data,
-        )  # fmt: skip
-        self.size += count
-
-    def solve(self) -> tuple[float, Vector] | None:
-        """Return the optimum over the columns and its prices of types; ``None`` if stopped."""
-        if not self.size:
-            self.extend()
-        self.highs.run()
-        if self.highs.getModelStatus().name != "kOptimal":
-            return None
-        duals = np.maximum(0.0, np.array(self.highs.getSolution().row_dual)[: self.count])
-        by_set = duals.reshape(self.search.instance.slots, len(self.gangs.sets))
-        kinds = len(self.gangs.kinds)
-        inside = np.array(
-            [[s >> k & 1 for k in range(kinds)] for s in self.gangs.sets], dtype=float
-        ).reshape(len(self.gangs.sets), kinds)
-        return self.highs.getInfo().objective_function_value, by_set @ inside
-
-    def form(self) -> Any:
-        """Return the integer master."""
-        from dlsched.solvers.standard_form import StandardForm
-
-        inst = self.search.instance
-        A, worth = self.columns(0)
-        limits = np.tile(self.gangs.capacity, inst.slots).astype(float)
-        low = np.full(len(inst.jobs), 1.0 if inst.must_finish else -np.inf)
-        return StandardForm.of(
-            A,
-            np.append(np.full(len(limits), -np.inf), low),
-            np.append(limits, np.ones(len(inst.jobs))),
-            np.ones(len(worth)),
-            worth,
-            sense="max",
-        )
-
-
 def search(instance: Instance, run: Run, name: str) -> Claim:
     """Solve an instance and claim what is known."""
     began = time.perf_counter()
     found = Search(instance, run)
-    if not found.gangs.masks:  # nobody can run
+    if not found.gangs.masks:  # no job can run
         empty = found.gangs.solution(found.best.levels, name)
         bound = Bound(0, "certified", "no job can run")
         return Claim(empty, Status.OPTIMAL, "no job can run", [0], [[bound]])
@@ -380,12 +304,11 @@ def search(instance: Instance, run: Run, name: str) -> Claim:
 
 def _decided(instance: Instance, run: Run, claim: Claim) -> Claim:
     """Close what gap is left by the integer program."""
-    from dlsched.problems.utility import model
-    from dlsched.solvers.levels import solve_levels
+    from dlsched.problems.utility.exact import solve_model
 
     part = run.nested()
     part.start = claim.solution or run.start
-    last = solve_levels(instance, part, model, 1)
+    last = solve_model(instance, part)
     bounds = [[*(claim.bounds[0] if claim.bounds else []), *(last.bounds or [[]])[0]]]
     if last.status not in (Status.OPTIMAL, Status.INFEASIBLE, Status.FEASIBLE):
         return replace(claim, bounds=bounds, reason=last.reason)

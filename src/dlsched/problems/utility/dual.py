@@ -8,7 +8,7 @@ schedules ask for more GPUs than there are, and down where for fewer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,15 +19,28 @@ from dlsched.errors import OptionError
 from dlsched.problems.utility.gangs import Gangs, Vector
 from dlsched.problems.utility.pricing import price_all
 from dlsched.problems.utility.schema import Instance
-from dlsched.problems.utility.work import UNITS, Work
+from dlsched.problems.utility.work import Work
 from dlsched.run import Run
 
 EPS = float(np.finfo(float).eps)
+_HIGHEST = 2.0**600
+"""No price is above this, in units of the largest utility: then no sum of costs overflows."""
+_STEPS = 50_000_000
+"""A pricing pass looks at the limits after jobs of about so many steps."""
+_TINY = 2.0**-600
+"""More than the roundings of products and sums below the normal floats add up to."""
+
+
+class Stopped(Exception):
+    """A pricing pass was stopped by a limit."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The bound that prices prove, in floats, and the jobs' own best schedules at them."""
+    """The bound that prices prove, in floats, and the jobs' own best schedules at them.
+
+    Bound and values are in the units of `Gangs`.
+    """
 
     bound: float
     values: Vector
@@ -35,12 +48,15 @@ class Answer:
 
 
 class Dual:
-    """The instance's dual: pricing, bounds with their rounding, and the search for prices."""
+    """The instance's dual: pricing, bounds with their rounding, and the search for prices.
 
-    def __init__(self, gangs: Gangs, most: int = UNITS) -> None:
+    Prices are in the units of `Gangs`.
+    """
+
+    def __init__(self, gangs: Gangs, most: int | None = None) -> None:
         self.gangs, self.instance = gangs, gangs.instance
-        self.work = Work(self.instance, up=True, most=most)
-        self.safe = Work(self.instance, up=False, most=most)
+        self.work = Work(self.instance, up=True, most=most or gangs.most_units)
+        self.safe = gangs.safe
         count, width = self.work.gains.shape
         self.of = np.zeros((count, width), dtype=np.int64)
         for j, row in enumerate(gangs.of):
@@ -60,31 +76,55 @@ class Dual:
         """Price every job's schedules at slots x types.
 
         With `safe` work is rounded down: the schedules finish in truth, the bound is none.
+
+        Raises
+        ------
+        Stopped
+            If `Gangs.stop` says so before the last job.
         """
-        inst, work = self.instance, self.safe if safe else self.work
+        inst, work, gangs = self.instance, self.safe if safe else self.work, self.gangs
         values = np.zeros(len(inst.jobs))
         rows = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
-        price_all(
-            self.by_mask(prices), self.of, work.speeds, work.gains, work.needs, self.gangs.first,
-            self.gangs.workers, self.gangs.worth, inst.must_finish, values, rows,
-        )  # fmt: skip
+        by_mask = self.by_mask(prices)
+        for a, b in self._parts(work):
+            if gangs.stop():
+                raise Stopped
+            price_all(
+                by_mask, self.of[a:b], work.speeds[a:b], work.gains[a:b], work.needs[a:b],
+                gangs.first[a:b], gangs.workers[a:b], gangs.worth[a:b], inst.must_finish,
+                values[a:b], rows[a:b],
+            )  # fmt: skip
         return Answer(float(prices.sum(axis=0) @ self.supply + values.sum()), values, rows)
 
-    def bound(self, prices: Vector, answer: Answer) -> Fraction:
-        """Return the bound with its rounding: sums exact, values raised by what they may be off.
+    def _parts(self, work: Work) -> Iterator[tuple[int, int]]:
+        """Yield ranges of jobs that take about `_STEPS` each."""
+        steps = work.needs * work.speeds * self.instance.slots
+        first, total = 0, 0
+        for j, each in enumerate(steps.tolist()):
+            if total and total + each > _STEPS:
+                yield first, j
+                first, total = j, 0
+            total += each
+        yield first, len(steps)
 
-        A value is a utility minus a sum of at most one cost a slot, each a product: it is off by
-        no more than slots + 4 roundings of the larger of the two.
+    def bound(self, prices: Vector, answer: Answer) -> Fraction:
+        """Return the bound, in the instance's own units, with its rounding.
+
+        Sums are exact, and values are raised by what they may be off: one is a utility minus a sum
+        of at most one cost a slot, each a product, so by no more than slots + 8 roundings of the
+        larger of the two, and `_TINY` for those of the smallest floats. Where a job must finish
+        and cannot, even alone, the bound is -1: no schedule is worth less than 0.
         """
         total = Fraction(0)
         for count, column in zip(self.supply.tolist(), prices.T.tolist(), strict=True):
             total += count * sum(map(Fraction, column), Fraction(0))
         for j, value in enumerate(answer.values.tolist()):
-            if value == -np.inf:  # it must finish, and cannot even alone
-                return Fraction(-(10**18))
+            if value == -np.inf:
+                return Fraction(-1)
             largest = 2 * float(self.gangs.worth[j].max(initial=0)) + abs(value)
-            total += Fraction(value) + Fraction((self.instance.slots + 4) * EPS * largest)
-        return total
+            total += Fraction(value)
+            total += Fraction((self.instance.slots + 8) * EPS * largest + _TINY)
+        return total * Fraction(2) ** self.gangs.exponent
 
     def usage(self, prices: Vector, rows: NDArray[np.int8]) -> Vector:
         """Return slots x types: GPUs that the schedules ask for, each gang of its cheapest type."""
@@ -106,7 +146,7 @@ class Dual:
         Parameters
         ----------
         value
-            The worth of a known schedule.
+            The worth of a known schedule, in the units of `Gangs`.
         start
             Prices to begin with, slots x types.
         passes
@@ -125,13 +165,16 @@ class Dual:
                 break
             aim = max(best.bound - value, 1e-3 * abs(best.bound))
             prices = np.maximum(0.0, best_prices + step * aim / norm * excess)
-            answer = self.price(prices)
+            try:
+                answer = self.price(prices)
+            except Stopped:
+                break
             used = self.usage(prices, answer.rows)
             average += self._mix(average, used, mixing) * (used - average)
             if answer.bound < best.bound:
                 along = float((excess * (used - self.supply)).sum())
                 best, best_prices, failures = answer, prices, 0
-                run.tell(value, best.bound)
+                run.tell(self.gangs.real(value), self.gangs.real(best.bound))
                 if along > 0:  # the next schedules ask for the same: go further
                     step = min(2.0, 1.1 * step)
             else:
@@ -156,9 +199,12 @@ class Dual:
 
 
 def priced_bound(
-    instance: Instance, prices: Mapping[str, Sequence[float]], units: int = UNITS
+    instance: Instance, prices: Mapping[str, Sequence[float]], units: int | None = None
 ) -> Fraction:
     """Return a value that no schedule exceeds, from prices alone; no solver is involved.
+
+    It is negative if some job must finish and cannot, even alone. A price that is far above all
+    utilities is lowered: the bound is then that of the lower price.
 
     Parameters
     ----------
@@ -166,7 +212,7 @@ def priced_bound(
         For each GPU type the price of one GPU in every slot, none negative; a type left out costs
         nothing.
     units
-        Work is rounded to at most so many units a job; more are slower and tighter.
+        Work that is rounded is in at most about so many units a job; more are slower and tighter.
 
     Raises
     ------
@@ -184,6 +230,8 @@ def priced_bound(
         values = np.array(row, dtype=float)
         if values.shape != (instance.slots,) or not (values >= 0).all() or np.isinf(values).any():
             raise OptionError(f"prices of {kind} must be {instance.slots} finite numbers from 0")
-        matrix[:, gangs.kinds.index(kind)] = values
+        with np.errstate(over="ignore"):
+            scaled = np.ldexp(values, -gangs.exponent)
+        matrix[:, gangs.kinds.index(kind)] = np.minimum(scaled, _HIGHEST)
     dual = Dual(gangs, units)
     return dual.bound(matrix, dual.price(matrix))

@@ -7,7 +7,9 @@ set of types, the gangs that can use nothing else need no more GPUs than there a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 
 import networkx as nx
@@ -16,14 +18,22 @@ from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
 from dlsched.problems.utility.schema import Instance, Solution
+from dlsched.problems.utility.work import UNITS, Work
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
 Levels = NDArray[np.int8]
 """Jobs x slots: the index of the speed at which a job runs, -1 where it does not."""
 
-MOST_SETS = 255
-"""Hall's condition has a row for each union of speeds' types; more are refused."""
+MOST_SETS = 127
+"""Hall's condition has a row for each union of speeds' types; more are refused.
+
+It bounds the speeds of a job too, whose indices are kept in 8 bits.
+"""
+UNIT_STEPS = 1_200_000_000
+"""Units of work are so few that a pricing pass takes about as many steps, ..."""
+FEWEST_UNITS = 300
+"""... but not fewer than this."""
 
 
 class Gangs:
@@ -44,14 +54,17 @@ class Gangs:
     of
         For each job, and each of its speeds, the position of its mask in `masks`.
 
+    stop
+        Says why to stop, or nothing; looked at between jobs.
+
     Raises
     ------
     OptionError
         If there are more than `MOST_SETS` unions.
     """
 
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
+    def __init__(self, instance: Instance, stop: Callable[[], str | None] = lambda: None) -> None:
+        self.instance, self.stop = instance, stop
         self.kinds = tuple(instance.supply)
         bit = {kind: 1 << i for i, kind in enumerate(self.kinds)}
         rows = [[sum(bit[k] for k in s.types) for s in speeds] for speeds in instance.speeds]
@@ -84,14 +97,75 @@ class Gangs:
         return sum(supply[kind] for i, kind in enumerate(self.kinds) if mask >> i & 1)
 
     @cached_property
-    def worth(self) -> Vector:
-        """Jobs x slots: the utility of finishing in a slot; 0 before arrival."""
+    def exponent(self) -> int:
+        """Utilities are counted here in units of two to this power.
+
+        The largest that a job can have is then between 1/2 and 1, whatever the instance's own
+        units are: tolerances of solvers are absolute.
+        """
         inst = self.instance
+        most = max(
+            (
+                Fraction(inst.worth(job, least))
+                for job, least in zip(inst.jobs, self.fewest, strict=True)
+                if least
+            ),
+            default=Fraction(0),
+        )
+        if not most:
+            return 0
+        e = most.numerator.bit_length() - most.denominator.bit_length()
+        return e + (most >= Fraction(2) ** e)
+
+    def real(self, value: float) -> float:
+        """Return a sum of utilities in the instance's own units; infinite beyond the floats."""
+        try:
+            return math.ldexp(value, self.exponent)
+        except OverflowError:
+            return math.inf
+
+    @cached_property
+    def worth(self) -> Vector:
+        """Jobs x slots: the utility of finishing in a slot, in the units here.
+
+        Where a job cannot finish it is that of the first slot in which it could, and 0 if there is
+        none, or before its arrival. Each is off by a relative 2 EPS at most, or by the smallest
+        float.
+        """
+        inst, unit = self.instance, Fraction(2) ** self.exponent
         table = np.zeros((len(inst.jobs), inst.slots))
-        for j, job in enumerate(inst.jobs):
-            for t in range(job.arrival - 1, inst.slots):
-                table[j, t] = float(inst.worth(job, t - job.arrival + 2))
+        for j, (job, least) in enumerate(zip(inst.jobs, self.fewest, strict=True)):
+            if not least:
+                continue
+            first, last = job.arrival - 1, inst.slots - job.arrival + 1
+            if inst.utility.kind == "effective_throughput":
+                highest = float(inst.worth(job, least) / unit)
+                row = highest * (least / np.arange(least, last + 1))
+            else:
+                row = np.array([float(inst.worth(job, c) / unit) for c in range(least, last + 1)])
+            table[j, first : first + least - 1] = row[0]
+            table[j, first + least - 1 :] = row
         return table
+
+    @cached_property
+    def fewest(self) -> list[int]:
+        """The fewest slots in which each job can finish, alone; 0 if it cannot."""
+        inst, found = self.instance, []
+        for job, speeds in zip(inst.jobs, inst.speeds, strict=True):
+            least = int(-(-job.iterations // speeds[0].gain)) if speeds else 0
+            found.append(least if least <= inst.slots - job.arrival + 1 else 0)
+        return found
+
+    @cached_property
+    def most_units(self) -> int:
+        """Units that a job's work may have here, the size of the instance considered."""
+        runs = max(1, len(self.instance.jobs) * self.instance.slots * 3)
+        return min(UNITS, max(FEWEST_UNITS, UNIT_STEPS // runs))
+
+    @cached_property
+    def safe(self) -> Work:
+        """The jobs' work rounded down: what is scheduled by it finishes in truth."""
+        return Work(self.instance, up=False, most=self.most_units)
 
     def free(self, levels: Levels) -> Indices:
         """Return slots x sets: the GPUs that Hall's condition leaves."""
@@ -105,12 +179,6 @@ class Gangs:
         slots = np.flatnonzero(row >= 0)
         masks = np.array(self.of[job], dtype=np.int64)[row[slots]]
         free[slots] -= sign * self.workers[job] * self.within[masks]
-
-    def room(self, free: Indices) -> Indices:
-        """Return slots x masks: the largest gang that fits in beside what is booked."""
-        where = np.where(self.within[None, :, :], free[:, None, :], np.iinfo(np.int64).max)
-        most: Indices = where.min(axis=2)
-        return most
 
     def solution(self, levels: Levels, method: str) -> Solution:
         """Return the schedule on machines, each gang on few of them where that is easy."""
@@ -133,7 +201,28 @@ class Gangs:
         )
 
     def _types(self, running: Sequence[tuple[int, int]]) -> dict[int, dict[str, int]]:
-        """Return how many GPUs of each type every gang gets: a maximum flow."""
+        """Return how many GPUs of each type every gang gets: a maximum flow.
+
+        Gangs that can use the fewest types go first; where each can use all that an earlier one
+        could, that is a flow already.
+        """
+        supply = self.instance.supply
+        speeds = self.instance.speeds
+        free, given = dict(supply), {}
+        for j, level in sorted(running, key=lambda pair: len(speeds[pair[0]][pair[1]].types)):
+            left, gpus = int(self.workers[j]), {}
+            for kind in sorted(speeds[j][level].types, key=lambda k: (-free[k], k)):
+                count = min(left, free[kind])
+                if count:
+                    gpus[kind] = count
+                    free[kind] -= count
+                    left -= count
+            if left:
+                return self._flow(running)
+            given[j] = gpus
+        return {j: given[j] for j, _ in running}
+
+    def _flow(self, running: Sequence[tuple[int, int]]) -> dict[int, dict[str, int]]:
         graph = nx.DiGraph()
         supply = self.instance.supply
         for kind, count in supply.items():
@@ -143,8 +232,6 @@ class Gangs:
             graph.add_edge("source", ("job", j), capacity=need)
             for kind in self.instance.speeds[j][level].types:
                 graph.add_edge(("job", j), ("type", kind), capacity=need)
-        if not running:
-            return {}
         _, flow = nx.maximum_flow(graph, "source", "sink")
         return {
             j: {k: flow["job", j]["type", k] for k in supply if flow["job", j].get(("type", k), 0)}
@@ -153,15 +240,25 @@ class Gangs:
 
 
 def place(
-    instance: Instance, counts: Mapping[int, Mapping[str, int]]
+    instance: Instance,
+    counts: Mapping[int, Mapping[str, int]],
+    free: list[dict[str, int]] | None = None,
 ) -> dict[int, dict[str, dict[str, int]]]:
     """Give the GPUs of gangs, by type, out to machines, on few of them where that is easy.
 
     Largest gangs first; each on the fullest machine that has all it needs of a type, else on the
     emptiest ones.
+
+    Parameters
+    ----------
+    counts
+        For each job its GPUs by type.
+    free
+        The free GPUs of each machine, from which they are taken; all of them by default.
     """
     machines = instance.machines
-    free = [dict(machine.gpus) for machine in machines]
+    if free is None:
+        free = [dict(machine.gpus) for machine in machines]
     placed: dict[int, dict[str, dict[str, int]]] = {j: {} for j in counts}
     for j in sorted(counts, key=lambda j: -sum(counts[j].values())):
         for kind, need in counts[j].items():

@@ -18,14 +18,24 @@ MODELS: Mapping[str, tuple[float, float, float]] = {
     "cyclegan": (1.0, 0.55, 0.14),
     "transformer": (1.0, 0.72, 0.30),
 }
-"""Speed on each type relative to the first, for section IV's models; the numbers are ours."""
+"""Speed on each type relative to the first, for the models of Table III; the numbers are ours."""
+MODELS_OF: Mapping[str, tuple[str, ...]] = {
+    "small": ("resnet18",),
+    "medium": ("cyclegan",),
+    "large": ("lstm", "transformer"),
+    "extra large": ("resnet50",),
+}
+"""The models of each size in Table III."""
 GPU_HOURS: Mapping[str, tuple[float, float, float]] = {
     "small": (0.1, 1, 0.60),
     "medium": (1, 10, 0.30),
     "large": (10, 50, 0.08),
     "extra large": (60, 100, 0.02),
 }
-"""From, to and weight of section IV's groups; the paper draws by group, the weights are ours."""
+"""From, to and weight of the groups of section IV-A, in GPU hours; the weights are ours.
+
+The paper's small group begins at 0, where a job has nothing to do; ours at 0.1.
+"""
 WORKERS = {1: 0.5, 2: 0.25, 4: 0.2, 8: 0.05}
 """Weights of gangs' sizes; our choice."""
 
@@ -40,9 +50,11 @@ def generate(
     slot_seconds: float = 360,
     mix: str = "groups",
     load: float | None = 0.9,
-    arrivals: float = 0.5,
+    arrivals: float = 0.0,
     utility: str = "effective_throughput",
-    rates: Sequence[Mapping[str, float]] | None = None,
+    rates: Sequence[Mapping[str, float]]
+    | Mapping[str, Sequence[Mapping[str, float]]]
+    | None = None,
     forking: bool = False,
 ) -> Instance:
     """Draw gang jobs for a cluster of three GPU types.
@@ -58,40 +70,45 @@ def generate(
     slot_seconds
         Six minutes in the paper.
     mix
-        ``"groups"``, the GPU-hour groups of section IV, or ``"even"``: GPU hours within a factor of
-        five, where no job stands out.
+        ``"groups"``, the GPU-hour groups of section IV-A with our weights; ``"uniform"``, each of
+        these groups as often as the others, as the section may be read; or ``"even"``: GPU hours
+        within a factor of five, where no job stands out. In groups a job's model is one of its
+        size's in Table III.
     load
         The jobs' GPU hours on the fastest type, as a share of all GPUs over the horizon: the drawn
         hours are scaled to it. None leaves them as drawn.
     arrivals
-        Jobs arrive evenly over this share of the horizon; 0 for all in the first slot.
+        Jobs arrive evenly over this share of the horizon; by default all of them are there in the
+        first slot, as in section IV-A.
     utility
         ``"effective_throughput"``, ``"linear"``, or ``"table"`` for a step down at a deadline.
     rates
-        Measured rates on the three types to draw from, instead of the models'.
+        Measured rates on the three types to draw from, instead of the models'; by size group, or
+        the same ones for all jobs.
     forking
         HadarE: machines of one GPU each, and jobs that may hold many.
     """
     if utility not in ("effective_throughput", "linear", "table"):
         raise OptionError(f"utility={utility!r} must be effective_throughput, linear or table")
-    if mix not in ("groups", "even"):
-        raise OptionError(f"mix={mix!r} must be 'groups' or 'even'")
+    if mix not in ("groups", "uniform", "even"):
+        raise OptionError(f"mix={mix!r} must be 'groups', 'uniform' or 'even'")
     if jobs < 0 or slots < 1 or gpus < 1 or per_machine < 1 or not 0 <= arrivals <= 1:
         raise OptionError("jobs from 0; slots, gpus, per_machine from 1; arrivals from 0 to 1")
     if load is not None and load <= 0:
         raise OptionError(f"load={load} must be above 0, or none")
     machines = _machines(gpus, 1 if forking else per_machine)
     largest = max(1, sum(sum(m["gpus"].values()) for m in machines if KINDS[0] in m["gpus"]))
-    groups = list(GPU_HOURS.values()) if mix == "groups" else [(1.0, 5.0, 1.0)]
-    weights = np.array([w for _, _, w in groups])
+    groups = {"": (1.0, 5.0, 1.0)} if mix == "even" else GPU_HOURS
+    weights = np.array([1.0 if mix == "uniform" else w for _, _, w in groups.values()])
     sizes = np.array([w for w in WORKERS if w <= largest])
     chances = np.array([WORKERS[w] for w in sizes.tolist()])
     drawn = []
     for _ in range(jobs):
-        low, high, _ = groups[int(rng.choice(len(groups), p=weights / weights.sum()))]
+        group = list(groups)[int(rng.choice(len(groups), p=weights / weights.sum()))]
+        low, high, _ = groups[group]
         hours = float(rng.uniform(low, high))
         workers = 1 if forking else int(rng.choice(sizes, p=chances / chances.sum()))
-        drawn.append((hours, workers, _rates(rng, rates)))
+        drawn.append((hours, workers, _rates(rng, group, rates)))
     scale = 1.0
     if load is not None and drawn:
         scale = load * gpus * slots * slot_seconds / 3600 / sum(h for h, _, _ in drawn)
@@ -135,12 +152,18 @@ def _machines(gpus: int, per_machine: int) -> list[dict[str, Any]]:
 
 
 def _rates(
-    rng: np.random.Generator, measured: Sequence[Mapping[str, float]] | None
+    rng: np.random.Generator,
+    group: str,
+    measured: Sequence[Mapping[str, float]] | Mapping[str, Sequence[Mapping[str, float]]] | None,
 ) -> dict[str, float]:
     """Return iterations per second on each type, rounded to three decimals."""
+    if isinstance(measured, Mapping):
+        some = measured.get(group) or [row for rows in measured.values() for row in rows]
+        return dict(some[int(rng.integers(len(some)))])
     if measured is not None:
         return dict(measured[int(rng.integers(len(measured)))])
-    shares = list(MODELS.values())[int(rng.integers(len(MODELS)))]
+    models = MODELS_OF.get(group, tuple(MODELS))
+    shares = MODELS[models[int(rng.integers(len(models)))]]
     base = float(np.exp(rng.uniform(np.log(2), np.log(40))))
     return {kind: round(base * share, 3) for kind, share in zip(KINDS, shares, strict=True)}
 
@@ -155,21 +178,21 @@ def examples() -> list[Instance]:
     """Return the example of Hadar's section II-A, and the counterexample to its Theorem 2.
 
     Section II-A: two V100, three P100, one K80; J1 to J3 run on 3, 2 and 2 GPUs for 80, 30 and 50
-    epochs. An epoch is 360 iterations here, so that a rate is in epochs per slot of six minutes.
-    J1's rates are those of the file format's example; the others' are assumed.
+    epochs, at the rates that the section prints, in epochs a round. An epoch is 360 iterations
+    here, so that a rate in iterations a second is in epochs per slot of six minutes.
 
     Theorem 2: one type, four GPUs, two jobs of four workers in one slot, worth 1 and 8. Who takes
     the first one, as a primal-dual algorithm does that sees them in this order, has an eighth of
     the optimum, while the theorem promises 1 / 6.93.
     """
     rates = {
-        "J1": {"V100": 40, "P100": 20},
-        "J2": {"V100": 15, "P100": 10, "K80": 5},
-        "J3": {"V100": 25, "P100": 15, "K80": 5},
+        "J1": {"V100": 40, "P100": 20, "K80": 30},
+        "J2": {"V100": 5, "P100": 15, "K80": 5},
+        "J3": {"V100": 10, "P100": 2, "K80": 20},
     }
     section = {
         "name": "hadar-section2",
-        "source": "Hadar (IEEE TC 2026), section II-A; the rates of J2 and J3 are ours",
+        "source": "Hadar (IEEE TC 2026), section II-A, with its rates X",
         "slots": 12,
         "slot_seconds": 360,
         "machines": [

@@ -6,164 +6,277 @@ costs nothing; here it maximises the sum of payoffs, each at the prices before t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.problems.utility.gangs import place
 from dlsched.problems.utility.knapsack import fill
 from dlsched.problems.utility.rounds import Grants, Rounds
-from dlsched.problems.utility.schema import Instance
+from dlsched.problems.utility.schema import Instance, Speed
 
-MOST_STATES = 100_000_000
+MOST_STEPS = 50_000_000
 """Jobs times states of the program; beyond it jobs are scanned by payoff instead."""
+MOST_BYTES = 400_000_000
+"""Memory of the program; beyond it likewise."""
 _LEAST_SHARE = 1e-6
 """Of the highest price the lowest one, where a utility of 0 at the horizon would make it 0."""
 
 
+class Pool(NamedTuple):
+    """GPUs with one price: those of a type on a machine, or of a type on all of them."""
+
+    machine: str | None
+    kind: str
+    gpus: int
+
+
+def pools_of(instance: Instance, by_machine: bool = True) -> list[Pool]:
+    """Return the pools with a price each: per machine and type (eq. 5), or per type."""
+    if not by_machine:
+        return [Pool(None, kind, count) for kind, count in instance.supply.items()]
+    return [
+        Pool(machine.id, kind, count)
+        for machine in instance.machines
+        for kind, count in machine.gpus.items()
+        if count
+    ]
+
+
+class Terms(NamedTuple):
+    """What a job contributes to eq. 6: its highest and lowest utility of a GPU and slot.
+
+    `longest` is t_max of eq. 7, in slots and rounded up, times the job's workers.
+    """
+
+    highest: float
+    lowest: Fraction
+    longest: int
+
+
+def terms_of(instance: Instance, j: int) -> Terms:
+    """Return the terms of a job in eq. 6; its highest is 0 if it cannot finish in time."""
+    job, speeds = instance.jobs[j], instance.speeds[j]
+    last = instance.slots - job.arrival + 1
+    quickest = int(-(-job.iterations // speeds[0].gain))
+    longest = int(-(-job.iterations // speeds[-1].gain)) * job.workers
+    highest = 0.0
+    if quickest <= last:
+        highest = float(Fraction(instance.worth(job, quickest)) / job.workers)
+    return Terms(highest, Fraction(instance.worth(job, last)) / longest, longest)
+
+
 class Prices:
-    """The price of a GPU by type and use (eq. 5-7).
+    """The price of a GPU by pool and use (eq. 5-7).
 
     Attributes
     ----------
     table
-        For each type the price when 0, 1, ... of its GPUs are in use.
+        For each pool the price when 0, 1, ... of its GPUs are in use.
     alpha
         The larger of 1 and ln of highest over lowest price: Theorem 2 promises 2 alpha.
     """
 
-    def __init__(self, instance: Instance, queue: Sequence[int], kinds: Sequence[str]) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        queue: Sequence[int],
+        pools: Sequence[Pool] | None = None,
+        terms: Mapping[int, Terms] | None = None,
+    ) -> None:
+        pools = pools_of(instance) if pools is None else pools
+        each = [terms[j] if terms else terms_of(instance, j) for j in queue]
         total = sum(instance.supply.values())
-        slowest, least, per_slot = [], [], []
-        highest = dict.fromkeys(kinds, 0.0)
-        for j in queue:
-            job, speeds = instance.jobs[j], instance.speeds[j]
-            last = instance.slots - job.arrival + 1
-            quickest = int(-(-job.iterations // speeds[0].gain))
-            longest = int(-(-job.iterations // speeds[-1].gain))  # eq. 7, rounded up
-            if quickest <= last:
-                worth = float(instance.worth(job, quickest)) / job.workers  # eq. 6
-                for kind in speeds[-1].types:
-                    highest[kind] = max(highest[kind], worth)
-            slowest.append(longest * job.workers)
-            least.append(float(instance.worth(job, last)))
-            per_slot.append(least[-1] / slowest[-1])
-        eta = instance.slots * total / min(slowest)
-        lowest = min(per_slot) / (4 * eta)
-        self.table: list[NDArray[np.float64]] = []
+        highest = dict.fromkeys(instance.supply, 0.0)
+        for j, term in zip(queue, each, strict=True):
+            for kind in instance.speeds[j][-1].types:
+                highest[kind] = max(highest[kind], term.highest)
+        eta = Fraction(instance.slots * total, min(term.longest for term in each))
+        lowest = float(min(term.lowest for term in each) / (4 * eta))
         self.alpha = 1.0
-        for kind in kinds:
-            top = highest[kind]
-            low = lowest if lowest > 0 else _LEAST_SHARE * top
-            used = np.arange(instance.supply[kind] + 1) / instance.supply[kind]
-            if top > low > 0:
-                self.table.append(low * (top / low) ** used)  # eq. 5
-                self.alpha = max(self.alpha, float(np.log(top / low)))
-            else:
-                self.table.append(np.full(len(used), top))
+        known: dict[tuple[float, int], NDArray[np.float64]] = {}
+        for pool in pools:
+            key = highest[pool.kind], pool.gpus
+            if key not in known:
+                known[key] = self._row(*key, lowest)
+        self.table = [known[highest[pool.kind], pool.gpus] for pool in pools]
+
+    def _row(self, top: float, gpus: int, lowest: float) -> NDArray[np.float64]:
+        """Return the prices of a pool by use (eq. 5), from the lowest to `top`."""
+        low = lowest if lowest > 0 else _LEAST_SHARE * top
+        if not top > low > 0:
+            return np.full(gpus + 1, top)
+        ratio = math.log(top) - math.log(low)
+        self.alpha = max(self.alpha, ratio)
+        row = np.exp(math.log(low) + ratio * np.arange(gpus + 1) / gpus)
+        row[-1] = top
+        return row
 
 
 class Hadar:
-    """Decides slot by slot (Algorithm 1)."""
+    """Decides slot by slot (Algorithm 1).
 
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
-        self.kinds = list(instance.supply)
+    Attributes
+    ----------
+    scanned
+        The number of slots in which the program would have been too large.
+    """
 
-    def offers(self, rounds: Rounds, job: int) -> list[tuple[float, int]]:
+    def __init__(self, instance: Instance, by_machine: bool = True) -> None:
+        self.instance, self.by_machine = instance, by_machine
+        self.pools = pools_of(instance, by_machine)
+        self.usable = [
+            [[p for p, pool in enumerate(self.pools) if pool.kind in s.types] for s in speeds]
+            for speeds in instance.speeds
+        ]
+        self.states = math.prod(pool.gpus + 1 for pool in self.pools)
+        self.terms = {j: terms_of(instance, j) for j, s in enumerate(instance.speeds) if s}
+        self.rates = [float(Fraction(instance.worth(job, 1))) for job in instance.jobs]
+        self.scanned = 0
+
+    def worth(self, job: int, completion: int) -> float:
+        """Return a job's utility, which `Instance.worth` has in exact numbers, as a float."""
+        if self.instance.utility.kind == "effective_throughput":
+            return self.rates[job] / completion
+        return float(self.instance.worth(self.instance.jobs[job], completion))
+
+    def offers(self, rounds: Rounds, job: int) -> list[float]:
         """Return the worth of each speed, if the job goes on with it until it is done.
 
-        Finishing after the horizon is worth nothing. With it comes the types' bit mask.
+        Finishing after the horizon is worth nothing.
         """
-        inst, found = self.instance, []
-        owner = inst.jobs[job]
-        for v, speed in enumerate(inst.speeds[job]):
+        inst, owner = self.instance, self.instance.jobs[job]
+        found = []
+        for v in range(len(inst.speeds[job])):
             completion = rounds.slot - owner.arrival + rounds.slots_left(job, v)
-            mask = sum(1 << i for i, kind in enumerate(self.kinds) if kind in speed.types)
             in_time = completion <= inst.slots - owner.arrival + 1
-            found.append((float(inst.worth(owner, completion)) if in_time else 0.0, mask))
+            found.append(self.worth(job, completion) if in_time else 0.0)
         return found
 
     def decide(self, rounds: Rounds) -> Grants:
         """Return the slot's allocation of the largest sum of payoffs (Algorithm 2, repaired).
 
-        A program over jobs in the queue's order and the GPUs of each type in use: a job is left
+        A program over jobs in the queue's order and the GPUs of each pool in use: a job is left
         out, or takes at one of its speeds the cheapest GPUs, if they cost less than it is worth.
+        Where that is too large (`MOST_STEPS`, `MOST_BYTES`), jobs are scanned instead, in the order
+        of worth per GPU.
         """
         queue = rounds.queue
-        caps = np.array([self.instance.supply[k] for k in self.kinds], dtype=np.int64)
-        states = int(np.prod(caps + 1))
         if not queue:
             return {}
-        prices = Prices(self.instance, queue, self.kinds)
-        if states * len(queue) > MOST_STATES:
-            return self.scan(rounds, prices, self._by_payoff(rounds, prices), stop=False)
+        prices = Prices(self.instance, queue, self.pools, self.terms)
+        offers = {j: self.offers(rounds, j) for j in queue}
+        memory = self.states * (4 * len(queue) + 16 * len(self.pools) + 16)
+        if self.states * len(queue) > MOST_STEPS or memory > MOST_BYTES:
+            self.scanned += 1
+            order = sorted(queue, key=lambda j: -max(offers[j]) / self.instance.jobs[j].workers)
+            return self.scan(offers, prices, order, stop=False)
+        caps = np.array([pool.gpus for pool in self.pools], dtype=np.int64)
         table = np.zeros((len(caps), int(caps.max()) + 1))
         for r, row in enumerate(prices.table):
             table[r, : len(row)] = row
-        offers = [self.offers(rounds, j) for j in queue]
-        width = max(map(len, offers))
+        width = max(map(len, offers.values()))
         worth, masks = np.zeros((len(queue), width)), np.zeros((len(queue), width), dtype=np.int64)
-        for i, offer in enumerate(offers):
-            worth[i, : len(offer)] = [u for u, _ in offer]
-            masks[i, : len(offer)] = [m for _, m in offer]
+        for i, (j, offer) in enumerate(offers.items()):
+            worth[i, : len(offer)] = offer
+            masks[i, : len(offer)] = [sum(1 << p for p in pools) for pools in self.usable[j]]
         workers = np.array([self.instance.jobs[j].workers for j in queue], dtype=np.int64)
         taken = fill(caps, table, worth, masks, workers)
-        return {
-            j: {k: int(n) for k, n in zip(self.kinds, row, strict=True) if n}
-            for j, row in zip(queue, taken, strict=True)
-            if row.any()
-        }
+        return self._grants(
+            {
+                j: {p: n for p, n in enumerate(row) if n}
+                for j, row in zip(queue, taken.tolist(), strict=True)
+                if any(row)
+            }
+        )
 
-    def _by_payoff(self, rounds: Rounds, prices: Prices) -> list[int]:
-        queue = rounds.queue
-        start = {k: float(row[0]) for k, row in zip(self.kinds, prices.table, strict=True)}
-        dearest = min(start.values())
-        payoff = {
-            j: max(u for u, _ in self.offers(rounds, j)) / self.instance.jobs[j].workers - dearest
-            for j in queue
-        }
-        return sorted(queue, key=lambda j: -payoff[j])
+    def _grants(self, taken: dict[int, dict[int, int]]) -> Grants:
+        """Return GPUs by pool as GPUs on machines."""
+        if not self.by_machine:
+            kinds = {j: {self.pools[p].kind: n for p, n in row.items()} for j, row in taken.items()}
+            return place(self.instance, kinds)
+        grants: dict[int, dict[str, dict[str, int]]] = {}
+        for j, row in taken.items():
+            for p, n in row.items():
+                pool = self.pools[p]
+                assert pool.machine is not None
+                grants.setdefault(j, {}).setdefault(pool.machine, {})[pool.kind] = n
+        return grants
 
-    def scan(self, rounds: Rounds, prices: Prices, order: Sequence[int], stop: bool) -> Grants:
+    def scan(
+        self,
+        offers: Mapping[int, Sequence[float]],
+        prices: Prices,
+        order: Sequence[int],
+        stop: bool,
+    ) -> Grants:
         """Admit jobs one after the other, each at its best payoff at the prices so far.
 
         Parameters
         ----------
+        offers
+            For each job its worth at each speed.
         stop
             Whether a job that fits nowhere ends the scan, as Algorithm 2 has it.
         """
-        inst = self.instance
-        used = dict.fromkeys(self.kinds, 0)
-        table = dict(zip(self.kinds, prices.table, strict=True))
-        grants: dict[int, dict[str, int]] = {}
+        left = [pool.gpus for pool in self.pools]
+        price = [float(row[0]) for row in prices.table]
+        cheapest = self._cheapest(price, left)
+        taken: dict[int, dict[int, int]] = {}
         for j in order:
-            need, best, chosen = inst.jobs[j].workers, 0.0, None
-            fits = False
-            price = {k: float(table[k][used[k]]) for k in self.kinds}
-            for (worth, _), speed in zip(self.offers(rounds, j), inst.speeds[j], strict=True):
-                left = {k: inst.supply[k] - used[k] for k in speed.types}
-                if sum(left.values()) < need:
+            if not cheapest:
+                break
+            need, best, chosen, fits = self.instance.jobs[j].workers, 0.0, None, False
+            for worth, speed in zip(offers[j], self.instance.speeds[j], strict=True):
+                gpus, cost = self._take(cheapest, speed, need, price, left)
+                if gpus is None:
                     continue
                 fits = True
-                gpus, cost, rest = {}, 0.0, need
-                for k in sorted(left, key=lambda k: (price[k], self.kinds.index(k))):
-                    count = min(rest, left[k])
-                    if count:
-                        gpus[k], cost, rest = count, cost + count * price[k], rest - count
                 if worth - cost > best:
                     best, chosen = worth - cost, gpus
             if not fits and stop:
                 break
             if chosen is not None:
-                grants[j] = chosen
-                for k, count in chosen.items():
-                    used[k] += count
-        return grants
+                taken[j] = chosen
+                for p, count in chosen.items():
+                    left[p] -= count
+                    price[p] = float(prices.table[p][self.pools[p].gpus - left[p]])
+                cheapest = self._cheapest(price, left)
+        return self._grants(taken)
+
+    def _cheapest(self, price: Sequence[float], left: Sequence[int]) -> list[int]:
+        """Return the pools with free GPUs, cheapest first; of equal ones that with most free."""
+        return sorted((p for p, n in enumerate(left) if n), key=lambda p: (price[p], -left[p], p))
+
+    def _take(
+        self,
+        order: Sequence[int],
+        speed: Speed,
+        need: int,
+        price: Sequence[float],
+        left: Sequence[int],
+    ) -> tuple[dict[int, int] | None, float]:
+        """Return the cheapest GPUs of a gang at a speed and their cost; ``None`` if too few."""
+        gpus, cost = {}, 0.0
+        for p in order:
+            if self.pools[p].kind in speed.types:
+                count = min(need, left[p])
+                gpus[p] = count
+                cost += count * price[p]
+                need -= count
+                if not need:
+                    return gpus, cost
+        return None, 0.0
 
     def literal(self, rounds: Rounds) -> Grants:
         """Return what a scan by arrival admits, ended by the first job that fits nowhere."""
         queue = rounds.queue
         if not queue:
             return {}
-        return self.scan(rounds, Prices(self.instance, queue, self.kinds), queue, stop=True)
+        prices = Prices(self.instance, queue, self.pools, self.terms)
+        offers = {j: self.offers(rounds, j) for j in queue}
+        return self.scan(offers, prices, queue, stop=True)

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 
 from dlsched.errors import OptionError
 from dlsched.problem import method
-from dlsched.problems.utility.rounds import Grants, Rounds, grab
-from dlsched.problems.utility.schema import Instance
+from dlsched.problems.utility.rounds import Grants, Rounds
+from dlsched.problems.utility.schema import Instance, Solution
 from dlsched.result import Claim, Status
 from dlsched.run import Run
 
 
 @method("utility", kind="heuristic", compiled="knapsack")
-def hadar(instance: Instance) -> Claim:
-    """Hadar's Algorithms 1 and 2, repaired: in every slot the jobs of the largest sum of payoffs.
+def hadar(instance: Instance, run: Run) -> Claim:
+    """Hadar's Algorithms 1 and 2 (section III-C), repaired: the jobs of the largest payoffs.
 
     A payoff is the utility that the job has if it goes on like this, minus the price of its GPUs,
-    which grows exponentially with those in use (eq. 5). See `hadar.Hadar` and the card.
+    which grows exponentially with those in use on each machine and of each type (eq. 5-7). See
+    `hadar.Hadar` and the card. Where the program over machines and types is too large, jobs are
+    scanned by payoff; the reason says so.
     """
-    from dlsched.problems.utility.hadar import Hadar
+    return _hadar(instance, run, by_machine=True)
 
-    return _played(instance, Hadar(instance).decide, "hadar")
+
+@method("utility", kind="heuristic", compiled="knapsack")
+def hadar_pooled(instance: Instance, run: Run) -> Claim:
+    """`hadar` with one price for each type, whatever the machine.
+
+    Ours: the program has a state for each number of GPUs in use of each type, so it is in reach at
+    the size of section IV, where that over machines is not.
+    """
+    return _hadar(instance, run, by_machine=False)
 
 
 @method("utility", kind="baseline", compiled="knapsack")
-def hadar_literal(instance: Instance) -> Claim:
+def hadar_literal(instance: Instance, run: Run) -> Claim:
     """Algorithm 2 closer to its letter: jobs in turn, until the first that fits nowhere.
 
     Read to the letter it would schedule nothing, as the empty allocation has the least cost; here
@@ -33,39 +44,68 @@ def hadar_literal(instance: Instance) -> Claim:
     """
     from dlsched.problems.utility.hadar import Hadar
 
-    return _played(instance, Hadar(instance).literal, "hadar_literal")
+    return _played(instance, Hadar(instance).literal, "hadar_literal", run)
 
 
 @method("utility", kind="baseline")
-def fifo(instance: Instance) -> Claim:
-    """First come first served, slot by slot; a gang that does not fit is passed over."""
-    return _played(instance, _listed(lambda rounds, queue: queue), "fifo")
+def yarn_cs(instance: Instance, run: Run) -> Claim:
+    """Apache YARN's capacity scheduler, as compared in section IV: first come first served.
+
+    Jobs are never preempted, and the head of the queue blocks the rest. See
+    `policies.CapacityQueue`.
+    """
+    from dlsched.problems.utility.policies import CapacityQueue
+
+    return _played(instance, CapacityQueue(instance), "yarn_cs", run)
 
 
 @method("utility", kind="baseline")
-def srtf(instance: Instance) -> Claim:
-    """Shortest remaining time at its fastest first, slot by slot."""
-    return _played(
-        instance,
-        _listed(lambda rounds, queue: sorted(queue, key=rounds.slots_left)),
-        "srtf",
-    )
+def tiresias(instance: Instance, run: Run, threshold: float = 3250) -> Claim:
+    """Tiresias as section IV-B configures it: two queues, no promotion, blind to types.
+
+    Jobs of little attained service run before the others, in each queue in the order in which they
+    started. A gang gets GPUs of one type. See `policies.two_queues`.
+
+    Parameters
+    ----------
+    threshold
+        GPU seconds of service after which a job is in the second queue. The paper gives none; the
+        default is the first limit in the simulator that Tiresias's authors published.
+    """
+    from dlsched.problems.utility.policies import two_queues
+
+    if not threshold > 0:
+        raise OptionError(f"threshold={threshold} must be above 0 GPU seconds")
+    return _played(instance, two_queues(threshold), "tiresias", run)
 
 
 @method("utility", kind="baseline")
-def tiresias(instance: Instance) -> Claim:
-    """Least attained service in GPU slots first, blind to types: it takes where most are free."""
+def las(instance: Instance, run: Run) -> Claim:
+    """Least attained service in GPU slots first, without queues, mixing types. Ours."""
+    from dlsched.problems.utility.policies import least_attained
 
-    def policy(rounds: Rounds) -> Grants:
-        free, grants = dict(instance.supply), {}
-        for j in sorted(rounds.queue, key=lambda j: rounds.attained[j]):
-            job = instance.jobs[j]
-            usable = sorted(instance.speeds[j][-1].types, key=lambda k: (-free[k], k))
-            if sum(free[k] for k in usable) >= job.workers:
-                grants[j] = grab(free, usable, job.workers)
-        return grants
+    return _played(instance, least_attained, "las", run)
 
-    return _played(instance, policy, "tiresias")
+
+@method("utility", kind="baseline")
+def fifo(instance: Instance, run: Run) -> Claim:
+    """First come first served with backfilling and preemption. Ours; see `yarn_cs`.
+
+    Slot by slot the jobs in the order of arrival, each at its fastest speed that is free; a gang
+    that does not fit is passed over.
+    """
+    from dlsched.problems.utility.policies import listed
+
+    return _played(instance, listed(lambda rounds, queue: queue), "fifo", run)
+
+
+@method("utility", kind="baseline")
+def srtf(instance: Instance, run: Run) -> Claim:
+    """Shortest remaining time at its fastest first, slot by slot; as `fifo` else. Ours."""
+    from dlsched.problems.utility.policies import listed
+
+    order = listed(lambda rounds, queue: sorted(queue, key=rounds.slots_left))
+    return _played(instance, order, "srtf", run)
 
 
 @method("utility", kind="heuristic", compiled="columns")
@@ -82,21 +122,27 @@ def insertion(instance: Instance, run: Run, rounds: int = 5000) -> Claim:
         Rounds of neighbourhood search.
     """
     _refuse_forking(instance, "insertion")
-    from dlsched.problems.utility.columns import Search
+    from dlsched.problems.utility.columns import CLOSE, Search
+    from dlsched.problems.utility.dual import Stopped
 
     search = Search(instance, run)
     if not search.gangs.masks:
         return Claim(solution=search.gangs.solution(search.best.levels, "insertion"))
     search.offer(search.inserted(None))
     limit = run.time_limit
-    prices, _ = search.dual.descend(
-        run.nested(0.3 * limit if limit else 60.0), search.value, search.prices, 200
-    )
-    search.offer(search.inserted(prices))
-    search.best.improve(run, search.dual.by_mask(prices), rounds)
+    try:
+        prices, found = search.dual.descend(
+            run.nested(0.3 * limit if limit else 60.0), search.value, search.prices, 200
+        )
+        search.offer(search.inserted(prices))
+        if found.bound > search.value * (1 + CLOSE) or not search.complete():
+            search.best.improve(run, search.dual.by_mask(prices), rounds)
+    except Stopped:
+        pass  # the best schedule by now is the answer
     if not search.complete():
         return Claim(status=Status.NO_SOLUTION, reason="not every job could be inserted")
-    return Claim(solution=search.gangs.solution(search.best.levels, "insertion"))
+    solution = search.gangs.solution(search.best.levels, "insertion")
+    return Claim(solution=solution, reason=run.stop_reason() or "")
 
 
 @method("utility", kind="heuristic")
@@ -114,18 +160,19 @@ def hadare(instance: Instance) -> Claim:
     return _judged(instance, forked(instance))
 
 
-def _listed(order: Callable[[Rounds, list[int]], Iterable[int]]) -> Callable[[Rounds], Grants]:
-    """Return the policy that gives GPUs to jobs in an order, each as fast as it can be."""
+def _hadar(instance: Instance, run: Run, by_machine: bool) -> Claim:
+    from dlsched.problems.utility.hadar import Hadar
 
-    def policy(rounds: Rounds) -> Grants:
-        free, grants = dict(rounds.instance.supply), {}
-        for j in order(rounds, rounds.queue):
-            taken = rounds.take(free, j)
-            if taken:
-                grants[j] = taken
-        return grants
-
-    return policy
+    name = "hadar" if by_machine else "hadar_pooled"
+    _refuse_forking(instance, name)
+    decider = Hadar(instance, by_machine)
+    claim = _played(instance, decider.decide, name, run)
+    if not decider.scanned:
+        return claim
+    said = f"jobs scanned by payoff in {decider.scanned} slots: {decider.states:.1e} states"
+    if decider.states > 10**300:
+        said = f"jobs scanned by payoff in {decider.scanned} slots: too many states"
+    return replace(claim, reason="; ".join(part for part in (claim.reason, said) if part))
 
 
 def _refuse_forking(instance: Instance, name: str) -> None:
@@ -133,17 +180,19 @@ def _refuse_forking(instance: Instance, name: str) -> None:
         raise OptionError(f"{name} schedules gangs, and the instance is forking; use hadare")
 
 
-def _played(instance: Instance, policy: Callable[[Rounds], Grants], name: str) -> Claim:
+def _played(instance: Instance, policy: Callable[[Rounds], Grants], name: str, run: Run) -> Claim:
     _refuse_forking(instance, name)
-    return _judged(instance, Rounds(instance).run(policy, name))
+    claim = _judged(instance, Rounds(instance).run(policy, name, run.stop_reason))
+    stop = run.stop_reason()
+    if stop is None:
+        return claim
+    return replace(claim, reason=f"{stop}; {claim.reason}" if claim.reason else stop)
 
 
-def _judged(instance: Instance, solution: object) -> Claim:
+def _judged(instance: Instance, solution: Solution) -> Claim:
     """Return a solution, unless every job must finish and one does not."""
     from dlsched.problems.utility.check import completions
-    from dlsched.problems.utility.schema import Solution
 
-    assert isinstance(solution, Solution)
     done = completions(instance, solution.schedule)
     if instance.must_finish and len(done) < len(instance.jobs):
         late = next(job.id for job in instance.jobs if job.id not in done)

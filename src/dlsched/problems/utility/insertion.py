@@ -7,8 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from dlsched.problems.utility.gangs import Gangs, Indices, Levels, Vector
-from dlsched.problems.utility.pricing import cheapest, trace
-from dlsched.problems.utility.work import Work
+from dlsched.problems.utility.pricing import best_schedule
 from dlsched.run import Run
 
 _WARMTH = 0.03
@@ -17,6 +16,8 @@ _MOST_OUT = 5
 """So many jobs, at most, are taken out at once."""
 _WEIGHTS = (0.0, 0.7, 1.0)
 """What prices weigh in an insertion."""
+_TIE = 1e-12
+"""Of a job's largest worth, the cost of a slot that is free: of equal schedules the shortest."""
 
 
 class Insertion:
@@ -24,13 +25,10 @@ class Insertion:
 
     def __init__(self, gangs: Gangs, levels: Levels | None = None) -> None:
         inst = gangs.instance
-        self.gangs, self.work = gangs, Work(inst, up=False)
+        self.gangs, self.work = gangs, gangs.safe
         self.levels: Levels = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
         self.worth = np.zeros(len(inst.jobs))
         self.all_needed = inst.must_finish
-        most = int(self.work.needs.max(initial=0))
-        self.least = np.empty(most + 1)
-        self.choice = np.empty((inst.slots, most + 1), dtype=np.int8)
         self.free = gangs.free(self.levels)
         if levels is not None:
             for j in range(len(levels)):
@@ -41,6 +39,12 @@ class Insertion:
         """The schedule's worth."""
         return float(self.worth.sum())
 
+    @property
+    def merit(self) -> tuple[int, float]:
+        """What is compared: how many jobs are scheduled, if all must be, then the worth."""
+        placed = int((self.levels >= 0).any(axis=1).sum()) if self.all_needed else 0
+        return placed, self.total
+
     def put(self, job: int, row: np.ndarray) -> None:
         """Give a job a row of speeds; one that does not finish is left out."""
         used = np.flatnonzero(row >= 0)
@@ -48,6 +52,10 @@ class Insertion:
             self.levels[job] = row
             self.worth[job] = self.gangs.worth[job, used[-1]]
             self.gangs.book(self.free, job, row)
+
+    def left_out(self) -> list[int]:
+        """Return the jobs that have no schedule; one of a scheduled job may be worth 0."""
+        return [j for j, row in enumerate(self.levels) if row.max(initial=-1) < 0]
 
     def drop(self, job: int) -> None:
         """Take a job out."""
@@ -65,30 +73,30 @@ class Insertion:
         of = np.array(self.gangs.of[job], dtype=np.int64)
         if not len(of):
             return False
+        worth = self.gangs.worth[job]
         workers = int(self.gangs.workers[job])
-        room = np.where(
+        largest = np.where(
             self.gangs.within[None, of, :], self.free[:, None, :], np.iinfo(np.int64).max
         ).min(axis=2)
-        cost = np.full((len(room), len(of)), 1e-12)  # of equal schedules the shortest
+        cost = np.full((len(largest), len(of)), _TIE * float(worth.max(initial=0)))
         if price is not None and weight:
             cost += weight * workers * price[:, of]
-        cost[room < workers] = np.inf
-        work = self.work
-        gain, need = work.gains[job], int(work.needs[job])
-        _, finish = cheapest(
-            cost, gain, need, int(self.gangs.first[job]), self.gangs.worth[job], True, self.least,
-            self.choice,
+        cost[largest < workers] = np.inf
+        work, row = self.work, np.empty(len(largest), dtype=np.int8)
+        value = best_schedule(
+            cost, work.gains[job], int(work.needs[job]), int(self.gangs.first[job]), worth, True,
+            row,
         )  # fmt: skip
-        if finish < 0:
+        if value == -np.inf:
             return False
-        row = np.empty(len(room), dtype=np.int8)
-        trace(self.choice, gain, need, finish, int(self.gangs.first[job]), row)
         self.put(job, row)
         return True
 
     def fill(self, order: Iterable[int], price: Vector | None = None, weight: float = 0.0) -> None:
-        """Insert jobs one after the other, where they fit."""
+        """Insert jobs one after the other, where they fit, until there is a reason to stop."""
         for job in order:
+            if self.gangs.stop():
+                return
             self.insert(job, price, weight)
 
     def improve(self, run: Run, price: Vector | None, rounds: int) -> None:
@@ -100,7 +108,7 @@ class Insertion:
         Parameters
         ----------
         price
-            Slots x masks: what a GPU costs; insertion minds it in part or in full.
+            Slots x masks: what a GPU costs; insertion weighs it in part or in full.
         rounds
             At most so many.
         """
@@ -109,7 +117,7 @@ class Insertion:
             return
         density = self._density(list(range(count)))
         warmth = _WARMTH * self.total / count
-        best, kept_levels = self.total, self.levels.copy()
+        best, kept_levels = self.merit, self.levels.copy()
         for i in range(rounds):
             if run.stop_reason():
                 break
@@ -137,10 +145,10 @@ class Insertion:
                     self.drop(j)
                 for j, row in old.items():
                     self.put(j, row)
-            elif self.total > best * (1 + 1e-12):
-                best, kept_levels = self.total, self.levels.copy()
-                run.tell(best, None)
-        if self.total < best:
+            elif self.merit > best:
+                best, kept_levels = self.merit, self.levels.copy()
+                run.tell(self.gangs.real(self.total), None)
+        if self.merit < best:
             self.reset(kept_levels)
 
     def reset(self, levels: Levels) -> None:

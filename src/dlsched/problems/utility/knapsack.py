@@ -5,28 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from dlsched.compilation import entry
 
 
-@njit(cache=True)
+@entry("int64[:, ::1](int64[::1], float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[::1])")
 def fill(caps: Any, price: Any, worth: Any, masks: Any, workers: Any) -> Any:
     """Choose which jobs of a queue run, and on what, for the largest sum of payoffs.
 
     Parameters
     ----------
     caps
-        GPUs of each type.
+        GPUs of each pool, of which there are at most 62.
     price
-        Types x (in use): the price of the next GPUs.
+        Pools x (in use): the price of the next GPUs.
     worth, masks
-        Jobs x speeds: what a job is worth at a speed (0 for none), and the types it may use.
+        Jobs x speeds: what a job is worth at a speed (0 for none), and the pools it may use.
     workers
         By job.
 
     Returns
     -------
     array
-        Jobs x types: GPUs given.
+        Jobs x pools: GPUs given.
     """
     kinds, jobs = len(caps), len(workers)
     stride = np.ones(kinds, dtype=np.int64)
@@ -40,10 +41,14 @@ def fill(caps: Any, price: Any, worth: Any, masks: Any, workers: Any) -> Any:
         for r in range(kinds - 1, -1, -1):
             use[s, r] = rest // stride[r]
             rest -= use[s, r] * stride[r]
-        for r in range(kinds):  # types by price, cheapest first; insertion sort
+        for r in range(kinds):  # pools by price, cheapest first, then by free GPUs
             i = r
-            while i > 0 and price[order[s, i - 1], use[s, order[s, i - 1]]] > price[r, use[s, r]]:
-                order[s, i] = order[s, i - 1]
+            while i > 0:
+                q = order[s, i - 1]
+                more = price[q, use[s, q]] - price[r, use[s, r]]
+                if more < 0.0 or (more == 0.0 and caps[q] - use[s, q] >= caps[r] - use[s, r]):
+                    break
+                order[s, i] = q
                 i -= 1
             order[s, i] = r
     value = np.full(states, -np.inf)

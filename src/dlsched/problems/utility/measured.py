@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,28 @@ from dlsched.errors import InstanceError
 from dlsched.problems.utility.generate import KINDS, generate
 from dlsched.problems.utility.schema import Instance
 
+GROUPS: Mapping[str, str] = {
+    "ResNet-18": "small",
+    "CycleGAN": "medium",
+    "LM": "large",
+    "Transformer": "large",
+    "ResNet-50": "extra large",
+}
+"""How the jobs' names begin in Gavel's files, and the size of that model in Hadar's Table III."""
 
-def read_throughputs(path: str | Path, workers: int = 1) -> list[dict[str, float]]:
+
+def read_throughputs(
+    path: str | Path, workers: int = 1, group: str | None = None
+) -> list[dict[str, float]]:
     """Read measured iterations per second of jobs with so many workers, by type.
 
     The file is a list of ``{"job_type", "scale_factor", "iterations_per_second": {"v100": ...}}``.
     Types on which a job was not measured are left out, and so are jobs without any.
+
+    Parameters
+    ----------
+    group
+        Only jobs whose model is of this size (`GROUPS`); all by default.
 
     Raises
     ------
@@ -29,7 +46,8 @@ def read_throughputs(path: str | Path, workers: int = 1) -> list[dict[str, float
     found = []
     try:
         for row in json.loads(Path(path).read_bytes()):
-            if row["scale_factor"] == workers:
+            size = next((g for name, g in GROUPS.items() if row["job_type"].startswith(name)), "")
+            if row["scale_factor"] == workers and group in (None, size):
                 rates = {
                     names[kind]: float(rate)
                     for kind, rate in row["iterations_per_second"].items()
@@ -42,7 +60,7 @@ def read_throughputs(path: str | Path, workers: int = 1) -> list[dict[str, float
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         problem = f"is no list of throughputs ({type(error).__name__}: {error})"
         raise InstanceError(where, "", problem, "see docs/problems/utility.md") from None
-    if not found:
+    if not found and group is None:
         raise InstanceError(where, "", f"has no job of {workers} workers", "use another number")
     return found
 
@@ -50,8 +68,11 @@ def read_throughputs(path: str | Path, workers: int = 1) -> list[dict[str, float
 def from_throughputs(path: str | Path, *, seed: int = 0, **options: Any) -> Instance:
     """Generate an instance whose jobs have measured rates; options as of the generator.
 
-    The rates are those measured with one worker, whatever the gang (Gavel's files have few others).
+    The rates are those measured with one worker, whatever the gang (Gavel's files have few others),
+    of a model of the job's size group where the file has one.
     """
-    made = generate(np.random.default_rng(seed), rates=read_throughputs(path), **options)
+    sizes = sorted(set(GROUPS.values()))
+    rates = {"": read_throughputs(path)} | {size: read_throughputs(path, 1, size) for size in sizes}
+    made = generate(np.random.default_rng(seed), rates=rates, **options)
     name = f"utility-measured-{len(made.jobs)}x{made.slots}-{seed}"
     return made.model_copy(update={"name": name, "source": f"{Path(path).name}, seed {seed}"})

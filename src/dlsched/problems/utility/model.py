@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -10,25 +11,41 @@ import pyomo.environ as pyo
 from dlsched.errors import OptionError
 from dlsched.problems.utility.gangs import Gangs
 from dlsched.problems.utility.schema import Held, Instance, Job, Solution
-from dlsched.schema import Number, grid
+from dlsched.problems.utility.work import units
+from dlsched.schema import grid
 
 MOST_VARIABLES = 200_000
 """The model has one for every job, slot and speed, and refuses to have more."""
 _FINEST_GRID = 1e-7
-_MOST_UNITS = 10_000
-"""Beyond so many units of work, whole numbers strain a solver's tolerances more than decimals."""
+"""A grid finer than this share of the largest utility is not worth rounding to."""
+_BLOCK = 32
+"""Work is summed up over so many slots at once: rows of all slots before would be too long."""
+_WATCH = 200
+"""After so many rows the limits are looked at."""
 
 
-def build(instance: Instance) -> Any:
+class Stopped(Exception):
+    """Building was stopped; the message says why."""
+
+
+def build(instance: Instance, stop: Callable[[], str | None] = lambda: None) -> Any:
     """Return the Pyomo model: when each job runs, at which speed, and when it is complete.
 
     For a forking instance a run is a copy on a machine instead, see the card.
+
+    Parameters
+    ----------
+    stop
+        Called now and then; says why to stop building, or nothing.
 
     Raises
     ------
     OptionError
         If there are more than `MOST_VARIABLES` of job, slot and speed.
+    Stopped
+        If there is a reason to stop.
     """
+    watch = _Watch(stop)
     copies = _copies(instance) if instance.forking else _speeds(instance)
     total = sum(len(rows) * (instance.slots - job.arrival + 1)
                 for job, rows in zip(instance.jobs, copies.values(), strict=True))  # fmt: skip
@@ -38,72 +55,123 @@ def build(instance: Instance) -> Any:
             f"{MOST_VARIABLES}; use dantzig_wolfe"
         )
     jobs = {job.id: job for job in instance.jobs}
-    runs = [
-        (j, t, v)
-        for j, rows in copies.items()
-        for t in range(jobs[j].arrival, instance.slots + 1)
-        for v in range(len(rows))
-    ]
-    gain = {(j, v): row for j, rows in copies.items() for v, row in enumerate(rows)}
-    ends = [(j, f) for j, rows in copies.items() for f in _ends(instance, jobs[j], rows)]
+    slots_of = {j: range(job.arrival, instance.slots + 1) for j, job in jobs.items()}
+    ends = {j: _ends(instance, jobs[j], rows) for j, rows in copies.items()}
 
     m = pyo.ConcreteModel(instance.name)
     m.JOBS = pyo.Set(initialize=list(jobs))
+    runs = [(j, t, v) for j, rows in copies.items() for t in slots_of[j] for v in range(len(rows))]
     m.RUNS = pyo.Set(initialize=runs, dimen=3)
-    m.ENDS = pyo.Set(initialize=ends, dimen=2)
+    m.ENDS = pyo.Set(initialize=[(j, f) for j, each in ends.items() for f in each], dimen=2)
+    m.SLOTS_OF = pyo.Set(
+        initialize=[(j, t) for j, rows in copies.items() if rows for t in slots_of[j]], dimen=2
+    )
     m.z = pyo.Var(m.RUNS, domain=pyo.Binary)
-    m.c = pyo.Var(m.ENDS, domain=pyo.Binary)
+    m.done = pyo.Var(m.ENDS, domain=pyo.Binary)
+    watch.now()
 
-    worth = {(j, f): instance.worth(jobs[j], f - jobs[j].arrival + 1) for j, f in ends}
+    worth = {(j, f): Fraction(instance.worth(jobs[j], f - jobs[j].arrival + 1)) for j, f in m.ENDS}
     m.utility = pyo.Objective(
-        expr=pyo.quicksum(float(u) * m.c[key] for key, u in worth.items()), sense=pyo.maximize
+        expr=pyo.quicksum(
+            float(u - worth.get((j, f + 1), Fraction(0))) * m.done[j, f]
+            for (j, f), u in worth.items()
+        ),
+        sense=pyo.maximize,
     )
     # Every value is a multiple of this, so bounds may be rounded to one; 0 for no such number.
     step = grid(worth.values())
-    m.GRID = {"utility": step if step > _FINEST_GRID else 0}
+    m.GRID = {
+        "utility": step if step > _FINEST_GRID * max(worth.values(), default=Fraction(0)) else 0
+    }
+    watch.now()
 
-    ending = {j: [f for i, f in ends if i == j] for j in jobs}
-    at: dict[tuple[str, int], list[int]] = {}
-    for j, t, v in runs:
-        at.setdefault((j, t), []).append(v)
-
-    def completion(m: Any, j: str) -> Any:
-        if not ending[j]:
-            return pyo.Constraint.Infeasible if instance.must_finish else pyo.Constraint.Feasible
-        total = pyo.quicksum(m.c[j, f] for f in ending[j])
-        return total == 1 if instance.must_finish else total <= 1
-
-    m.completion = pyo.Constraint(m.JOBS, rule=completion)
-    most = 1 if not instance.forking else None
-    keys = list(at)
-    m.SLOTS_OF = pyo.Set(initialize=keys, dimen=2)
-
-    def running(m: Any, j: str, t: int) -> Any:
-        later = pyo.quicksum(m.c[j, f] for f in ending[j] if f >= t)
-        held = pyo.quicksum(m.z[j, t, v] for v in at[j, t])
-        return held <= (most or len(at[j, t])) * later
-
-    m.running = pyo.Constraint(m.SLOTS_OF, rule=running)
-
-    def last(m: Any, j: str, f: int) -> Any:
-        return m.c[j, f] <= pyo.quicksum(m.z[j, f, v] for v in at[j, f])
-
-    m.last = pyo.Constraint(m.ENDS, rule=last)
-
-    scale = {j: _scale(rows, jobs[j].iterations) for j, rows in copies.items()}
-
-    def cumulative(m: Any, j: str, f: int) -> Any:
-        unit, need = scale[j]
-        done = pyo.quicksum(
-            float(gain[j, v] / unit) * m.z[j, t, v]
-            for t in range(jobs[j].arrival, f + 1)
-            for v in at[j, t]
-        )
-        return done >= need * pyo.quicksum(m.c[j, g] for g in ending[j] if g <= f)
-
-    m.cumulative = pyo.Constraint(m.ENDS, rule=cumulative)
-    _capacity(instance, m, runs)
+    m.order = pyo.Constraint(m.ENDS)
+    m.completion = pyo.Constraint(m.JOBS)
+    m.running = pyo.Constraint(m.SLOTS_OF)
+    m.last = pyo.Constraint(m.ENDS)
+    for j, each in ends.items():
+        speeds = range(len(copies[j]))
+        most = len(speeds) if instance.forking else 1
+        if not each:
+            if instance.must_finish:
+                m.completion.add(j, pyo.Constraint.Infeasible)
+            for t in slots_of[j] if speeds else ():
+                watch()
+                m.running.add((j, t), pyo.quicksum(m.z[j, t, v] for v in speeds) <= 0)
+            continue
+        if instance.must_finish:
+            m.completion.add(j, m.done[j, each[-1]] == 1)
+        for t in slots_of[j]:
+            watch()
+            held = pyo.quicksum(m.z[j, t, v] for v in speeds)
+            before = m.done[j, t - 1] if t - 1 in each else 0
+            m.running.add((j, t), held <= most * (m.done[j, each[-1]] - before))
+            if t in each:
+                m.last.add((j, t), m.done[j, t] - before <= held)
+                if t - 1 in each:
+                    m.order.add((j, t), before <= m.done[j, t])
+    _work(instance, m, copies, ends, watch)
+    _capacity(instance, m, runs, watch)
     return m
+
+
+class _Watch:
+    """Looks at the limits while a model is built."""
+
+    def __init__(self, stop: Callable[[], str | None]) -> None:
+        self.stop, self.count = stop, 0
+
+    def __call__(self) -> None:
+        self.count += 1
+        if self.count % _WATCH == 0:
+            self.now()
+
+    def now(self) -> None:
+        reason = self.stop()
+        if reason:
+            raise Stopped(reason)
+
+
+def _work(
+    instance: Instance, m: Any, copies: dict[str, list[Any]], ends: dict[str, range], watch: _Watch
+) -> None:
+    """Add the rows of progress: a job that is done by a slot has done its work by then."""
+    jobs = {job.id: job for job in instance.jobs}
+    blocks = {
+        j: range(jobs[j].arrival + _BLOCK - 1, each[-1], _BLOCK) for j, each in ends.items() if each
+    }
+    keys = [(j, t) for j, each in blocks.items() for t in each]
+    m.BLOCKS = pyo.Set(initialize=keys, dimen=2)
+    m.work = pyo.Var(m.BLOCKS, domain=pyo.NonNegativeReals)
+    m.block = pyo.Constraint(m.BLOCKS)
+    m.cumulative = pyo.Constraint(m.ENDS)
+    for j, block in blocks.items():
+        gains, need = _units(instance, jobs[j], copies[j])
+        since, terms = 0, []
+        for t in range(jobs[j].arrival, ends[j][-1] + 1):
+            watch()
+            terms += [gain * m.z[j, t, v] for v, gain in enumerate(gains) if gain]
+            if t in ends[j]:
+                m.cumulative.add((j, t), since + pyo.quicksum(terms) >= need * m.done[j, t])
+            if t in block:
+                m.block.add((j, t), m.work[j, t] == since + pyo.quicksum(terms))
+                since, terms = m.work[j, t], []
+
+
+def _units(instance: Instance, job: Job, gains: list[Any]) -> tuple[list[float], int]:
+    """Return the gains of runs in units of work, and the units to be done.
+
+    Whole numbers where few of them are exact, which makes the relaxation tighter; else shares of
+    the iterations.
+    """
+    each: list[Fraction] = sorted({Fraction(g) for g in gains}, reverse=True)
+    slots = (instance.slots - job.arrival + 1) * (len(gains) if instance.forking else 1)
+    found = units(each, Fraction(job.iterations), slots, up=True)
+    if found.exact:
+        row = dict(zip(each, found.gains, strict=True))
+        return [float(row[Fraction(g)]) for g in gains], found.need
+    shares = [Fraction(g) / Fraction(job.iterations) for g in gains]
+    return [1.0 if share > 1 else float(share) for share in shares], 1
 
 
 def _speeds(instance: Instance) -> dict[str, list[Any]]:
@@ -146,14 +214,7 @@ def _ends(instance: Instance, job: Job, gains: list[Any]) -> range:
     return range(job.arrival + int(least) - 1, instance.slots + 1)
 
 
-def _scale(gains: list[Any], iterations: Number) -> tuple[Fraction, int]:
-    """Return a unit of work, and the iterations in it: whole numbers if they are not too large."""
-    step = grid(gains) or Fraction(1)
-    need = -(-iterations // step)
-    return (step, int(need)) if need <= _MOST_UNITS else (Fraction(iterations), 1)
-
-
-def _capacity(instance: Instance, m: Any, runs: list[tuple[str, int, int]]) -> None:
+def _capacity(instance: Instance, m: Any, runs: list[tuple[str, int, int]], watch: _Watch) -> None:
     """Add the rows of Hall's condition, or of machines and types for copies."""
     users: dict[Any, list[tuple[tuple[str, int, int], int]]] = {}
     limit: dict[Any, int] = {}
@@ -161,6 +222,7 @@ def _capacity(instance: Instance, m: Any, runs: list[tuple[str, int, int]]) -> N
         where = {job.id: places(instance, job) for job in instance.jobs}
         counts = {machine.id: machine.gpus for machine in instance.machines}
         for j, t, v in runs:
+            watch()
             machine, kind = where[j][v]
             users.setdefault((t, f"{machine}:{kind}"), []).append(((j, t, v), 1))
             limit[t, f"{machine}:{kind}"] = counts[machine][kind]
@@ -171,6 +233,7 @@ def _capacity(instance: Instance, m: Any, runs: list[tuple[str, int, int]]) -> N
         index = {job.id: i for i, job in enumerate(instance.jobs)}
         labels = ["+".join(k for i, k in enumerate(gangs.kinds) if s >> i & 1) for s in gangs.sets]
         for j, t, v in runs:
+            watch()
             i = index[j]
             for s in gangs.within[gangs.of[i][v]].nonzero()[0].tolist():
                 users.setdefault((t, labels[s]), []).append(((j, t, v), int(gangs.workers[i])))
@@ -178,10 +241,10 @@ def _capacity(instance: Instance, m: Any, runs: list[tuple[str, int, int]]) -> N
     # Rows that cannot be broken say nothing.
     tight = [key for key, rows in users.items() if sum(w for _, w in rows) > limit[key]]
     m.LIMITS = pyo.Set(initialize=sorted(tight), dimen=2)
-    m.capacity = pyo.Constraint(
-        m.LIMITS,
-        rule=lambda m, t, s: pyo.quicksum(w * m.z[key] for key, w in users[t, s]) <= limit[t, s],
-    )
+    m.capacity = pyo.Constraint(m.LIMITS)
+    for t, s in tight:
+        watch()
+        m.capacity.add((t, s), pyo.quicksum(w * m.z[k] for k, w in users[t, s]) <= limit[t, s])
 
 
 def read(instance: Instance, m: Any) -> Solution:
@@ -222,13 +285,14 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
     from dlsched.problems.utility.check import completions
 
     done = completions(instance, solution.schedule)
-    for var in (m.z, m.c):
+    for var in (m.z, m.done, m.work):
         for key in var:
             var[key].set_value(0, skip_validation=True)
     for j, job in enumerate(instance.jobs):
         if job.id not in done:
             continue
-        m.c[job.id, job.arrival + done[job.id] - 1].set_value(1, skip_validation=True)
+        for f in range(job.arrival + done[job.id] - 1, instance.slots + 1):
+            m.done[job.id, f].set_value(1, skip_validation=True)
         for held in solution.schedule[job.id]:
             if instance.forking:
                 spots = places(instance, job)
@@ -240,3 +304,5 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
                 gains = [s.gain for s in instance.speeds[j]]
                 v = gains.index(instance.gain(job, slowest))
                 m.z[job.id, held.slot, v].set_value(1, skip_validation=True)
+    for key in m.BLOCKS:  # in the order of slots: each sums up those before
+        m.work[key].set_value(abs(pyo.value(m.block[key].body)), skip_validation=True)

@@ -1,8 +1,9 @@
 """The cheapest schedules of a job at given prices: one pass over slots, for every finish at once.
 
 Compiled. ``cost[t, v]`` is what running in slot t at speed v costs, infinite where it may not.
-``least[p]`` is the cheapest way, so far, to get at least p units of work done; a slot changes it in
-place, from the top, as each slot is used once. After slot t the job can finish for least[need].
+Two programs, by a job's work: where every slot counts as one unit or none, the cheapest slots so
+far are kept; else ``least[p]`` is the cheapest way, so far, to get at least p units of work done,
+and a slot changes it in place, from the top, as each slot is used once.
 """
 
 from __future__ import annotations
@@ -10,16 +11,95 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from dlsched.compilation import entry, loop
 
 INF = np.inf
+_DOUBTFUL = 1e-10
+"""A running sum of costs may be off by this share of the largest it has been."""
 
 
-@njit(cache=True)
-def cheapest(
-    cost: Any, gain: Any, need: int, first: int, worth: Any, must: bool, least: Any, choice: Any
-) -> Any:
-    """Find the finish slot of the largest worth minus cost.
+@loop
+def _sift(heap: Any, size: int) -> None:
+    """Restore a heap, largest on top, whose top may be too small."""
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            return
+        if child + 1 < size and heap[child + 1] > heap[child]:
+            child += 1
+        if heap[i] >= heap[child]:
+            return
+        heap[i], heap[child] = heap[child], heap[i]
+        i = child
+
+
+@loop
+def _cheapest_slots(
+    cost: Any, gain: Any, need: int, first: int, worth: Any, must: bool, row: Any
+) -> float:
+    """As `best_schedule`, where every gain is 1 or 0: the cheapest `need` slots by each finish."""
+    slots, speeds = cost.shape
+    low = np.full(slots, INF)
+    heap = np.full(need, -INF)
+    count, running, peak = 0, 0.0, 0.0
+    best, finish, dearest = (-INF if must else 0.0), -1, 0.0
+    for t in range(first, slots):
+        if worth[t] <= best:
+            break  # worth never increases, and costs are not negative
+        for v in range(speeds):
+            if gain[v] > 0:
+                low[t] = min(low[t], cost[t, v])
+        c = low[t]
+        if c == INF:
+            continue
+        if count < need:
+            count += 1
+            i = count - 1
+            heap[i] = c
+            while i > 0 and heap[(i - 1) // 2] < heap[i]:
+                heap[i], heap[(i - 1) // 2] = heap[(i - 1) // 2], heap[i]
+                i = (i - 1) // 2
+            running += c
+        elif c < heap[0]:
+            running += c - heap[0]
+            heap[0] = c
+            _sift(heap, need)
+        else:
+            continue
+        peak = max(peak, running)
+        if count == need and worth[t] - running + _DOUBTFUL * peak > best:
+            total = 0.0
+            for i in range(need):
+                total += heap[i]
+            value = worth[t] - total
+            if value > best:
+                best, finish, dearest = value, t, heap[0]
+    if finish < 0:
+        return best
+    equal = need
+    for t in range(first, finish + 1):
+        if low[t] < dearest:
+            equal -= 1
+    for t in range(first, finish + 1):
+        take = low[t] < dearest
+        if low[t] == dearest and equal > 0:
+            equal -= 1
+            take = True
+        if take:
+            for v in range(speeds):
+                if gain[v] > 0 and cost[t, v] == low[t]:
+                    row[t] = v
+                    break
+    return best
+
+
+@entry("float64(float64[:, ::1], int64[::1], int64, int64, float64[::1], boolean, int8[::1])")
+def best_schedule(
+    cost: Any, gain: Any, need: int, first: int, worth: Any, must: bool, row: Any
+) -> float:
+    """Find the schedule of the largest worth minus cost.
 
     Parameters
     ----------
@@ -35,28 +115,35 @@ def cheapest(
         By finish slot.
     must
         Whether the job has to finish; else not running at all is worth 0.
-    least, choice
-        Room for need + 1 costs, and for slots x (need + 1) speeds.
+    row
+        By slot; the speeds of the schedule are written there, -1 where it does not run.
 
     Returns
     -------
-    tuple
-        The value, and the finish slot or -1.
+    float
+        The value, minus infinity if the job must finish and cannot.
     """
     slots, speeds = cost.shape
-    least[: need + 1] = INF
+    row[:] = -1
+    largest = 0
+    for v in range(speeds):
+        largest = max(largest, gain[v])
+    if largest == 0:
+        return -INF if must else 0.0
+    if largest == 1:
+        return _cheapest_slots(cost, gain, need, first, worth, must, row)
+    least = np.full(need + 1, INF)
     least[0] = 0.0
-    best, finish = -INF, -1
-    if not must:
-        best = 0.0
+    choice = np.empty((slots, need + 1), dtype=np.int8)
+    best, finish = (-INF if must else 0.0), -1
     for t in range(first, slots):
         if worth[t] <= best:
-            break  # worth never increases, and costs are not negative
+            break
         for p in range(need, 0, -1):
             low, how = least[p], -1
             for v in range(speeds):
                 c = cost[t, v]
-                if c < INF:
+                if c < INF and gain[v] > 0:
                     before = p - gain[v]
                     value = least[before if before > 0 else 0] + c
                     if value < low:
@@ -67,13 +154,6 @@ def cheapest(
             value = worth[t] - least[need]
             if value > best:
                 best, finish = value, t
-    return best, finish
-
-
-@njit(cache=True)
-def trace(choice: Any, gain: Any, need: int, finish: int, first: int, row: Any) -> None:
-    """Write the speeds of the schedule that finishes in this slot into a row of slots."""
-    row[:] = -1
     p = need
     for t in range(finish, first - 1, -1):
         if p <= 0:
@@ -82,9 +162,13 @@ def trace(choice: Any, gain: Any, need: int, finish: int, first: int, row: Any) 
         if v >= 0:
             row[t] = v
             p -= gain[v]
+    return best
 
 
-@njit(cache=True)
+@entry(
+    "void(float64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], "
+    "int64[::1], float64[:, ::1], boolean, float64[::1], int8[:, ::1])"
+)
 def price_all(
     price: Any,
     of: Any,
@@ -110,18 +194,10 @@ def price_all(
         Jobs; jobs x slots. Written.
     """
     slots = price.shape[0]
-    most = needs.max() if len(needs) else 0
-    least = np.empty(most + 1)
-    choice = np.empty((slots, most + 1), dtype=np.int8)
     for j in range(len(needs)):
         k = speeds[j]
         cost = np.empty((slots, k))
         for t in range(slots):
             for v in range(k):
                 cost[t, v] = workers[j] * price[t, of[j, v]]
-        values[j], finish = cheapest(
-            cost, gains[j], needs[j], firsts[j], worth[j], must, least, choice
-        )
-        rows[j, :] = -1
-        if finish >= 0:
-            trace(choice, gains[j], needs[j], finish, firsts[j], rows[j])
+        values[j] = best_schedule(cost, gains[j], needs[j], firsts[j], worth[j], must, rows[j])

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from dlsched.problems.utility.gangs import place
 from dlsched.problems.utility.schema import Held, Instance, Solution
 from dlsched.schema import Number
 
-Grants: TypeAlias = Mapping[int, Mapping[str, int]]
-"""For each job that runs in a slot the GPUs of each type."""
+Grants: TypeAlias = Mapping[int, Mapping[str, Mapping[str, int]]]
+"""For each job that runs in a slot its GPUs: machine, type, number."""
 
 
 class Rounds:
@@ -24,6 +23,8 @@ class Rounds:
         Iterations left, by job.
     attained
         GPU slots held so far, by job.
+    started
+        The first slot held, by job; not there before it.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -31,43 +32,41 @@ class Rounds:
         self.slot = 1
         self.left: list[Number] = [job.iterations for job in instance.jobs]
         self.attained = [0] * len(instance.jobs)
+        self.started: dict[int, int] = {}
 
     @property
     def queue(self) -> list[int]:
-        """Jobs that have arrived, are not finished, and can run at all."""
-        return [
+        """Jobs that have arrived, are not finished, and can run at all, by arrival."""
+        jobs = self.instance.jobs
+        waiting = [
             j
-            for j, job in enumerate(self.instance.jobs)
+            for j, job in enumerate(jobs)
             if job.arrival <= self.slot and self.left[j] > 0 and self.instance.speeds[j]
         ]
+        return sorted(waiting, key=lambda j: jobs[j].arrival)
 
     def slots_left(self, job: int, speed: int = 0) -> int:
         """Return the slots that a job needs at one of its speeds."""
         return int(-(-self.left[job] // self.instance.speeds[job][speed].gain))
 
-    def take(self, free: dict[str, int], job: int) -> dict[str, int] | None:
-        """Take a gang's GPUs at the fastest speed there is room for; ``None`` if there is none.
-
-        Of the types that are fast enough the slowest go first, as faster ones would not help.
-        """
-        need = self.instance.jobs[job].workers
-        for speed in self.instance.speeds[job]:
-            if sum(free[kind] for kind in speed.types) >= need:
-                rate = self.instance.jobs[job].rates
-                return grab(free, sorted(speed.types, key=lambda k: (rate[k], k)), need)
-        return None
-
-    def run(self, policy: Callable[[Rounds], Grants], method: str) -> Solution:
-        """Play all slots and return the schedule."""
+    def run(
+        self,
+        policy: Callable[[Rounds], Grants],
+        method: str,
+        stop: Callable[[], str | None] = lambda: None,
+    ) -> Solution:
+        """Play all slots, or until there is a reason to stop, and return the schedule."""
         inst = self.instance
         rows: dict[str, list[Held]] = {}
         for self.slot in range(1, inst.slots + 1):
-            grants = policy(self)
-            for j, gpus in place(inst, grants).items():
+            if stop():
+                break
+            for j, gpus in policy(self).items():
                 job = inst.jobs[j]
-                slowest = min(inst.rate(job, kind) for kind in grants[j])
+                slowest = min(inst.rate(job, kind) for kinds in gpus.values() for kind in kinds)
                 self.left[j] -= inst.gain(job, slowest)
                 self.attained[j] += job.workers
+                self.started.setdefault(j, self.slot)
                 rows.setdefault(job.id, []).append(Held(slot=self.slot, gpus=gpus))
         return Solution(
             instance=inst.name,
@@ -75,6 +74,19 @@ class Rounds:
             method=method,
             schedule={name: tuple(held) for name, held in rows.items()},
         )
+
+
+def take(instance: Instance, job: int, free: dict[str, int]) -> dict[str, int] | None:
+    """Take a gang's GPUs, by type, at the fastest speed that is free; ``None`` if none is.
+
+    Of the types that are fast enough the slowest go first, as faster ones would not help.
+    """
+    owner = instance.jobs[job]
+    for speed in instance.speeds[job]:
+        if sum(free[kind] for kind in speed.types) >= owner.workers:
+            order = sorted(speed.types, key=lambda k: (owner.rates[k], k))
+            return grab(free, order, owner.workers)
+    return None
 
 
 def grab(free: dict[str, int], order: list[str], need: int) -> dict[str, int]:

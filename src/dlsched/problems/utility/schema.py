@@ -23,6 +23,8 @@ from dlsched.schema import (
 
 MOST_SLOTS = 10**5
 """A longer horizon is refused."""
+_LEAST_WORTH = Fraction(1, 10**300)
+"""Utilities are kept within this and its reciprocal, where floats have all their digits."""
 
 
 class Machine(Document):
@@ -85,8 +87,19 @@ class Instance(schema.Instance):
                     f"{job.arrival} is after the last slot, {self.slots}",
                     "drop the job, or add slots",
                 )
+            self._check_worth(j, job)
             self._check_table(j, job)
         return self
+
+    def _check_worth(self, j: int, job: Job) -> None:
+        if self.utility.kind == "effective_throughput":
+            rate = Fraction(job.iterations) / Fraction(self.slot_seconds)
+            if not _LEAST_WORTH <= rate <= 1 / _LEAST_WORTH:
+                raise Flaw(
+                    ("jobs", j, "iterations"),
+                    "a second, by slot_seconds, are more than 1e300 or less than 1e-300",
+                    "use other units of time or work",
+                )
 
     def _check_table(self, j: int, job: Job) -> None:
         path = ("jobs", j, "utilities")
@@ -98,6 +111,9 @@ class Instance(schema.Instance):
         if job.utilities is None or len(job.utilities) < longest:
             have = "are missing" if job.utilities is None else f"has {len(job.utilities)} entries"
             raise Flaw(path, have, f"give {longest}, one for each completion time in slots")
+        for i, a in enumerate(job.utilities):
+            if 0 < a < _LEAST_WORTH:
+                raise Flaw((*path, i), "is too small", "write 0, or a number from 1e-300")
         for i, (a, b) in enumerate(pairwise(job.utilities), start=1):
             if b > a:
                 raise Flaw((*path, i), "is above the one before", "let utilities never increase")

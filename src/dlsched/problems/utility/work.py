@@ -1,48 +1,186 @@
-"""A job's work in whole units, rounded so that bounds stay bounds and schedules stay schedules."""
+"""A job's work in whole units: exact where small integers are, else rounded to the safe side.
+
+A job is complete when the gains of its slots add up to its iterations. All that matters of the
+gains is which combinations of slots are enough, and small integers often say the same: one slot of
+7 or two of 4 iterations complete a job of 6 as 2 and 1 units complete one of 2. Such integers make
+the program of pricing smaller, and the integer program's relaxation tighter.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.problems.utility.schema import Instance
 from dlsched.schema import grid
 
 UNITS = 2000
-"""A job's iterations are divided into at most so many units, if whole gains do not need fewer."""
+"""A job's work is divided into at most so many units, unless it needs nearly as many slots."""
+_PER_SLOT = 16
+"""A longer job may have so many units for each slot that it needs at its fastest."""
+_CELLS = 100_000_000
+"""Slots times units of a job, at most: the size of its program."""
+_MOST_COMBINATIONS = 50_000
+"""With more combinations of slots to tell apart, integers are not looked for."""
+_EXACT_INTEGERS = 2**50
+"""Products of numbers below this and `UNITS` fit 64 bits."""
+_TIGHTEST, _CANDIDATES = 64, 40
+
+Combinations: TypeAlias = NDArray[np.int64]
+"""Rows of slots at each speed."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """Gains of a slot at each speed, and the work to be done, in whole units.
+
+    `exact` says that a combination of as many slots as there are does the work in units if and
+    only if it does in truth.
+    """
+
+    gains: tuple[int, ...]
+    need: int
+    exact: bool
 
 
 def units(
-    gains: Sequence[Fraction], iterations: Fraction, up: bool, most: int = UNITS
-) -> tuple[list[int], int]:
-    """Return each speed's gain in a slot, and the iterations, in whole units.
+    gains: Sequence[Fraction], iterations: Fraction, slots: int, up: bool, most: int = UNITS
+) -> Units:
+    """Return a job's work in whole units.
 
-    Exact if the gains have a common divisor of which the iterations are few. Else gains are rounded
-    up, so that whatever does the work in truth does it here, or down, so that what does it here
-    does it in truth. The number of units is the one, up to `most`, at which the fewest speeds need
-    another number of slots than in truth, and the gains change least.
+    Exact with the fewest units found, if combinations of slots can be told apart by at most `most`
+    of them. Else gains are rounded up, so that whatever does the work in truth does it here, or
+    down, so that what does it here does it in truth; a job is never rounded to one that cannot be
+    done, if it can be done at its fastest.
+
+    Parameters
+    ----------
+    gains
+        Iterations of a slot at each speed, fastest first; all above 0.
+    slots
+        No more can be used.
     """
     step = grid(gains)
-    need = -(-iterations // step)
-    if need <= most:
-        return [int(g / step) for g in gains], int(need)
+    need = int(-(-iterations // step))
+    whole = [min(int(g / step), need) for g in gains]
+    fewest = -(-need // whole[0])
+    if fewest > slots:
+        return Units((0,) * len(whole), 1, exact=True)
+    if whole[-1] == whole[0]:
+        return Units((1,) * len(whole), fewest, exact=True)
+    limit = max(most, min(_PER_SLOT * fewest, _CELLS // slots))
+    found = _integers(whole, need, slots, min(limit, UNITS))
+    if found is None and need <= limit:
+        found = Units(tuple(whole), need, exact=True)
+    return found or _rounded(whole, need, fewest, up, limit)
+
+
+def _integers(gains: list[int], need: int, slots: int, most: int) -> Units | None:
+    """Return the fewest units, of those tried, in which the same combinations do the work."""
+    both = _combinations(gains, need, slots)
+    if both is None:
+        return None
+    enough, short = both
+    # Tight ones first: most candidates fail there already.
+    value = np.array(gains, dtype=float) / float(need) if need < 2**1000 else None
+    if value is not None:
+        enough = enough[np.argsort(enough @ value, kind="stable")]
+        short = short[np.argsort(-(short @ value), kind="stable")]
+    counts = range(1, min(most, need) + 1)
+    found: list[tuple[int, tuple[int, ...]]] = []
+    for table in _tables(gains, need, len(counts)):
+        n = np.arange(1, len(counts) + 1)
+        fits = ((enough[:_TIGHTEST] @ table).min(axis=0, initial=1 << 60) >= n) & (
+            (short[:_TIGHTEST] @ table).max(axis=0, initial=0) < n
+        )
+        found += [(int(i) + 1, tuple(table[:, i].tolist())) for i in np.flatnonzero(fits)]
+    for count, row in sorted(found)[:_CANDIDATES]:
+        weights = np.array(row)
+        if (enough @ weights).min(initial=count) >= count > (short @ weights).max(initial=0):
+            return Units(row, count, exact=True)
+    return None
+
+
+def _tables(gains: list[int], need: int, most: int) -> list[NDArray[np.int64]]:
+    """Return speeds x numbers of units: the gains rounded down, to the nearest, and up."""
+    if need < _EXACT_INTEGERS:
+        product = np.array(gains, dtype=np.int64)[:, None] * np.arange(1, most + 1)
+        return [product // need, (2 * product + need) // (2 * need), -(-product // need)]
+    rows = [[(g * n, need) for n in range(1, most + 1)] for g in gains]
+    return [
+        np.array([[a // b for a, b in row] for row in rows], dtype=np.int64),
+        np.array([[-(-a // b) for a, b in row] for row in rows], dtype=np.int64),
+    ]
+
+
+def _combinations(
+    gains: list[int], need: int, slots: int
+) -> tuple[Combinations, Combinations] | None:
+    """Return combinations of slots that do the work, all minimal ones among them, and all maximal
+    ones that do not; ``None`` if they are too many.
+    """  # fmt: skip
+    heads = np.zeros((1, 0), dtype=np.int64)
+    small = need < _EXACT_INTEGERS
+    done = np.zeros(1, dtype=np.int64 if small else object)
+    for gain in gains[:-1]:
+        most = min(slots, -(-need // gain))
+        if len(heads) * (most + 1) > _MOST_COMBINATIONS:
+            return None
+        count = np.arange(most + 1)
+        total = done[:, None] + gain * (count if small else count.astype(object))[None, :]
+        used = heads.sum(axis=1)[:, None] + count[None, :]
+        # A minimal combination exceeds the work by less than a slot.
+        keep = (np.asarray(total < need + gains[0], dtype=bool)) & (used <= slots)
+        where, each = np.nonzero(keep)
+        heads = np.column_stack([heads[where], count[each]])
+        done = total[keep]
+    last = gains[-1]
+    left = slots - heads.sum(axis=1)
+    over = np.asarray(done >= need, dtype=bool)
+    more = np.asarray(-((done - need) // last), dtype=object)  # slots of the last speed that do it
+    more = np.where(over, 0, more)
+    possible = np.asarray(more <= left, dtype=bool)
+    enough = np.column_stack([heads[possible], more[possible].astype(np.int64)])
+    under = ~over
+    fewer = np.minimum(left[under], np.asarray((need - 1 - done[under]) // last, dtype=object))
+    short = np.column_stack([heads[under], fewer.astype(np.int64)])
+    return enough, short
+
+
+def _rounded(gains: list[int], need: int, fewest: int, up: bool, most: int) -> Units:
+    """Return rounded gains, at the number of units where that changes least."""
+    if most < 2 * fewest:  # too long a job: every slot counts as one of the fastest, or not at all
+        row = (1,) * len(gains) if up else tuple(int(g == gains[0]) for g in gains)
+        return Units(row, fewest, exact=False)
     counts = np.arange(max(1, most // 4), most + 1)
-    exact = np.array([float(g / iterations) for g in gains])[:, None] * counts
-    rounded = np.ceil(exact) if up else np.floor(exact)
-    truth = np.array([float(-(-iterations // g)) for g in gains])[:, None]
+    share = np.array([float(Fraction(g, need)) for g in gains])[:, None]
+    shares = share * counts
+    rounded = np.ceil(shares) if up else np.floor(shares)
+    truth = np.array([float(min(-(-need // g), 1 << 60)) for g in gains])[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        off = np.abs(rounded / exact - 1).max(axis=0)
+        off = np.abs(rounded / np.maximum(shares, 1e-300) - 1).max(axis=0)
         wrong = (np.ceil(counts / rounded) != truth).sum(axis=0)
-    off += 2.0 * wrong
+    off = np.minimum(off, 1.0) + 2.0 * wrong
     n = int(counts[int(off.argmin())])
-    scaled = [g * n / iterations for g in gains]
-    return [int(-(-s // 1)) if up else int(s // 1) for s in scaled], n
+    scaled = [-(-g * n // need) if up else g * n // need for g in gains]
+    return Units(tuple(scaled), n, exact=False)
 
 
 class Work:
-    """Gains and needs of all jobs, as the compiled loops want them."""
+    """Gains and needs of all jobs, as the compiled loops want them.
+
+    Attributes
+    ----------
+    gains
+        Jobs x speeds, in units.
+    needs, speeds
+        By job: units of work, and the number of speeds.
+    """
 
     def __init__(self, instance: Instance, up: bool, most: int = UNITS) -> None:
         count = len(instance.jobs)
@@ -50,9 +188,14 @@ class Work:
         self.gains = np.zeros((count, max(1, width)), dtype=np.int64)
         self.needs = np.ones(count, dtype=np.int64)
         self.speeds = np.zeros(count, dtype=np.int64)
+        known: dict[object, Units] = {}
         for j, (job, speeds) in enumerate(zip(instance.jobs, instance.speeds, strict=True)):
             if speeds:
-                exact = [Fraction(s.gain) for s in speeds]
-                row, self.needs[j] = units(exact, Fraction(job.iterations), up, most)
-                self.gains[j, : len(row)] = row
+                slots = instance.slots - job.arrival + 1
+                key = (tuple(s.gain for s in speeds), job.iterations, slots)
+                if key not in known:
+                    exact = [Fraction(g) for g in key[0]]
+                    known[key] = units(exact, Fraction(job.iterations), slots, up, most)
+                self.gains[j, : len(speeds)] = known[key].gains
+                self.needs[j] = known[key].need
             self.speeds[j] = len(speeds)

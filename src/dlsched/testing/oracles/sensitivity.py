@@ -3,51 +3,91 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
 
-from dlsched.problems.sensitivity.check import evaluate, used
-from dlsched.problems.sensitivity.schema import Allocation, Instance
-from dlsched.result import Objective
+from dlsched.problems.sensitivity.check import LEVELS
+from dlsched.problems.sensitivity.schema import Instance
+from dlsched.result import ByLevel, Objective
+from dlsched.schema import grid
+
+Row: TypeAlias = tuple[int, int, int]
+"""GPUs, CPUs and memory that are free on one server."""
+State: TypeAlias = tuple[Row, ...]
+"""What is free on the servers, sorted: they are all alike."""
+
+
+class _Option(NamedTuple):
+    """CPUs, memory and throughput of a choice, in whole units."""
+
+    cpus: int
+    memory: int
+    worth: int
 
 
 def sensitivity(instance: Instance) -> Objective | None:
     """Return the optimum over every choice and every placement; ``None`` if there is none.
 
-    For about four jobs on three servers.
+    Job by job, with the best worth for everything that may then be free on the servers; amounts
+    are counted in units of which all are multiples. For about five jobs on eight servers.
     """
     servers = instance.servers
-    options = [
-        [
-            Allocation(cpus=c.cpus, memory=c.memory, gpus={str(s): n for s, n in where.items()})
-            for c in instance.choices[job.profile]
-            for where in _placements(instance, instance.profile(job).gpus)
+    choices = [c for job in instance.jobs for c in instance.choices[job.profile]]
+    per_cpu = grid([servers.cpus, *(c.cpus for c in choices)])
+    per_gb = grid([servers.memory, *(c.memory for c in choices)])
+    unit = grid(c.throughput for c in choices) or Fraction(1)
+    options = {
+        name: [
+            _Option(int(c.cpus / per_cpu), int(c.memory / per_gb), int(c.throughput / unit))
+            for c in instance.choices[name]
         ]
-        for job in instance.jobs
-    ]
-    best: Objective | None = None
-    for chosen in product(*options):
-        allocation = {job.id: given for job, given in zip(instance.jobs, chosen, strict=True)}
-        limits = (servers.gpus, servers.cpus, servers.memory)
-        rows = used(allocation).values()
-        if all(have <= limit for row in rows for have, limit in zip(row, limits, strict=True)):
-            worth = evaluate(instance, allocation)
-            if best is None or worth.better_than(best):
-                best = worth
-    return best
+        for name in {job.profile for job in instance.jobs}
+    }
+    full = servers.gpus, int(servers.cpus / per_cpu), int(servers.memory / per_gb)
+    best: dict[State, tuple[int, int]] = {(full,) * servers.count: (0, 0)}
+    for job in instance.jobs:
+        gpus = instance.profile(job).gpus
+        after = dict(best) if instance.may_wait else {}
+        for state, (worth, split) in best.items():
+            for option in options[job.profile]:
+                for placed in _placements(state, gpus, option, instance.allow_split):
+                    spread = len(placed) - placed.count(0) > 1
+                    found = worth + option.worth, split - spread
+                    reached = _after(state, placed, option)
+                    if reached not in after or found > after[reached]:
+                        after[reached] = found
+        best = after
+    if not best:
+        return None
+    worth, split = max(best.values())
+    return ByLevel(LEVELS, (worth * unit, -split))
 
 
-def _placements(instance: Instance, gpus: int) -> Iterator[dict[int, int]]:
-    """Yield every way to spread so many GPUs over the servers."""
-    count, most = instance.servers.count, instance.servers.gpus
+def _placements(
+    state: State, gpus: int, option: _Option, allow_split: bool
+) -> Iterator[tuple[int, ...]]:
+    """Yield GPUs on each server, in every way that fits but for the order of equal servers."""
 
-    def spread(server: int, left: int) -> Iterator[dict[int, int]]:
+    def spread(s: int, left: int, before: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         if not left:
-            yield {}
-        elif server < count:
-            for here in range(min(left, most) + 1):
-                for rest in spread(server + 1, left - here):
-                    yield ({server: here} if here else {}) | rest
+            yield before + (0,) * (len(state) - s)
+            return
+        if s == len(state):
+            return
+        row = state[s]
+        most = min(left, row[0], row[1] // option.cpus, row[2] // option.memory)
+        if s and state[s - 1] == row:
+            most = min(most, before[-1])
+        for here in range(most + 1):
+            if here in (0, left) or allow_split:
+                yield from spread(s + 1, left - here, (*before, here))
 
-    for placed in spread(0, gpus):
-        if len(placed) == 1 or instance.allow_split:
-            yield placed
+    yield from spread(0, gpus, ())
+
+
+def _after(state: State, placed: tuple[int, ...], option: _Option) -> State:
+    rows = (
+        (row[0] - n, row[1] - n * option.cpus, row[2] - n * option.memory) if n else row
+        for row, n in zip(state, placed, strict=True)
+    )
+    return tuple(sorted(rows))

@@ -3,70 +3,98 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
 from itertools import product
 
-from dlsched.problems.utility.check import completions, evaluate
-from dlsched.problems.utility.schema import Held, Instance, Job
-from dlsched.result import Objective
+from dlsched.problems.utility.check import LEVELS
+from dlsched.problems.utility.schema import Instance, Job
+from dlsched.result import ByLevel, Objective
+from dlsched.schema import Number
 
-_Slot = dict[str, dict[str, int]]
+_Held = tuple[tuple[int, str, int], ...]
+"""What a job holds in a slot: machine, type, number."""
 
 
 def utility(instance: Instance) -> Objective | None:
     """Return the optimum over all that jobs can hold in every slot; ``None`` if there is none.
 
-    For about three jobs, three slots and four GPUs.
+    By recursion over the slots: what matters of the past is how much of each job is left. For
+    about three jobs, four slots and six GPUs.
     """
-    best: Objective | None = None
-    options = {job.id: list(_slots(instance, job)) for job in instance.jobs}
-    choices = [
-        [option for option in product(*(_of_slot(instance, j, t, options) for j in instance.jobs))
-         if _fits(instance, option)]
-        for t in range(1, instance.slots + 1)
-    ]  # fmt: skip
-    for plan in product(*choices):
-        schedule = {
-            job.id: tuple(
-                Held(slot=t, gpus=row[j]) for t, row in enumerate(plan, start=1) if row[j]
+    jobs = instance.jobs
+    by_slot = {
+        slot: _gains(instance, [job.arrival <= slot for job in jobs])
+        for slot in {1, *(job.arrival for job in jobs)}
+    }
+
+    @cache
+    def best(slot: int, left: tuple[Number, ...]) -> Fraction | None:
+        if slot > instance.slots or not any(left):
+            return None if instance.must_finish and any(left) else Fraction(0)
+        found: Fraction | None = None
+        for gains in by_slot[max(s for s in by_slot if s <= slot)]:
+            if any(gain and not rest for gain, rest in zip(gains, left, strict=True)):
+                continue  # a job that is complete holds nothing
+            after = tuple(max(0, r - g) for r, g in zip(left, gains, strict=True))
+            later = best(slot + 1, after)
+            if later is None:
+                continue
+            now = sum(
+                Fraction(instance.worth(job, slot - job.arrival + 1))
+                for job, before, rest in zip(jobs, left, after, strict=True)
+                if before and not rest
             )
-            for j, job in enumerate(instance.jobs)
-        }
-        done = completions(instance, schedule)
-        if instance.must_finish and len(done) < len(instance.jobs):
-            continue
-        worth = evaluate(instance, schedule)
-        if best is None or worth.better_than(best):
-            best = worth
-    return best
+            found = now + later if found is None else max(found, now + later)
+        return found
+
+    value = best(1, tuple(job.iterations for job in jobs))
+    return None if value is None else ByLevel(LEVELS, (_number(value),))
 
 
-def _of_slot(
-    instance: Instance, job: Job, slot: int, options: dict[str, list[_Slot]]
-) -> list[_Slot]:
-    return options[job.id] if slot >= job.arrival else [{}]
+def _number(value: Fraction) -> Number:
+    return int(value) if value.denominator == 1 else value
 
 
-def _slots(instance: Instance, job: Job) -> Iterator[_Slot]:
-    """Yield what a job can hold in a slot, nothing included."""
+def _gains(instance: Instance, there: list[bool]) -> set[tuple[Number, ...]]:
+    """Return what jobs can get done in a slot, each and all together."""
+    options = [
+        list(_options(instance, job)) if here else [((), 0)]
+        for job, here in zip(instance.jobs, there, strict=True)
+    ]
+    found: set[tuple[Number, ...]] = set()
+    for choice in product(*options):
+        gains = tuple(gain for _, gain in choice)
+        if gains not in found and _fits(instance, [held for held, _ in choice]):
+            found.add(gains)
+    return found
+
+
+def _options(instance: Instance, job: Job) -> Iterator[tuple[_Held, Number]]:
+    """Yield what a job can hold in a slot, nothing included, and what it gets done with that."""
     places = [
-        (machine.id, kind, count)
-        for machine in instance.machines
+        (m, kind, count)
+        for m, machine in enumerate(instance.machines)
         for kind, count in machine.gpus.items()
         if count and instance.rate(job, kind)
     ]
     for counts in product(*(range(count + 1) for _, _, count in places)):
-        held: _Slot = {}
-        for (machine, kind, _), count in zip(places, counts, strict=True):
-            if count:
-                held.setdefault(machine, {})[kind] = count
-        one_each = all(sum(kinds.values()) == 1 for kinds in held.values())
-        if not held or (one_each if instance.forking else sum(counts) == job.workers):
-            yield held
+        held = tuple((m, kind, n) for (m, kind, _), n in zip(places, counts, strict=True) if n)
+        if not held:
+            yield held, 0
+        elif instance.forking:
+            if len({m for m, _, _ in held}) == sum(counts):
+                total = sum(instance.rate(job, kind) for _, kind, _ in held)
+                yield held, total * instance.slot_seconds
+        elif sum(counts) == job.workers:
+            times = job.workers if instance.progress == "per_worker" else 1
+            slowest = min(instance.rate(job, kind) for _, kind, _ in held)
+            yield held, slowest * instance.slot_seconds * times
 
 
-def _fits(instance: Instance, option: tuple[_Slot, ...]) -> bool:
-    for machine in instance.machines:
-        for kind, count in machine.gpus.items():
-            if sum(held.get(machine.id, {}).get(kind, 0) for held in option) > count:
-                return False
-    return True
+def _fits(instance: Instance, choice: list[_Held]) -> bool:
+    used: dict[tuple[int, str], int] = {}
+    for held in choice:
+        for m, kind, n in held:
+            used[m, kind] = used.get((m, kind), 0) + n
+    return all(n <= instance.machines[m].gpus[kind] for (m, kind), n in used.items())

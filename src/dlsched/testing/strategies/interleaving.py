@@ -9,9 +9,18 @@ from hypothesis import strategies as st
 
 from dlsched.problems.interleaving.schema import Instance
 
+_TIMES = [0, 0, 1, 1, 2, 3, 5, 8, Fraction("0.5"), Fraction("2.25")]
+_FAR = (-300, -150, -9, 0, 9, 14)
+"""Powers of ten that lie as far apart as an instance can hold."""
+
 
 @st.composite
-def interleaving(draw: st.DrawFn, max_jobs: int = 7, max_resources: int = 4) -> Instance:
+def interleaving(
+    draw: st.DrawFn,
+    max_jobs: int = 7,
+    max_resources: int = 4,
+    scales: bool = False,
+) -> Instance:
     """Draw a feasible instance: uniform or a cover, with profiles that repeat.
 
     Parameters
@@ -20,14 +29,22 @@ def interleaving(draw: st.DrawFn, max_jobs: int = 7, max_resources: int = 4) -> 
         Upper limit of the size; the brute force is for about ten jobs.
     max_resources
         Upper limit of the resources, and so of a group.
+    scales
+        Whether stage times are scaled by powers of ten from 1e-9 to 1e9, all alike or each
+        profile on its own, now and then from 1e-300 to 1e14, and GPUs go up to 1,024.
     """
     k = draw(st.integers(1, max_resources))
     grouping = draw(st.sampled_from(["cover", "uniform"]))
-    times = st.sampled_from([0, 1, 2, 3, 5, 8, Fraction("0.5"), Fraction("2.25")])
+    times = st.sampled_from(_TIMES)
+    if scales:
+        times = times | st.integers(1, 999).map(lambda n: Fraction(n, 100))
     profile = st.lists(times, min_size=k, max_size=k).filter(any)
-    profiles = draw(st.lists(profile, min_size=1, max_size=4))
+    profiles = draw(st.lists(profile, min_size=1, max_size=max_jobs if scales else 4))
+    if scales:
+        profiles = _scaled(draw, profiles)
+    sizes = st.sampled_from([1, 2, 4, 8, 32, 1024] if scales else [1, 2, 4])
     jobs: list[dict[str, Any]] = []
-    for gpus in draw(st.sets(st.sampled_from([1, 2, 4]), min_size=1, max_size=2)):
+    for gpus in draw(st.sets(sizes, min_size=1, max_size=2)):
         room = max_jobs - len(jobs)
         count = draw(st.integers(0, room // k)) * k
         if grouping == "cover":
@@ -47,3 +64,16 @@ def interleaving(draw: st.DrawFn, max_jobs: int = 7, max_resources: int = 4) -> 
         return instance
     most = sum(job.gpus for job in instance.jobs)
     return instance.model_copy(update={"gpu_budget": draw(st.integers(instance.least_gpus, most))})
+
+
+def _scaled(draw: st.DrawFn, profiles: list[list[Any]]) -> list[list[Any]]:
+    kind = draw(st.sampled_from(["alike", "each", "far"]))
+    near = st.integers(-9, 9)
+    powers = [draw(near)] * len(profiles)
+    if kind != "alike":
+        one = near if kind == "each" else st.sampled_from(_FAR)
+        powers = [draw(one) for _ in profiles]
+    return [
+        [Fraction(t) * Fraction(10) ** power for t in profile]
+        for profile, power in zip(profiles, powers, strict=True)
+    ]

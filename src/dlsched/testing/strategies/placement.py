@@ -11,7 +11,11 @@ from dlsched.problems.placement.schema import Instance
 
 @st.composite
 def placement(
-    draw: st.DrawFn, max_tables: int = 4, max_regions: int = 3, max_jobs: int = 4
+    draw: st.DrawFn,
+    max_tables: int = 4,
+    max_regions: int = 3,
+    max_jobs: int = 4,
+    scales: bool = False,
 ) -> Instance:
     """Draw an instance in which every limit may be tight; it may be infeasible.
 
@@ -19,7 +23,12 @@ def placement(
     ----------
     max_tables, max_regions, max_jobs
         Upper limits of the size; the brute force tries regions ** tables placements.
+    scales
+        Whether bytes, hours and weights are counted in units from 1e-9 to 1e9, some with many
+        digits, and jobs may need several GPU types.
     """
+    unit = st.sampled_from([1, 1e-9, 1e9, 1e-4 / 3, 1e4 / 7] if scales else [1])
+    byte, hour, cpu, worth = (draw(unit) for _ in range(4))
     kinds = ["A", "B"][: draw(st.integers(1, 2))]
     small = st.integers(0, 6)
     regions: list[dict[str, Any]] = []
@@ -27,27 +36,29 @@ def placement(
         regions.append(
             {
                 "id": f"r{r}",
-                "storage_capacity": draw(st.integers(4, 30)),
-                "gpu_supply": {kind: draw(small) for kind in kinds},
-                "cpu_quota": {"x": draw(small)} if draw(st.booleans()) else {},
+                "storage_capacity": byte * draw(st.integers(4, 30)),
+                "gpu_supply": {kind: hour * draw(small) for kind in kinds},
+                "cpu_quota": {"x": cpu * draw(small)} if draw(st.booleans()) else {},
             }
         )
     homes = st.sampled_from([None, *(region["id"] for region in regions)])
     tables: list[dict[str, Any]] = [
-        {"id": f"t{t}", "size": draw(st.integers(1, 9)), "home": draw(homes)}
+        {"id": f"t{t}", "size": byte * draw(st.integers(1, 9)), "home": draw(homes)}
         for t in range(draw(st.integers(1, max_tables)))
     ]
     names = [table["id"] for table in tables]
     jobs: list[dict[str, Any]] = []
     for j in range(draw(st.integers(0, max_jobs))):
         kind = draw(st.sampled_from(["ml", "spark", "presto"]))
+        types = draw(st.lists(st.sampled_from(kinds), min_size=1 - scales, max_size=1 + scales,
+                              unique=True))  # fmt: skip
         jobs.append(
             {
                 "id": f"j{j}",
                 "kind": kind,
                 "tables": draw(st.lists(st.sampled_from(names), min_size=1, unique=True)),
-                "gpu_hours": {draw(st.sampled_from(kinds)): draw(small)},
-                "cpu_hours": 0 if kind == "ml" else draw(st.integers(0, 3)),
+                "gpu_hours": {k: hour * draw(small) for k in types},
+                "cpu_hours": 0 if kind == "ml" else cpu * draw(st.integers(0, 3)),
                 "app": draw(st.sampled_from(["x", "y"])),
                 "priority": draw(st.integers(1, 2)),
                 "time_sensitive": draw(st.booleans()),
@@ -58,14 +69,14 @@ def placement(
         name="drawn",
         version=draw(st.sampled_from(["v1", "v2"])),
         weights={
-            "traffic": draw(st.sampled_from([0, 1, 0.5])),
-            "gpu": draw(st.sampled_from([0, 1, 3])),
-            "storage": draw(st.sampled_from([0, 1])),
+            "traffic": worth * draw(st.sampled_from([0, 1, 0.5])),
+            "gpu": worth * draw(st.sampled_from([0, 1, 3])),
+            "storage": worth * draw(st.sampled_from([0, 1])),
         },
         priority_weights={"2": draw(st.sampled_from([0, 0.5, 2]))},
         overload_slope=draw(st.sampled_from([1, 5])),
-        at_home_threshold=draw(st.sampled_from([0, 0, urgent // 2, urgent])),
-        move_quota=draw(st.sampled_from([None, None, 10])),
+        at_home_threshold=draw(st.sampled_from([0, 0, urgent / 2, urgent])),
+        move_quota=draw(st.sampled_from([None, None, 10 * byte])),
         regions=regions,
         tables=tables,
         jobs=jobs,

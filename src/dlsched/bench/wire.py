@@ -1,0 +1,150 @@
+"""Messages between the runner and a worker, which bytes that a method writes cannot forge.
+
+An answer begins with a mark: random bytes that the runner sent with the task. Whatever stands
+before the mark is passed over; an answer that arrives damaged is refused by its digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import secrets
+import select
+import struct
+import threading
+import time
+from typing import Any
+
+MARK_BYTES = 32
+MOST_BYTES = 2**32
+"""No answer is longer; a longer one is damaged."""
+_CHUNK = 2**20
+_LENGTH = struct.Struct("!Q")
+_HEAD = struct.Struct("!QQ32s")
+"""Bytes of the row as JSON, bytes of the solution (one more, or 0 for none), SHA-256 of both."""
+
+
+class Damaged(Exception):
+    """An answer that is not what the worker sent."""
+
+
+def new_mark() -> bytes:
+    """Return a mark that no method can guess."""
+    return secrets.token_bytes(MARK_BYTES)
+
+
+def answer(mark: bytes, data: dict[str, Any], content: bytes | None = None) -> bytes:
+    """Return the message with some JSON data and, if there is one, a solution's file."""
+    row, rest = json.dumps(data, default=str).encode(), content or b""
+    digest = hashlib.sha256(row + rest).digest()
+    size = 0 if content is None else len(rest) + 1
+    return b"".join((mark, _HEAD.pack(len(row), size, digest), row, rest))
+
+
+class Inbox:
+    """The answers that arrive at a file descriptor.
+
+    Parameters
+    ----------
+    descriptor
+        Of the reading end of a pipe; it is closed with the inbox.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        os.set_blocking(descriptor, False)
+        self.held = bytearray()
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        os.close(self.descriptor)
+
+    def poll(self, mark: bytes, seconds: float) -> tuple[dict[str, Any], bytes | None] | None:
+        """Wait for so long at most; return the answer with this mark once it is whole.
+
+        Raises
+        ------
+        EOFError
+            If every writer has closed the pipe.
+        Damaged
+            If the answer is not what was sent.
+        """
+        poller = select.poll()  # select() takes no descriptor above 1023
+        poller.register(self.descriptor, select.POLLIN)
+        if poller.poll(1000 * seconds):
+            chunk = os.read(self.descriptor, _CHUNK)
+            if not chunk:
+                raise EOFError
+            self.held += chunk
+        return self._whole(mark)
+
+    def _whole(self, mark: bytes) -> tuple[dict[str, Any], bytes | None] | None:
+        begin = self.held.find(mark)
+        if begin < 0:
+            del self.held[: max(0, len(self.held) - MARK_BYTES + 1)]
+            return None
+        del self.held[:begin]
+        head = MARK_BYTES + _HEAD.size
+        if len(self.held) < head:
+            return None
+        rows, size, digest = _HEAD.unpack_from(self.held, MARK_BYTES)
+        end = head + rows + max(0, size - 1)
+        if end > MOST_BYTES:
+            raise Damaged
+        if len(self.held) < end:
+            return None
+        body = bytes(self.held[head:end])
+        self.held.clear()
+        if hashlib.sha256(body).digest() != digest:
+            raise Damaged
+        return json.loads(body[:rows]), body[rows:] if size else None
+
+
+def send_task(
+    descriptor: int, mark: bytes, task: Any, seconds: float, stop: threading.Event
+) -> None:
+    """Write a task with its mark to a pipe.
+
+    Raises
+    ------
+    BrokenPipeError
+        If nobody reads it any more, or not within so many seconds, or `stop` is set meanwhile.
+    """
+    content = pickle.dumps((mark, task))
+    left = memoryview(_LENGTH.pack(len(content)) + content)
+    os.set_blocking(descriptor, False)
+    poller = select.poll()
+    poller.register(descriptor, select.POLLOUT)
+    deadline = time.monotonic() + seconds
+    while left:
+        if stop.is_set() or time.monotonic() > deadline:
+            raise BrokenPipeError
+        if poller.poll(100):
+            left = left[os.write(descriptor, left[:_CHUNK]) :]
+
+
+def read_task(descriptor: int) -> tuple[bytes, Any] | None:
+    """Wait for a task and return it with its mark; ``None`` if the runner has closed the pipe."""
+    head = _read(descriptor, _LENGTH.size)
+    content = _read(descriptor, _LENGTH.unpack(head)[0]) if head else None
+    mark, task = pickle.loads(content) if content else (b"", None)
+    return (mark, task) if content else None
+
+
+def _read(descriptor: int, count: int) -> bytes | None:
+    content = bytearray()
+    while len(content) < count:
+        chunk = os.read(descriptor, min(_CHUNK, count - len(content)))
+        if not chunk:
+            return None
+        content += chunk
+    return bytes(content)
+
+
+def write_all(descriptor: int, content: bytes) -> None:
+    """Write all of it, in as many steps as the pipe needs."""
+    left = memoryview(content)
+    while left:
+        left = left[os.write(descriptor, left[:_CHUNK]) :]

@@ -1,0 +1,167 @@
+"""The exact numbers that the model's rows are made of, each rounded once where it enters a row.
+
+Shares keep the rows within the range of a solver's tolerances, whatever units the instance has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.problems.placement.schema import Instance
+from dlsched.schema import Number
+
+Group = tuple[bool, list[int], NDArray[np.int64]]
+"""Whether all tables must share the region, tables, jobs."""
+
+_COUNTED = 10**6
+"""Whole numbers up to so many in all enter a row as they are, others in parts of the limit."""
+_SCALE = 1000
+_LARGEST = 10**6
+"""The limit of any other row, and its largest coefficient."""
+
+
+class Shares:
+    """What groups of jobs, tables and regions have of the totals."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.groups = groups_of(instance)
+
+    @cached_property
+    def read(self) -> list[dict[int, Fraction]]:
+        """By group and table: its part of all bytes read."""
+        size = [Fraction(table.size) for table in self.instance.tables]
+        rows = [{t: size[t] * len(jobs) for t in at} for _, at, jobs in self.groups]
+        total = sum((sum(row.values(), Fraction(0)) for row in rows), Fraction(0))
+        return [{t: part / total for t, part in row.items()} for row in rows]
+
+    @cached_property
+    def demand(self) -> dict[tuple[int, int], dict[int, Fraction]]:
+        """By type and priority, and group: its part of all GPU hours of these."""
+        return {key: _parts(row) for key, row in self._hours.items()}
+
+    @cached_property
+    def load(self) -> dict[int, dict[int, Fraction]]:
+        """By type and group: its part of all GPU hours of the type."""
+        rows: dict[int, dict[int, Fraction]] = {}
+        for (k, _), row in self._hours.items():
+            for g, hours in row.items():
+                own = rows.setdefault(k, {})
+                own[g] = own.get(g, Fraction(0)) + hours
+        return {k: _parts(row) for k, row in rows.items()}
+
+    @cached_property
+    def part(self) -> dict[tuple[int, int], Fraction]:
+        """By type and priority: its part of all GPU hours of the type."""
+        total: dict[int, Fraction] = {}
+        own = {key: sum(row.values(), Fraction(0)) for key, row in self._hours.items()}
+        for (k, _), hours in own.items():
+            total[k] = total.get(k, Fraction(0)) + hours
+        return {(k, p): hours / total[k] for (k, p), hours in own.items()}
+
+    @cached_property
+    def _hours(self) -> dict[tuple[int, int], dict[int, Fraction]]:
+        kinds = {kind: k for k, kind in enumerate(self.instance.kinds)}
+        ranks = {p: i for i, p in enumerate(self.instance.priorities)}
+        total: dict[tuple[int, int], dict[int, Fraction]] = {}
+        for g, (_, _, jobs) in enumerate(self.groups):
+            for j in jobs:
+                job = self.instance.jobs[j]
+                for kind, hours in job.gpu_hours.items():
+                    if kind in kinds and hours:
+                        row = total.setdefault((kinds[kind], ranks[job.priority]), {})
+                        row[g] = row.get(g, Fraction(0)) + hours
+        return total
+
+    @cached_property
+    def supply(self) -> list[list[Fraction]]:
+        """By region and type: its part of all supply of the type."""
+        regions, kinds = self.instance.regions, self.instance.kinds
+        rows = [[Fraction(r.gpu_supply.get(kind, 0)) for kind in kinds] for r in regions]
+        total = [sum((row[k] for row in rows), Fraction(0)) for k in range(len(kinds))]
+        return [[s / total[k] for k, s in enumerate(row)] for row in rows]
+
+    @cached_property
+    def bytes(self) -> list[Fraction]:
+        """By table: its part of all bytes."""
+        return list(
+            _parts(dict(enumerate(Fraction(t.size) for t in self.instance.tables))).values()
+        )
+
+    @cached_property
+    def capacity(self) -> list[Fraction]:
+        """By region: its part of all storage capacity."""
+        regions = self.instance.regions
+        return list(
+            _parts({r: Fraction(x.storage_capacity) for r, x in enumerate(regions)}).values()
+        )
+
+    @cached_property
+    def priority_weight(self) -> tuple[Fraction, list[Fraction]]:
+        """The largest weight of a priority, and each priority's in parts of it."""
+        weights = [Fraction(self.instance.priority_weight(p)) for p in self.instance.priorities]
+        largest = max(weights, default=Fraction(0)) or Fraction(1)
+        return largest, [weight / largest for weight in weights]
+
+
+def groups_of(instance: Instance) -> list[Group]:
+    """Return jobs that are always in one region together: alike in kind and tables.
+
+    Each group is (whether all tables must share the region, tables, jobs). A job with one table
+    is where this is, whatever its kind.
+    """
+    found: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
+    for j, job in enumerate(instance.jobs):
+        at = tuple(sorted(instance.table_index[name] for name in job.tables))
+        found.setdefault((job.kind == "ml" or len(at) == 1, at), []).append(j)
+    return [(ml, list(at), np.array(jobs)) for (ml, at), jobs in found.items()]
+
+
+def at_most(values: Iterable[Number], limit: Number) -> tuple[list[float], float]:
+    """Return a row of binaries, sum of values <= limit, in units that suit a solver.
+
+    What is far above the limit alone enters as less, which is too much as well.
+    """
+    numbers, limit = [Fraction(v) for v in values], Fraction(limit)
+    total = sum(numbers, Fraction(0))
+    if _plain(numbers, limit):
+        return [float(n) for n in numbers], float(limit)
+    if not limit:
+        return [float(n > 0) for n in numbers], 0.0
+    unit = (min(limit, total) or Fraction(1)) / _SCALE
+    row = [float(min(n / unit, Fraction(_LARGEST))) for n in numbers]
+    return row, float(min(limit / unit, Fraction(_SCALE + 1)))
+
+
+def at_least(values: Iterable[Number], limit: Number) -> tuple[list[float], float]:
+    """Return a row of binaries, sum of values >= limit above 0, in units that suit a solver.
+
+    What is above the limit alone enters as the limit, which is enough as well.
+    """
+    numbers, limit = [Fraction(v) for v in values], Fraction(limit)
+    if _plain(numbers, limit):
+        return [float(n) for n in numbers], float(limit)
+    unit = limit / _SCALE
+    return [float(min(n / unit, Fraction(_SCALE))) for n in numbers], float(_SCALE)
+
+
+def _plain(numbers: Iterable[Fraction], limit: Fraction) -> bool:
+    """Whether a row's numbers are whole and small."""
+    every = [*numbers, limit]
+    return sum(every) <= _COUNTED and all(n.denominator == 1 for n in every)
+
+
+def above(value: Fraction | float) -> float:
+    """Return a double that is no less than a number."""
+    return math.nextafter(float(value), math.inf) if value else 0.0
+
+
+def _parts(row: dict[int, Fraction]) -> dict[int, Fraction]:
+    total = sum(row.values(), Fraction(0))
+    return {key: value / total if total else Fraction(0) for key, value in row.items()}

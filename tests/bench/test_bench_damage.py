@@ -1,0 +1,160 @@
+"""What happens to a folder of results from outside: one clear error, and what is kept."""
+
+from __future__ import annotations
+
+import csv
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import dlsched
+from dlsched.bench import Store, case, read_suite, run_suite, statistics, store
+from dlsched.cli import app
+
+SUITE = """
+name = "small"
+[[instances]]
+generate = "reclaiming"
+seeds = [1, 2]
+grid = { servers = [5, 6] }
+[[methods]]
+name = "lyra"
+[[methods]]
+name = "random"
+seeds = [0, 1, 2, 3, 4]
+"""
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Give the files of a finished sweep of 24 runs, by name."""
+    place = tmp_path_factory.mktemp("made")
+    (place / "suite.toml").write_text(SUITE)
+    run_suite(place / "suite.toml", place / "out")
+    files = [file for file in place.rglob("*") if file.is_file()]
+    return {str(file.relative_to(place)): file.read_bytes() for file in files}
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, made: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a working directory with the finished sweep."""
+    monkeypatch.chdir(tmp_path)
+    for name, content in made.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_bytes(content)
+    return tmp_path
+
+
+def overwrite(begin: float, end: float) -> None:
+    """Overwrite a part of the database."""
+    content = bytearray(Path("out/results.sqlite").read_bytes())
+    first, last = int(begin * len(content)), int(end * len(content))
+    content[first:last] = b"\xa5" * (last - first)
+    Path("out/results.sqlite").write_bytes(content)
+
+
+@pytest.mark.parametrize("command", ["bench", "report"])
+@pytest.mark.parametrize("part", [(0.4, 0.6), (0.0, 0.001), (0.05, 1.0)])
+def test_damaged_database(part: tuple[float, float], command: str) -> None:
+    """A damaged database is one line that names the file, with 2, whoever reads it."""
+    overwrite(*part)
+    more = ["suite.toml", "-o", "out", "--resume"] if command == "bench" else ["out"]
+    ran = CliRunner().invoke(app, [command, *more])
+    assert ran.exit_code == 2, ran.stderr
+    assert ran.stderr.count("\n") == 1 and "out/results.sqlite" in ran.stderr
+    assert "another folder" in ran.stderr
+
+
+def test_what_can_be_read_is_kept() -> None:
+    """The rows on both sides of the damage are in a CSV file, which the error names."""
+    overwrite(0.45, 0.55)
+    with pytest.raises(dlsched.InstanceError, match=r"is damaged .*rows in out/salvaged\.csv"):
+        run_suite("suite.toml", "out", resume=True)
+    rows = list(csv.DictReader(Path("out/salvaged.csv").read_text().splitlines()))
+    assert 2 <= len(rows) <= 24 and len({row["key"] for row in rows}) == len(rows)
+    assert {row["status"] for row in rows} == {"feasible"}
+
+
+def test_cut_off_database() -> None:
+    """A database of which the end is missing is an error, and not a shorter sweep."""
+    content = Path("out/results.sqlite").read_bytes()
+    Path("out/results.sqlite").write_bytes(content[: len(content) * 2 // 3])
+    with pytest.raises(dlsched.InstanceError, match="is damaged"):
+        run_suite("suite.toml", "out", resume=True)
+
+
+def test_damage_in_the_middle_of_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database that fails half-way ends the sweep with one error; solutions are kept."""
+    true, seen = Store.add, []
+
+    def failing(self: Store, outcome: Any) -> None:
+        if len(seen) == 5:
+            self.base.close()
+            self.base = sqlite3.connect(":memory:")  # there is no table in it
+        seen.append(outcome)
+        true(self, outcome)
+
+    monkeypatch.setattr(Store, "add", failing)
+    with pytest.raises(dlsched.InstanceError, match=r"cannot be used .*what had finished is kept"):
+        run_suite("suite.toml", "again")
+    with Store("again") as reader:
+        assert len(reader.rows()) == 5
+    monkeypatch.undo()
+
+
+def test_damaged_record() -> None:
+    """A row whose record is no result is one error that names the run."""
+    with sqlite3.connect("out/results.sqlite") as base:
+        base.execute("UPDATE runs SET record = '{\"problem\": 1' WHERE method = 'lyra'")
+    base.close()
+    with Store("out") as reader, pytest.raises(dlsched.InstanceError, match="the run of lyra on"):
+        statistics.judge_rows(reader.rows())
+
+
+def test_results_of_version_1_are_read(settled: Callable[[str], Rows]) -> None:
+    """Results with the old name of a column are read, and gone on with."""
+    before = settled("out")
+    with sqlite3.connect("out/results.sqlite") as base:
+        base.execute("DROP VIEW results")
+        base.execute("ALTER TABLE runs RENAME COLUMN resolved_method TO solved_by")
+        base.execute(
+            "CREATE VIEW results AS SELECT runs.* FROM plan JOIN runs USING (key) ORDER BY position"
+        )
+        base.execute("PRAGMA user_version = 1")
+    base.close()
+    assert settled("out") == before
+    again: list[Any] = []
+    run_suite("suite.toml", "out", resume=True, on_row=lambda row, left: again.append(row))
+    assert again == [] and settled("out") == before
+    with Store("out") as reader:
+        assert reader.base.execute("PRAGMA user_version").fetchone()[0] == store.VERSION
+
+
+def test_instance_changed_after_the_plan() -> None:
+    """An instance's file that changes on the way is a row that says so, and is made again."""
+    first, second = (dlsched.generate("reclaiming", seed, servers=4) for seed in (1, 2))
+    dlsched.save(first, "mine.json")
+    Path("files.toml").write_text(
+        'name = "files"\n[[instances]]\nfiles = "mine.json"\n[[methods]]\nname = "lyra"\n'
+    )
+    suite = read_suite("files.toml")
+    dlsched.save(second, "mine.json")
+    frame = run_suite(suite, "files")
+    assert list(frame["status"]) == ["changed"]
+    assert first.sha256[:12] in frame["reason"][0] and second.sha256[:12] in frame["reason"][0]
+    dlsched.save(first, "mine.json")
+    assert list(run_suite("files.toml", "files", resume=True)["status"]) == ["feasible"]
+
+
+def test_digest_is_compared_in_the_worker() -> None:
+    """A case refuses an instance of another digest than the sweep was planned with."""
+    planned = case.Case.given(dlsched.generate("reclaiming", 1, servers=4))
+    other = dlsched.generate("reclaiming", 2, servers=4)
+    wrong = case.Case.given(other).recipe
+    with pytest.raises(case.Changed, match="not the instance that the sweep was planned with"):
+        case.Case(planned.problem, "x", "x", "x", wrong, planned.sha256).make()

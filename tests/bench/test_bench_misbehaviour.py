@@ -1,0 +1,260 @@
+"""Methods that do anything at all: each is one row, named rightly, and disturbs no other."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dlsched.bench import Store, cell, run_suite
+
+OWN = r"""
+import ctypes, os, signal, subprocess, sys, threading, time
+import numpy as np
+from dlsched import Claim, Status
+from dlsched.problems.reclaiming import Solution
+
+def fine(instance):
+    return {"returned": [s.id for s in instance.servers[: instance.demand]]}
+
+def raises(instance, rng):
+    raise KeyError("no such server")
+
+def loops(instance, rng):
+    while True:
+        pass
+
+def ignores(instance, rng):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    time.sleep(60)
+
+def stops(instance, rng):
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+def allocates(instance, rng):
+    kept = []
+    while True:
+        kept.append(np.ones(2**22))
+
+def too_much(instance, rng):
+    return np.ones(2**45)
+
+def infeasible(instance, rng):
+    return Solution(instance=instance.name, returned=["none"])
+
+def lies(instance, run):
+    return Claim(solution=Solution(instance=instance.name, **fine(instance)), objective=(-1, 0))
+
+def no_solution(instance, rng):
+    return None
+
+def exits(instance, rng):
+    print("goodbye", flush=True)
+    os._exit(7)
+
+def leaves(instance, rng):
+    sys.exit("that is all")
+
+def segfaults(instance, rng):
+    ctypes.string_at(0)
+
+def recurses(instance, rng):
+    return recurses(instance, rng)
+
+def deaf(instance, rng):
+    os.closerange(0, 100)
+    time.sleep(60)
+
+def chatty(instance, rng):
+    print("x" * 100_000)
+    os.write(1, b"y" * 100_000)
+    return fine(instance)
+
+def binary(instance, rng):
+    for stream in (1, 2):
+        os.write(stream, bytes(range(256)) * 100)
+    return fine(instance)
+
+def forks(instance, rng):
+    os.fork()
+    return fine(instance)
+
+def forks_many(instance, rng):
+    for _ in range(2):
+        os.fork()
+    raise ValueError("from one of four processes")
+
+def heir(instance, rng):
+    if os.fork():
+        os._exit(5)
+    return fine(instance)
+
+def holder(instance, rng):
+    if os.fork() == 0:
+        time.sleep(60)
+    os._exit(6)
+
+def orphans(instance, rng):
+    code = "import time; time.sleep(60)"
+    subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    return fine(instance)
+
+def lingers(instance, rng):
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    return fine(instance)
+
+def scribbles(instance, rng):
+    for descriptor in range(3, 64):
+        try:
+            os.write(descriptor, bytes(range(256)) * 800)
+        except OSError:
+            pass
+    return fine(instance)
+
+def scribbles_on(instance, rng):
+    threading.Thread(target=scribbles_for_ever, daemon=True).start()
+    time.sleep(0.2)
+    return fine(instance)
+
+def scribbles_for_ever():
+    while True:
+        for descriptor in range(3, 64):
+            try:
+                os.write(descriptor, b"z" * 100)
+            except OSError:
+                pass
+
+def surrogate(instance, rng):
+    raise ValueError("half a pair \ud800 and \x00 and \x1b[31m")
+
+def long_text(instance, rng):
+    raise ValueError("x" * 50_000_000)
+
+def silent_error(instance, rng):
+    class Odd(Exception):
+        def __str__(self):
+            raise RuntimeError
+    raise Odd
+
+def odd_reason(instance, run):
+    return Claim(status=Status.NO_SOLUTION, reason="\udfff" + "y" * 10_000_000)
+
+def changes(instance, rng):
+    object.__setattr__(instance, "demand", 0)
+    return {"returned": []}
+"""
+# method: (status, words of the reason)
+EXPECTED: dict[str, tuple[str, str]] = {
+    "raises": ("error", "KeyError: 'no such server'"),
+    "loops": ("overrun", "killed after wall_limit = 3 s"),
+    "ignores": ("overrun", "killed after wall_limit = 3 s"),
+    "stops": ("overrun", "killed after wall_limit = 3 s"),
+    "allocates": ("memory", "above 0.70 GiB"),
+    "too_much": ("memory", "MemoryError"),
+    "infeasible": ("rejected", "violations"),
+    "lies": ("rejected", "claims preempted = -1, the checker finds"),
+    "no_solution": ("rejected", "returned no solution"),
+    "exits": ("crashed", "with status 7; its last words: goodbye"),
+    "leaves": ("error", "SystemExit: that is all"),
+    "segfaults": ("crashed", "by SIGSEGV"),
+    "recurses": ("error", "RecursionError"),
+    "deaf": ("crashed", "closed the connection"),
+    "chatty": ("feasible", ""),
+    "binary": ("feasible", ""),
+    "forks": ("feasible", ""),
+    "forks_many": ("error", "ValueError: from one of four processes"),
+    "heir": ("crashed", "with status 5"),
+    "holder": ("crashed", "with status 6"),
+    "orphans": ("feasible", ""),
+    "lingers": ("feasible", ""),
+    "scribbles": ("feasible", ""),
+    "surrogate": ("error", r"half a pair \ud800 and \x00 and \x1b[31m"),
+    "long_text": ("error", "(50,000,012 characters)"),
+    "silent_error": ("error", "Odd: its message cannot be had"),
+    "odd_reason": ("no solution", r"\udfff"),
+    "changes": ("error", ""),
+}
+HEAD = """
+name = "misbehaviour"
+wall_limit = 3
+memory_limit_gib = 0.7
+
+[[instances]]
+generate = "reclaiming"
+grid = { servers = [5], demand = [2] }
+"""
+
+
+def suite_of(methods: list[str]) -> str:
+    """Return a suite in which a method of ours comes before and after each."""
+    entries = []
+    for i, name in enumerate(methods):
+        entries += [f'name = "random"\nseeds = [{i}]', f'name = "mine_odd:{name}"']
+    entries.append('name = "lyra"')
+    return HEAD + "".join(f"\n[[methods]]\n{entry}\n" for entry in entries)
+
+
+@pytest.fixture(scope="session")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Give the rows of one sweep of all of them, two at a time, by method and seed."""
+    place = tmp_path_factory.mktemp("misbehaviour")
+    (place / "mine_odd.py").write_text(OWN)
+    (place / "suite.toml").write_text(suite_of(list(EXPECTED)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        patch.setattr(cell, "GRACE_SECONDS", 1)
+        run_suite("suite.toml", "out", jobs=2)
+    with Store(place / "out") as store:
+        return {f"{row['method']} {row['seed']}": row for row in store.rows()}
+
+
+@pytest.mark.parametrize("method", EXPECTED)
+def test_misbehaviour_is_a_row(method: str, rows: dict[str, Any]) -> None:
+    """Whatever a method does is one row that says so, in a few words that any file can hold."""
+    status, words = EXPECTED[method]
+    row = rows[f"mine_odd:{method} 0"]
+    assert (row["status"], words in row["reason"]) == (status, True), row["reason"]
+    assert len(row["reason"]) <= 2000 and row["reason"].encode().decode() == row["reason"]
+
+
+def test_no_other_run_is_disturbed(rows: dict[str, Any]) -> None:
+    """The runs between them are all there, each with the answer to its own seed."""
+    assert len(rows) == 2 * len(EXPECTED) + 1
+    others = [row for name, row in rows.items() if not name.startswith("mine_odd")]
+    assert [row["status"] for row in others] == ["feasible"] * (len(EXPECTED) + 1)
+    alone = {row["seed"]: row["solution_sha256"] for row in others if row["method"] == "random"}
+    assert len(alone) == len(EXPECTED) and len(set(alone.values())) > 5
+
+
+def test_answers_are_those_of_a_quiet_sweep(rows: dict[str, Any], tmp_path: Path) -> None:
+    """Beside methods that do anything, the others give what they give by themselves."""
+    seeds = list(range(len(EXPECTED)))
+    text = HEAD + f'\n[[methods]]\nname = "random"\nseeds = {seeds}\n'
+    (tmp_path / "suite.toml").write_text(text)
+    frame = run_suite(tmp_path / "suite.toml", tmp_path / "out")
+    quiet = dict(zip(frame["seed"], frame["solution_sha256"], strict=True))
+    assert quiet == {seed: rows[f"random {seed}"]["solution_sha256"] for seed in seeds}
+
+
+def test_nothing_is_left_running(rows: dict[str, Any]) -> None:
+    """Processes that methods started end with the worker, those in sessions of their own too."""
+    mine = psutil.Process(os.getpid()).children(recursive=True)
+    assert not [p for p in mine if "dlsched.bench.worker" in " ".join(p.cmdline())]
+    sleeping = ["-c", "import time; time.sleep(60)"]
+    found = [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"]]
+    assert not [p for p in found if p.info["cmdline"][-2:] == sleeping]
+
+
+def test_endless_scribbling_ends_at_the_limit(tmp_path: Path) -> None:
+    """A method that goes on writing to the connection costs its own run at most."""
+    (tmp_path / "mine_odd.py").write_text(OWN)
+    (tmp_path / "suite.toml").write_text(suite_of(["scribbles_on"]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        frame = run_suite("suite.toml", "out")
+    assert list(frame["status"][[0, 2]]) == ["feasible"] * 2
+    assert frame["status"][1] in ("feasible", "crashed", "overrun")

@@ -1,0 +1,111 @@
+"""A run's key follows the user's own code: the method's module and all that it imports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dlsched.bench import read_suite, run_suite, sources
+from dlsched.problem import _METHODS, method
+
+# file: text; `main` is the method's module
+MODULES = {
+    "src_main.py": "import json\nfrom src_near import step\nimport src_pack.deep as d\n",
+    "src_near.py": "def step():\n    import src_late\n    return src_late\n",
+    "src_late.py": "import importlib\nimportlib.import_module('src_named')\n",
+    "src_named.py": "",
+    "src_pack/__init__.py": "from . import sibling\n",
+    "src_pack/sibling.py": "from .inner.leaf import *\n",
+    "src_pack/inner/leaf.py": "from ...nowhere import nothing\n",
+    "src_pack/deep.py": "import src_main\n",
+    "src_other.py": "",
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a working directory with the modules."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in MODULES.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text)
+    return tmp_path
+
+
+def digest(place: Path) -> str:
+    """Return the digest of the method's code as it is now."""
+    sources.forget()
+    return sources.digest_of("src_main", str(place))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_import_counts(name: str, place: Path) -> None:
+    """A change in a module that is imported, however indirectly, is seen; in another it is not."""
+    before = digest(place)
+    Path(name).write_text(MODULES[name] + "x = 1\n")
+    assert (digest(place) != before) == (name != "src_other.py")
+
+
+def test_only_own_modules_are_looked_into(place: Path) -> None:
+    """Neither the standard library nor installed packages nor dlsched itself are the user's."""
+    Path("src_main.py").write_text(
+        "import json, numpy, dlsched, src_near\nfrom scipy import sparse\n"
+    )
+    found = sources._Closure("src_main", str(place)).contents
+    assert set(found) == {"src_main", "src_near", "src_late", "src_named"}
+
+
+def test_broken_source_is_taken_as_it_is(place: Path) -> None:
+    """A module that cannot be parsed counts with its bytes; one that is missing is nothing."""
+    before = digest(place)
+    Path("src_near.py").write_text("def (")
+    assert digest(place) != before
+    assert sources.digest_of("src_missing", str(place)) == sources.digest_of("no.such", str(place))
+
+
+SUITE = """
+name = "own"
+[[instances]]
+generate = "reclaiming"
+grid = { servers = [4] }
+[[methods]]
+name = "NAME"
+"""
+OWN = "from own_help import pick\n\ndef f(instance, rng):\n    return pick(instance)\n"
+HELP = "def pick(instance):\n    return {'returned': [s.id for s in instance.servers[:WANTED]]}\n"
+
+
+def test_resume_sees_a_changed_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are made again when a module that the method's module imports has changed."""
+    monkeypatch.chdir(tmp_path)
+    Path("suite.toml").write_text(SUITE.replace("NAME", "own_top:f"))
+    Path("own_top.py").write_text(OWN)
+    Path("own_help.py").write_text(HELP.replace("WANTED", "0"))
+    assert list(run_suite("suite.toml", "out")["status"]) == ["rejected"]
+    made: list[Any] = []
+    run_suite("suite.toml", "out", resume=True, on_row=lambda row, left: made.append(row))
+    assert made == []
+    Path("own_help.py").write_text(HELP.replace("WANTED", "instance.demand"))
+    assert list(run_suite("suite.toml", "out", resume=True)["status"]) == ["feasible"]
+
+
+def test_registered_methods_count_as_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code of a method that another package registered is in the key as well."""
+    monkeypatch.chdir(tmp_path)
+    Path("suite.toml").write_text(SUITE.replace("NAME", "registered"))
+    Path("own_plugin.py").write_text("")
+
+    def registered(instance: Any, rng: Any) -> None:
+        """Stand for a method of another package."""
+
+    registered.__module__ = "own_plugin"
+    method("reclaiming", kind="heuristic")(registered)
+    try:
+        before = read_suite("suite.toml").tasks()[0].key
+        assert read_suite("suite.toml").tasks()[0].key == before
+        Path("own_plugin.py").write_text("x = 1\n")
+        assert read_suite("suite.toml").tasks()[0].key != before
+    finally:
+        del _METHODS["reclaiming"]["registered"]

@@ -1,0 +1,79 @@
+"""Loops are compiled before a run's clock starts, and a run compiles nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dlsched.problem import CATALOGUE, problem
+
+COMPILED = [name for name in CATALOGUE if any(m.compiled for m in problem(name).methods.values())]
+"""Problems with compiled loops."""
+
+WATCH = """
+import json, sys
+import numba.core.event as events
+import dlsched
+from dlsched.problem import problem
+from dlsched.run import Run
+
+running, compiled = [], []
+
+class Listener(events.Listener):
+    def on_start(self, event):
+        if running:
+            compiled.append(str(event.data.get("dispatcher", "?")))
+
+    def on_end(self, event):
+        pass
+
+begin = Run.__post_init__
+
+def noted(run):
+    running.append(run)
+    begin(run)
+
+Run.__post_init__ = noted
+events.register("numba:compile", Listener())
+name = sys.argv[1]
+statuses = {}
+instance = dlsched.generate(name, seed=1)
+for method in problem(name).methods.values():
+    if method.compiled:
+        running.clear()
+        try:
+            limit = 1.0 if method.wants_run else None
+            result = dlsched.solve(instance, method.name, time_limit=limit)
+            statuses[method.name] = str(result.status)
+        except dlsched.OptionError:  # a method for another kind of instance
+            pass
+print(json.dumps([statuses, compiled]))
+"""
+
+
+def watched(name: str, cache: Path) -> tuple[dict[str, str], list[str]]:
+    """Solve in a fresh process; return how each method ended and what a run compiled."""
+    ran = subprocess.run(
+        [sys.executable, "-c", WATCH, name],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    statuses, compiled = json.loads(ran.stdout.splitlines()[-1])
+    return statuses, compiled
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_no_run_compiles(name: str, tmp_path: Path) -> None:
+    """With an empty cache, no method compiles anything between its run's start and its answer."""
+    statuses, compiled = watched(name, tmp_path)
+    assert statuses and compiled == []
+    kinds = {m.name: m.kind for m in problem(name).methods.values()}
+    rules = [status for method, status in statuses.items() if kinds[method] == "heuristic"]
+    assert set(rules) <= {"feasible"}

@@ -1,0 +1,173 @@
+"""check_heuristic on methods that claim too much, change things, or end: a finding each time."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+import dlsched
+from dlsched import Bound, Claim, Status
+from dlsched.problems.reclaiming import Solution
+from dlsched.testing import check_heuristic, oracles, strategies, worst_case
+
+CALLS = itertools.count()
+
+
+def first(instance: Any) -> Solution:
+    """Return the first servers of the file, whatever runs on them."""
+    ids = [server.id for server in instance.servers]
+    return Solution(instance=instance.name, returned=ids[: instance.demand])
+
+
+def boasts(instance: Any, run: Any) -> Claim:
+    """It calls any solution optimal."""
+    return Claim(solution=first(instance), status=Status.OPTIMAL)
+
+
+def despairs(instance: Any, run: Any) -> Claim:
+    """It calls every instance infeasible."""
+    return Claim(status=Status.INFEASIBLE, reason="it looks hard")
+
+
+def contradicts(instance: Any, run: Any) -> Claim:
+    """It says that it found nothing, beside what it found."""
+    return Claim(solution=first(instance), status=Status.NO_SOLUTION)
+
+
+def overestimates(instance: Any, run: Any) -> Claim:
+    """It proves more than there is."""
+    return Claim(solution=first(instance), bounds=[[Bound(1, "certified", "by eye")]])
+
+
+def overestimates_late(instance: Any, run: Any) -> Claim:
+    """Its second level's bound is false, where the first one's is right."""
+    best = oracles.reclaiming(instance)
+    assert best is not None
+    bounds = [[Bound(best[0], "certified", "it")], [Bound(best[1] + 1, "claimed", "it")]]
+    return Claim(solution=first(instance), bounds=bounds)
+
+
+def silent(instance: Any, rng: Any) -> None:
+    """It returns nothing at all."""
+
+
+def gibberish(instance: Any, run: Any) -> Claim:
+    """Its claim cannot be read."""
+    return Claim(solution=first(instance), objective=["few"])  # type: ignore[list-item]
+
+
+def odd_status(instance: Any, run: Any) -> Claim:
+    """Its status is none of ours."""
+    return Claim(solution=first(instance), status="perfect")  # type: ignore[arg-type]
+
+
+def exits(instance: Any, rng: Any) -> None:
+    """It ends the program."""
+    sys.exit("enough")
+
+
+def ends(instance: Any, rng: Any) -> None:
+    """It ends the process, at once."""
+    os._exit(3)
+
+
+def forks(instance: Any, rng: Any) -> Solution:
+    """It forks, and returns in both processes."""
+    os.fork()
+    return first(instance)
+
+
+def now_and_then(instance: Any, rng: Any) -> Solution:
+    """It raises in every seventh call."""
+    if next(CALLS) % 7 == 6:
+        raise RuntimeError("the seventh call")
+    return first(instance)
+
+
+def changes(instance: Any, rng: Any) -> Solution:
+    """It asks for less, and returns that."""
+    found = first(instance)
+    object.__setattr__(instance, "demand", 0)
+    return found
+
+
+def changes_deep(instance: Any, rng: Any) -> Solution:
+    """It takes a job away while it thinks."""
+    found = first(instance)
+    object.__setattr__(instance, "jobs", instance.jobs[1:])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("bug", "kind", "words"),
+    [
+        (boasts, "wrong_status", "optimal; the optimum is"),
+        (despairs, "wrong_status", "it says infeasible; the optimum is"),
+        (contradicts, "wrong_status", "it says no solution, and returns a feasible solution"),
+        (overestimates, "wrong_bound", "preempted is at best 1"),
+        (overestimates_late, "wrong_bound", "collateral is at best"),
+        (silent, "no_solution_object", "it returned no solution"),
+        (gibberish, "no_solution_object", "what it returned cannot be read: "),
+        (odd_status, "no_solution_object", "perfect"),
+        (exits, "exits", "it ends the process with 'enough'"),
+        (ends, "exits", "it ends the process with 3"),
+        (now_and_then, "crash", "RuntimeError: the seventh call (not every time)"),
+        (changes, "changes_instance", "changes changed the instance"),
+        (changes_deep, "changes_instance", "changes_deep changed the instance"),
+    ],
+)
+def test_odd_heuristic_is_a_finding(bug: Any, kind: str, words: str) -> None:
+    """What a method claims falsely, or does beside solving, is named, with the instance."""
+    found = check_heuristic("reclaiming", bug, examples=60, invariant=())
+    named = {finding.kind: finding for finding in found.findings}
+    assert words in named[kind].message
+    assert '"servers"' in str(found) and kind in str(found)
+
+
+def test_the_instance_printed_is_the_original() -> None:
+    """A heuristic that changes its instance is shown with the instance that it was given."""
+    made = dlsched.generate("reclaiming", servers=4, demand=2)
+    found = check_heuristic("reclaiming", changes, examples=3, instances=st.just(made))
+    assert [f.kind for f in found.findings] == ["changes_instance"]
+    assert found.findings[0].instance == made and made.demand == 2
+    assert '"demand":2' in str(found)
+
+
+def test_forked_children_end() -> None:
+    """A heuristic that forks is tested in one process; its children do not go on with the test."""
+    process = os.getpid()
+    found = check_heuristic("reclaiming", forks, examples=5, invariant=(), oracle=False)
+    assert os.getpid() == process and found.examples >= 5
+    for _ in range(2 * found.examples):
+        assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+    with pytest.raises(ChildProcessError):
+        os.wait()
+
+
+def test_exact_methods_keep_their_word() -> None:
+    """Methods that prove optimality are compared with brute force, and are right."""
+    for problem, name in (("elastic", "dp"), ("reclaiming", "milp")):
+        found = check_heuristic(problem, name, examples=15, invariant=())
+        assert found and found.optimal == found.solved > 0, str(found)
+
+
+def test_unknown_problems_and_missing_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A problem that does not exist, or has no strategy or oracle, is one clear error."""
+    for search in (check_heuristic, worst_case):
+        with pytest.raises(dlsched.UnknownName, match="no problem is called 'reclaimin'"):
+            search("reclaimin", boasts)  # type: ignore[operator]
+    monkeypatch.delattr(strategies, "reclaiming")
+    for search in (check_heuristic, worst_case):
+        with pytest.raises(dlsched.OptionError, match="no strategy for reclaiming; pass one as"):
+            search("reclaiming", boasts)  # type: ignore[operator]
+    monkeypatch.undo()
+    monkeypatch.delattr(oracles, "reclaiming")
+    with pytest.raises(dlsched.OptionError, match="no oracle for reclaiming; pass oracle=False"):
+        check_heuristic("reclaiming", boasts)
+    with pytest.raises(dlsched.OptionError, match="no oracle for reclaiming"):
+        worst_case("reclaiming", boasts)
