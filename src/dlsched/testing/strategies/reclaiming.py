@@ -21,6 +21,7 @@ def reclaiming(
     max_jobs: int = 6,
     weighted: bool = True,
     flexible: bool = True,
+    scaled: bool = True,
     mixed: bool = False,
 ) -> Instance:
     """Draw a feasible instance with servers of up to 8 GPUs.
@@ -30,9 +31,11 @@ def reclaiming(
     max_servers, max_jobs
         Upper limits of the size; the brute force is for at most about 15 servers.
     weighted
-        Allow weights other than 1, from 1e-9 to 3e9, decimals and 0 among them.
+        Allow weights other than 1, decimals and 0 among them.
     flexible
         Allow flexible workers, and jobs with no base worker at all.
+    scaled
+        Count the weights in a unit from 1e-9 to 1e9.
     mixed
         Count each weight in a unit of its own, from 1e-9 to 1e9.
     """
@@ -57,7 +60,7 @@ def reclaiming(
         jobs.append(job)
     demand = draw(st.integers(0, servers))
     # One unit for all comes last, where shrinking drops it without a trace.
-    unit = draw(st.sampled_from(UNITS)) if weighted and not mixed else 1
+    unit = draw(st.sampled_from(UNITS)) if weighted and scaled and not mixed else 1
     for job in jobs:
         if "weight" in job:
             job["weight"] *= unit
