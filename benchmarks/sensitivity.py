@@ -130,8 +130,9 @@ def idle() -> Iterator[str]:
     yield "## Idle GPUs where jobs may wait, 16 servers, 128 GPUs\n"
     yield "Share of the GPUs that stay idle although the jobs ask for exactly as many as there are,"
     yield f"least to most over {len(SEEDS)} seeds, and in brackets the mean gap of the throughput"
-    yield "to the optimum's bound, which prefers jobs of few GPUs: the sum of throughput counts jobs"
-    yield "and is not the paper's objective where jobs wait. DRF and Tetris as in section 5.7.\n"
+    yield "to the optimum's bound, which prefers jobs of few GPUs: the sum of throughput counts"
+    yield "jobs and is not the paper's objective where jobs wait. DRF and Tetris as in section"
+    yield "5.7.\n"
     rules = ("greedy", "drf", "tetris", "tune")
     yield "| image/language/speech | GPUs a job | " + " | ".join(rules) + " |"
     yield "|" + "---|" * (2 + len(rules))

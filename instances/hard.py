@@ -18,7 +18,7 @@ from rich.console import Console
 
 import dlsched
 from dlsched import library
-from dlsched.result import Bounds, Objective, gap
+from dlsched.result import Bounds, Objective, closed, gap
 from dlsched.schema import Instance, Solution
 from dlsched.table import strongest
 
@@ -94,7 +94,7 @@ def improve(name: str, seconds: float) -> dict[str, object]:
     bound = strongest(bounds)
     assert solution is not None and objective is not None and bound is not None
     left = gap(objective, bound)
-    status = "optimal" if all(g == 0 for g in left) else "feasible"
+    status = "optimal" if closed(objective, bound) else "feasible"
     Console(stderr=True).print(f"{name}: {objective} by {found_by}, bound {bound}, gap {left}")
     dlsched.save(instance, file)
     dlsched.save(solution, file.with_name(f"{name}.sol.json.gz"))

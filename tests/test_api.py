@@ -31,8 +31,9 @@ def test_compare(instance: Instance) -> None:
     rows = table.set_index("method")
     assert list(rows["status"]) == ["feasible", "optimal", "error"]
     assert rows.loc["fails", "reason"] == "RuntimeError: out of luck"
-    assert rows.loc["milp", "gap"] == 0 and rows.loc["random", "gap"] > 0
-    assert rows.loc["random", "preempted_bound"] == rows.loc["milp", "preempted"]
+    assert rows.loc["exact", "resolved_method"] == "milp"
+    assert rows.loc["exact", "gap"] == 0 and rows.loc["random", "gap"] > 0
+    assert rows.loc["random", "preempted_bound"] == rows.loc["exact", "preempted"]
     assert len(seen) == 3
 
 
@@ -45,7 +46,7 @@ def test_compare_takes_the_strongest_bound(instance: Instance) -> None:
 
     table = dlsched.compare([instance], [weak, "lp", "exact"]).set_index("method")
     assert table["preempted_bound"].nunique() == 1
-    assert table.loc["weak", "preempted_bound"] == table.loc["milp", "preempted"]
+    assert table.loc["weak", "preempted_bound"] == table.loc["exact", "preempted"]
     assert table.loc["lp", "status"] == "no solution"
 
 

@@ -76,4 +76,4 @@ def test_no_run_compiles(name: str, tmp_path: Path) -> None:
     assert statuses and compiled == []
     kinds = {m.name: m.kind for m in problem(name).methods.values()}
     rules = [status for method, status in statuses.items() if kinds[method] == "heuristic"]
-    assert set(rules) == {"feasible"}
+    assert set(rules) <= {"feasible"}

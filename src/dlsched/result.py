@@ -170,6 +170,12 @@ def at_bound(value: Number | float, bound: Bound | Number | float) -> bool:
     return value == bound.value or (isinstance(bound.value, float) and near)
 
 
+def closed(objective: Sequence[Any], bounds: ByLevel[Bound | None]) -> bool:
+    """Whether an objective is at its bound in every level, so that the instance is solved."""
+    pairs = zip(objective, bounds, strict=True)
+    return all(bound is not None and at_bound(value, bound) for value, bound in pairs)
+
+
 @dataclass(frozen=True)
 class Violation:
     """One broken requirement.

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from dlsched import api, library
 from dlsched import problem as catalogue
 from dlsched.errors import InstanceError, SolverDisagreement
-from dlsched.result import Bounds, Objective, Report
+from dlsched.result import Bounds, Objective, Report, closed
 from dlsched.schema import Solution
 
 Verdict = Literal["improves", "equals", "worse", "infeasible"]
@@ -41,8 +41,8 @@ class Submission:
     @property
     def closes(self) -> bool:
         """Whether it is at the recorded bound in every level, so that the instance is solved."""
-        gaps = self.report.gap
-        return bool(self.report.feasible and gaps is not None and all(g == 0 for g in gaps))
+        value = self.report.objective
+        return self.report.feasible and value is not None and closed(value, self.bound)
 
 
 def check_submission(source: str | Path | dict[str, Any] | Solution) -> Submission:
@@ -63,6 +63,10 @@ def check_submission(source: str | Path | dict[str, Any] | Solution) -> Submissi
         what = f'is of "{solution.instance}", which is not in the library'
         raise InstanceError(where, "instance", what, "see: dlsched list instances")
     known = api.load(name)
+    if solution.problem != known.problem:
+        what = f'is "{solution.problem}", where {name} is an instance of "{known.problem}"'
+        remedy = "send a solution of that problem, or name its own instance"
+        raise InstanceError(where, "problem", what, remedy)
     best, bound = library.best_objective(known.sha256), library.best_bounds(known.sha256)
     assert best is not None and bound is not None
     report = api.verify(known, solution)
