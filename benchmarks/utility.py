@@ -274,8 +274,8 @@ def wrong(inst: Instance) -> list[str]:
 
 
 def random() -> Iterator[str]:
-    """Yield how many of 2,000 small random instances are wrong."""
-    count = 2000
+    """Yield what is wrong with 1,500 small random instances."""
+    count = 1500
     yield f"## {count} small random instances against the oracle\n"
     yield "1 to 3 jobs, 1 to 5 slots, 1 to 6 types on 1 to 3 machines; rates, seconds and tables"
     yield "from 1e-9 to 1e9; half with ties; every utility, must_finish, per_worker, forking."

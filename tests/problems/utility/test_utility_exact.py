@@ -265,6 +265,14 @@ def test_long_jobs_do_not_vanish() -> None:
     assert priced_bound(instance, {}) == pytest.approx(1001, rel=1e-9)
 
 
+def test_a_long_job_of_two_speeds_takes_its_fastest() -> None:
+    """4,610 slots of rates 2.282 and 1: too many units to be exact, and the fastest one is."""
+    rate = Fraction("2.282")
+    for up in (True, False):
+        found = units([rate, Fraction(1)], 4610 * rate, 5462, up)
+        assert -(-found.need // found.gains[0]) == 4610
+
+
 def test_the_cheapest_slots_are_the_programs() -> None:
     """Where every slot counts as one unit, the shorter program finds what the longer one does."""
     rng = np.random.default_rng(7)

@@ -98,6 +98,18 @@ def test_theorem_2_does_not_hold() -> None:
     assert dlsched.solve(example, "hadar").objective[0] == 8  # the program sees both
 
 
+def test_theorem_2_does_not_hold_below_the_capacity_either() -> None:
+    """Gangs of three on four GPUs, below the capacity as the proof expects: 8 > 2 ln 42.67."""
+    data = dlsched.load("hadar-theorem2").to_data()
+    for job in data["jobs"]:
+        job["workers"] = 3
+    smaller = dlsched.load(data)
+    prices = Prices(smaller, [0, 1])
+    assert prices.table[0][-1] / prices.table[0][0] == pytest.approx(128 / 3)
+    ratio = 8 / dlsched.solve(smaller, "hadar_literal").objective[0]
+    assert ratio == 8 > 2 * prices.alpha == pytest.approx(7.507, abs=1e-3)
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_ratio_on_random_instances(seed: int) -> None:
     """On 24 small instances hadar keeps within the theorem's ratio."""

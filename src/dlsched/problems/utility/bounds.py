@@ -23,6 +23,7 @@ def priced(instance: Instance, run: Run) -> Claim:
     if not search.gangs.masks:
         bound = Bound(0, "certified", "no job can run")
         return Claim(status=Status.NO_SOLUTION, reason="no job can run", bounds=[[bound]])
+    search.bound_alone()
     try:
         search.offer(search.inserted(None))
         search.ascend(run)

@@ -109,8 +109,8 @@ class Search:
 
     def _phases(self) -> None:
         limit = self.run.time_limit
+        self.bound_alone()
         self.offer(self.inserted(None))
-        self.note(self.prices, self.dual.price(self.prices))  # a bound, whatever follows
         self.best.improve(self.run.nested(min(2.0, 0.1 * limit) if limit else 2.0), None, 300)
         self.learn(self.best)
         self.ascend(self.run.nested(0.35 * limit if limit else float("inf")))
@@ -140,6 +140,12 @@ class Search:
             self.tell(self.value)
             return True
         return False
+
+    def bound_alone(self) -> None:
+        """Note the bound of no prices: every job as if it were alone. Takes no time."""
+        values = self.gangs.worth.max(axis=1, initial=0.0)
+        rows = np.empty((len(values), 0), dtype=np.int8)
+        self.note(np.zeros_like(self.prices), Answer(float(values.sum()), values, rows))
 
     def inserted(self, prices: Vector | None) -> Insertion:
         """Insert the jobs in the order of worth per GPU and slot, or of what prices leave."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -29,7 +30,8 @@ _MOST_COMBINATIONS = 50_000
 """With more combinations of slots to tell apart, integers are not looked for."""
 _EXACT_INTEGERS = 2**50
 """Products of numbers below this and `UNITS` fit 64 bits."""
-_TIGHTEST, _CANDIDATES = 64, 40
+_TIGHTEST, _CANDIDATES = 32, 40
+"""Combinations that are looked at first, and numbers of units that are then looked at in full."""
 
 Combinations: TypeAlias = NDArray[np.int64]
 """Rows of slots at each speed."""
@@ -74,15 +76,16 @@ def units(
     if whole[-1] == whole[0]:
         return Units((1,) * len(whole), fewest, exact=True)
     limit = max(most, min(_PER_SLOT * fewest, _CELLS // slots))
-    found = _integers(whole, need, slots, min(limit, UNITS))
+    found = _integers(tuple(whole), need, slots, min(limit, UNITS))
     if found is None and need <= limit:
         found = Units(tuple(whole), need, exact=True)
     return found or _rounded(whole, need, fewest, up, limit)
 
 
-def _integers(gains: list[int], need: int, slots: int, most: int) -> Units | None:
+@lru_cache(maxsize=4096)
+def _integers(gains: tuple[int, ...], need: int, slots: int, most: int) -> Units | None:
     """Return the fewest units, of those tried, in which the same combinations do the work."""
-    both = _combinations(gains, need, slots)
+    both = _combinations(list(gains), need, slots)
     if both is None:
         return None
     enough, short = both
@@ -93,15 +96,16 @@ def _integers(gains: list[int], need: int, slots: int, most: int) -> Units | Non
         short = short[np.argsort(-(short @ value), kind="stable")]
     counts = range(1, min(most, need) + 1)
     found: list[tuple[int, tuple[int, ...]]] = []
-    for table in _tables(gains, need, len(counts)):
-        n = np.arange(1, len(counts) + 1)
-        fits = ((enough[:_TIGHTEST] @ table).min(axis=0, initial=1 << 60) >= n) & (
-            (short[:_TIGHTEST] @ table).max(axis=0, initial=0) < n
+    first, second = (rows[:_TIGHTEST].astype(float) for rows in (enough, short))
+    for table in _tables(list(gains), need, len(counts)):
+        n, weights = np.arange(1, len(counts) + 1), table.astype(float)  # products are exact
+        fits = ((first @ weights).min(axis=0, initial=1 << 60) >= n) & (
+            (second @ weights).max(axis=0, initial=0) < n
         )
         found += [(int(i) + 1, tuple(table[:, i].tolist())) for i in np.flatnonzero(fits)]
     for count, row in sorted(found)[:_CANDIDATES]:
-        weights = np.array(row)
-        if (enough @ weights).min(initial=count) >= count > (short @ weights).max(initial=0):
+        units_of = np.array(row)
+        if (enough @ units_of).min(initial=count) >= count > (short @ units_of).max(initial=0):
             return Units(row, count, exact=True)
     return None
 
@@ -164,8 +168,9 @@ def _rounded(gains: list[int], need: int, fewest: int, up: bool, most: int) -> U
     truth = np.array([float(min(-(-need // g), 1 << 60)) for g in gains])[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.abs(rounded / np.maximum(shares, 1e-300) - 1).max(axis=0)
-        wrong = (np.ceil(counts / rounded) != truth).sum(axis=0)
-    off = np.minimum(off, 1.0) + 2.0 * wrong
+        wrong = np.ceil(counts / rounded) != truth
+    # Whether a speed alone takes as many slots as in truth: above all the fastest.
+    off = np.minimum(off, 1.0) + 2.0 ** np.arange(len(gains), 0, -1) @ wrong
     n = int(counts[int(off.argmin())])
     scaled = [-(-g * n // need) if up else g * n // need for g in gains]
     return Units(tuple(scaled), n, exact=False)
