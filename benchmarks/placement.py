@@ -208,8 +208,7 @@ def replicas() -> Iterator[str]:
     yield "## Replicas (section 3.5): co-location rate, 1,000 x 10 x 3,000\n"
     yield "Share of the training jobs' GPU hours, and of the training jobs, for which one region"
     yield "has all tables and all GPU types. Homes by hill climbing; storage is thrice the bytes;"
-    yield "copies in shares of all bytes, 5 % of them for hot tables; 30 % of training without"
-    yield "GPUs."
+    yield "copies in shares of all bytes; 5 % for hot tables; 30 % of training without GPUs."
     yield "Stranded by `supply` and hot by `jobs` are the paper's rules, the others ours.\n"
     yield "| seed | stranded | hot | homes alone | disaster | and jobs | of the jobs | copies | s |"
     yield "|" + "---|" * 9

@@ -16,7 +16,7 @@ import numpy as np
 from dlsched import library
 from dlsched import problem as catalogue
 from dlsched.errors import InstanceError, OptionError, SolverDisagreement, UnknownName, describe
-from dlsched.files import read_json, write_bytes, write_json
+from dlsched.files import read_json, refuse_folder, write_bytes, write_json
 from dlsched.judge import judge
 from dlsched.labels import distinguish, labelled, method_labels
 from dlsched.problem import Kind, Method, Problem
@@ -95,27 +95,29 @@ def load_solution(source: SolutionLike, problem: str | None = None) -> Solution:
     InstanceError
         If it cannot be used, or belongs to another problem than `problem`.
     """
-    if isinstance(source, Solution):
-        return source
     if isinstance(source, Result):
         if source.solution is None:
             raise InstanceError("the result", "solution", "is missing", source.reason)
-        return source.solution
+        source = source.solution
+    if isinstance(source, Solution):
+        _refuse_other_problem(source.problem, problem, "the solution")
+        return source
     if isinstance(source, Mapping):
         where, data = "the solution", source
     else:
-        where, data = str(source), read_json(_path(source, "the solution"))
+        path = _path(source, "the solution")
+        where, data = str(path), read_json(path)
     owner = _owner(data, where)
     if "name" in data and "instance" not in data:
         raise InstanceError(where, "", "is an instance, not a solution", "give the solution's file")
-    if problem is not None and owner.name != problem:
-        raise InstanceError(
-            where,
-            "problem",
-            f'is "{owner.name}"',
-            f'a solution of a "{problem}" instance is needed',
-        )
+    _refuse_other_problem(owner.name, problem, where)
     return owner.solution.parse(data, where)
+
+
+def _refuse_other_problem(found: str, wanted: str | None, where: str) -> None:
+    if wanted is not None and found != wanted:
+        remedy = f'a solution of a "{wanted}" instance is needed'
+        raise InstanceError(where, "problem", f'is "{found}"', remedy)
 
 
 def save(document: Instance | Solution, path: str | Path) -> None:
@@ -184,6 +186,8 @@ def solve(
     chosen = _method(owner, method, inst)
     chosen.refuse_unknown(method_options)
     refuse_nonsense(time_limit, gap, threads)
+    if not isinstance(solver, str):
+        raise OptionError(f"solver={solver!r:.40} must be a solver's name, as highs")
     chosen.prepare(owner.package)
     run = Run(
         time_limit,
@@ -312,7 +316,7 @@ def attempt(instance: Instance, method: MethodLike, **solve_options: Any) -> Res
 def _resolved(instance: Instance, method: MethodLike) -> str | None:
     try:
         return _method(catalogue.problem(instance.problem), method, instance).name
-    except UnknownName:
+    except (UnknownName, OptionError):
         return None
 
 
@@ -407,6 +411,7 @@ def export(
     """
     from dlsched.solvers.mps import mps_text
 
+    refuse_folder(Path(path))
     inst = load(instance)
     levels = [entry.name for entry in catalogue.problem(inst.problem).levels]
     target = level or levels[0]
@@ -457,6 +462,8 @@ def _parse_instance(data: Mapping[str, Any], where: str) -> Instance:
 def _method(owner: Problem, method: MethodLike, instance: Instance) -> Method:
     if isinstance(method, str):
         return owner.method(method, instance)
+    if not callable(method):
+        raise OptionError(f"method={method!r:.40} is neither a method's name nor a function")
     known = (m for m in owner.methods.values() if m.function is method)
     name = getattr(method, "__name__", type(method).__name__)
     return next(known, Method(name, owner.name, Kind.HEURISTIC, method))

@@ -34,6 +34,13 @@ def describe(error: BaseException) -> str:
     return plain(f"{type(error).__name__}: {said}")
 
 
+_LONGEST_NAME = 300
+
+
+def _brief(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 3] + "..."
+
+
 class DlschedError(Exception):
     """Base of every error that dlsched raises on purpose."""
 
@@ -55,7 +62,7 @@ class InstanceError(DlschedError, ValueError):
 
     def __init__(self, where: str, path: str, problem: str, remedy: str) -> None:
         self.where, self.path, self.problem, self.remedy = where, path, problem, remedy
-        super().__init__(": ".join(filter(None, (where, path, f"{problem}; {remedy}"))))
+        super().__init__(": ".join(filter(None, (_brief(where), path, f"{problem}; {remedy}"))))
 
     def __reduce__(self) -> tuple[type, tuple[str, str, str, str]]:
         """Survive the way through a worker process."""
@@ -67,10 +74,10 @@ class UnknownName(DlschedError, LookupError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
-        near = difflib.get_close_matches(name, self.known, n=3)
+        near = difflib.get_close_matches(name[:_LONGEST_NAME], self.known, n=3)
         some = ", ".join(self.known[:12]) + (", ..." if len(self.known) > 12 else "")
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {some}"
-        super().__init__(f"no {kind} is called {name!r}; {hint}")
+        super().__init__(f"no {kind} is called {_brief(name)!r}; {hint}")
 
     def __reduce__(self) -> tuple[type, tuple[str, str, list[str]]]:
         """Survive the way through a worker process."""

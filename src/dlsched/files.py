@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from dlsched.errors import InstanceError
+from dlsched.errors import InstanceError, OptionError
 from dlsched.schema import Unusable, spell_path
 
 MAX_BYTES = 256 * 2**20
@@ -173,8 +173,15 @@ def write_bytes(path: Path, content: bytes) -> None:
     replace_file(path, content)
 
 
+def refuse_folder(path: Path) -> None:
+    """Raise `OptionError` if a file cannot be written there because it is a folder."""
+    if path.is_dir():
+        raise OptionError(f"cannot write {path}; it is a directory: add the name of a file")
+
+
 def replace_file(path: Path, content: bytes) -> None:
     """Replace `path` in one step by these very bytes."""
+    refuse_folder(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:

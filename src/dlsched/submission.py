@@ -63,6 +63,10 @@ def check_submission(source: str | Path | dict[str, Any] | Solution) -> Submissi
         what = f'is of "{solution.instance}", which is not in the library'
         raise InstanceError(where, "instance", what, "see: dlsched list instances")
     known = api.load(name)
+    if solution.problem != known.problem:
+        what = f'is "{solution.problem}", where {name} is an instance of "{known.problem}"'
+        remedy = "send a solution of that problem, or name its own instance"
+        raise InstanceError(where, "problem", what, remedy)
     best, bound = library.best_objective(known.sha256), library.best_bounds(known.sha256)
     assert best is not None and bound is not None
     report = api.verify(known, solution)

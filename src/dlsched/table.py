@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dlsched.errors import plain
 from dlsched.refutation import standing
 from dlsched.result import Bound, ByLevel, Result, gap
 
@@ -102,7 +103,7 @@ def row(
         "resolved_method": result.method,
         "kind": str(result.kind),
         "status": str(result.status),
-        "reason": result.reason,
+        "reason": plain(result.reason),
         "gap": None,
         "gap_level": None,
         "bound_kind": None,

@@ -178,9 +178,10 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "odd_reason": ("no solution", r"\udfff"),
     "changes": ("error", ""),
 }
+HANGING = ("loops", "ignores", "stops")
 HEAD = """
 name = "misbehaviour"
-wall_limit = 3
+wall_limit = 300
 memory_limit_gib = 0.7
 
 [[instances]]
@@ -191,7 +192,7 @@ grid = { servers = [5], demand = [2] }
 
 def suite_of(methods: list[str]) -> str:
     """Return a suite in which a method of ours comes before and after each."""
-    entries = []
+    entries: list[str] = []
     for i, name in enumerate(methods):
         entries += [f'name = "random"\nseeds = [{i}]', f'name = "mine_odd:{name}"']
     entries.append('name = "lyra"')
@@ -203,7 +204,12 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Give the rows of one sweep of all of them, two at a time, by method and seed."""
     place = tmp_path_factory.mktemp("misbehaviour")
     (place / "mine_odd.py").write_text(OWN)
-    (place / "suite.toml").write_text(suite_of(list(EXPECTED)))
+    others = [name for name in EXPECTED if name not in HANGING]
+    (place / "others.toml").write_text(suite_of(others))
+    hanging = "".join(f'\n[[methods]]\nname = "mine_odd:{name}"\n' for name in HANGING)
+    (place / "hanging.toml").write_text(HEAD.replace("300", "3") + hanging)
+    included = 'name = "all"\ninclude = ["hanging.toml", "others.toml"]\n'
+    (place / "suite.toml").write_text(included)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         patch.setattr(cell, "GRACE_SECONDS", 1)
@@ -223,16 +229,17 @@ def test_misbehaviour_is_a_row(method: str, rows: dict[str, Any]) -> None:
 
 def test_no_other_run_is_disturbed(rows: dict[str, Any]) -> None:
     """The runs between them are all there, each with the answer to its own seed."""
-    assert len(rows) == 2 * len(EXPECTED) + 1
+    count = len(EXPECTED) - len(HANGING)
+    assert len(rows) == len(EXPECTED) + count + 1
     others = [row for name, row in rows.items() if not name.startswith("mine_odd")]
-    assert [row["status"] for row in others] == ["feasible"] * (len(EXPECTED) + 1)
+    assert [row["status"] for row in others] == ["feasible"] * (count + 1)
     alone = {row["seed"]: row["solution_sha256"] for row in others if row["method"] == "random"}
-    assert len(alone) == len(EXPECTED) and len(set(alone.values())) > 5
+    assert len(alone) == count and len(set(alone.values())) > 5
 
 
 def test_answers_are_those_of_a_quiet_sweep(rows: dict[str, Any], tmp_path: Path) -> None:
     """Beside methods that do anything, the others give what they give by themselves."""
-    seeds = list(range(len(EXPECTED)))
+    seeds = list(range(len(EXPECTED) - len(HANGING)))
     text = HEAD + f'\n[[methods]]\nname = "random"\nseeds = {seeds}\n'
     (tmp_path / "suite.toml").write_text(text)
     frame = run_suite(tmp_path / "suite.toml", tmp_path / "out")
@@ -252,7 +259,7 @@ def test_nothing_is_left_running(rows: dict[str, Any]) -> None:
 def test_endless_scribbling_ends_at_the_limit(tmp_path: Path) -> None:
     """A method that goes on writing to the connection costs its own run at most."""
     (tmp_path / "mine_odd.py").write_text(OWN)
-    (tmp_path / "suite.toml").write_text(suite_of(["scribbles_on"]))
+    (tmp_path / "suite.toml").write_text(suite_of(["scribbles_on"]).replace("300", "20"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
         frame = run_suite("suite.toml", "out")

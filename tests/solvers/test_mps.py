@@ -26,7 +26,7 @@ def optimum(path: Path) -> float:
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
-@given(instance=reclaiming())
+@given(instance=reclaiming(scaled=False))  # a bare solver loses weights of 1e-9
 def test_levels_in_turn(instance: Instance, tmp_path_factory: pytest.TempPathFactory) -> None:
     """The first level's file has its optimum; with that held, the second's has its own."""
     best = oracles.reclaiming(instance)

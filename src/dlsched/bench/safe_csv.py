@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA = ("=", "+", "-", "@", "\t", "\n")
 """What begins a formula in a spreadsheet (OWASP, "CSV injection")."""
 
 
@@ -30,7 +30,10 @@ def rows_as_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> by
 
 
 def _safe(cell: Any) -> Any:
-    if not (isinstance(cell, str) and cell.startswith(_FORMULA)):
+    if not isinstance(cell, str):
+        return cell
+    cell = cell.replace("\r\n", "\n").replace("\r", "\n")  # a lone one would begin a new row
+    if not cell.startswith(_FORMULA):
         return cell
     try:
         float(cell)

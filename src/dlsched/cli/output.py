@@ -145,11 +145,13 @@ def _total(widths: Iterable[int]) -> int:
 def _widths(heads: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> list[int]:
     """Give every column what it needs, and what is left to those whose text wraps."""
     found = [_least(h, [row[i] for row in cells], width, 0) for i, h in enumerate(heads)]
-    wrapping = [i for i, head in enumerate(heads) if head.wraps]
-    whole = {i: _whole(heads[i], [row[i] for row in cells]) for i in wrapping}
-    for rank, i in enumerate(wrapping):
-        share = (width - _total(found)) // (len(wrapping) - rank)
-        found[i] += max(0, min(share, whole[i] - found[i]))
+    wants = {i: _whole(h, [row[i] for row in cells]) for i, h in enumerate(heads) if h.wraps}
+    while (left := width - _total(found)) > 0:
+        hungry = [i for i, whole in wants.items() if found[i] < whole]
+        if not hungry:
+            break
+        for i in hungry[:left]:
+            found[i] += min(max(1, left // len(hungry)), wants[i] - found[i])
     return found
 
 

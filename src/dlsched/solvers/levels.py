@@ -74,7 +74,7 @@ def solve_levels(instance: Instance, run: Run, model: Any, depth: int | None = N
     if run.start is not None:
         model.assign(instance, pyomo_model, run.start)
         start = form.point()
-    if depth is not None and not 1 <= depth <= len(form.costs):
+    if depth is not None and not (isinstance(depth, int) and 1 <= depth <= len(form.costs)):
         raise OptionError(f"levels={depth} must be from 1 to {len(form.costs)}")
 
     def canonical(values: Vector) -> Vector:

@@ -55,6 +55,15 @@ def test_lyra_starts_the_shortest_and_passes_over_what_does_not_fit() -> None:
     assert dlsched.solve(made, "lyra").solution.workers == {"long": 2, "short": 1, "grows": 3}
 
 
+def test_the_shortest_by_either_time() -> None:
+    """With base workers b is shorter, 30 s against 40; with the most a is, 10 s against 30."""
+    made = epoch(1, ("a", 1, 1, 4, 10, False), ("b", 1, 1, 1, 30, False))
+    assert dlsched.solve(made, "lyra").solution.workers == {"b": 1}
+    assert dlsched.solve(made, "lyra", shortest="minimum").solution.workers == {"a": 1}
+    with pytest.raises(dlsched.OptionError, match="shortest='size'"):
+        dlsched.solve(made, "lyra", shortest="size")
+
+
 @pytest.mark.parametrize(
     ("power", "speeds"),
     [(False, ("2", "2.8", "3.6", "4.4")), (True, ("2", "2.8", "3.44", "3.952"))],

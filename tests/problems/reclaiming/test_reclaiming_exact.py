@@ -174,7 +174,7 @@ def test_a_start_may_preempt_the_heaviest_job() -> None:
         job["weight"] = 1000 if j == 0 else 1 + j % 7
     heavy = {worker["server"] for worker in made["jobs"][0]["workers"]}
     names = sorted((s["id"] for s in made["servers"]), key=lambda name: name not in heavy)
-    start = {"dlsched": 1, "problem": "reclaiming", "instance": "reclaiming-4"}
+    start = {"dlsched": 1, "problem": "reclaiming", "instance": made["name"]}
     result = dlsched.solve(made, "milp", start=start | {"returned": names[:9]})
     assert result.start is not None
     assert result.start.accepted, result.start.reason

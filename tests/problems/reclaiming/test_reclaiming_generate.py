@@ -63,14 +63,14 @@ def test_spread_jobs_sit_apart() -> None:
 
 
 def test_arrivals_fill_by_best_fit() -> None:
-    """Replaying the workers, each is on the fullest server with room, the first of equals."""
+    """Replaying the workers, each is on the fullest server where it fits, the first of equals."""
     instance = dlsched.generate("reclaiming", 4, servers=40, spread=0.0)
     free = [8] * 40
     for job in instance.jobs:
         for worker in job.workers:
             s = instance.server_index[worker.server]
-            room = [f for f in free if f >= worker.gpus]
-            assert free[s] == min(room)
+            fitting = [f for f in free if f >= worker.gpus]
+            assert free[s] == min(fitting)
             assert s == free.index(free[s])
             free[s] -= worker.gpus
 

@@ -53,7 +53,7 @@ def test_ties_go_to_the_least_collateral_then_to_the_file() -> None:
     assert dlsched.solve(instance(2, alone), "lyra").solution.returned == ("s1", "s2")
 
 
-def test_idled_servers_are_no_collateral_while_the_demand_has_room() -> None:
+def test_idled_servers_are_no_collateral_that_the_demand_absorbs() -> None:
     """Figure 5's tie of 1, 2, 4 and 6 goes to 1: its job's other server can be returned next."""
     assert dlsched.solve("lyra-fig5", "lyra").solution.returned[0] == "1"
 

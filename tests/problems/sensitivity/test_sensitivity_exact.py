@@ -15,6 +15,7 @@ from dlsched.problems.sensitivity import Instance, Solution, exact, model, packi
 from dlsched.problems.sensitivity.generate import examples
 from dlsched.problems.sensitivity.packing import Item, Server
 from dlsched.problems.sensitivity.reference import stage_one, stage_two
+from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 
 RULES = (
@@ -87,6 +88,21 @@ def test_the_table_of_a_server_is_the_best_of_all_patterns() -> None:
         assert sum(np.multiply(found, values)) == best[-1, -1, -1]
         near = table.maximal(20_000, values, int(best[-1, -1, -1]) - 5)
         assert set(near) == {p for p in patterns if best[-1, -1, -1] - np.dot(p, values) <= 5}
+
+
+def test_enumeration_and_pricing_end_at_the_limit() -> None:
+    """With no time left patterns are neither enumerated nor priced item by item."""
+    from dlsched.problems.sensitivity.program import Program
+
+    instance = dlsched.generate("sensitivity", 1, servers=2)
+    program = Program(instance, whole=True, units=False)
+    late = Run(time_limit=0.0)
+    values = [1] * len(program.items)
+    assert program.server.maximal(20_000, values) is not None
+    assert program.server.maximal(20_000, values, run=late) is None
+    assert program.relax(late) is None
+    duals = np.ones(len(program.counts) + len(program.items) + 1)
+    assert len(program.price(duals, late)) < len(program.price(duals, Run()))
 
 
 def test_any_prices_give_a_bound() -> None:

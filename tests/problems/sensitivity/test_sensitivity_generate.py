@@ -61,3 +61,23 @@ def test_statistics_of_the_generator() -> None:
     language = ("gnmt", "transformer", "lstm")
     share = sum(job.profile.startswith(language) for job in instance.jobs) / len(instance.jobs)
     assert 0.5 < share < 0.7
+
+
+def test_jobs_may_ask_for_more_than_there_is() -> None:
+    """With may_wait the jobs may have twice the GPUs; without it that is refused."""
+    crowded = dlsched.generate("sensitivity", 1, servers=4, fill=2.0, may_wait=True)
+    assert sum(crowded.profile(job).gpus for job in crowded.jobs) == 64
+    result = dlsched.solve(crowded, "tune")
+    assert (result.details["waiting"], result.details["idle_gpus"]) == (32, 0)
+    with pytest.raises(dlsched.OptionError, match="at most 1"):
+        dlsched.generate("sensitivity", 1, servers=4, fill=2.0)
+
+
+def test_greedy_idles_more_where_more_jobs_are_sensitive() -> None:
+    """Section 5.4: thirds of each class leave GREEDY more idle GPUs than 20/70/10, TUNE none."""
+    idle = {}
+    for split in ("20/70/10", "33/33/33"):
+        made = dlsched.generate("sensitivity", 1, servers=16, split=split, may_wait=True)
+        idle[split] = dlsched.solve(made, "greedy").details["idle_gpus"]
+        assert dlsched.solve(made, "tune").details["idle_gpus"] == 0
+    assert 0 < idle["20/70/10"] < idle["33/33/33"]

@@ -16,14 +16,14 @@ _STYLES: dict[str, dict[str, Any]] = {
     "base workers, running": {"facecolor": "#3d5a80", "edgecolor": "black"},
     "base workers, launched": {"facecolor": "#98c1d9", "edgecolor": "black"},
     "extra workers": {"facecolor": "#fff3d6", "edgecolor": "black", "hatch": "////"},
-    "room up to the most": {"facecolor": "none", "edgecolor": "0.6", "linestyle": "--"},
+    "not given": {"facecolor": "none", "edgecolor": "0.6", "linestyle": "--"},
     "not launched": {"facecolor": "none", "edgecolor": "0.3", "linestyle": ":"},
 }
 """What a part of a bar looks like; the order is that of the legend."""
 
 
 def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None = None) -> Axes:
-    """Draw a bar of GPUs per job: base and extra workers, and the room up to the most.
+    """Draw a bar of GPUs per job: base and extra workers, and what the job could still take.
 
     At a bar's end stand the running time and, where extra workers shorten it, the saving. Running
     jobs are dark, launched ones light, extra workers hatched, jobs not launched dotted. Of more
@@ -69,10 +69,10 @@ def _reach(job: Job) -> int:
 def _parts(job: Job, given: int) -> list[tuple[str, int, int]]:
     """Return (style, from, to) in workers, left to right; the checker judges, this only shows."""
     if not given:
-        return [("not launched", 0, job.min_workers), ("room up to the most", job.min_workers, -1)]
+        return [("not launched", 0, job.min_workers), ("not given", job.min_workers, -1)]
     base = min(given, job.min_workers)
     kind = "base workers, running" if job.running else "base workers, launched"
-    return [(kind, 0, base), ("extra workers", base, given), ("room up to the most", given, -1)]
+    return [(kind, 0, base), ("extra workers", base, given), ("not given", given, -1)]
 
 
 def _bar(ax: Axes, row: int, job: Job, given: int) -> set[str]:
@@ -114,7 +114,7 @@ def _finish(
     widest = max(
         (max(_reach(j), workers.get(j.id, 0) * j.gpus_per_worker) for j in jobs), default=1
     )
-    ax.set_xlim(0, widest * 1.28)  # room for the words at the longest bar's end
+    ax.set_xlim(0, widest * 1.28)  # space for the words at the longest bar's end
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
     ax.set_xlabel("GPUs held", fontsize=8)
     ax.tick_params(axis="x", labelsize=8)

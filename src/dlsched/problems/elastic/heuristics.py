@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from dlsched.errors import OptionError
 from dlsched.problem import method
 from dlsched.problems.elastic.knapsack import items_of, solution_of
 from dlsched.problems.elastic.schema import Instance, Job, Solution
@@ -18,14 +19,28 @@ from dlsched.run import Run
 
 
 @method("elastic", kind="heuristic")
-def lyra(instance: Instance, run: Run) -> Claim:
+def lyra(instance: Instance, run: Run, shortest: str = "base") -> Claim:
     """Shortest job first for base demands, then the knapsack on what is left.
 
     Lyra, section 5.2. Phase one starts pending jobs with their base workers, by running time with
     those, passing over what does not fit. Phase two shares the remaining GPUs among all jobs that
     run, to the largest reduction: the multiple-choice knapsack of Figure 6, solved by `dp`.
+
+    Parameters
+    ----------
+    shortest
+        Phase one is for "jobs with fixed demands and known running times": ``"base"`` orders by the
+        running time with base workers. What is known of an elastic job is its minimum running time:
+        ``"minimum"`` orders by that, the time with the most workers.
     """
-    order = sorted(_pending(instance), key=lambda job: job.running_time(job.min_workers))
+    if shortest not in ("base", "minimum"):
+        raise OptionError(f"shortest={shortest!r} must be 'base' or 'minimum'")
+    order = sorted(
+        _pending(instance),
+        key=lambda job: job.running_time(
+            job.min_workers if shortest == "base" else job.max_workers
+        ),
+    )
     started, free = _start(instance, order)
     jobs = tuple(
         job.model_copy(update={"running": True}) for job in instance.jobs if job.id in started

@@ -95,8 +95,8 @@ def _hand_out(jobs: list[Job], order: list[Job], capacity: int, *, equal: bool) 
     while True:
         before = capacity
         for job in started:
-            room = min(job.max_workers - workers[job.id], capacity // job.gpus_per_worker)
-            more = min(room, 1) if equal else room
+            most = min(job.max_workers - workers[job.id], capacity // job.gpus_per_worker)
+            more = min(most, 1) if equal else most
             workers[job.id] += more
             capacity -= more * job.gpus_per_worker
         if capacity == before:

@@ -80,18 +80,18 @@ class Search:
         """Use the GPUs that the relaxation's choice leaves, least loss first."""
         items = self.items
         now = dict(zip(items.row[relaxation.chosen].tolist(), relaxation.chosen, strict=True))
-        room = items.capacity - sum(items.gpus[relaxation.chosen].tolist())
+        left = items.capacity - sum(items.gpus[relaxation.chosen].tolist())
         for i in np.argsort(relaxation.loss, kind="stable").tolist():
-            if not room or self.run.stop_reason():
+            if not left or self.run.stop_reason():
                 break
             row = int(items.row[i])
             held = now.get(row)
             if held is None and items.launch[i]:
                 continue  # as many pending jobs are launched as can be
             gpus, value = (items.gpus[held], items.value[held]) if held is not None else (0, 0)
-            if items.value[i] > value and items.gpus[i] - gpus <= room:
+            if items.value[i] > value and items.gpus[i] - gpus <= left:
                 now[row] = i
-                room -= int(items.gpus[i] - gpus)
+                left -= int(items.gpus[i] - gpus)
         return list(now.values())
 
     def met(self, relaxation: Relaxation) -> bool:
@@ -135,11 +135,11 @@ class Search:
             if len(left) == 1:
                 fixed.append(int(left[0]))
                 free[left] = False
-        room = items.capacity - sum(items.gpus[fixed].tolist())
-        if room < 0:  # what must be chosen does not fit, so nothing beats the incumbent
+        capacity = items.capacity - sum(items.gpus[fixed].tolist())
+        if capacity < 0:  # what must be chosen does not fit, so nothing beats the incumbent
             return proof and self.prove()
-        free &= items.gpus <= room
-        return self.fill(items.pick(free, room), proof, fixed, np.flatnonzero(free))
+        free &= items.gpus <= capacity
+        return self.fill(items.pick(free, capacity), proof, fixed, np.flatnonzero(free))
 
     def fill(
         self,

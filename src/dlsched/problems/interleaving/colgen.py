@@ -28,7 +28,7 @@ ROUNDING = 1e-13
 SMOOTHING = 0.5
 """How far prices go from the relaxation's towards those of the best bound (Wentges 1997)."""
 _QUOTA = 5
-_ROOM = 200_000
+_CAPACITY = 200_000
 _PATIENCE = 20.0
 """Seconds for an integer program that may not decide anything."""
 _ROUGH = 1e-4
@@ -120,7 +120,7 @@ class Search:
                 break
             value, prices = solved
             at = prices if self.centre is None else prices.towards(self.centre, step)
-            answer = self.pool.price(at, 0.0, _QUOTA, _ROOM, self.run)
+            answer = self.pool.price(at, 0.0, _QUOTA, _CAPACITY, self.run)
             if answer is None:
                 break
             self.note_bound(at, answer.highest)
@@ -218,15 +218,16 @@ class Search:
         if self.done():
             status = Status.OPTIMAL
             reason = "the relaxation's bound is met"
+            # Sums of doubles: the exact value may lie above by so much.
+            off = GAMMA_ERROR * sum(part.weight * int(part.many.sum()) for part in self.pool.parts)
+            solved = max(self.solved, self.value) + off
             if self.proved:
                 reason = "the best of all groups within the gap"
-                off = GAMMA_ERROR * sum(
-                    part.weight * int(part.many.sum()) for part in self.pool.parts
-                )
-                solved = max(self.solved, self.value) + off
                 bounds.append(Bound(solved, "claimed", "highs on the groups within the gap"))
             elif self.gap > CLOSE * abs(self.value):
                 reason = "within the gap asked for"
+            else:
+                bounds.append(Bound(self.value + off, "claimed", "prices, to nine digits"))
         elif not reason:
             reason = "no progress in the rounds of neighbourhood search that were asked for"
         return Claim(

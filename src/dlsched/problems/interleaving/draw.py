@@ -120,7 +120,7 @@ def _shown(instance: Instance, solution: Solution | None) -> list[Group]:
 
 
 def _space(instance: Instance, groups: Sequence[Group]) -> float:
-    """Return the room between groups: a twentieth of the longest stage sum."""
+    """Return the space between groups: a twentieth of the longest stage sum."""
     index = instance.job_index
     sums = [sum(instance.jobs[index[job]].stages) for group in groups for job in group.jobs]
     return 0.05 * float(max(sums, default=1))

@@ -86,7 +86,7 @@ def least_loss(instance: Instance) -> Solution:
 
 @method("interleaving", kind="heuristic", compiled="local")
 def swap(instance: Instance, *, passes: int = 100) -> Solution:
-    """Local search from Muri's groups: jobs change places, or move to a group with room.
+    """Local search from Muri's groups: jobs change places, or move to a group that is not full.
 
     Starts from `muri` for uniform groups and from `least_loss` for a cover, and ends when no
     exchange of two jobs and no move helps, or after so many passes. Ours, not the paper's.

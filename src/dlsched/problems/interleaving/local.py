@@ -93,7 +93,8 @@ def local_search(
     groups, sizes
         Groups x largest: jobs, and how many there are.
     uniform
-        Sizes stay as they are; else a job may also move to a group with room, if it was not alone.
+        Sizes stay as they are; else a job may also move to a group that is not full, if it was not
+        alone.
     """
     count = len(sizes)
     worth = np.empty(count)

@@ -188,7 +188,7 @@ class Pool:
     def singles(self) -> Groups:
         """Return every group of one profile's jobs: with them, any number of jobs can be grouped.
 
-        Uniform groups have no room for it; then the return is empty.
+        Uniform groups cannot be so small; then the return is empty.
         """
         rows = [[p] for p in range(len(self.profiles))] if self.smallest == 1 else []
         return self.groups(rows)
@@ -198,7 +198,7 @@ class Pool:
         prices: Prices,
         threshold: float,
         quota: int,
-        room: int,
+        capacity: int,
         run: Run,
         which: Sequence[int] = (),
         listing: bool = False,
@@ -211,7 +211,7 @@ class Pool:
             Reduced values at or below it are of no interest.
         quota
             Most groups to return with the same largest profile.
-        room
+        capacity
             Most groups of a class; if there are more, the answer is not complete.
         run
             Asked now and then whether to stop; then there is no answer.
@@ -226,7 +226,7 @@ class Pool:
         for g in which or range(len(self.parts)):
             if not len(self.parts[g].rows):
                 continue
-            priced = self._price_part(g, prices, threshold, quota, room, run, listing)
+            priced = self._price_part(g, prices, threshold, quota, capacity, run, listing)
             if priced is None:
                 return None
             groups, highest[g], all_stored = priced
@@ -240,7 +240,7 @@ class Pool:
         prices: Prices,
         threshold: float,
         quota: int,
-        room: int,
+        capacity: int,
         run: Run,
         listing: bool,
     ) -> tuple[Groups, float, bool] | None:
@@ -249,8 +249,8 @@ class Pool:
         k, n = part.turned.shape[:2]
         weight, fixed = float(part.weight), prices.gpu * part.gpus
         known = tables(part.sums, own, weight, k, self.largest)
-        members = np.empty((room, self.largest), dtype=np.int64)
-        values = np.empty(room)
+        members = np.empty((capacity, self.largest), dtype=np.int64)
+        values = np.empty(capacity)
         stored, complete, highest = 0, True, threshold
         step = max(1, _STEP // (n * n))
         for first in range(0, n, step):
@@ -274,8 +274,8 @@ class Pool:
                 members[stored:],
                 values[stored:],
             )
-            complete = complete and count <= room - stored
-            stored = min(room, stored + count)
+            complete = complete and count <= capacity - stored
+            stored = min(capacity, stored + count)
             highest = max(highest, best)
             if listing and not complete:
                 break
@@ -357,19 +357,19 @@ class Enumerated(Pool):
         prices: Prices,
         threshold: float,
         quota: int,
-        room: int,
+        capacity: int,
         run: Run,
         which: Sequence[int] = (),
         listing: bool = False,
     ) -> Answer | None:
-        """Return the same as `Pool.price`, but the best `room` groups, whatever the quota."""
+        """Return the same as `Pool.price`, but the best `capacity` groups, whatever the quota."""
         value = self.all.worth - prices.of(self.all.members) - prices.gpu * self.gpus(self.all)
         if which:
             value[~np.isin(self.all.part, which)] = -np.inf
         highest = np.full(len(self.parts), threshold)
         np.maximum.at(highest, self.all.part, value)
         at = np.flatnonzero(value > threshold)
-        complete = len(at) <= room
+        complete = len(at) <= capacity
         if not complete:
-            at = at[np.argpartition(-value[at], room)[:room]]
+            at = at[np.argpartition(-value[at], capacity)[:capacity]]
         return Answer(self.all[at], highest, complete)

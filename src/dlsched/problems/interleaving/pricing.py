@@ -115,8 +115,8 @@ def keep(
 
     Several arrangements of one group may be met; with a small quota only the best of them stays.
     """
-    room = len(values)
-    if begin + kept >= room:
+    capacity = len(values)
+    if begin + kept >= capacity:
         return min(kept + 1, quota)  # counted, not stored
     if quota <= SMALL_QUOTA:
         for i in range(begin, begin + kept):
@@ -184,14 +184,14 @@ def price_class(
     quota
         Most groups to keep with the same first profile, the best of them.
     listing
-        Whether to end as soon as there is no more room: the largest value is then not met.
+        Whether to end as soon as there is no more capacity: the largest value is then not met.
     members, values
-        Room for the answer: rows of positions, -1 where a group is smaller, and reduced values.
+        Arrays for the answer: rows of positions, -1 where a group is smaller, and reduced values.
 
     Returns
     -------
     tuple
-        Number of groups found (those beyond the room are counted, not stored), and the largest
+        Number of groups found (those beyond the capacity are counted, not stored), and the largest
         value met; a value that the threshold hides need not be met.
     """
     k, n = turned.shape[0], turned.shape[1]

@@ -56,8 +56,8 @@ class Estimate:
                 made.steps[r, k] = []
                 if data.slope:
                     for over in _OVERLOADS:
-                        load = (data.supply_load[r, k] + over) / demand_of(data, k)
-                        if load <= 1:
+                        load = float(data.supply_load[r, k]) + over
+                        if load <= demand_of(data, k):
                             made.add_step(data, r, k, load)
         return made
 
@@ -73,7 +73,7 @@ class Estimate:
         if data.slope:
             for r, k in self.steps:
                 load = float((state.demand[r, k] * data.load_unit[k]).sum())
-                changed |= self.add_step(data, r, k, load / demand_of(data, k))
+                changed |= self.add_step(data, r, k, load)
         return changed
 
     def refine_at(self, offs: dict[tuple[int, int, int], float], stored: dict[int, float]) -> bool:
@@ -86,12 +86,14 @@ class Estimate:
         return changed
 
     def add_step(self, data: Data, r: int, k: int, load: float) -> bool:
-        """Add a step at a load above the supply; return whether it is new."""
-        steps = self.steps[r, k]
-        near = any(abs(load - step) <= _NARROWEST for step in steps)
-        if near or load * demand_of(data, k) <= data.supply_load[r, k] + _NARROWEST:
+        """Add a step at a load in mean supplies, above the supply; return whether it is new."""
+        steps, demand = self.steps[r, k], demand_of(data, k)
+        if data.slope * demand <= _DOUBT or load <= data.supply_load[r, k] + _NARROWEST * demand:
+            return False  # the sigmoid is 1/2 there
+        share = load / demand
+        if any(abs(share - step) <= _NARROWEST for step in steps):
             return False
-        steps.append(float(load))
+        steps.append(share)
         steps.sort()
         return True
 

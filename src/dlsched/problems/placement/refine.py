@@ -34,6 +34,8 @@ _CLOSE = 3 * SOLVER_PRECISION
 """Relative gap at which a bound in floating point meets a cost."""
 _REDUCED_COST = 1e-7
 """A solver's tolerance on reduced costs, in the unit that it sees."""
+_QUICK = 20_000
+"""Entries of a matrix with which exact arithmetic takes less than a second."""
 _EXCLUDED = 100
 """Placements that are excluded one by one before the search ends with the gap that is left."""
 _ANNEALED = 0.1
@@ -159,6 +161,10 @@ class Refinement:
                 break
             last = outcome.bound
         if multipliers is not None:
+            stopped = self.run.stop_reason()
+            if stopped and multipliers[0].A.nnz > _QUICK:
+                self.missing = stopped
+                return
             bound = dual_bound(multipliers[0], 0, multipliers[1])
             if bound is None:
                 self.missing = "the relaxation's duals bound nothing"

@@ -89,7 +89,7 @@ class Instance(schema.Instance):
         for j, job in enumerate(self.jobs):
             self._check_job(j, job)
         for key in self.priority_weights:
-            if not key.isascii() or not key.isdigit() or str(int(key)) != key:
+            if not key.isascii() or not key.isdigit() or (key[0] == "0" and key != "0"):
                 raise Flaw(("priority_weights", key), "is no priority", 'write "1", "2", ...')
         return self
 

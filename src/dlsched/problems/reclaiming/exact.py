@@ -30,8 +30,9 @@ from dlsched.result import Bound, Claim, Status
 from dlsched.run import Run
 from dlsched.solvers.levels import solve_levels
 
-MANY_UNITS = 10**9
-"""Weights that together count more units than this are beyond a solver's relative tolerances."""
+MANY_UNITS = 400_000
+"""Where weights together count more units, a bound cannot be rounded to one, given the tolerance
+that is granted to a solver."""
 
 
 def choose(instance: Instance) -> str:
@@ -53,7 +54,7 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     Exact because the model's solutions are the instance's (models/reclaiming.md) and a branch and
     bound searches them all, but for those that preempt a job heavier than all that `densest`, or
     the start, preempts; the certified part of the bound comes from the relaxation's duals.
-    Where weights count more than about 1e9 units of their greatest common divisor, the solver's
+    Where weights count more than about 400,000 units of their greatest common divisor, the solver's
     tolerances can leave a gap of about 1e-9, which is stated; `components` leaves none as long as
     its components are small.
 

@@ -236,7 +236,7 @@ class _Fleet:
 def best_fit(
     free: NDArray[np.int64], gpus: int, workers: int, apart: bool = False
 ) -> list[int] | None:
-    """Place a gang of workers, each on the fullest server with room, and book their GPUs.
+    """Place a gang of workers, each on the fullest server where it fits, and book their GPUs.
 
     Returns
     -------
@@ -244,17 +244,17 @@ def best_fit(
         Server of each worker; ``None``, with nothing booked, if they do not all fit.
     """
     chosen: list[int] = []
-    room = free.copy()
-    usable = room >= gpus
+    left = free.copy()
+    usable = left >= gpus
     for _ in range(workers):
-        candidates = np.where(usable, room, np.iinfo(room.dtype).max)
+        candidates = np.where(usable, left, np.iinfo(left.dtype).max)
         s = int(candidates.argmin())
         if not usable[s]:
             return None
-        room[s] -= gpus
-        usable[s] = room[s] >= gpus and not apart
+        left[s] -= gpus
+        usable[s] = left[s] >= gpus and not apart
         chosen.append(s)
-    free[:] = room
+    free[:] = left
     return chosen
 
 

@@ -59,15 +59,23 @@ def used(allocation: Mapping[str, Allocation]) -> Used:
     use: Used = {}
     for given in allocation.values():
         for server, gpus in given.gpus.items():
-            if _is_index(server):
+            if _is_index(server) and len(server) <= _MOST_DIGITS:  # a longer one is unknown
                 row = use.setdefault(int(server), [0, 0, 0])
                 for i, each in enumerate((1, given.cpus, given.memory)):
                     row[i] += gpus * each
     return use
 
 
+_MOST_DIGITS = 18
+"""No cluster has servers with longer numbers, and Python refuses to read thousands of digits."""
+
+
+def _is_below(index: str, count: int) -> bool:
+    return len(index) <= len(str(count)) and int(index) < count
+
+
 def _is_index(server: str) -> bool:
-    return server.isascii() and server.isdigit() and str(int(server)) == server
+    return server.isascii() and server.isdigit() and (server == "0" or server[0] != "0")
 
 
 def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
@@ -113,7 +121,7 @@ def _of_job(instance: Instance, job: Job, given: Allocation, where: str) -> Iter
         message = f"throughput {float(throughput):g}, the proportional share gives {float(least):g}"
         yield Violation("below_proportional", where, message, least - throughput)
     for server in given.gpus:
-        if not _is_index(server) or int(server) >= instance.servers.count:
+        if not _is_index(server) or not _is_below(server, instance.servers.count):
             message = f'there is no server "{server}"; they are 0 to {instance.servers.count - 1}'
             yield Violation("unknown_server", f"{where}.gpus.{server}", message)
     total = sum(given.gpus.values())

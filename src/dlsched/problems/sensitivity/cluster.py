@@ -48,17 +48,20 @@ class Cluster:
         self.given: dict[str, tuple[Choice, Placed]] = {}
         self.hosts: list[dict[str, int]] = [{} for _ in range(servers.count)]
         self.jobs = {job.id: job for job in instance.jobs}
-        self._demands: dict[Choice, Vector] = {}
+        self._demands: dict[int, tuple[Choice, Vector]] = {}
 
     def _units(self, amount: Number, resource: int) -> int:
         return int(Fraction(amount) / self.units[resource])
 
     def demand(self, choice: Choice) -> Vector:
         """Return what one GPU of a job with this choice takes."""
-        if choice not in self._demands:
+        # By identity, as hashing fractions takes longer than all the rest.
+        known = self._demands.get(id(choice))
+        if known is None:
             row = [1, self._units(choice.cpus, 0), self._units(choice.memory, 1)]
-            self._demands[choice] = np.array(row, dtype=self.dtype)
-        return self._demands[choice]
+            known = choice, np.array(row, dtype=self.dtype)
+            self._demands[id(choice)] = known
+        return known[1]
 
     def capacity(self, choice: Choice) -> Vector:
         """Return how many GPUs with this choice each server could take now."""

@@ -244,7 +244,7 @@ class _Patterns:
         """
         enough = self.run.remaining() > len(program.patterns) / _PATTERNS_PER_SECOND
         if not enough:
-            self.left = "time limit, as good as: an integer program would not end in time"
+            self.left = "time limit: an integer program would not end in time"
         return enough
 
     def met(self, value: Number) -> bool:

@@ -207,11 +207,19 @@ def water_filling(instance: Instance) -> Claim:
 
 
 def starts(instance: Instance) -> Iterator[Solution]:
-    """Yield solutions for an exact method to start from, those of the rules that place all jobs."""
-    for rule in (tune, greedy_then_tune, water_filling, tune_public):
+    """Yield solutions for an exact method to start from, by the rules that place every job.
+
+    Of an instance with many jobs only the first one found.
+    """
+    for rule in (water_filling, tune, greedy_then_tune, tune_public):
         found = rule(instance).solution
         if isinstance(found, Solution):
             yield found
+            if len(instance.jobs) > _MANY_JOBS:
+                return
+
+
+_MANY_JOBS = 500
 
 
 def runnable(instance: Instance, queue: Sequence[Job] | None = None) -> list[Job]:

@@ -197,12 +197,18 @@ class Instance(schema.Instance):
             found[name] = max(allowed, key=lambda c: (c.throughput, -c.cpus, -c.memory))
         return found
 
+    @derived
+    def shares(self) -> dict[Id, Choice]:
+        """For each profile the proportional share."""
+        cpus, memory = self.servers.proportional
+        return {
+            name: Choice(cpus, memory, profile.at(cpus, memory) or 0)
+            for name, profile in self.profiles.items()
+        }
+
     def proportional(self, profile: Id) -> Choice:
         """Return the choice that every job has by right."""
-        cpus, memory = self.servers.proportional
-        throughput = self.profiles[profile].at(cpus, memory)
-        assert throughput is not None
-        return Choice(cpus, memory, throughput)
+        return self.shares[profile]
 
 
 def _pareto(choices: tuple[Choice, ...]) -> tuple[Choice, ...]:

@@ -45,10 +45,10 @@ def interleaving(
     sizes = st.sampled_from([1, 2, 4, 8, 32, 1024] if scales else [1, 2, 4])
     jobs: list[dict[str, Any]] = []
     for gpus in draw(st.sets(sizes, min_size=1, max_size=2)):
-        room = max_jobs - len(jobs)
-        count = draw(st.integers(0, room // k)) * k
+        left = max_jobs - len(jobs)
+        count = draw(st.integers(0, left // k)) * k
         if grouping == "cover":
-            count = draw(st.integers(0, room))
+            count = draw(st.integers(0, left))
         for _ in range(count):
             stages = draw(st.sampled_from(profiles))
             jobs.append({"id": f"j{len(jobs)}", "gpus": gpus, "stages": stages})

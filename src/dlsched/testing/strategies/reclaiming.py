@@ -21,6 +21,7 @@ def reclaiming(
     max_jobs: int = 6,
     weighted: bool = True,
     flexible: bool = True,
+    scaled: bool = True,
     mixed: bool = False,
 ) -> Instance:
     """Draw a feasible instance with servers of up to 8 GPUs.
@@ -30,14 +31,14 @@ def reclaiming(
     max_servers, max_jobs
         Upper limits of the size; the brute force is for at most about 15 servers.
     weighted
-        Allow weights other than 1, from 1e-9 to 3e9, decimals and 0 among them.
+        Allow weights other than 1, decimals and 0 among them.
     flexible
         Allow flexible workers, and jobs with no base worker at all.
+    scaled
+        Count the weights in a unit from 1e-9 to 1e9.
     mixed
         Count each weight in a unit of its own, from 1e-9 to 1e9.
     """
-    units = st.sampled_from(UNITS)
-    unit = draw(units) if weighted else Fraction(1)
     servers = draw(st.integers(1, max_servers))
     free = draw(st.lists(st.integers(1, 8), min_size=servers, max_size=servers))
     rows = [{"id": f"s{s}", "gpus": gpus} for s, gpus in enumerate(free)]
@@ -53,7 +54,14 @@ def reclaiming(
                 workers.append({"server": f"s{s}", "gpus": gpus, "flexible": stops_alone})
         job: dict[str, Any] = {"id": f"j{j}", "workers": workers}
         if weighted:
-            job["weight"] = draw(st.sampled_from(WEIGHTS)) * (draw(units) if mixed else unit)
+            job["weight"] = draw(st.sampled_from(WEIGHTS))
+            if mixed:
+                job["weight"] *= draw(st.sampled_from(UNITS))
         jobs.append(job)
     demand = draw(st.integers(0, servers))
+    # One unit for all comes last, where shrinking drops it without a trace.
+    unit = draw(st.sampled_from(UNITS)) if weighted and scaled and not mixed else 1
+    for job in jobs:
+        if "weight" in job:
+            job["weight"] *= unit
     return Instance(name="drawn", demand=demand, servers=rows, jobs=jobs)

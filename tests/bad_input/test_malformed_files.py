@@ -1,0 +1,261 @@
+"""Files that cannot be used: each is one error with file, field and remedy."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bad_input_data import (
+    ELASTIC,
+    GOOD,
+    SOLUTION,
+    TEXT,
+    elastic,
+    refuse,
+    swap,
+    without,
+)
+from typer.testing import CliRunner
+
+import dlsched
+from dlsched.cli import app
+
+# name: (the file's bytes, the field that the error names, what it says of it)
+MALFORMED: dict[str, tuple[bytes, str, str]] = {
+    "empty": (b"", "", "is empty"),
+    "blanks only": (b" \n\t " * 9, "", "begins with blanks only"),
+    "not JSON": (b"demand: 2\n", "", "holds no JSON object"),
+    "cut off": (TEXT[:-20].encode(), "", "is not JSON (expecting"),
+    "comma too many": (swap('"demand": 1,', '"demand": 1,,'), "", "at line 1 column"),
+    "two documents": (TEXT.encode() * 2, "", "is not JSON (extra data"),
+    "list at the top": (f"[{TEXT}]".encode(), "", "holds no JSON object; write an object"),
+    "number at the top": (b"7", "", "holds no JSON object"),
+    "UTF-16": (TEXT.encode("utf-16"), "", "is not UTF-8; save it as UTF-8"),
+    "UTF-16 without a mark": (TEXT.encode("utf-16-le"), "", "is not UTF-8; save it as UTF-8"),
+    "invalid UTF-8": (swap('"good"', '"gXod"').replace(b"X", b"\xff"), "", "is not UTF-8 (byte"),
+    "half of a surrogate pair": (swap('"good"', r'"\ud800"'), "name", "is not Unicode text"),
+    "control character": (swap('"good"', '"go\nod"'), "", "is not JSON (invalid control character"),
+    "truncated gzip": (gzip.compress(TEXT.encode())[:-30], "", "the gzip data is damaged"),
+    "gzip with garbage": (b"\x1f\x8b" + b"garbage" * 99, "", "the gzip data is damaged"),
+    "gzip of nothing": (gzip.compress(b""), "", "is empty"),
+    "no version": (without("dlsched"), "dlsched", 'is missing; add "dlsched": 1'),
+    "newer version": (swap('"dlsched": 1', '"dlsched": 2'), "dlsched", "upgrade dlsched"),
+    "version as a string": (swap('"dlsched": 1', '"dlsched": "1"'), "dlsched", 'is "1", a schema'),
+    "version as true": (swap('"dlsched": 1', '"dlsched": true'), "dlsched", "is true, a schema"),
+    "version as 1.0": (swap('"dlsched": 1', '"dlsched": 1.0'), "dlsched", "is 1.0, a schema"),
+    "version as NaN": (swap('"dlsched": 1', '"dlsched": NaN'), "dlsched", "is NaN, a schema"),
+    "no problem": (without("problem"), "problem", "is missing; write one of: reclaiming"),
+    "unknown problem": (swap('"reclaiming"', '"tetris"'), "problem", 'is "tetris", an unknown'),
+    "problem as a list": (swap('"reclaiming"', "[]"), "problem", "is a list, an unknown problem"),
+    "problem as null": (swap('"reclaiming"', "null"), "problem", "is missing"),
+    "no name": (without("name"), "name", "is missing; add it"),
+    "empty name": (swap('"good"', '""'), "name", "is an empty string"),
+    "number for a name": (swap('"good"', "7"), "name", "is not a string; write text in quotes"),
+    "unknown field": (swap('"demand": 1', '"demand": 1, "color": 2'), "color", "is an unknown"),
+    "unknown field below": (
+        swap('"weight": 1.5', '"wieght": 1.5'),
+        "jobs[0].wieght",
+        "is an unknown field; remove it",
+    ),
+    "solution for an instance": (
+        json.dumps(SOLUTION).encode(),
+        "",
+        "is a solution, not an instance; give the instance's file",
+    ),
+    "missing field": (without("demand"), "demand", "is missing; add it"),
+    "missing field below": (swap('"id": "b", ', ""), "jobs[1].id", "is missing; add it"),
+    "null for a list": (
+        json.dumps(GOOD | {"jobs": None}).encode(),
+        "jobs",
+        "is not a list; write [...]",
+    ),
+    "object for a list": (
+        json.dumps(GOOD | {"jobs": {}}).encode(),
+        "jobs",
+        "is not a list; write [...]",
+    ),
+    "string for a list": (json.dumps(GOOD | {"jobs": "ab"}).encode(), "jobs", "is not a list"),
+    "number for an object": (
+        json.dumps(GOOD | {"servers": [1, 2]}).encode(),
+        "servers[0]",
+        "is not an object; write {...}",
+    ),
+    "negative demand": (swap('"demand": 1', '"demand": -1'), "demand", "write a number at least 0"),
+    "number as a string": (swap('"demand": 1', '"demand": "1"'), "demand", "without quotes"),
+    "boolean for a number": (swap('"demand": 1', '"demand": true'), "demand", "is not a number"),
+    "null for a number": (swap('"demand": 1', '"demand": null'), "demand", "is not a number"),
+    "list for a number": (swap('"demand": 1', '"demand": [1]'), "demand", "a list is not a number"),
+    "decimal for a count": (swap('"demand": 1', '"demand": 2.0'), "demand", "without a point"),
+    "exponent for a count": (swap('"demand": 1', '"demand": 1e0'), "demand", "without a point"),
+    "huge integer": (swap('"demand": 1', f'"demand": 1{"0" * 5000}'), "demand", "is too large"),
+    "beyond 1e15": (swap('"demand": 1', '"demand": 1000000000000001'), "demand", "is too large"),
+    "no GPUs": (swap('"gpus": 2', '"gpus": 0'), "jobs[1].workers[0].gpus", "at least 1"),
+    "number for a boolean": (
+        swap('"flexible": true', '"flexible": 1'),
+        "jobs[0].workers[1].flexible",
+        "is not a truth value; write true or false",
+    ),
+    "NaN": (swap("1.5", "NaN"), "jobs[0].weight", "NaN is not a number; write a finite decimal"),
+    "Infinity": (swap("1.5", "Infinity"), "jobs[0].weight", "Infinity is not a number"),
+    "-Infinity": (swap("1.5", "-Infinity"), "jobs[0].weight", "-Infinity is not a number"),
+    "1e400": (swap("1.5", "1e400"), "jobs[0].weight", "1e400 is too large"),
+    "1e-400": (swap("1.5", "1e-400"), "jobs[0].weight", "too many digits"),
+    "1e-999999999": (swap("1.5", "1e-999999999"), "jobs[0].weight", "too many digits"),
+    "negative weight": (swap("1.5", "-1.5"), "jobs[0].weight", "-1.5 is too small"),
+    "forty digits": (swap("1.5", "1." + "123456789" * 4), "jobs[0].weight", "more digits than"),
+    "a thousand digits": (swap("1.5", "0." + "3" * 999), "jobs[0].weight", "too many digits"),
+    "empty id": (swap('"id": "b"', '"id": ""'), "jobs[1].id", "is an empty string"),
+    "duplicate job": (
+        swap('"id": "b"', '"id": "a"'),
+        "jobs[1].id",
+        'the id "a" is already used at jobs[0]',
+    ),
+    "duplicate server": (swap('"id": "s2"', '"id": "s1"'), "servers[1].id", "at servers[0]"),
+    "dangling reference": (
+        swap('"server": "s2"', '"server": "s9"'),
+        "jobs[0].workers[1].server",
+        'no server has the id "s9"; use one of the 2: s1, s2',
+    ),
+    "no server at all": (
+        json.dumps(GOOD | {"servers": []}).encode(),
+        "jobs[0].workers[0].server",
+        "there is no server: add one",
+    ),
+    "over a server's GPUs": (
+        swap('"gpus": 2', '"gpus": 5'),
+        "jobs[1].workers[0].gpus",
+        'server "s1" is over its GPUs by 1; give it more gpus, or move workers away',
+    ),
+    "duplicate field": (swap('"demand": 1', '"demand": 1, "demand": 1'), "demand", "stands twice"),
+    "duplicate field below": (
+        swap('"gpus": 2', '"gpus": 2, "gpus": 2'),
+        "jobs[1].workers[0].gpus",
+        "stands twice; keep one of the two",
+    ),
+    "deep nesting": (b'{"a":' * 10**5, "", "is nested too deeply"),
+    "deep lists": (swap('"demand": 1', f'"demand": {"[" * 10**5}'), "", "is nested too deeply"),
+    "nested a little": (swap('"good"', f"{'[' * 99}{']' * 99}"), "name", "is not a string"),
+    "an empty range": (elastic(0, max_workers=1), "jobs[0].max_workers", "is below min_workers 2"),
+    "no running time": (
+        elastic(0, min_running_time=None),
+        "jobs[0]",
+        "needs one of min_running_time and running_times",
+    ),
+    "two running times": (elastic(1, min_running_time=9), "jobs[1]", "not both"),
+    "too few running times": (
+        elastic(1, running_times=[150]),
+        "jobs[1].running_times",
+        "has 1 entries; give 2",
+    ),
+    "running time of 0": (
+        elastic(1, running_times=[150, 0]),
+        "jobs[1].running_times[1]",
+        "write a number above 0",
+    ),
+    "no workers": (elastic(0, min_workers=0), "jobs[0].min_workers", "write a number at least 1"),
+    "negative capacity": (
+        json.dumps(ELASTIC | {"capacity": -1}).encode(),
+        "capacity",
+        "write a number at least 0",
+    ),
+    "the same job twice": (elastic(1, id="A"), "jobs[1].id", "is already used at jobs[0]"),
+    "another room's fields": (
+        b'{"dlsched": 1, "problem": "reclaiming", "name": "x", "capacity": 3, "jobs": []}',
+        "demand",
+        "is missing",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_file(name: str, tmp_path: Path) -> None:
+    """A malformed file gives one line with its name, the field's path and the remedy."""
+    content, path, words = MALFORMED[name]
+    file = tmp_path / "bad.json"
+    file.write_bytes(content)
+    refuse(str(file), path, words)
+
+
+@pytest.mark.parametrize("name", ["not JSON", "dangling reference", "1e400", "deep nesting"])
+def test_malformed_file_in_gzip(name: str, tmp_path: Path) -> None:
+    """Gzipping a malformed file changes nothing about its error."""
+    content, path, words = MALFORMED[name]
+    file = tmp_path / "bad.json.gz"
+    file.write_bytes(gzip.compress(content))
+    refuse(str(file), path, words)
+
+
+def test_there_are_enough_kinds() -> None:
+    """The table is the project's promise: at least thirty kinds of malformed file."""
+    assert len(MALFORMED) >= 30
+
+
+def test_the_good_instance_is_good() -> None:
+    """What the malformed files were made of loads."""
+    assert dlsched.load(GOOD).name == "good"
+    assert dlsched.load(ELASTIC).name == "epoch"
+
+
+def test_byte_order_mark(tmp_path: Path) -> None:
+    """A UTF-8 byte order mark, which some editors write, is no error."""
+    file = tmp_path / "marked.json"
+    file.write_bytes(b"\xef\xbb\xbf" + TEXT.encode())
+    assert dlsched.load(file).sha256 == dlsched.load(GOOD).sha256
+
+
+PATHS: dict[str, tuple[str, str]] = {
+    "missing file": ("missing.json", "no such file or directory"),
+    "missing folder": ("no/such/file.json", "no such file or directory"),
+    "directory": (".", "is a directory"),
+    "null character": ("a\0b.json", "null"),
+    "long name": ("x" * 5000 + ".json", "file name too long"),
+}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_unreadable_path(name: str, tmp_path: Path) -> None:
+    """What cannot be opened is named, with the system's reason."""
+    file, words = PATHS[name]
+    with pytest.raises(dlsched.InstanceError, match=words):
+        dlsched.load(f"{tmp_path}/{file}")
+    assert CliRunner().invoke(app, ["show", f"{tmp_path}/{file}"]).exit_code == 2
+
+
+@contextlib.contextmanager
+def as_nobody() -> Iterator[None]:
+    """Give up root's right to read everything for a while."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_forbidden_file(tmp_path: Path) -> None:
+    """A file that we may not read is an error of the same kind."""
+    file = tmp_path / "secret.json"
+    file.write_text(TEXT)
+    file.chmod(0)
+    with as_nobody(), pytest.raises(dlsched.InstanceError, match="permission denied; check"):
+        dlsched.load(file)
+
+
+def test_misspelled_name() -> None:
+    """A name that is no file and not in the library is answered with what there is."""
+    with pytest.raises(dlsched.UnknownName, match="no instance is called 'lyra-figg5'"):
+        dlsched.load("lyra-figg5")
+    ran = CliRunner().invoke(app, ["show", "lyra-figg5"])
+    assert ran.exit_code == 2
+    assert ran.stderr.startswith("error: no instance is called")
+
+
+# The large ones: a child process with little memory must answer in little time.
+# Each is (how to write it, the field, words of the error).

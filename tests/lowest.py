@@ -1,0 +1,77 @@
+"""Install the lowest versions that pyproject.toml allows, and test with them.
+
+``python tests/lowest.py`` makes a fresh environment in a temporary folder (about 1 GB, removed at
+the end), with exactly the declared minimum of every dependency and of the testing kit's, solves an
+instance of every problem there, and runs the tests of the core, the command line and the sweeps.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+import venv
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parents[1]
+TESTS = (
+    "tests/test_api.py",
+    "tests/test_result.py",
+    "tests/test_records.py",
+    "tests/test_schema_files.py",
+    "tests/test_package.py",
+    "tests/test_problem_registry.py",
+    "tests/cli/test_cli_commands.py",
+    "tests/cli/test_cli_tables.py",
+    "tests/bench/test_bench_suite.py",
+    "tests/bench/test_bench_runs.py",
+    "tests/bench/test_bench_report.py",
+    "tests/testing/test_odd_heuristics.py",
+)
+SMOKE = """
+import dlsched
+from dlsched.problem import CATALOGUE, problem
+import matplotlib
+matplotlib.use("agg")
+for name in CATALOGUE:
+    inst = dlsched.load(dlsched.instances(name)[0])
+    found = dlsched.solve(inst)
+    assert found.status == "optimal", found
+    assert dlsched.read_result(found.to_json()).objective == found.objective
+    dlsched.model(inst)
+    problem(name).module("draw").draw(inst, found.solution)
+    assert problem(name).instance.model_json_schema()
+    table = dlsched.compare([inst], list(problem(name).methods))
+    failed = table[table["status"] == "error"]
+    print(name, len(table), "methods,", len(failed), "not for this instance")
+    assert not failed["reason"].str.match("(?!OptionError)").any(), list(failed["reason"])
+"""
+
+
+def floors() -> list[str]:
+    """Return ``name==version`` for the minimum of every dependency and the testing kit's."""
+    project = tomllib.loads((HOME / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["testing"]]
+    found = [re.fullmatch(r"([\w.-]+)>=([\w.]+)", entry) for entry in wanted]
+    return [f"{match[1]}=={match[2]}" for match in found if match]
+
+
+def main() -> int:
+    """Make the environment, test in it, remove it; return 0 if all is well."""
+    with tempfile.TemporaryDirectory(prefix="dlsched-lowest-") as place:
+        venv.create(place, with_pip=True)
+        python = str(Path(place, "bin", "python"))
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, *floors(), "hatchling"], check=True)
+        subprocess.run([*pip, "--no-deps", "--no-build-isolation", str(HOME)], check=True)
+        subprocess.run([python, "-c", SMOKE], check=True, cwd=place)
+        # Old versions of one package use what newer ones of another have deprecated.
+        pytest = [python, "-m", "pytest", "-q", "-W", "ignore::DeprecationWarning"]
+        command = [*pytest, *(sys.argv[1:] or TESTS)]
+        return subprocess.run(command, check=False, cwd=HOME).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""No two generated instances, instances of one table or methods share a name."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import dlsched
+from dlsched.bench.case import Case
+from dlsched.cli import app
+from dlsched.labels import distinguish, labelled, method_labels
+from dlsched.traces import pool, queue, read_trace, snapshot
+
+VALUES = [1, 1.0, "1", True, "True", None, "None", [1], "[1]", {"1": 0.5}, Fraction(1, 2), "1/2",
+          "nan", float("nan"), "many words", "word", "x" * 200, "x" * 199 + "y"]  # fmt: skip
+
+
+def test_different_parameters_give_different_names() -> None:
+    """Names carry parameters with their values, of any type and length."""
+    names = [labelled("p", {"a": value}) for value in VALUES]
+    assert len(set(names)) == len(names) and max(map(len, names)) < 100
+    assert labelled("p", {}) == "p" and labelled("p", {"a": 1, "b": "x"}) == "p-a=1-b=x"
+
+
+def test_generated_instances_carry_their_parameters() -> None:
+    """The library's call and a suite's case name an instance alike."""
+    made = dlsched.generate("reclaiming", 3, servers=4, demand=1)
+    assert made.name == "reclaiming-servers=4-demand=1-3"
+    assert Case.generated("reclaiming", 3, {"servers": 4, "demand": 1}).name == made.name
+    assert dlsched.generate("elastic", 2).name == "elastic-2"
+
+
+def test_pools_queues_and_snapshots() -> None:
+    """Options that give another instance of the same trace and moment give another name."""
+    trace = read_trace("synthetic-1")
+    made: list[dlsched.Instance] = [pool(trace, budget=b) for b in (None, 0.2, 0.5)]
+    made += [queue(trace, "6d", order=order) for order in ("srsf", "2d-las")]
+    for options in ({}, {"demand": 3}, {"elastic": 0.5}, {"seed": 4}, {"spread": False}):
+        shot = snapshot(trace, "6d", servers=16, **options)  # type: ignore[arg-type]
+        made += [shot.reclaiming, shot.elastic]
+    for one, two in itertools.combinations(made, 2):
+        assert one.name != two.name or one.sha256 == two.sha256
+
+
+def twins() -> list[dlsched.Instance]:
+    """Return two instances of one name, and a third of another."""
+    made = [dlsched.generate("reclaiming", seed, servers=4) for seed in (1, 2, 3)]
+    return [inst.model_copy(update={"name": "same"}) for inst in made[:2]] + made[2:]
+
+
+def test_compare_tells_instances_of_one_name_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a table of compare, and on the command line, each instance has a name of its own."""
+    monkeypatch.chdir(tmp_path)
+    made = twins()
+    frame = dlsched.compare(made, ["lyra", "random"])
+    names = [f"same ({inst.sha256[:8]})" for inst in made[:2]] + [made[2].name]
+    assert list(frame["instance"]) == [name for name in names for _ in range(2)]
+    for i, inst in enumerate(made):
+        dlsched.save(inst, f"{i}.json")
+    ran = CliRunner().invoke(app, ["compare", "0.json", "1.json", "-m", "lyra", "--json"])
+    assert [row["instance"] for row in json.loads(ran.stdout)] == names[:2]
+
+
+def test_instances_without_a_digest_are_told_apart_by_source() -> None:
+    """Runs that did not come so far as to have an instance are told apart as well."""
+    row: dict[str, Any] = {"instance": "x", "instance_sha256": None}
+    found = distinguish([row | {"source": "a"}, row | {"source": "b"}, row | {"source": "a"}])
+    assert found[0] == found[2] != found[1]
+    known = row | {"source": "a", "instance_sha256": "0" * 64}
+    assert [r["instance"] for r in distinguish([known, row | {"source": "a"}])] == ["x", "x"]
+
+
+def test_compare_has_the_method_asked_for_and_the_one_that_ran() -> None:
+    """``"exact"`` stays ``"exact"`` in every row, beside the method that it stands for."""
+    instances = [dlsched.load(name) for name in ("lyra-fig5", "lyra-table2", "muri-fig4")]
+    frame = dlsched.compare(instances, ["exact"])
+    assert list(frame["method"]) == ["exact"] * 3
+    assert list(frame["resolved_method"]) == ["milp", "dp", "blossom"]
+    failed = dlsched.compare(instances[:1], ["exact", "nobody"], levels=7)
+    assert list(failed["method"]) == ["exact", "nobody"]
+    assert failed["resolved_method"][0] == "milp" and pd.isna(failed["resolved_method"][1])
+
+
+def test_methods_of_one_name_are_told_apart() -> None:
+    """Two functions of the same name have labels of their own; one asked for twice has one."""
+
+    def make(count: int) -> Any:
+        def same(instance: Any, rng: Any) -> dict[str, Any]:
+            return {"returned": [s.id for s in instance.servers[:count]]}
+
+        return same
+
+    one, two = make(1), make(2)
+    labels = method_labels([one, two, one, "lyra", "lyra", functools.partial(one)])
+    assert labels[0] == labels[2] != labels[1] and labels[3] == labels[4] == "lyra"
+    frame = dlsched.compare([dlsched.load("lyra-fig5")], [one, two])
+    assert frame["method"].nunique() == 2 and list(frame["resolved_method"]) == ["same", "same"]
+
+
+def test_compare_keeps_odd_texts() -> None:
+    """Reasons and exceptions with halves of surrogate pairs, or of any length, fit the table."""
+
+    def says(instance: Any, run: Any) -> dlsched.Claim:
+        return dlsched.Claim(status=dlsched.Status.NO_SOLUTION, reason="\ud800" + "x" * 10**7)
+
+    def raises(instance: Any, rng: Any) -> None:
+        raise ValueError("\udfff" + "y" * 10**7)
+
+    def leaves(instance: Any, rng: Any) -> None:
+        raise SystemExit("bye")
+
+    frame = dlsched.compare([dlsched.load("lyra-fig5")], [says, raises, leaves, "lyra"])
+    assert list(frame["status"]) == ["no solution", "error", "error", "feasible"]
+    assert frame["reason"].str.len().max() <= 2000
+    assert frame["reason"][0].startswith(r"\ud800xx") and r"\udfffyy" in frame["reason"][1]
+    assert frame["reason"][2] == "SystemExit: bye"
