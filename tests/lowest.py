@@ -1,8 +1,9 @@
 """Install the lowest versions that pyproject.toml allows, and test with them.
 
 ``python tests/lowest.py`` makes a fresh environment in a temporary folder (about 1 GB, removed at
-the end), with exactly the declared minimum of every dependency (and of the extras testing and report), solves an
-instance of every problem there, and runs the tests of the core, the command line and the sweeps.
+the end), with the declared minimum of every dependency and of the extras testing and report,
+solves an instance of every problem there, and runs the tests of the core, the command line and the
+sweeps.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "infeasible": ("rejected", "violations"),
     "lies": ("rejected", "claims preempted = -1, the checker finds"),
     "no_solution": ("rejected", "returned no solution"),
-    "exits": ("crashed", "with status 7; its last words: goodbye"),
+    "exits": ("crashed", "with status 7; its last output: goodbye"),
     "leaves": ("error", "SystemExit: that is all"),
     "segfaults": ("crashed", "by SIGSEGV"),
     "recurses": ("error", "RecursionError"),

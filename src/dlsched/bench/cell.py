@@ -31,7 +31,7 @@ GROWN_BYTES = 512 * 2**20
 MOST_BYTES_PRINTED = 64 * 2**20
 _GIB = 2**30
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_LAST_WORDS = 300
+_LAST_BYTES = 300
 
 
 class Stopped(Exception):
@@ -73,7 +73,7 @@ class Cell:
         self.started = now()
         self._send(task)
         outcome = self._await(task)
-        grown = outcome.resident_bytes > self.newborn_bytes + GROWN_BYTES
+        grown = outcome.resident_bytes > self.initial_bytes + GROWN_BYTES
         if self.fresh or grown or outcome.unclean:
             self.close()
         return outcome
@@ -108,9 +108,9 @@ class Cell:
                 self.mark = wire.new_mark()
                 wire.send_task(self.tasks, self.mark, task, START_SECONDS, self.stop)
                 return
-            words = self._last_words()
+            printed = self._last_output()
             self.close()
-        raise NoWorker(f"no worker process can be started: {words or 'they die at once'}")
+        raise NoWorker(f"no worker process can be started: {printed or 'they end at once'}")
 
     def _start(self) -> None:
         """Start a worker and wait until it is ready.
@@ -140,7 +140,7 @@ class Cell:
             if self.stop.is_set() or self.process.poll() is not None or time.monotonic() > deadline:
                 raise EOFError
         self.watched = psutil.Process(self.process.pid)
-        self.newborn_bytes = self._resident()
+        self.initial_bytes = self._resident()
 
     def _await(self, task: Task) -> Outcome:
         limit, looked = task.limits.wall_limit, 0.0
@@ -150,7 +150,7 @@ class Cell:
             try:
                 found = self.answers.poll(self.mark, POLL_SECONDS)
             except (EOFError, OSError):
-                return self._bury(task)
+                return self._ended(task)
             except wire.Damaged:
                 reason = "its answer arrived damaged: something else wrote to the connection"
                 return self._give_up(task, "crashed", reason, self._resident())
@@ -160,7 +160,7 @@ class Cell:
             if found is not None:
                 return self._accept(task, *found)
             if ended:  # though what it has forked may keep the connection open
-                return self._bury(task)
+                return self._ended(task)
             if self.stop.is_set():
                 self.close()
                 raise Stopped
@@ -193,7 +193,7 @@ class Cell:
             return self._give_up(task, "memory", reason, resident)
         return None
 
-    def _bury(self, task: Task) -> Outcome:
+    def _ended(self, task: Task) -> Outcome:
         """Return the row of a run whose process died by itself or was killed by somebody."""
         assert self.process is not None
         try:
@@ -201,8 +201,8 @@ class Cell:
         except subprocess.TimeoutExpired:  # it lives, and nothing will ever come from it
             reason = "it closed the connection to the runner"
             return self._give_up(task, "crashed", reason, self._resident())
-        words = self._last_words()
-        said = f"; its last words: {words}" if words else ""
+        printed = self._last_output()
+        said = f"; its last output: {printed}" if printed else ""
         if code < 0:
             name = signal.Signals(-code).name
             outside = -code in _FROM_OUTSIDE
@@ -225,7 +225,7 @@ class Cell:
                 total += child.memory_info().rss
         return total
 
-    def _last_words(self) -> str:
+    def _last_output(self) -> str:
         self.stderr.seek(0, os.SEEK_END)
-        self.stderr.seek(max(0, self.stderr.tell() - _LAST_WORDS))
+        self.stderr.seek(max(0, self.stderr.tell() - _LAST_BYTES))
         return " ".join(self.stderr.read().decode(errors="replace").split())

@@ -28,7 +28,7 @@ class Limits:
     Attributes
     ----------
     time_limit
-        Seconds that the method is told, and minds by itself.
+        Seconds that the method is given, and keeps to by itself.
     wall_limit
         Seconds after which the process is killed, from when the instance is made and the method's
         loops are compiled.

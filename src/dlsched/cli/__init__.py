@@ -64,7 +64,7 @@ def _start(
     """Scheduling problems of deep-learning clusters: proven optima, heuristics, the distance.
 
     Exit status: 0 fine; 1 the answer is no (infeasible, violations, a failed row); 2 unusable
-    input; 3 a solver or a method broke its promise.
+    input; 3 a method returned a wrong answer, or a solver broke down.
     """
     logging.getLogger("pyomo").setLevel(logging.CRITICAL)  # what matters it also raises
     if context.invoked_subcommand is None:

@@ -27,7 +27,7 @@ class Exit(IntEnum):
     UNUSABLE = 2
     """The input cannot be used."""
     BROKEN = 3
-    """A solver, a method or dlsched itself broke its promise."""
+    """A solver, a method or dlsched itself returned a wrong answer or broke down."""
     INTERRUPTED = 130
     PIPE = 141
     """Whoever read our output went away; as the shell reports it for other programs."""
@@ -83,7 +83,7 @@ def printable(text: str) -> str:
 
 
 def put(text: str) -> None:
-    """Write to stdout; if its reader has gone away, leave without a word."""
+    """Write to stdout; if its reader has gone away, exit silently."""
     if sys.stdout is None:  # closed before we began
         return
     try:
