@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import os
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -124,3 +125,15 @@ def test_compare_keeps_odd_texts() -> None:
     assert frame["reason"].str.len().max() <= 2000
     assert frame["reason"][0].startswith(r"\ud800xx") and r"\udfffyy" in frame["reason"][1]
     assert frame["reason"][2] == "SystemExit: bye"
+
+
+def test_a_method_that_forks_in_compare() -> None:
+    """The child of a method that forks and returns ends; the program goes on once."""
+
+    def forks(instance: Any, rng: Any) -> dict[str, Any]:
+        os.fork()
+        return {"returned": [s.id for s in instance.servers[: instance.demand]]}
+
+    process = os.getpid()
+    assert list(dlsched.compare(["lyra-fig5"], [forks])["status"]) == ["feasible"]
+    assert os.getpid() == process and os.waitstatus_to_exitcode(os.wait()[1]) == 0

@@ -12,8 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 import dlsched
+from dlsched import api
 from dlsched.bench import Store, cell, pools, read_suite, run_suite, statistics
+from dlsched.bench.case import Case
+from dlsched.bench.execution import execute
 from dlsched.cli import app
+from dlsched.problem import Method
 
 Settled = Callable[[str], list[dict[str, Any]]]
 SUITE = """
@@ -254,3 +258,18 @@ def test_bench_command() -> None:
         Path("suite.toml").write_text(ONE.replace("METHOD", name))
         ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", name])
         assert ran.exit_code == code and f"mine_bench:{name}: " in ran.stdout
+
+
+def test_limits_count_from_the_method() -> None:
+    """A run's clock starts when its instance is made and its method is compiled, not before."""
+    Path("suite.toml").write_text(LIGHT)
+    task = read_suite("suite.toml").tasks()[0]
+    order: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        true_make, true_prepare, true_solve = Case.make, Method.prepare, api.attempt
+        patch.setattr(Case, "make", lambda self: order.append("make") or true_make(self))
+        patch.setattr(Method, "prepare", lambda *a: order.append("prepare") or true_prepare(*a))
+        patch.setattr(api, "attempt", lambda *a, **k: order.append("solve") or true_solve(*a, **k))
+        outcome = execute(task, lambda: order.append("begin"))
+    assert order[:4] == ["make", "prepare", "begin", "solve"]
+    assert outcome.row["status"] == "feasible"

@@ -105,3 +105,13 @@ def test_task_arrives() -> None:
     os.close(write)
     assert wire.read_task(read) is None
     os.close(read)
+
+
+def test_two_answers_at_once(pipe: tuple[wire.Inbox, int]) -> None:
+    """Of two answers with one mark that arrive together, each is received."""
+    inbox, write = pipe
+    mark = wire.new_mark()
+    os.write(write, wire.answer(mark, {"began": True}) + b"noise" + wire.answer(mark, ROW, b"s"))
+    assert receive(inbox, mark) == ({"began": True}, None)
+    assert receive(inbox, mark) == (ROW, b"s")
+    os.close(write)

@@ -125,6 +125,14 @@ def test_counted_in_ones(grid: Fraction) -> None:
     assert unit == 1 and costs.tolist() == [0.5, 1.5, 0, 0]
 
 
+def test_a_grid_far_below_the_costs_is_not_used() -> None:
+    """A grid of 1e-320 beside costs near one neither overflows nor divides by zero."""
+    m = toy()
+    m.GRID = {"first": Fraction(1, 10**320)}
+    unit, costs, _ = compile_model(m).counted(0)
+    assert unit == 1 and costs.tolist() == [0.5, 1.5, 0, 0]
+
+
 def test_held() -> None:
     """A held level becomes a row, in the unit that solvers see, in the direction of its sense."""
     form = compile_model(toy()).held(0, 4.0, "first").held(1, 1.0, "second")

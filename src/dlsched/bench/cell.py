@@ -25,7 +25,7 @@ GRACE_SECONDS = 5
 MOST_STARTS = 10
 """Attempts at starting a worker for one run; each may be killed from outside."""
 START_SECONDS = 300
-"""How long a worker may take to be ready, or to take a task."""
+"""How long a worker may take to be ready, to take a task, or to make its instance."""
 GROWN_BYTES = 512 * 2**20
 """A worker that holds so much more than when it was new is replaced after the run."""
 MOST_BYTES_PRINTED = 64 * 2**20
@@ -143,7 +143,8 @@ class Cell:
         self.newborn_bytes = self._resident()
 
     def _await(self, task: Task) -> Outcome:
-        deadline, looked = time.monotonic() + task.limits.wall_limit, 0.0
+        limit, looked = task.limits.wall_limit, 0.0
+        deadline = time.monotonic() + START_SECONDS + limit
         while True:
             ended = self.process is not None and self.process.poll() is not None
             try:
@@ -153,6 +154,9 @@ class Cell:
             except wire.Damaged:
                 reason = "its answer arrived damaged: something else wrote to the connection"
                 return self._give_up(task, "crashed", reason, self._resident())
+            if found is not None and "began" in found[0]:  # what it compiled does not count
+                deadline = time.monotonic() + limit
+                continue
             if found is not None:
                 return self._accept(task, *found)
             if ended:  # though what it has forked may keep the connection open

@@ -9,6 +9,7 @@ import json
 import resource
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -82,14 +83,22 @@ def blank_row(task: Task, status: str, reason: str, started: str) -> dict[str, A
     }
 
 
-def execute(task: Task) -> Outcome:
-    """Make one run and return its row, whatever happens in it."""
+def execute(task: Task, begin: Callable[[], None] = lambda: None) -> Outcome:
+    """Make one run and return its row, whatever happens in it.
+
+    Parameters
+    ----------
+    task
+        The run.
+    begin
+        Called when the instance is made and loops are compiled: limits count from here.
+    """
     flat = blank_row(task, "error", "", now())
     began = time.perf_counter()
     _reset_peak()
     solution = None
     try:
-        solution = _run(task, flat)
+        solution = _run(task, flat, begin)
     except case.Changed as error:
         flat |= {"status": "changed", "reason": plain(str(error))}
     except MemoryError as error:
@@ -103,7 +112,7 @@ def execute(task: Task) -> Outcome:
     return Outcome(flat, solution, psutil.Process().memory_info().rss)
 
 
-def _run(task: Task, flat: dict[str, Any]) -> bytes | None:
+def _run(task: Task, flat: dict[str, Any], begin: Callable[[], None]) -> bytes | None:
     if task.folder not in sys.path:
         sys.path.insert(0, task.folder)
     owner = catalogue.problem(task.case.problem)
@@ -111,6 +120,9 @@ def _run(task: Task, flat: dict[str, Any]) -> bytes | None:
     flat["instance_sha256"] = instance.sha256
     flat["size"] = len(getattr(instance, owner.size))
     method = find_method(task.case.problem, task.method)
+    if isinstance(method, str):
+        owner.method(method, instance).prepare(owner.package)
+    begin()
     limits = task.limits.for_solve()
     answer = api.attempt(instance, method, seed=task.seed, **limits, **task.options)
     if isinstance(answer, Failure):

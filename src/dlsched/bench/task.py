@@ -30,7 +30,8 @@ class Limits:
     time_limit
         Seconds that the method is told, and minds by itself.
     wall_limit
-        Seconds after which the process is killed.
+        Seconds after which the process is killed, from when the instance is made and the method's
+        loops are compiled.
     memory_limit_gib
         GiB of resident memory at which the process is killed; by default 90 % of the machine's,
         shared evenly by the runs at work.

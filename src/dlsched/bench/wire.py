@@ -96,7 +96,7 @@ class Inbox:
         if len(self.held) < end:
             return None
         body = bytes(self.held[head:end])
-        self.held.clear()
+        del self.held[:end]
         if hashlib.sha256(body).digest() != digest:
             raise Damaged
         return json.loads(body[:rows]), body[rows:] if size else None

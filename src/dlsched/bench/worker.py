@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 
 from dlsched.bench import wire
 from dlsched.bench.execution import execute
@@ -49,7 +50,8 @@ def main() -> None:
     threads = threading.active_count()
     while (message := wire.read_task(tasks)) is not None:
         mark, task = message
-        outcome = execute(task)
+        began = wire.answer(mark, {"began": True})
+        outcome = execute(task, partial(wire.write_all, answers, began))
         if os.getpid() != own:  # a method has forked, and this is its child
             os._exit(0)
         rest = {"resident_bytes": outcome.resident_bytes, "unclean": _leaves_something(threads)}

@@ -344,7 +344,8 @@ class _Search:
         name = objective.name
         if not self.form.costs[level].any():
             return  # a constant cannot get worse, and some solvers refuse a row without variables
-        self.form = self.form.held(level, value, name)
+        # A row has one tolerance for costs of all sizes, so columns that alone break it are fixed.
+        self.form = without_idle(self.form, level, value, self.duals).held(level, value, name)
         if self.run.solver != highs.NAME:
             low = self.form.senses[level] == "min"
             limit = objective.expr <= value if low else objective.expr >= value

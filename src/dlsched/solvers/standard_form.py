@@ -102,8 +102,9 @@ class StandardForm:
         whose costs are not multiples of it, is counted in ones.
         """
         grid, offset = self.grids[level], self.offsets[level]
-        if grid:
-            counts = np.append(self.costs[level], offset) / float(grid)
+        values = np.append(self.costs[level], offset)
+        if grid and np.abs(values).max() <= 2 * _LARGEST_COUNT * grid:
+            counts = values / float(grid)
             whole = np.rint(counts)
             off = np.abs(counts - whole) > 4 * _EPS * np.abs(counts)
             if not off.any() and np.abs(whole).max() <= _LARGEST_COUNT:

@@ -185,6 +185,37 @@ def test_throughputs_far_apart() -> None:
     assert result.gap[0] < 1e-10
 
 
+def test_throughputs_with_many_digits() -> None:
+    """Costs of 17 digits are rounded for the solver: optimal, and the gap is what is left.
+
+    Where the largest throughput is one that no server can give, the gap may be any, and then it is
+    not called optimal.
+    """
+    rng = np.random.default_rng(7)
+    for large in (1.0, 1e15):
+        for _ in range(15):
+            table = [[0.1], [0.3], [rng.uniform(0.4, 2)], [large * rng.uniform(2, 3) / 3]]
+            profiles = {
+                f"p{g}": {"gpus": g, "cpus": [1, 2, 3, 4], "memory": [1], "throughput": table}
+                for g in (1, 2)
+            }
+            instance = Instance(
+                name="digits",
+                servers={"count": 2, "gpus": 2, "cpus": 4, "memory": 2},
+                allow_split=False,
+                profiles=profiles,
+                jobs=[
+                    {"id": n, "profile": p} for n, p in zip("abc", ("p1", "p1", "p2"), strict=True)
+                ],
+            )
+            truth = oracles.sensitivity(instance)
+            result = dlsched.solve(instance)
+            assert result.objective == truth
+            assert result.bound[0].value >= truth[0]
+            assert (result.status == "optimal") == (result.gap[0] <= 1e-9)
+            assert dlsched.solve(instance, "pooled").bound[0].value >= truth[0]
+
+
 def test_too_many_sums_are_left_to_another_method(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a server's table would be too large milp answers, or a rule with the pooled bound."""
     instance = dlsched.generate("sensitivity", 1, servers=2)

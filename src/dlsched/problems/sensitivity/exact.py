@@ -16,7 +16,7 @@ from dlsched.problems.sensitivity.packing import TooManyStates
 from dlsched.problems.sensitivity.pooled import solve_pooled
 from dlsched.problems.sensitivity.program import Near, Program, patterns_of
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
-from dlsched.result import Bound, Claim, Start, Status, relative_gap
+from dlsched.result import SOLVER_PRECISION, Bound, Claim, Start, Status, relative_gap
 from dlsched.run import Run
 from dlsched.schema import Number
 from dlsched.solvers.levels import solve_levels
@@ -72,6 +72,7 @@ class _Patterns:
         self.second: list[Bound] = []
         self.infeasible = False
         self.left = "a gap is left"
+        self.rounded = False
         most = instance.servers.gpus
         larger = sum(instance.profile(job).gpus > most for job in instance.jobs)
         self.forced = 0 if instance.may_wait else larger
@@ -102,13 +103,14 @@ class _Patterns:
             if self.infeasible:
                 return Claim(status=Status.INFEASIBLE, reason="no patterns hold all jobs")
             return self.stopped(self.left)
-        if min(bound.value for bound in self.first) != self.worth[0]:
+        if not self.rounded and min(bound.value for bound in self.first) != self.worth[0]:
             return self.claim(Status.OPTIMAL, "within the gap asked for")
         if self.worth[1] > self.forced and free is not together:
             self.throughput(together, goal)
         if self.worth[1] > self.forced and not self.fewest(goal):
             return self.stopped("a gap is left at level 2")
-        return self.claim(Status.OPTIMAL, "proved optimal")
+        digits = ", to the digits that the solver sees" if self.rounded else ""
+        return self.claim(Status.OPTIMAL, "proved optimal" + digits)
 
     def without_patterns(self, why: str) -> Claim:
         """Leave the instance to the integer program, or to a bound if that is too large, too."""
@@ -164,7 +166,7 @@ class _Patterns:
         self.first.append(Bound(value, "certified", "prices and a table of one server"))
         if not self.within(value) and relaxed is not None:
             value = self.decide(program, relaxed.duals, value)
-        return self.worth[0] if self.within(value) else None
+        return self.worth[0] if self.rounded or self.within(value) else None
 
     def decide(self, program: Program, duals: Vector, value: Number) -> Number:
         """Close what is left between the incumbent and its bound; return the bound then known."""
@@ -173,11 +175,13 @@ class _Patterns:
         if self.best is None:
             self.infeasible = True
             return value
-        # What the solver cannot tell apart: nothing, unless the costs are rounded.
+        # What the solver cannot tell apart: nothing, unless the costs are rounded. Then a gap is
+        # left, and stated: as small as any solver's, unless the largest throughputs are no option.
         doubt = 0 if program.unit == 1 else len(self.instance.jobs) * program.unit * program.grid
         value = _number(min(value, self.worth[0] + doubt))
         self.first.append(Bound(value, "claimed", "highs on all patterns near the bound"))
-        self.left = "the throughputs have too many digits to prove more"
+        self.rounded = 0 < relative_gap(self.worth[0], value) <= SOLVER_PRECISION
+        self.left = "the throughputs are too far apart to prove more"
         return value
 
     def close(self, program: Program, duals: Vector, most: int | None) -> bool:

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from dlsched.problems.sensitivity.schema import Instance
 from dlsched.problems.sensitivity.units import row_unit
+from dlsched.result import SOLVER_PRECISION
 from dlsched.run import Run
 from dlsched.schema import Number, grid
 from dlsched.solvers.certificate import dual_bound, round_to_grid
@@ -59,8 +60,12 @@ def solve_pooled(instance: Instance, run: Run) -> tuple[Number, Number | None]:
     duals = relaxed.duals if relaxed.duals is not None else np.zeros(len(A))
     certified = dual_bound(form, 0, duals)
     assert certified is not None
-    claimed = None
+    claimed: Number | None = None
     outcome = highs.solve(form, 0, run, quiet=True)
     if outcome.bound is not None:
-        claimed = round_to_grid(Fraction(outcome.bound) + step / 1000, step, "max")
+        # With the solver's tolerance; on a grid that is finer still nothing is rounded.
+        slack = Fraction(SOLVER_PRECISION * abs(outcome.bound))
+        claimed = Fraction(outcome.bound) + slack
+        if step > 2 * slack:
+            claimed = round_to_grid(claimed, step, "max")
     return round_to_grid(certified, step, "max"), claimed

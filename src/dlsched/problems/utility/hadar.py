@@ -19,7 +19,7 @@ from dlsched.problems.utility.knapsack import fill
 from dlsched.problems.utility.rounds import Grants, Rounds
 from dlsched.problems.utility.schema import Instance, Speed
 
-MOST_STEPS = 50_000_000
+MOST_STEPS = 10_000_000
 """Jobs times states of the program; beyond it jobs are scanned by payoff instead."""
 MOST_BYTES = 400_000_000
 """Memory of the program; beyond it likewise."""
