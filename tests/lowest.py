@@ -1,7 +1,7 @@
 """Install the lowest versions that pyproject.toml allows, and test with them.
 
 ``python tests/lowest.py`` makes a fresh environment in a temporary folder (about 1 GB, removed at
-the end), with exactly the declared minimum of every dependency and of the testing kit's, solves an
+the end), with exactly the declared minimum of every dependency (and of the extras testing and report), solves an
 instance of every problem there, and runs the tests of the core, the command line and the sweeps.
 """
 
@@ -51,9 +51,10 @@ for name in CATALOGUE:
 
 
 def floors() -> list[str]:
-    """Return ``name==version`` for the minimum of every dependency and the testing kit's."""
+    """Return ``name==version`` for the minimum of every dependency, and of two extras."""
     project = tomllib.loads((HOME / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["testing"]]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["testing"], *extras["report"]]
     found = [re.fullmatch(r"([\w.-]+)>=([\w.]+)", entry) for entry in wanted]
     return [f"{match[1]}=={match[2]}" for match in found if match]
 

@@ -168,9 +168,9 @@ def test_log_goes_to_stderr(hard: Path) -> None:
 
 def test_progress_only_on_a_terminal(hard: Path) -> None:
     """Incumbents and bounds are shown on stderr if that is a terminal, and not otherwise."""
-    command = [*COMMAND, "solve", str(hard), "--json", "--time-limit", "1"]
+    command = [*COMMAND, "solve", str(hard), "--json", "--time-limit"]
     main, terminal = pty.openpty()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, text=True)
+    process = subprocess.Popen([*command, "4"], stdout=subprocess.PIPE, stderr=terminal, text=True)
     os.close(terminal)
     shown = b""
     try:
@@ -182,5 +182,5 @@ def test_progress_only_on_a_terminal(hard: Path) -> None:
     os.close(main)
     json.loads(out)
     assert b"incumbent" in shown
-    quiet = subprocess.run(command, capture_output=True, text=True, check=False)
+    quiet = subprocess.run([*command, "1"], capture_output=True, text=True, check=False)
     assert quiet.stderr == ""

@@ -139,7 +139,8 @@ def climbed(data: Data, state: State, run: Run, days: int | None) -> State:
         for first in range(0, len(queue), _CHUNK):
             if run.stop_reason():
                 break
-            moved += local.climb(*state.packed, queue[first : first + _CHUNK])
+            part = queue[first : first + _CHUNK]
+            moved += local.climb(*state.packed, part, *_found(len(part)), True)
         refreshed(state)
         day += 1
         if not moved:
@@ -176,9 +177,14 @@ def _gains(state: State, first: int, last: int) -> tuple[Any, Any, Any]:
     """Return the best region of each of a range of tables, and what it adds to broken and cost."""
     from dlsched.problems.placement import local
 
-    found = np.zeros(last - first, dtype=np.int64), np.zeros(last - first), np.zeros(last - first)
-    local.best_moves(*state.packed, first, *found)
+    found = _found(last - first)
+    local.climb(*state.packed, np.arange(first, last, dtype=np.int64), *found, False)
     return found
+
+
+def _found(tables: int) -> tuple[Any, Any, Any]:
+    """Return arrays for the best regions of tables, and what they add to broken and cost."""
+    return np.zeros(tables, dtype=np.int64), np.zeros(tables), np.zeros(tables)
 
 
 def _rank(state: State) -> tuple[float, float, Any]:

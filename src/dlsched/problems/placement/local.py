@@ -37,50 +37,48 @@ _RELATIVE = 1e-12
 """A cost that is lower by a smaller share is not a better one: sums are updated, and round."""
 
 
-@loop
-def best_move(at: Any, ints: Any, nums: Any, t: int) -> Any:
-    """Return a table's best region, and what going there adds to what is broken and to the cost.
-
-    The region is the present one if no other that the quota allows is an improvement: less broken,
-    or as much and cheaper.
-    """
-    home = ints[at[HOME] + t]
-    region, broken, cost = home, 0.0, 0.0
-    for r in range(at[REGIONS]):
-        more = moving(at, ints, nums, t, home, r)
-        allowed = more <= 0 or nums[at[SUMS] + MOVED] + more <= nums[at[SCALARS] + QUOTA]
-        if r != home and allowed:
-            c, b = weighed(at, ints, nums, t, r)
-            if b < broken or (b == broken and c < cost):
-                region, broken, cost = r, b, c
-    return region, broken, cost
-
-
 @entry(
-    f"void({POSITIONS}, int64[::1], float64[::1], int64, int64[::1], float64[::1], float64[::1])"
+    f"int64({POSITIONS}, int64[::1], float64[::1], int64[::1], int64[::1], float64[::1],"
+    " float64[::1], boolean)"
 )
-def best_moves(
-    at: Any, ints: Any, nums: Any, first: int, region: Any, broken: Any, cost: Any
-) -> None:
-    """Write `best_move` of as many tables as the last three arrays are long, from one on."""
-    for i in range(len(region)):
-        region[i], broken[i], cost[i] = best_move(at, ints, nums, first + i)
+def climb(
+    at: Any, ints: Any, nums: Any, queue: Any, region: Any, broken: Any, cost: Any, keep: bool
+) -> int:
+    """Find the best region of each table in turn, and move it there if moves are kept.
 
+    The best region is the present one if no other that the quota allows is an improvement: less
+    broken, or as much and cheaper.
 
-@entry(f"int64({POSITIONS}, int64[::1], float64[::1], int64[::1])")
-def climb(at: Any, ints: Any, nums: Any, queue: Any) -> int:
-    """Take tables in turn: each to the region that is best by now, or it stays; return the moves.
+    Parameters
+    ----------
+    queue
+        Tables.
+    region, broken, cost
+        Become each table's best region, and what going there adds to what is broken and to the
+        cost.
 
-    A table whose best region the quota does not allow any more goes to the best that is allowed.
+    Returns
+    -------
+    int
+        Tables with a better region.
     """
-    moves = 0
+    better = 0
     for i in range(len(queue)):
         t = queue[i]
-        region = best_move(at, ints, nums, t)[0]
-        if region != ints[at[HOME] + t]:
-            moved(at, ints, nums, t, region)
-            moves += 1
-    return moves
+        home = ints[at[HOME] + t]
+        region[i], broken[i], cost[i] = home, 0.0, 0.0
+        for r in range(at[REGIONS]):
+            more = moving(at, ints, nums, t, home, r)
+            allowed = more <= 0 or nums[at[SUMS] + MOVED] + more <= nums[at[SCALARS] + QUOTA]
+            if r != home and allowed:
+                c, b = weighed(at, ints, nums, t, r)
+                if b < broken[i] or (b == broken[i] and c < cost[i]):
+                    region[i], broken[i], cost[i] = r, b, c
+        if region[i] != home:
+            better += 1
+            if keep:
+                moved(at, ints, nums, t, region[i])
+    return better
 
 
 @loop
@@ -91,31 +89,11 @@ def one_of(at: Any, ints: Any, j: int, luck: float) -> int:
 
 
 @loop
-def kept(
-    at: Any, ints: Any, nums: Any, moves: int, target: int, other: int, heat: float, luck: float
-) -> bool:
-    """Move the noted tables, the first to `target`, a second one of a swap to `other`; or do not.
+def tried(at: Any, ints: Any, nums: Any, heat: float, draw: Any) -> bool:
+    """Try one change; return whether it was kept.
 
     By Metropolis' rule on the cost, among placements that are no more broken and within the quota.
     """
-    sums = at[SUMS]
-    cost, gone, wrong = nums[sums + COST], nums[sums + MOVED], nums[sums + BROKEN]
-    rise = 0.0
-    for i in range(moves):
-        rise += moved(at, ints, nums, ints[at[LOG] + i], target if i == 0 else other)
-    worse = nums[sums + BROKEN] - wrong
-    within = nums[sums + MOVED] <= max(gone, nums[at[SCALARS] + QUOTA])
-    if within and worse <= 0 and (worse < 0 or rise <= 0 or luck < math.exp(-rise / heat)):
-        return True
-    for i in range(moves - 1, -1, -1):
-        moved(at, ints, nums, ints[at[LOG] + i], ints[at[BACK] + i])
-    nums[sums + COST] = cost
-    return False
-
-
-@loop
-def tried(at: Any, ints: Any, nums: Any, heat: float, draw: Any) -> bool:
-    """Try one change; return whether it was kept."""
     tables = at[TABLES]
     kind = int(draw[0] * _KINDS_OF_TRIALS)
     moves = 0
@@ -154,7 +132,24 @@ def tried(at: Any, ints: Any, nums: Any, heat: float, draw: Any) -> bool:
         moves = 2
     if moves == 0:
         return False
-    return kept(at, ints, nums, moves, target, other, heat, draw[6])
+    sums = at[SUMS]
+    cost, gone, wrong = nums[sums + COST], nums[sums + MOVED], nums[sums + BROKEN]
+    rise = 0.0
+    for i in range(2 * moves):  # there, and back unless the change is kept
+        if i == moves:
+            worse = nums[sums + BROKEN] - wrong
+            within = nums[sums + MOVED] <= max(gone, nums[at[SCALARS] + QUOTA])
+            lucky = worse < 0 or rise <= 0 or draw[6] < math.exp(-rise / heat)
+            if within and worse <= 0 and lucky:
+                return True
+        first = i < moves
+        m = i if first else 2 * moves - 1 - i
+        into = ints[at[BACK] + m]
+        if first:
+            into = target if m == 0 else other
+        rise += moved(at, ints, nums, ints[at[LOG] + m], into)
+    nums[sums + COST] = cost
+    return False
 
 
 @entry(
