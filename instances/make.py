@@ -120,7 +120,7 @@ def medium() -> Iterator[Entry]:
 
 
 def production() -> Iterator[Entry]:
-    """Yield five instances of each problem in the sizes of the papers' clusters."""
+    """Yield five instances of each problem in the papers' sizes, or the largest that are proved."""
     for seed, demand in enumerate((26, 52, 130, 260), start=1):
         made = dlsched.generate("reclaiming", seed=seed, demand=demand)
         yield "production", named(f"reclaiming-520-{demand}", made)

@@ -101,7 +101,7 @@ def queue(
     order: str = "srsf",
     name: str | None = None,
 ) -> Instance:
-    """Return the jobs that Muri would group at a moment (Algorithm 1, lines 4-7).
+    """Return the jobs that Muri would group at a moment (Algorithm 1, lines 3-5).
 
     Every job that is in the cluster or waits is a candidate, since Muri preempts. They are taken
     in the order of priority as long as their fullest groups fit the GPUs; one that does not fit is

@@ -80,7 +80,7 @@ class Snapshot:
 
     @cached_property
     def reclaiming(self) -> Reclaiming:
-        """Which `demand` servers to return (section 1): the running jobs where they are.
+        """Which `demand` servers to return (Lyra, section 4): the running jobs where they are.
 
         A worker of the instance is all that a job holds on a server, split where some of it is
         flexible. An elastic job's flexible GPUs are those that it was given last.
@@ -94,7 +94,7 @@ class Snapshot:
 
     @cached_property
     def elastic(self) -> Instance:
-        """The epoch's allocation (section 2): who gets the GPUs that no base worker holds.
+        """The epoch's allocation (Lyra, section 5.2): who gets the GPUs that no base worker holds.
 
         A worker has one GPU. An elastic job has from its base to twice its base workers, any
         other exactly its GPUs. Running times are what the trace's duration leaves, scaled from

@@ -104,8 +104,9 @@ def co_location(
     Parameters
     ----------
     by
-        ``"gpu_hours"`` weighs a job by its GPU hours, as MAST's version 2 does (section 5.6);
-        ``"jobs"`` counts every training job alike, as its version 1 does.
+        ``"gpu_hours"`` weighs a job by its GPU hours, as MAST's version 2 does, but for high
+        priorities alone (section 5.6); ``"jobs"`` counts every training job alike, as its
+        version 1 does.
     """
     if by not in ("gpu_hours", "jobs"):
         raise OptionError(f"by={by!r} must be gpu_hours or jobs")

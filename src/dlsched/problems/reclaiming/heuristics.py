@@ -39,8 +39,8 @@ def lyra(instance: Instance, rng: np.random.Generator, ties: str = "absorbed") -
         Between servers of equal cost, ``"collateral"`` takes the least collateral damage, the GPUs
         vacated elsewhere (section 4, last sentence). ``"absorbed"`` does not count GPUs on servers
         that become idle and that the rest of the demand can still take; with it, and not with
-        plain collateral damage, Figure 5 comes out. ``"file"`` takes the earlier server,
-        ``"random"`` any; in the first two, further ties go to the earlier server.
+        plain collateral damage, the optimum of Figure 5 is found. ``"file"`` takes the earlier
+        server, ``"random"`` any; in the first two, further ties go to the earlier server.
     """
     if instance.demand == 1:
         return _greedy(instance, "lyra", count_shares(instance), ties, rng)

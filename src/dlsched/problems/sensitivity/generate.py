@@ -29,7 +29,7 @@ MODELS: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
 """CPUs and GB per GPU at which a model stops to gain, and what it loses without memory.
 
 Image and speech models need many CPUs to feed a GPU, and memory to cache their data; language
-models need little of either (Synergy, Figures 2 and 3). The numbers are ours.
+models need little of either (Synergy, section 2.1, Figure 2). The numbers are ours.
 """
 MULTI = {1: 0.7, 2: 0.15, 4: 0.1, 8: 0.05}
 """Weights of the GPUs of jobs in a multi-GPU mix; our choice."""

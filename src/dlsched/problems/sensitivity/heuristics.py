@@ -96,10 +96,11 @@ def proportional(instance: Instance) -> Claim:
 
 @method("sensitivity", kind="baseline")
 def drf(instance: Instance, *, tuned: bool = False) -> Claim:
-    """Dominant resource fairness as in section 5.7: smallest dominant share of best-case demand.
+    """Dominant resource fairness (section 5.7): smallest dominant share of best-case demand.
 
     The dominant share is the largest of the shares of the cluster's GPUs, CPUs and memory that
-    the best-case demand asks for. Jobs are taken from the smallest on and placed with that static
+    the best-case demand asks for, as in the authors' public code; the section gives DRF best-case
+    demands and prints no rule. Jobs are taken from the smallest on and placed with that static
     demand by first fit, as in `greedy`: a job that does not fit waits.
 
     Parameters
@@ -114,11 +115,11 @@ def drf(instance: Instance, *, tuned: bool = False) -> Claim:
 def tetris(
     instance: Instance, *, tuned: bool = False, remaining: Mapping[str, Any] | None = None
 ) -> Claim:
-    """Tetris as in section 5.7: the least product of remaining time and resource share first.
+    """Tetris (section 5.7): the least product of remaining time and resource share first.
 
     The resource share is the sum of the shares of the cluster's GPUs, CPUs and memory that the
     best-case demand asks for, and the time is that at the best-case throughput, both as in the
-    authors' public code. Placed as in `drf`.
+    authors' public code; the section prints no rule. Placed as in `drf`.
 
     Parameters
     ----------

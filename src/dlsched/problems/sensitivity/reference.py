@@ -109,11 +109,12 @@ def stage_one(instance: Instance, solver: str = "highs", **options: Any) -> Stag
 def stage_two(instance: Instance, first: StageOne) -> StageTwo:
     """Find shares of the jobs on the servers with these choices, by a linear program.
 
-    Servers keep within their GPUs, CPUs and memory, and every job is whole. The paper minimises
-    the sum of all shares, which these constraints make equal to the number of jobs: the objective
-    is a constant, and says nothing about pieces. What limits them is that the answer is a vertex,
-    as the simplex method finds it: of its rows only three a server are not a job's, so that at
-    most 3 x servers jobs are in pieces. Jobs that wait have no share.
+    Servers keep within their GPUs, CPUs and memory, and every job is whole. The paper wants few
+    jobs in pieces (section 4.1.2) and leaves the program to its extended version; here the sum of
+    all shares is minimised, which these constraints make equal to the number of jobs, and in the
+    authors' public code the number 1: constants, which say nothing about pieces. What limits them
+    is that the answer is a vertex, as the simplex method finds it: of its rows only three a server
+    are not a job's, so that at most 3 x servers jobs are in pieces. Jobs that wait have no share.
 
     Raises
     ------
