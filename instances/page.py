@@ -19,10 +19,10 @@ from dlsched.result import gap
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "instances.md"
 KINDS = {
-    "paper": "printed in the paper",
+    "paper": "the papers' examples, and examples of ours for their statements",
     "small": "an instant by machine, seconds by hand",
     "medium": "between the two",
-    "production": "of the papers' sizes",
+    "production": "of the papers' sizes; utility and placement: the largest proved",
     "trace": "a moment of a replayed job trace",
     "open": "hard and open: nobody has closed the gap",
 }
