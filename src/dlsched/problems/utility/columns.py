@@ -24,6 +24,8 @@ from dlsched.run import Run
 from dlsched.schema import Number, grid
 
 CLOSE = 1e-9
+_PATIENCE = 8
+"""Rounds of search without a better incumbent after which a run without a limit ends."""
 _SMOOTHING = 0.6
 """How far prices go from the master's towards those of the best bound (Wentges 1997)."""
 _MOST_ROWS = 1_000
@@ -223,6 +225,13 @@ class Search:
         while not (self.done() or self.run.stop_reason() or len(self.best.worth) < _FEW):
             before = self.value
             rounds = min(2000, 40 * len(self.instance.jobs))
+            if idle:  # the neighbourhoods of the incumbent are exhausted
+                other = Insertion(self.gangs)
+                other.fill(self.run.rng.permutation(len(self.instance.jobs)).tolist())
+                part = self.run.nested(0.3 * self.run.remaining())
+                part.rng = self.run.rng  # other neighbourhoods than before
+                other.improve(part, masks, rounds)
+                self.offer(other)
             if limit is None or self.closable:
                 self.best.improve(self.run, masks, rounds)
             else:
@@ -232,7 +241,7 @@ class Search:
                 patience = 0.15 * limit if limit else 20.0
                 self.choose(self.run.nested(patience))
             idle = 0 if self.value > before + CLOSE * abs(before) else idle + 1
-            if idle >= 3 and (limit is None or self.closable):
+            if idle >= _PATIENCE and (limit is None or self.closable):
                 return
 
     def choose(self, run: Run) -> None:
