@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
-from make import HERE, entry, named, write_index
+from make import HERE, entry, named, published, write_index
 from rich.console import Console
 
 import dlsched
@@ -74,7 +74,7 @@ OPEN: dict[str, Recipe] = {
 def improve(name: str, seconds: float) -> dict[str, object]:
     """Try the methods on one instance, write what is best, and return its line in the index."""
     build, methods = OPEN[name]
-    instance = named(name, build())
+    instance = published("open", named(name, build()))
     file = HERE / instance.problem / "open" / f"{name}.json.gz"
     solution: Solution | None = None
     objective: Objective | None = None

@@ -17,7 +17,12 @@ from dlsched.submission import check_submission
 
 NAMES = library.names()
 OPEN = [name for name in NAMES if library.index()[name]["kind"] == "open"]
-MADE_AGAIN = [n for n in NAMES if library.index()[n]["kind"] in ("paper", "small", "open")]
+MADE_AGAIN = [
+    name
+    for name, line in library.index().items()
+    if line["kind"] in ("paper", "small")
+    or (line["kind"] == "open" and not line["source"].startswith("by an earlier generator"))
+]
 PROVEN = [name for name in NAMES if name not in OPEN]
 MPS = library.root().parent / "models" / "mps"
 
@@ -74,11 +79,12 @@ def test_optimum_is_proved_again(name: str) -> None:
     assert result.bound.as_dict() == said
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in NAMES if entry(n)["kind"] in ("paper", "small", "open")]
-)
+@pytest.mark.parametrize("name", MADE_AGAIN)
 def test_generators_still_make_it(name: str) -> None:
-    """The call that the instance states as its source makes the same instance today."""
+    """The call that the instance states as its source makes the same instance today.
+
+    A larger instance outlives a change of its generator, and its source then says so.
+    """
     source = entry(name)["source"]
     if source.startswith("dlsched.generate("):
         made = eval(source, {"dlsched": dlsched})

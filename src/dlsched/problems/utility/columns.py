@@ -24,7 +24,7 @@ from dlsched.run import Run
 from dlsched.schema import Number, grid
 
 CLOSE = 1e-9
-_PATIENCE = 8
+_PATIENCE = 24
 """Rounds of search without a better incumbent after which a run without a limit ends."""
 _SMOOTHING = 0.6
 """How far prices go from the master's towards those of the best bound (Wentges 1997)."""
