@@ -163,11 +163,14 @@ def gap(objective: Sequence[Any], bounds: ByLevel[Any]) -> ByLevel[float | None]
 
 
 def at_bound(value: Number | float, bound: Bound | Number | float) -> bool:
-    """Whether a value is at a bound: equal, or within the digits of a solver's figure."""
-    if not isinstance(bound, Bound):
+    """Whether a value is at a bound: equal, or to nine digits unless the bound is a whole number.
+
+    Solvers' figures are floating-point numbers, and so are the duals that certificates rest on.
+    """
+    if value == bound or not isinstance(bound, Bound):
         return value == bound
     near = relative_gap(value, bound.value) <= 3 * SOLVER_PRECISION
-    return value == bound.value or (isinstance(bound.value, float) and near)
+    return value == bound.value or (not isinstance(bound.value, int) and near)
 
 
 def closed(objective: Sequence[Any], bounds: ByLevel[Bound | None]) -> bool:

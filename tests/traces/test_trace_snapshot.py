@@ -190,7 +190,8 @@ def test_a_snapshot_says_how_to_obtain_it_again() -> None:
     again = eval(shot.source, names)
     assert again == shot
     assert again.reclaiming == shot.reclaiming
-    assert shot.reclaiming.name == "reclaiming-synthetic-1-4d12h-32x8"
+    name = "reclaiming-synthetic-1-4d12h-32x8-demand=5-elastic=0.4-seed=9"
+    assert shot.reclaiming.name == name
     assert shot.reclaiming.source == shot.source
     assert snapshot(read_trace("synthetic-1"), 0, name="mine").reclaiming.name == "mine"
 

@@ -39,8 +39,8 @@ def reclaiming(
     mixed
         Count each weight in a unit of its own, from 1e-9 to 1e9.
     """
-    servers = draw(st.integers(1, max_servers))
-    free = draw(st.lists(st.integers(1, 8), min_size=servers, max_size=servers))
+    free = draw(st.lists(st.integers(1, 8), min_size=1, max_size=max_servers))
+    servers = len(free)
     rows = [{"id": f"s{s}", "gpus": gpus} for s, gpus in enumerate(free)]
     jobs: list[dict[str, Any]] = []
     for j in range(draw(st.integers(0, max_jobs))):
@@ -58,7 +58,7 @@ def reclaiming(
             if mixed:
                 job["weight"] *= draw(st.sampled_from(UNITS))
         jobs.append(job)
-    demand = draw(st.integers(0, servers))
+    demand = min(draw(st.integers(0, max_servers)), servers)
     # One unit for all comes last, where shrinking drops it without a trace.
     unit = draw(st.sampled_from(UNITS)) if weighted and scaled and not mixed else 1
     for job in jobs:
