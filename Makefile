@@ -6,13 +6,17 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: demo test lowest lint docs schema library clean
+.PHONY: demo test test-all lowest lint docs schema library clean
 
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py results/demo
 
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term
+
+# The proofs of large instances as well.
+test-all: lint
+	$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow"
 
 # The lowest versions that pyproject.toml allows, in an environment of their own (1 GB for a while).
 lowest:

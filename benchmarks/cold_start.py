@@ -28,7 +28,7 @@ import dlsched
 name = sys.argv[1]
 dlsched.solve(f"{name}-small-01", time_limit=10)
 first = time.perf_counter() - began
-for method in dlsched.methods(name)["method"]:
+for method in dlsched.list_methods(name)["method"]:
     try:
         dlsched.solve(f"{name}-small-01", method, time_limit=1)
     except dlsched.OptionError:

@@ -22,7 +22,7 @@ from dlsched.bench.report import write_report
 from dlsched.cli.output import put_line
 from dlsched.cli.sweep import put_sweep, run_shown
 from dlsched.cli.verdict import status_of
-from dlsched.problem import problem
+from dlsched.registry import problem
 from dlsched.schema import Instance
 from dlsched.traces import read_trace, snapshot
 
@@ -51,7 +51,7 @@ def draw_examples(folder: Path) -> int:
 
     folder.mkdir(parents=True, exist_ok=True)
     examples = [
-        e for name in dlsched.problems() for e in problem(name).module("generate").examples()
+        e for name in dlsched.list_problems() for e in problem(name).module("generate").examples()
     ]
     for example in examples:
         axes = (

@@ -27,8 +27,9 @@ from hypothesis import strategies as st
 from rich.progress import track
 
 import dlsched
-from dlsched.problem import CATALOGUE, Kind, Problem, problem
-from dlsched.result import Objective, Result, Status, relative_gap
+from dlsched.objective import Objective, relative_gap
+from dlsched.registry import Kind, Problem, problem, problem_names
+from dlsched.result import Result, Status
 from dlsched.testing import oracles, strategies
 
 CHUNK = 100
@@ -175,7 +176,7 @@ def main(
     output: Annotated[Path, typer.Option("-o")] = Path("results/fuzz"),
 ) -> None:
     """Draw instances, solve each with every method, and count the disagreements."""
-    names = list(problems or CATALOGUE)
+    names = list(problems or problem_names())
     share = -(-instances // len(names))
     sizes = [min(CHUNK, share - start) for start in range(0, share, CHUNK)]
     began = time.perf_counter()

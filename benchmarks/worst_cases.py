@@ -13,7 +13,7 @@ from functools import partial
 from figures import arguments, cell, write
 
 import dlsched
-from dlsched.problem import Kind, problem
+from dlsched.registry import Kind, problem
 from dlsched.testing import worst_case
 from dlsched.testing.strategies import reclaiming
 from dlsched.testing.trials import Broken
@@ -62,7 +62,7 @@ def section(name: str) -> Iterator[str]:
 
 
 SECTIONS: dict[str, Callable[[], Iterator[str]]] = {
-    name: partial(section, name) for name in dlsched.problems()
+    name: partial(section, name) for name in dlsched.list_problems()
 }
 
 if __name__ == "__main__":

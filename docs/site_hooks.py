@@ -110,13 +110,13 @@ def _pictures() -> list[tuple[str, bytes]]:
     import matplotlib as mpl
 
     import dlsched
-    from dlsched.problem import problem
+    from dlsched.registry import problem
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
     found = []
-    for name in dlsched.problems():
+    for name in dlsched.list_problems():
         room = problem(name)
         example = room.module("generate").examples()[0]
         axes = room.module("draw").draw(example, dlsched.solve(example).solution)

@@ -25,9 +25,9 @@ import dlsched
 from dlsched import library
 from dlsched.errors import OptionError
 from dlsched.files import write_bytes
-from dlsched.problem import problem
+from dlsched.objective import Bounds, Objective
 from dlsched.records import bound_to_data, number_to_data
-from dlsched.result import Bounds, Objective
+from dlsched.registry import problem
 from dlsched.schema import Instance
 from dlsched.traces import read_trace, snapshot
 
@@ -51,7 +51,7 @@ def named(name: str, made: Instance) -> Instance:
 
 def paper() -> Iterator[Entry]:
     """Yield the papers' own examples."""
-    for name in dlsched.problems():
+    for name in dlsched.list_problems():
         for example in problem(name).module("generate").examples():
             yield "paper", example
 

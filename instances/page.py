@@ -9,13 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dlsched import library
-from dlsched import problem as catalogue
+from dlsched import library, registry
 from dlsched.figures import percent, spell
 from dlsched.files import write_bytes
-from dlsched.problem import CATALOGUE
-from dlsched.records import bound_from_data, number_from_data
-from dlsched.result import gap
+from dlsched.objective import bound_from_data, gap, number_from_data
+from dlsched.registry import problem_names
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "instances.md"
 KINDS = {
@@ -46,8 +44,8 @@ def lines() -> Iterator[str]:
     entries = list(library.index().values())
     for kind, what in KINDS.items():
         yield f"| {kind} | {what} | {sum(e['kind'] == kind for e in entries)} |"
-    for problem in CATALOGUE:
-        owner = catalogue.problem(problem)
+    for problem in problem_names():
+        owner = registry.problem(problem)
         own = [e for e in entries if e["problem"] == problem]
         yield f"\n## {problem}\n"
         levels = ", ".join(f"{level.sense} {level.name} ({level.unit})" for level in owner.levels)
@@ -73,7 +71,7 @@ def _solved_line(entry: dict[str, Any]) -> str:
 
 
 def _open_line(entry: dict[str, Any]) -> str:
-    owner = catalogue.problem(entry["problem"])
+    owner = registry.problem(entry["problem"])
     values = owner.by_level([number_from_data(v) for v in entry["objective"].values()])
     bounds = owner.by_level([bound_from_data(b) for b in entry["bound"].values()])
     gaps = gap(values, bounds)

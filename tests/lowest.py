@@ -33,11 +33,11 @@ TESTS = (
 )
 SMOKE = """
 import dlsched
-from dlsched.problem import CATALOGUE, problem
+from dlsched.registry import problem_names, problem
 import matplotlib
 matplotlib.use("agg")
-for name in CATALOGUE:
-    inst = dlsched.load(dlsched.instances(name)[0])
+for name in problem_names():
+    inst = dlsched.load(dlsched.list_instances(name)[0])
     found = dlsched.solve(inst)
     assert found.status == "optimal", found
     assert dlsched.read_result(found.to_json()).objective == found.objective

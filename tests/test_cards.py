@@ -9,7 +9,7 @@ import pyomo.environ as pyo
 import pytest
 
 import dlsched
-from dlsched.problem import problem
+from dlsched.registry import problem
 
 ROOT = Path(__file__).parents[1]
 KINDS = (pyo.Set, pyo.Var, pyo.Objective, pyo.Constraint)
@@ -21,7 +21,7 @@ def table_names(text: str) -> set[str]:
     return {name for table in tables for name in re.findall(r"^\| `(\w+)", table, re.MULTILINE)}
 
 
-@pytest.mark.parametrize("name", dlsched.problems())
+@pytest.mark.parametrize("name", dlsched.list_problems())
 def test_card_names_every_component(name: str) -> None:
     """The card's table has one row for each set, variable, objective and constraint, no other."""
     example = problem(name).module("generate").examples()[0]
@@ -30,7 +30,7 @@ def test_card_names_every_component(name: str) -> None:
     assert table_names((ROOT / "models" / f"{name}.md").read_text()) == components
 
 
-@pytest.mark.parametrize("name", dlsched.problems())
+@pytest.mark.parametrize("name", dlsched.list_problems())
 def test_objectives_are_the_levels(name: str) -> None:
     """The model's objectives have the levels' names, senses and order."""
     example = problem(name).module("generate").examples()[0]
@@ -40,7 +40,7 @@ def test_objectives_are_the_levels(name: str) -> None:
     assert found == [(level.name, level.sense) for level in problem(name).levels]
 
 
-@pytest.mark.parametrize("name", dlsched.problems())
+@pytest.mark.parametrize("name", dlsched.list_problems())
 def test_pages_and_cards_name_every_method(name: str) -> None:
     """Card and page both name each registered method of the room in backticks."""
     for file in (ROOT / "models" / f"{name}.md", ROOT / "docs" / "problems" / f"{name}.md"):

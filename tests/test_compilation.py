@@ -10,16 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from dlsched.problem import CATALOGUE, problem
+from dlsched.registry import problem, problem_names
 
-COMPILED = [name for name in CATALOGUE if any(m.compiled for m in problem(name).methods.values())]
+COMPILED = [
+    name for name in problem_names() if any(m.preload for m in problem(name).methods.values())
+]
 """Problems with compiled loops."""
 
 WATCH = """
 import json, sys
 import numba.core.event as events
 import dlsched
-from dlsched.problem import problem
+from dlsched.registry import problem
 from dlsched.run import Run
 
 running, compiled = [], []

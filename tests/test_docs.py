@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dlsched
-from dlsched import problem as catalogue
+from dlsched import registry
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -28,8 +28,8 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page's blocks run from top to bottom in one namespace, at the project's root."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    for name in catalogue.CATALOGUE:  # what a page registers is gone after it
-        monkeypatch.setitem(catalogue._METHODS, name, catalogue.problem(name).methods)
+    for name in registry.problem_names():  # what a page registers is gone after it
+        monkeypatch.setitem(registry._METHODS, name, registry.problem(name).methods)
     text = page.read_text()
     blocks = list(_BLOCK.finditer(text))
     assert len(blocks) == len(re.findall(r"^```python", text, re.M))
@@ -74,7 +74,7 @@ def test_site_builds_without_warnings(tmp_path: Path) -> None:
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     pages = {str(page.relative_to(tmp_path)) for page in tmp_path.rglob("*.html")}
-    for name in catalogue.CATALOGUE:
+    for name in registry.problem_names():
         assert {f"{folder}/{name}.html" for folder in ("problems", "models", "figures")} <= pages
         assert f"pictures/{name}.svg" in (tmp_path / "problems" / f"{name}.html").read_text()
     loaded = re.compile(r'<(?:script|img|link)[^>]*(?:src|href)="(https?://[^"]*)"')

@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 import dlsched
-from dlsched.problem import CATALOGUE, problem
+from dlsched.registry import problem, problem_names
 from dlsched.schema import Document, FrozenDict, derived
 
 
@@ -28,7 +28,7 @@ def containers(value, path="instance"):
             yield from containers(entry, f"{path}[{i}]")
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", problem_names())
 def test_every_container_is_read_only(name):
     """No list, set or plain dict is reachable from an instance, nor from a solution of it."""
     instance = dlsched.generate(name, seed=1)

@@ -10,9 +10,8 @@ import pytest
 
 import dlsched
 from dlsched import library
-from dlsched.problem import problem
-from dlsched.records import bound_from_data, number_from_data
-from dlsched.result import closed
+from dlsched.objective import bound_from_data, closed, number_from_data
+from dlsched.registry import problem
 from dlsched.submission import check_submission
 
 NAMES = library.names()
@@ -42,7 +41,7 @@ def test_there_are_enough_of_each_kind() -> None:
 
     Of elastic no open instance is known.
     """
-    for name in dlsched.problems():
+    for name in dlsched.list_problems():
         kinds = [e["kind"] for e in library.index().values() if e["problem"] == name]
         assert kinds.count("small") >= 10
         assert kinds.count("production") >= 5

@@ -32,8 +32,8 @@ def test_wheel_brings_the_instances(tmp_path: Path) -> None:
     code = (
         "import dlsched; from dlsched import library;"
         "assert library.root().name == '_instances', library.root();"
-        "assert all(dlsched.verify(n, library.solution_file(n)) for n in dlsched.instances());"
-        "print(len(dlsched.instances()))"
+        "assert all(dlsched.verify(n, library.solution_file(n)) for n in dlsched.list_instances());"
+        "print(len(dlsched.list_instances()))"
     )
     run = subprocess.run(
         [sys.executable, "-c", code],
@@ -43,7 +43,7 @@ def test_wheel_brings_the_instances(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert int(run.stdout) == len(dlsched.instances())
+    assert int(run.stdout) == len(dlsched.list_instances())
 
 
 def test_version_is_the_same_everywhere() -> None:

@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 
 import dlsched
-from dlsched import problem as catalogue
+from dlsched import registry
 from dlsched.problems.reclaiming.schema import Instance, Solution
 
 
 @pytest.fixture(autouse=True)
-def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def clean_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Undo what a test registers."""
-    for name in catalogue.CATALOGUE:
-        catalogue.problem(name).methods  # noqa: B018 - loads them
+    for name in registry.problem_names():
+        registry.problem(name).methods  # noqa: B018 - loads them
     monkeypatch.setattr(
-        catalogue, "_METHODS", {name: dict(found) for name, found in catalogue._METHODS.items()}
+        registry, "_METHODS", {name: dict(found) for name, found in registry._METHODS.items()}
     )
     yield
-    catalogue._load_plugins.cache_clear()
+    registry._load_plugins.cache_clear()
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_decorator(instance: Instance) -> None:
     dlsched.method("reclaiming", kind="baseline")(first)
     result = dlsched.solve(instance, "first", skip=1)
     assert (result.method, result.kind) == ("first", "baseline")
-    row = dlsched.methods("reclaiming").set_index("method").loc["first"]
+    row = dlsched.list_methods("reclaiming").set_index("method").loc["first"]
     assert row["summary"] == "Return the first servers in the file."
     assert row["options"] == {"skip": 0}
 
@@ -105,10 +105,10 @@ def test_a_registered_function_keeps_its_name(instance: Instance) -> None:
 @pytest.mark.parametrize("taken", ["lyra", "milp", "exact"])
 def test_name_clash(taken: str) -> None:
     """A name that is taken is refused, and the owner keeps it."""
-    before = catalogue.problem("reclaiming").methods.get(taken)
+    before = registry.problem("reclaiming").methods.get(taken)
     with pytest.raises(dlsched.OptionError, match=f"already has a method '{taken}', from dlsched"):
         dlsched.method("reclaiming", kind="heuristic", name=taken)(first)
-    assert catalogue.problem("reclaiming").methods.get(taken) == before
+    assert registry.problem("reclaiming").methods.get(taken) == before
 
 
 def test_own_name_again(instance: Instance) -> None:
@@ -139,8 +139,8 @@ class Entry:
 def plug(monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
     """Install a package that is loaded through the entry point group."""
     found = {"dlsched.methods": [Entry(load)]}
-    monkeypatch.setattr(catalogue, "entry_points", lambda group: found[group])
-    catalogue._load_plugins.cache_clear()
+    monkeypatch.setattr(registry, "entry_points", lambda group: found[group])
+    registry._load_plugins.cache_clear()
 
 
 def test_entry_point(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
+from dlsched.objective import Bound, bound_from_data, number_from_data, number_to_data
 from dlsched.problems.reclaiming.generate import examples
-from dlsched.records import bound_from_data, bound_to_data, number_from_data, number_to_data
-from dlsched.result import Bound
 from dlsched.testing.strategies import reclaiming
 
 
@@ -35,7 +34,7 @@ def test_numbers(number: Any) -> None:
 )
 def test_bounds(bound: Bound | None) -> None:
     """Bounds come back with value, kind and method."""
-    assert bound_from_data(json.loads(json.dumps(bound_to_data(bound)))) == bound
+    assert bound_from_data(json.loads(json.dumps(bound.to_data()))) == bound
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)

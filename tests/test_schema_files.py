@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import dlsched
 from dlsched.cli import app
 from dlsched.cli.export import schema_texts
-from dlsched.problem import problem
+from dlsched.registry import problem
 
 FOLDER = Path(__file__).parents[1] / "docs" / "schema"
 REMEDY = "run: dlsched export --schemas docs/schema"
@@ -45,7 +45,7 @@ def objects(schema: Any) -> list[dict[str, Any]]:
     return own + [found for part in schema.values() for found in objects(part)]
 
 
-@pytest.mark.parametrize("name", dlsched.problems())
+@pytest.mark.parametrize("name", dlsched.list_problems())
 @pytest.mark.parametrize("kind", ["instance", "solution"])
 def test_schema_is_as_strict_as_the_code(name: str, kind: str) -> None:
     """A schema refuses unknown fields everywhere and demands the envelope and required fields."""

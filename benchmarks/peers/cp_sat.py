@@ -97,7 +97,7 @@ def _times(number: float, scale: int) -> int:
 def _whole_costs(form: StandardForm, level: int) -> tuple[Fraction, list[int], float]:
     """Return (unit, costs in units, what rounding may be off by)."""
     unit, costs, _ = form.counted(level)
-    if unit == form.grids[level]:
+    if unit == form.granularities[level]:
         return unit, np.rint(costs).astype(int).tolist(), 0.0
     largest = float(np.abs(form.costs[level]).max()) or 1.0
     unit = Fraction(largest) / _FINE

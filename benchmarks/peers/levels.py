@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from dlsched import Claim, Status
-from dlsched.problem import problem
-from dlsched.result import Bound
+from dlsched.objective import Bound
+from dlsched.registry import problem
 from dlsched.run import Run
 from dlsched.schema import Instance
-from dlsched.solvers.certificate import round_to_grid
+from dlsched.solvers.certificate import round_to_granularity
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
 _SLACK = 1e-6
@@ -68,9 +68,9 @@ def by_levels(instance: Instance, run: Run, backend: Backend, name: str) -> Clai
 def _bound(form: StandardForm, level: int, bound: float | None, name: str) -> list[Bound]:
     if bound is None or not np.isfinite(bound):
         return []
-    grid, sense = form.grids[level], form.senses[level]
+    grid, sense = form.granularities[level], form.senses[level]
     slack = Fraction(_SLACK * max(1.0, abs(bound)))
     if grid <= 2 * slack:
         return [Bound(bound, "claimed", name)]
     inner = Fraction(bound) + (slack if sense == "max" else -slack)
-    return [Bound(round_to_grid(inner, grid, sense), "claimed", name)]
+    return [Bound(round_to_granularity(inner, grid, sense), "claimed", name)]

@@ -5,12 +5,12 @@ from dlsched.api import (
     compare,
     export,
     generate,
-    instances,
+    list_instances,
+    list_methods,
+    list_problems,
     load,
     load_solution,
-    methods,
     model,
-    problems,
     read_result,
     save,
     solve,
@@ -26,12 +26,16 @@ from dlsched.errors import (
     SolverMissing,
     UnknownName,
 )
-from dlsched.problem import method
-from dlsched.result import Bound, ByLevel, Claim, Report, Result, Status, Violation
+from dlsched.objective import Bound, ByLevel
+from dlsched.registry import method
+from dlsched.result import Claim, Report, Result, Status, Termination, Violation
 from dlsched.run import Run
 from dlsched.schema import Instance, Solution
 
 __version__ = "0.1.0"
+
+methods, instances = list_methods, list_instances
+"""The names that these calls had first."""
 
 __all__ = [
     "Bound",
@@ -50,6 +54,7 @@ __all__ = [
     "SolverFailure",
     "SolverMissing",
     "Status",
+    "Termination",
     "UnknownName",
     "Violation",
     "bound",
@@ -57,12 +62,14 @@ __all__ = [
     "export",
     "generate",
     "instances",
+    "list_instances",
+    "list_methods",
+    "list_problems",
     "load",
     "load_solution",
     "method",
     "methods",
     "model",
-    "problems",
     "read_result",
     "save",
     "solve",

@@ -9,21 +9,21 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
-from dlsched import library
-from dlsched import problem as catalogue
+from dlsched import library, registry
 from dlsched.errors import InstanceError, OptionError, SolverDisagreement, UnknownName, describe
-from dlsched.files import read_json, refuse_folder, write_bytes, write_json
-from dlsched.judge import judge
+from dlsched.evaluation import evaluate_claim
+from dlsched.files import read_json, validate_target, write_bytes, write_json
 from dlsched.labels import distinguish, labelled, method_labels
-from dlsched.problem import Kind, Method, Problem
+from dlsched.objective import Bounds, gap
 from dlsched.records import load_result
-from dlsched.result import Bounds, Claim, Point, Report, Result, Start, Status, gap
+from dlsched.registry import Kind, MethodLike, Problem, problem_names
+from dlsched.result import Claim, Point, Report, Result, Start, Status
 from dlsched.run import Run
-from dlsched.schema import SCHEMA_VERSION, Instance, Solution, shown
+from dlsched.schema import SCHEMA_VERSION, AnyInstance, AnySolution, Instance, Solution, shown
 from dlsched.table import Failure, comparison_rows
 
 if TYPE_CHECKING:
@@ -31,15 +31,14 @@ if TYPE_CHECKING:
 
 InstanceLike: TypeAlias = "Instance | str | Path | Mapping[str, Any]"
 SolutionLike: TypeAlias = "Solution | Result | str | Path | Mapping[str, Any]"
-MethodLike: TypeAlias = "str | Callable[..., Any]"
 
 
-def problems() -> list[str]:
+def list_problems() -> list[str]:
     """Return the names of the problems."""
-    return list(catalogue.CATALOGUE)
+    return problem_names()
 
 
-def methods(problem: str) -> pandas.DataFrame:
+def list_methods(problem: str) -> pandas.DataFrame:
     """Return the methods of a problem as a table: name, kind, summary, options.
 
     Raises
@@ -51,17 +50,17 @@ def methods(problem: str) -> pandas.DataFrame:
 
     rows = [
         (m.name, str(m.kind), m.summary, m.options)
-        for m in catalogue.problem(problem).methods.values()
+        for m in registry.problem(problem).methods.values()
     ]
     return pd.DataFrame(rows, columns=["method", "kind", "summary", "options"])
 
 
-def instances(problem: str | None = None) -> list[str]:
+def list_instances(problem: str | None = None) -> list[str]:
     """Return the names of the shipped instances, of one problem or of all."""
     return library.names(problem)
 
 
-def load(source: InstanceLike) -> Instance:
+def load(source: InstanceLike) -> AnyInstance:
     """Load an instance.
 
     Parameters
@@ -77,7 +76,7 @@ def load(source: InstanceLike) -> Instance:
         If it is neither a file nor a name in the library.
     """
     if isinstance(source, Instance):
-        return source
+        return cast(AnyInstance, source)
     if isinstance(source, Mapping):
         return _parse_instance(source, "the instance")
     path = _path(source, "the instance")
@@ -87,7 +86,7 @@ def load(source: InstanceLike) -> Instance:
     return _parse_instance(read_json(path), str(source))
 
 
-def load_solution(source: SolutionLike, problem: str | None = None) -> Solution:
+def load_solution(source: SolutionLike, problem: str | None = None) -> AnySolution:
     """Load a solution from a path, plain data, or a result.
 
     Raises
@@ -100,8 +99,8 @@ def load_solution(source: SolutionLike, problem: str | None = None) -> Solution:
             raise InstanceError("the result", "solution", "is missing", source.reason)
         source = source.solution
     if isinstance(source, Solution):
-        _refuse_other_problem(source.problem, problem, "the solution")
-        return source
+        _validate_problem(source.problem, problem, "the solution")
+        return cast(AnySolution, source)
     if isinstance(source, Mapping):
         where, data = "the solution", source
     else:
@@ -110,11 +109,12 @@ def load_solution(source: SolutionLike, problem: str | None = None) -> Solution:
     owner = _owner(data, where)
     if "name" in data and "instance" not in data:
         raise InstanceError(where, "", "is an instance, not a solution", "give the solution's file")
-    _refuse_other_problem(owner.name, problem, where)
-    return owner.solution.parse(data, where)
+    _validate_problem(owner.name, problem, where)
+    found: AnySolution = owner.solution.parse(data, where)
+    return found
 
 
-def _refuse_other_problem(found: str, wanted: str | None, where: str) -> None:
+def _validate_problem(found: str, wanted: str | None, where: str) -> None:
     if wanted is not None and found != wanted:
         remedy = f'a solution of a "{wanted}" instance is needed'
         raise InstanceError(where, "problem", f'is "{found}"', remedy)
@@ -151,8 +151,8 @@ def solve(
     instance
         Anything that `load` takes.
     method
-        Name of a method, or any callable ``f(instance, rng) -> Solution``. ``"exact"`` is the
-        best exact method for the problem.
+        Name of a method, ``module:function``, or any callable ``f(instance, rng) -> Solution``.
+        ``"exact"`` is the best exact method for the instance.
     time_limit
         Wall-clock seconds for everything, or ``None``. A limit that strikes never raises: the
         status says whether there is a solution, the bound what holds.
@@ -182,10 +182,10 @@ def solve(
         If the checker does not confirm what the method claims.
     """
     inst = load(instance)
-    owner = catalogue.problem(inst.problem)
-    chosen = _method(owner, method, inst)
-    chosen.refuse_unknown(method_options)
-    refuse_nonsense(time_limit, gap, threads)
+    owner = registry.problem(inst.problem)
+    chosen = owner.resolve(method, inst)
+    chosen.validate_options(method_options)
+    validate_limits(time_limit, gap, threads)
     if not isinstance(solver, str):
         raise OptionError(f"solver={solver!r:.40} must be a solver's name, as highs")
     chosen.prepare(owner.package)
@@ -207,7 +207,7 @@ def solve(
             claim = chosen(inst, run, method_options)
     else:
         claim = chosen(inst, run, method_options)
-    result = judge(owner, inst, chosen, claim, run, method_options)
+    result = evaluate_claim(owner, inst, chosen, claim, run, method_options)
     if start is not None and result.start is None:
         reason = rejected or f"{chosen.name} takes no start"
         result = replace(result, start=Start(False, reason))
@@ -232,7 +232,7 @@ def verify(
         If either cannot be used, or the solution is of another problem or instance.
     """
     inst = load(instance)
-    owner = catalogue.problem(inst.problem)
+    owner = registry.problem(inst.problem)
     sol = load_solution(solution, inst.problem)
     if sol.instance_sha256 not in (None, inst.sha256):
         raise InstanceError(
@@ -315,12 +315,12 @@ def attempt(instance: Instance, method: MethodLike, **solve_options: Any) -> Res
 
 def _resolved(instance: Instance, method: MethodLike) -> str | None:
     try:
-        return _method(catalogue.problem(instance.problem), method, instance).name
+        return registry.problem(instance.problem).resolve(method, instance).name
     except (UnknownName, OptionError):
         return None
 
 
-def bound(instance: InstanceLike, method: str | None = None, **solve_options: Any) -> Bounds:
+def bound(instance: InstanceLike, method: MethodLike | None = None, **solve_options: Any) -> Bounds:
     """Return a bound per level, each certified or claimed.
 
     Parameters
@@ -336,14 +336,14 @@ def bound(instance: InstanceLike, method: str | None = None, **solve_options: An
         If the method is a heuristic, which proves nothing.
     """
     inst = load(instance)
-    owner = catalogue.problem(inst.problem)
-    chosen = owner.method(method or owner.bound)
+    owner = registry.problem(inst.problem)
+    chosen = owner.resolve(method or owner.bound, inst)
     if chosen.kind in (Kind.HEURISTIC, Kind.BASELINE):
         raise OptionError(f"{chosen.name} is a {chosen.kind}: it proves no bound")
-    return solve(inst, chosen.name, **solve_options).bound
+    return solve(inst, chosen, **solve_options).bound
 
 
-def generate(problem: str, seed: int = 0, **parameters: Any) -> Instance:
+def generate(problem: str, seed: int = 0, **parameters: Any) -> AnyInstance:
     """Return a random instance with the paper's statistics.
 
     Parameters
@@ -360,13 +360,13 @@ def generate(problem: str, seed: int = 0, **parameters: Any) -> Instance:
     OptionError
         If the generator has no such parameter, or cannot take the value.
     """
-    generator = catalogue.problem(problem).module("generate").generate
+    generator = registry.problem(problem).module("generate").generate
     known = list(inspect.signature(generator).parameters)[1:]
     for name in parameters:
         if name not in known:
             raise OptionError(f"generate {problem} has no parameter {name!r}; it has: {known}")
     rng = np.random.default_rng(seed)
-    made: Instance = generator(rng, **parameters)
+    made: AnyInstance = generator(rng, **parameters)
     said = "".join(f", {k}={v!r}" for k, v in sorted(parameters.items()))
     labels = {
         "name": f"{labelled(problem, parameters)}-{seed}" if made.name == "unnamed" else made.name,
@@ -378,7 +378,7 @@ def generate(problem: str, seed: int = 0, **parameters: Any) -> Instance:
 def model(instance: InstanceLike) -> Any:
     """Return the instance's Pyomo model, with one objective per level, all of them active."""
     inst = load(instance)
-    return catalogue.problem(inst.problem).module("model").build(inst)
+    return registry.problem(inst.problem).module("model").build(inst)
 
 
 def export(
@@ -411,9 +411,9 @@ def export(
     """
     from dlsched.solvers.mps import mps_text
 
-    refuse_folder(Path(path))
+    validate_target(Path(path))
     inst = load(instance)
-    levels = [entry.name for entry in catalogue.problem(inst.problem).levels]
+    levels = [entry.name for entry in registry.problem(inst.problem).levels]
     target = level or levels[0]
     if target not in levels:
         raise OptionError(f"{inst.problem} has no level {target!r}; it has: {', '.join(levels)}")
@@ -445,28 +445,19 @@ def _owner(data: Mapping[str, Any], where: str) -> Problem:
             f"this is schema {SCHEMA_VERSION}; upgrade dlsched if the file is newer",
         )
     name = data.get("problem")
-    if not isinstance(name, str) or name not in catalogue.CATALOGUE:
-        known = ", ".join(catalogue.CATALOGUE)
+    if not isinstance(name, str) or name not in problem_names():
+        known = ", ".join(problem_names())
         problem = "is missing" if name is None else f"is {shown(name)}, an unknown problem"
         raise InstanceError(where, "problem", problem, f"write one of: {known}")
-    return catalogue.problem(name)
+    return registry.problem(name)
 
 
-def _parse_instance(data: Mapping[str, Any], where: str) -> Instance:
+def _parse_instance(data: Mapping[str, Any], where: str) -> AnyInstance:
     owner = _owner(data, where)
     if "instance" in data and "name" not in data:
         raise InstanceError(where, "", "is a solution, not an instance", "give the instance's file")
-    return owner.instance.parse(data, where)
-
-
-def _method(owner: Problem, method: MethodLike, instance: Instance) -> Method:
-    if isinstance(method, str):
-        return owner.method(method, instance)
-    if not callable(method):
-        raise OptionError(f"method={method!r:.40} is neither a method's name nor a function")
-    known = (m for m in owner.methods.values() if m.function is method)
-    name = getattr(method, "__name__", type(method).__name__)
-    return next(known, Method(name, owner.name, Kind.HEURISTIC, method))
+    found: AnyInstance = owner.instance.parse(data, where)
+    return found
 
 
 def _start(
@@ -483,7 +474,7 @@ def _start(
     return None, f"rejected by the checker: {first.where}: {first.message}"
 
 
-def refuse_nonsense(time_limit: object, gap: object, threads: object) -> None:
+def validate_limits(time_limit: object, gap: object, threads: object) -> None:
     """Raise OptionError if a limit is of the wrong type, or makes no sense."""
     if time_limit is not None and not (_is_number(time_limit) and time_limit > 0):
         raise OptionError(f"time_limit={time_limit!r} must be above 0 seconds, or None")

@@ -173,7 +173,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     replace_file(path, content)
 
 
-def refuse_folder(path: Path) -> None:
+def validate_target(path: Path) -> None:
     """Raise `OptionError` if a file cannot be written there because it is a folder."""
     if path.is_dir():
         raise OptionError(f"cannot write {path}; it is a directory: add the name of a file")
@@ -181,7 +181,7 @@ def refuse_folder(path: Path) -> None:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Replace `path` in one step by these very bytes."""
-    refuse_folder(path)
+    validate_target(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.errors import UnknownName
-from dlsched.problem import problem
-from dlsched.records import bound_from_data, number_from_data
-from dlsched.result import Bounds, Objective
+from dlsched.objective import Bounds, Objective, bound_from_data, number_from_data
+from dlsched.registry import problem
 
 
 def root() -> Path:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dlsched.result import TOLERANCE, Bounds, Level, Objective, Result, Status, relative_gap
+from dlsched.objective import TOLERANCE, Bounds, Level, Objective, relative_gap
+from dlsched.result import Result, Status
 from dlsched.schema import Number
 
 

@@ -1,22 +1,15 @@
-"""What is said about a solution: levels, status, violations, bounds, gaps, results."""
+"""What is said about a solution: status, termination, violations, reports, results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from fractions import Fraction
-from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple
 
-from dlsched.schema import Number, Solution
-
-T = TypeVar("T")
-U = TypeVar("U")
-
-SOLVER_PRECISION = 1e-9
-"""Relative error up to which a solver's floating-point figure is taken to be right."""
-TOLERANCE = 1e-6
-"""Relative difference at which a floating-point claim still agrees with the exact value."""
+from dlsched.objective import Bound, Bounds, ByLevel, Objective, gap, number_to_data
+from dlsched.schema import AnySolution, Number
 
 
 class Status(StrEnum):
@@ -34,149 +27,59 @@ class Status(StrEnum):
     """Stopped before one was found; the bound is kept."""
 
 
-@dataclass(frozen=True)
-class Level:
-    """One level of an objective.
+class Termination(StrEnum):
+    """Why a run ended; `sentence` says it in words."""
 
-    Attributes
-    ----------
-    name
-        As on the problem's card; also the name of the model's objective component.
-    sense
-        ``"min"`` or ``"max"``.
-    unit
-        What one is: jobs, GPUs, seconds.
-    """
+    PROVED = "proved"
+    GAP_REACHED = "gap_reached"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    FINISHED = "finished"
+    BOUND_ONLY = "bound_only"
+    LEVELS_DONE = "levels_done"
+    TIME_LIMIT = "time_limit"
+    MEMORY_LIMIT = "memory_limit"
+    ITERATION_LIMIT = "iteration_limit"
+    SOLUTION_LIMIT = "solution_limit"
+    OBJECTIVE_LIMIT = "objective_limit"
+    INTERRUPTED = "interrupted"
+    TOLERANCES = "tolerances"
+    UNDECIDED = "undecided"
 
-    name: str
-    sense: Literal["min", "max"]
-    unit: str
-
-    def better(self, a: Any, b: Any) -> bool:
-        """Whether value `a` is strictly better than value `b`."""
-        return bool(a < b) if self.sense == "min" else bool(a > b)
-
-
-class ByLevel(tuple[T, ...], Generic[T]):
-    """A tuple with one entry per level of an objective, and the level names as attributes."""
-
-    levels: tuple[Level, ...]
-
-    def __new__(cls, levels: Sequence[Level], entries: Iterable[T]) -> ByLevel[T]:
-        """Pair each entry with its level; their numbers must agree."""
-        self = super().__new__(cls, tuple(entries))
-        self.levels = tuple(levels)
-        if len(self) != len(self.levels):
-            raise ValueError(f"{len(self.levels)} levels, {len(self)} entries")
-        return self
-
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        """Pickle with the levels."""
-        return self.levels, tuple(self)
-
-    def __getattr__(self, name: str) -> T:
-        """Return the entry of the level called `name`."""
-        for level, entry in zip(self.__dict__.get("levels", ()), self, strict=True):
-            if level.name == name:
-                return entry
-        raise AttributeError(f"no level {name!r}; the levels are {[*self.as_dict()]}")
-
-    def __repr__(self) -> str:
-        """Show name=entry pairs."""
-        pairs = (f"{level.name}={_brief(entry)}" for level, entry in self.pairs())
-        return f"({', '.join(pairs)})"
-
-    def pairs(self) -> Iterable[tuple[Level, T]]:
-        """Iterate over (level, entry)."""
-        return zip(self.levels, self, strict=True)
-
-    def as_dict(self) -> dict[str, T]:
-        """Return {level name: entry}."""
-        return {level.name: entry for level, entry in zip(self.levels, self, strict=True)}
-
-    def map(self, f: Callable[[T], U]) -> ByLevel[U]:
-        """Return the same levels with `f` applied to each entry."""
-        return ByLevel(self.levels, map(f, self))
-
-    def better_than(self, other: Sequence[Any]) -> bool:
-        """Whether this is lexicographically better than `other`, by the levels' senses."""
-        for (level, mine), theirs in zip(self.pairs(), other, strict=True):
-            if mine != theirs:
-                return level.better(mine, theirs)
-        return False
+    @property
+    def sentence(self) -> str:
+        """What it means."""
+        return _SENTENCES[self]
 
 
-def _brief(entry: object) -> str:
-    if isinstance(entry, Fraction):
-        return f"{float(entry):.6g}"
-    return f"{entry:.6g}" if isinstance(entry, float) else str(entry)
+_SENTENCES = {
+    Termination.PROVED: "proved optimal",
+    Termination.GAP_REACHED: "proved within the gap that was asked for",
+    Termination.INFEASIBLE: "proved infeasible",
+    Termination.UNBOUNDED: "proved unbounded",
+    Termination.FINISHED: "finished",
+    Termination.BOUND_ONLY: "bound only",
+    Termination.LEVELS_DONE: "fewer levels were asked for than there are",
+    Termination.TIME_LIMIT: "time limit",
+    Termination.MEMORY_LIMIT: "memory limit",
+    Termination.ITERATION_LIMIT: "iteration limit",
+    Termination.SOLUTION_LIMIT: "solution limit",
+    Termination.OBJECTIVE_LIMIT: "objective limit reached",
+    Termination.INTERRUPTED: "interrupted",
+    Termination.TOLERANCES: "the solver's tolerances leave a gap",
+    Termination.UNDECIDED: "stopped without a decision",
+}
 
 
-Objective: TypeAlias = ByLevel[Number]
-
-
-class Bound(NamedTuple):
-    """A value that no solution can beat (at later levels: none that attains the earlier bounds).
-
-    ``kind`` is ``"certified"`` if the value was re-checked in exact arithmetic apart from the
-    solver that suggested it, ``"claimed"`` if a solver's word is all there is. ``method`` says how.
-    """
-
-    value: Number | float
-    kind: Literal["certified", "claimed"]
-    method: str
-
-    def __str__(self) -> str:
-        """Show value and kind."""
-        return f"{_brief(self.value)} ({self.kind}, {self.method})"
-
-
-Bounds: TypeAlias = ByLevel["Bound | None"]
-
-
-def relative_gap(value: Number | float, bound: Number | float) -> float:
-    """Return |value - bound| / max(|value|, |bound|), and 0 when both are 0."""
-    if value == bound:
-        return 0.0
-    if isinstance(value, float) or isinstance(bound, float):
-        largest = max(abs(float(value)), abs(float(bound)))
-        # An exact number below the least double is not 0, but its double is.
-        return abs(float(value) - float(bound)) / largest if largest else 1.0
-    a, b = Fraction(value), Fraction(bound)
-    return float(abs(a - b) / max(abs(a), abs(b)))
-
-
-def gap(objective: Sequence[Any], bounds: ByLevel[Any]) -> ByLevel[float | None]:
-    """Return the gap per level; ``None`` where it has no meaning.
-
-    A level's gap is stated only if there is a bound and every earlier level is at its bound. A
-    bound that is a solver's floating-point figure is known to nine digits: to be at it, these
-    must agree.
-    """
-    gaps: list[float | None] = []
-    known = True
-    for value, bound in zip(objective, bounds, strict=True):
-        goal = bound.value if isinstance(bound, Bound) else bound
-        gaps.append(relative_gap(value, goal) if known and bound is not None else None)
-        known = known and bound is not None and at_bound(value, bound)
-    return ByLevel(bounds.levels, gaps)
-
-
-def at_bound(value: Number | float, bound: Bound | Number | float) -> bool:
-    """Whether a value is at a bound: equal, or to nine digits unless the bound is a whole number.
-
-    Solvers' figures are floating-point numbers, and so are the duals that certificates rest on.
-    """
-    if value == bound or not isinstance(bound, Bound):
-        return value == bound
-    near = relative_gap(value, bound.value) <= 3 * SOLVER_PRECISION
-    return value == bound.value or (not isinstance(bound.value, int) and near)
-
-
-def closed(objective: Sequence[Any], bounds: ByLevel[Bound | None]) -> bool:
-    """Whether an objective is at its bound in every level, so that the instance is solved."""
-    pairs = zip(objective, bounds, strict=True)
-    return all(bound is not None and at_bound(value, bound) for value, bound in pairs)
+def default_termination(status: Status) -> Termination:
+    """Return why a run ended whose method says no more than its status."""
+    return {
+        Status.OPTIMAL: Termination.PROVED,
+        Status.INFEASIBLE: Termination.INFEASIBLE,
+        Status.UNBOUNDED: Termination.UNBOUNDED,
+        Status.FEASIBLE: Termination.FINISHED,
+        Status.NO_SOLUTION: Termination.UNDECIDED,
+    }[status]
 
 
 @dataclass(frozen=True)
@@ -251,29 +154,38 @@ class Start(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """What a method says of its own work, before it is judged; see `Result` for the fields."""
+    """What a method says of its own work, before the checker sees it; see `Result`.
 
-    solution: Solution | None = None
+    Attributes
+    ----------
+    solution
+        A solution, or a mapping with the problem's own fields. Labels are added by the run.
+    termination, reason
+        Why the method stopped; derived from the status and the run's limits by default. The reason
+        is a sentence, by default that of the termination.
+    bounds
+        For each level, any bounds known; the strongest of each kind is kept.
+    """
+
+    solution: AnySolution | Any = None
     status: Status = Status.FEASIBLE
     reason: str = ""
     objective: Sequence[Number | float] | None = None
     bounds: Sequence[Sequence[Bound]] = ()
-    """For each level, any bounds known; the judge keeps the strongest of each kind."""
     solver_message: str = ""
-    solver: str | None = None
-    solver_version: str | None = None
     build_seconds: float = 0.0
     start: Start | None = None
+    termination: Termination | None = None
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a method returned, judged by the checker.
+    """What a method returned, checked.
 
     Attributes
     ----------
-    status, reason, solver_message
-        How far it got; why it stopped or failed, in a sentence; the solver's raw words.
+    status, termination, reason, solver_message
+        How far it got; why it ended, as data and as a sentence; the solver's own message.
     solution, objective
         Checked; both ``None`` if there is no solution.
     bound, gap
@@ -294,9 +206,11 @@ class Result:
     method: str
     kind: str
     status: Status
+    termination: Termination
     reason: str
-    solution: Solution | None
-    objective: Objective | None
+    # `| Any` instead of `| None` spares users a test for None where they know that there is one.
+    solution: AnySolution | Any
+    objective: Objective | Any
     bound: Bounds
     certified: Bounds
     gap: ByLevel[float | None]
@@ -322,8 +236,38 @@ class Result:
             raise ValueError(f"{self.method} has no solution to compare: {self.reason}")
         return gap(self.objective, bound)
 
+    def to_data(self) -> dict[str, Any]:
+        """Return plain JSON data; no digit is lost."""
+        solved = self.objective is not None
+        return {
+            "problem": self.problem,
+            "instance": self.instance,
+            "instance_sha256": self.instance_sha256,
+            "method": self.method,
+            "kind": str(self.kind),
+            "status": str(self.status),
+            "termination": str(self.termination),
+            "reason": self.reason,
+            "objective": self.objective.map(number_to_data).as_dict() if solved else None,
+            "bound": self.bound.map(_bound_to_data).as_dict(),
+            "certified": self.certified.map(_bound_to_data).as_dict(),
+            "gap": self.gap.as_dict(),
+            "seconds": self.seconds._asdict(),
+            "seed": self.seed,
+            "options": dict(self.options),
+            "details": {k: number_to_data(v) for k, v in self.details.items()},
+            "solver": self.solver,
+            "solver_version": self.solver_version,
+            "solver_message": self.solver_message,
+            "start": self.start and self.start._asdict(),
+            "trajectory": [list(point) for point in self.trajectory],
+            "solution": self.solution and self.solution.to_data(),
+        }
+
     def to_json(self) -> str:
         """Return JSON text; `dlsched.read_result` is its inverse."""
-        from dlsched.records import dump_result
+        return json.dumps(self.to_data(), allow_nan=False)
 
-        return dump_result(self)
+
+def _bound_to_data(bound: Bound | None) -> dict[str, Any] | None:
+    return bound and bound.to_data()

@@ -1,4 +1,4 @@
-"""One run of a method: its limits, its seed, and who is told of its progress."""
+"""One run of a method: its limits, its seed, its progress, and the solvers that it used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from types import FrameType
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.result import Point
+from dlsched.result import Point, Termination
 from dlsched.schema import Solution
 
 
@@ -35,7 +35,9 @@ class Run:
     rng
         Seeded generator.
     trajectory
-        The points told so far.
+        The points recorded so far.
+    solvers
+        The solvers that were called so far, with their versions.
     """
 
     time_limit: float | None = None
@@ -47,6 +49,7 @@ class Run:
     log: bool = False
     on_progress: Callable[[Point], None] | None = None
     trajectory: list[Point] = field(default_factory=list)
+    solvers: dict[str, str | None] = field(default_factory=dict)
     interrupted: bool = False
     began: float = field(default_factory=time.perf_counter)
 
@@ -75,20 +78,24 @@ class Run:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave what happens inside out of the run's time."""
+        """Do not count the time of the block against the run."""
         paused = time.perf_counter()
         try:
             yield
         finally:
             self.began += time.perf_counter() - paused
 
-    def stop_reason(self) -> str | None:
-        """Say why to stop now (``"interrupted"``, ``"time limit"``), or ``None`` to go on."""
+    def stop_reason(self) -> Termination | None:
+        """Return why to stop now, ``INTERRUPTED`` or ``TIME_LIMIT``; ``None`` to go on."""
         if self.interrupted:
-            return "interrupted"
-        return "time limit" if self.remaining() == 0 else None
+            return Termination.INTERRUPTED
+        return Termination.TIME_LIMIT if self.remaining() == 0 else None
 
-    def tell(self, objective: float | None, bound: float | None) -> None:
+    def record_solver(self, name: str, version: str | None) -> None:
+        """State that a solver was called; the result names the one asked for, else the first."""
+        self.solvers.setdefault(name, version)
+
+    def record(self, objective: float | None, bound: float | None) -> None:
         """Add a point to the trajectory and pass it to the listener."""
         point = Point(self.elapsed(), objective, bound)
         self.trajectory.append(point)
@@ -137,6 +144,7 @@ class _Nested(Run):
         left = min(seconds, parent.remaining())
         limit = left if left < float("inf") else None
         super().__init__(limit, gap, parent.threads, parent.seed, parent.solver)
+        self.solvers = parent.solvers
 
     @property
     def interrupted(self) -> bool:

@@ -1,6 +1,6 @@
 """The envelope that every file shares, ids and numbers, digests, and errors with a path.
 
-A problem's room derives its own ``Instance`` and ``Solution`` from the two classes here. Numbers
+A problem's package derives its own ``Instance`` and ``Solution`` from the two classes here. Numbers
 are kept as the file writes them: an ``int``, or a ``fractions.Fraction`` equal to the decimal, so
 that checkers can compute exactly while ``float(x)`` stays lossless.
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar, cast
 
 from pydantic import (
     BaseModel,
@@ -49,7 +49,7 @@ Number: TypeAlias = int | Fraction
 
 
 class Flaw(ValueError):
-    """Raised by a room's validator: a path below the model, what is wrong, what would be right."""
+    """Raised by a problem's validator: a path below the model, what is wrong, the remedy."""
 
     def __init__(self, path: Sequence[str | int], problem: str, remedy: str) -> None:
         self.path, self.problem, self.remedy = tuple(path), problem, remedy
@@ -83,7 +83,7 @@ def exact(value: object) -> Number:
         number = _from_decimal(value)
     else:
         double = float(value)
-        number = Fraction(repr(double)) if math.isfinite(double) else _refuse_infinite(value)
+        number = Fraction(repr(double)) if math.isfinite(double) else _infinite(value)
     if not -LARGEST <= number <= LARGEST:
         raise Flaw((), f"{shown(value)} is too large", "use a unit that keeps it within 1e15")
     if isinstance(number, Fraction):
@@ -97,7 +97,7 @@ def exact(value: object) -> Number:
 def _from_decimal(value: Decimal) -> Fraction:
     """Convert only what is in reach: 1e999999999 as a fraction would fill the memory."""
     if not value.is_finite():
-        return _refuse_infinite(value)
+        return _infinite(value)
     if not value:
         return Fraction(0)
     if value.adjusted() < _LEAST_EXPONENT:
@@ -105,7 +105,7 @@ def _from_decimal(value: Decimal) -> Fraction:
     return Fraction(value) if value.adjusted() < 2 * len(str(LARGEST)) else Fraction(2 * LARGEST)
 
 
-def _refuse_infinite(value: object) -> Fraction:
+def _infinite(value: object) -> Fraction:
     raise Flaw((), f"{value} is not a finite number", "write a finite decimal")
 
 
@@ -152,6 +152,11 @@ def _at_least(convert: Callable[[object], Number], low: int, strict: bool = Fals
     return PlainValidator(validate)
 
 
+def simplify(number: Number) -> Number:
+    """Return a whole fraction as an int, any other number as it is."""
+    return int(number) if number.denominator == 1 else number
+
+
 def to_json(number: Number) -> int | float:
     """Return the JSON number that spells an exact number."""
     return number if isinstance(number, int) else float(number)
@@ -190,11 +195,11 @@ def _failing_fast(schema: Any) -> Any:
 class FrozenDict(dict[K, V]):
     """A mapping that cannot be changed; `copy` returns a plain dict, which can."""
 
-    def _refuse(self, *_args: Any, **_kwargs: Any) -> Any:
+    def _raise_frozen(self, *_args: Any, **_kwargs: Any) -> Any:
         raise TypeError("the data of an instance cannot be changed; change a copy: dict(...)")
 
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
+    __setitem__ = __delitem__ = __ior__ = _raise_frozen
+    clear = pop = popitem = setdefault = update = _raise_frozen
 
     def __hash__(self) -> int:  # type: ignore[override]
         """Hash the items in their order; the values must be hashable."""
@@ -264,7 +269,7 @@ class Document(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _refuse_surplus(cls, data: Any) -> Any:
+    def _validate_field_names(cls, data: Any) -> Any:
         """Refuse the first of many unknown fields; pydantic finds it when there are few."""
         if isinstance(data, Mapping) and len(data) > len(cls.model_fields):
             unknown = next(name for name in data if name not in cls.model_fields)
@@ -316,15 +321,65 @@ class Instance(_Enveloped):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-class Solution(_Enveloped):
-    """The envelope of a solution; the problem's own fields stand beside these."""
+class AnyInstance(Instance):
+    """An instance of a problem that is known at run time only, with the fields of its problem.
 
-    instance: Id
+    For type checkers alone: what is loaded is the problem's own class.
+    """
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:  # noqa: D105
+            ...
+
+
+def _require_instance(schema: dict[str, Any]) -> None:
+    """State in the JSON Schema that a file names its instance."""
+    del schema["properties"]["instance"]["default"]
+    schema["required"] = ["instance", *schema.get("required", ())]
+
+
+class Solution(_Enveloped):
+    """The envelope of a solution; the problem's own fields stand beside these.
+
+    A method leaves ``instance``, ``instance_sha256`` and ``method`` out: the run fills them in. In
+    a file, ``instance`` is required.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_require_instance)
+
+    instance: Id = ""
     instance_sha256: str | None = None
     method: str | None = None
 
+    @classmethod
+    def parse(cls, data: object, where: str) -> Self:
+        """Validate plain JSON data, which must name the instance.
 
-def grid(values: Iterable[Number]) -> Fraction:
+        Raises
+        ------
+        InstanceError
+            Naming `where`, the first offending field, and the remedy.
+        """
+        solution = super().parse(data, where)
+        if not solution.instance:
+            raise InstanceError(where, "instance", "is missing", "add it")
+        return solution
+
+
+class AnySolution(Solution):
+    """A solution of a problem that is known at run time only, with the fields of its problem.
+
+    For type checkers alone: what is loaded is the problem's own class.
+    """
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:  # noqa: D105
+            ...
+
+
+def granularity(values: Iterable[Number]) -> Fraction:
     """Return the largest number of which all the values are multiples; 0 if all are 0."""
     values = [Fraction(v) for v in values if v]
     denominator = math.lcm(*(v.denominator for v in values))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from dlsched import api, library
-from dlsched import problem as catalogue
+from dlsched import api, library, registry
 from dlsched.errors import InstanceError, SolverDisagreement
-from dlsched.result import Bounds, Objective, Report, closed
+from dlsched.objective import Bounds, Objective, closed
+from dlsched.result import Report
 from dlsched.schema import Solution
 
 Verdict = Literal["improves", "equals", "worse", "infeasible"]
@@ -72,7 +72,7 @@ def check_submission(source: str | Path | dict[str, Any] | Solution) -> Submissi
     report = api.verify(known, solution)
     if not report.feasible or report.objective is None:
         return Submission(name, "infeasible", report, best, bound)
-    _refuse_impossible(name, report.objective, bound)
+    _validate_possible(name, report.objective, bound)
     verdict: Verdict = "worse"
     if report.objective.better_than(best):
         verdict = "improves"
@@ -81,9 +81,9 @@ def check_submission(source: str | Path | dict[str, Any] | Solution) -> Submissi
     return Submission(name, verdict, report, best, bound)
 
 
-def _refuse_impossible(name: str, objective: Objective, bounds: Bounds) -> None:
+def _validate_possible(name: str, objective: Objective, bounds: Bounds) -> None:
     """Raise if a value beats its bound, where the levels before are at theirs."""
-    levels = catalogue.problem(str(library.index()[name]["problem"])).levels
+    levels = registry.problem(str(library.index()[name]["problem"])).levels
     for level, value, bound in zip(levels, objective, bounds, strict=True):
         if bound is None or level.better(bound.value, value):
             return

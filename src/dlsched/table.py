@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlsched.errors import plain
+from dlsched.objective import Bound, ByLevel, gap
 from dlsched.refutation import standing
-from dlsched.result import Bound, ByLevel, Result, gap
+from dlsched.result import Result
 
 
 @dataclass(frozen=True)

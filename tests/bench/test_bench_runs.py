@@ -17,7 +17,7 @@ from dlsched.bench import Store, cell, pools, read_suite, run_suite, statistics
 from dlsched.bench.case import Case
 from dlsched.bench.execution import execute
 from dlsched.cli import app
-from dlsched.problem import Method
+from dlsched.registry import Method
 
 Settled = Callable[[str], list[dict[str, Any]]]
 SUITE = """

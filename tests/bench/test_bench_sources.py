@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dlsched.bench import read_suite, run_suite, sources
-from dlsched.problem import _METHODS, method
+from dlsched.registry import _METHODS, method
 
 # file: text; `main` is the method's module
 MODULES = {

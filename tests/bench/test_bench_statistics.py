@@ -28,7 +28,7 @@ def run(**fields: Any) -> Judged:
     } | fields  # fmt: skip
     if gap is None:
         return Judged(row, label, None, (), ())
-    objective = dlsched.problem.problem("reclaiming").by_level([1, 1])  # type: ignore[attr-defined]
+    objective = dlsched.registry.problem("reclaiming").by_level([1, 1])  # type: ignore[attr-defined]
     return Judged(row, label, objective, (gap, None), ("certified", None))
 
 

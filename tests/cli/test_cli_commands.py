@@ -68,10 +68,10 @@ def test_every_command_has_help_and_json(name: str) -> None:
 def test_list_everything() -> None:
     """Without a word, list shows problems, instances and methods."""
     found = data("list")
-    assert [row["problem"] for row in found["problems"]] == dlsched.problems()
-    assert [row["instance"] for row in found["instances"]] == dlsched.instances()
+    assert [row["problem"] for row in found["problems"]] == dlsched.list_problems()
+    assert [row["instance"] for row in found["instances"]] == dlsched.list_instances()
     names = [row["method"] for row in found["methods"] if row["problem"] == "reclaiming"]
-    assert names == list(dlsched.methods("reclaiming")["method"])
+    assert names == list(dlsched.list_methods("reclaiming")["method"])
     assert "lyra" in run("list").stdout
 
 

@@ -15,7 +15,7 @@ from scipy import sparse
 from dlsched.result import Status
 from dlsched.run import Run
 from dlsched.solvers import certificate, highs
-from dlsched.solvers.certificate import dual_bound, round_to_grid
+from dlsched.solvers.certificate import dual_bound, round_to_granularity
 from dlsched.solvers.standard_form import StandardForm
 
 INF = float("inf")
@@ -43,7 +43,7 @@ def make(
         costs=(np.array([float(c) for c in cost]),),
         offsets=(float(offset),),
         senses=(sense,),
-        grids=(grid,),
+        granularities=(grid,),
         variables=[],
         constraints=[],
     )
@@ -215,6 +215,6 @@ def test_huge_data_leave_the_fast_path() -> None:
 )
 def test_round_to_grid(value: Any, grid: Fraction, sense: str, rounded: Any) -> None:
     """A bound is rounded to the next value that solutions can have; whole results are ints."""
-    result = round_to_grid(value, grid, sense)
+    result = round_to_granularity(value, grid, sense)
     assert result == rounded
     assert isinstance(result, int) == (Fraction(rounded).denominator == 1)

@@ -51,7 +51,7 @@ def make(
         costs=(np.array(cost, dtype=float),),
         offsets=(0.0,),
         senses=(sense,),
-        grids=(model.grid([]),),
+        granularities=(model.grid([]),),
         variables=[],
         constraints=[f"r{i}" for i in range(len(rows))],
     )

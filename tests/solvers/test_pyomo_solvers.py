@@ -11,7 +11,7 @@ import dlsched
 from dlsched.problems.reclaiming.schema import Instance
 from dlsched.result import Status
 from dlsched.run import Run
-from dlsched.solvers import pyomo as others
+from dlsched.solvers import pyomo_backend as others
 from dlsched.solvers.standard_form import compile_model
 
 EXECUTABLES = {"cbc": "cbc", "glpk": "glpsol"}

@@ -28,7 +28,7 @@ def toy() -> Any:
     m.between = pyo.Constraint(expr=pyo.inequality(1, m.n, 2))
     m.first = pyo.Objective(expr=0.5 * m.x + 1.5 * m.n + 2)
     m.second = pyo.Objective(expr=m.b, sense=pyo.maximize)
-    m.GRID = {"first": Fraction(1, 2)}
+    m.GRANULARITY = {"first": Fraction(1, 2)}
     return m
 
 
@@ -49,7 +49,7 @@ def test_rows_and_columns() -> None:
     assert sides["equal"] == (0, 0)
     assert sides["between"] == (-INF, 2) and sides["between_"] == (1, INF)
     assert form.senses == ("min", "max") and form.offsets == (2, 0)
-    assert form.grids == (Fraction(1, 2), 0)
+    assert form.granularities == (Fraction(1, 2), 0)
     assert form.value(0, np.array([1, 1, 0, 1])) == 4
 
 
@@ -120,7 +120,7 @@ def test_counted_in_units_of_the_grid() -> None:
 def test_counted_in_ones(grid: Fraction) -> None:
     """A grid that the costs do not lie on, or that makes them huge, is not used."""
     m = toy()
-    m.GRID = {"first": grid}
+    m.GRANULARITY = {"first": grid}
     unit, costs, _ = compile_model(m).counted(0)
     assert unit == 1 and costs.tolist() == [0.5, 1.5, 0, 0]
 
@@ -128,7 +128,7 @@ def test_counted_in_ones(grid: Fraction) -> None:
 def test_a_grid_far_below_the_costs_is_not_used() -> None:
     """A grid of 1e-320 beside costs near one neither overflows nor divides by zero."""
     m = toy()
-    m.GRID = {"first": Fraction(1, 10**320)}
+    m.GRANULARITY = {"first": Fraction(1, 10**320)}
     unit, costs, _ = compile_model(m).counted(0)
     assert unit == 1 and costs.tolist() == [0.5, 1.5, 0, 0]
 
@@ -147,7 +147,9 @@ def test_held() -> None:
 def test_costs_are_scaled_exactly(size: float) -> None:
     """Whatever the costs' size, a solver sees them near 2**13, and no digit is lost."""
     form = compile_model(toy())
-    form = replace(form, costs=(form.costs[0] * size, form.costs[1]), grids=(Fraction(0),) * 2)
+    form = replace(
+        form, costs=(form.costs[0] * size, form.costs[1]), granularities=(Fraction(0),) * 2
+    )
     unit, costs, _ = form.scaled(0)
     assert 2**12 <= np.abs(costs).max() < 2**13
     assert [Fraction(c) * unit for c in costs] == [Fraction(c) for c in form.costs[0]]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched import OptionError
-from dlsched.testing.oracles.reclaiming import reclaiming as brute_force
+from dlsched.problems.reclaiming.oracle import brute_force
 from dlsched.traces import Snapshot, Trace, TraceJob, read_trace, replay, snapshot, synthesise
 
 HOUR = 3600

@@ -16,15 +16,13 @@ from typing import Any
 
 import psutil
 
-from dlsched import api
-from dlsched import problem as catalogue
+from dlsched import api, registry
 from dlsched.bench import case
 from dlsched.bench.machine import machine, versions
 from dlsched.bench.methods import find_method
 from dlsched.bench.task import Task
 from dlsched.errors import describe, plain
 from dlsched.files import spell
-from dlsched.records import result_to_data
 from dlsched.result import Result
 from dlsched.table import Failure, row
 
@@ -115,7 +113,7 @@ def execute(task: Task, begin: Callable[[], None] = lambda: None) -> Outcome:
 def _run(task: Task, flat: dict[str, Any], begin: Callable[[], None]) -> bytes | None:
     if task.folder not in sys.path:
         sys.path.insert(0, task.folder)
-    owner = catalogue.problem(task.case.problem)
+    owner = registry.problem(task.case.problem)
     instance = task.case.make()
     flat["instance_sha256"] = instance.sha256
     flat["size"] = len(getattr(instance, owner.size))
@@ -134,7 +132,7 @@ def _run(task: Task, flat: dict[str, Any], begin: Callable[[], None]) -> bytes |
 
 def _fill(flat: dict[str, Any], result: Result) -> bytes | None:
     """Put what a result says into the row; return its solution."""
-    said, record = row(result), result_to_data(result)
+    said, record = row(result), result.to_data()
     for name in _TEXTS:  # methods write these, at any length
         record[name] = record[name] and plain(record[name])
     content = None

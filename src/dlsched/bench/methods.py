@@ -8,10 +8,9 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from dlsched import api
-from dlsched import problem as catalogue
+from dlsched import api, registry
 from dlsched.errors import OptionError
-from dlsched.problem import Kind, Method
+from dlsched.registry import Kind, Method
 
 Chosen: TypeAlias = str | Callable[..., Any]
 
@@ -35,7 +34,7 @@ def find_method(problem: str, name: str) -> Chosen:
         If the module cannot be imported or has no such function.
     """
     if ":" not in name:
-        catalogue.problem(problem).method(name)
+        registry.problem(problem).method(name)
         return name
     module, _, attribute = name.partition(":")
     if os.getcwd() not in sys.path:
@@ -60,15 +59,15 @@ def check_limits(time_limit: float | None, gap: float, threads: int, solver: str
     OptionError, UnknownName, SolverMissing
         If a limit makes no sense, or there is no such solver here.
     """
-    from dlsched.solvers import highs, pyomo  # with scipy, which not every worker needs
+    from dlsched.solvers import highs, pyomo_backend  # with scipy, which not every worker needs
 
-    api.refuse_nonsense(time_limit, gap, threads)
+    api.validate_limits(time_limit, gap, threads)
     if solver != highs.NAME:
-        pyomo.find(solver)
+        pyomo_backend.find(solver)
 
 
 def options_of(problem: str, chosen: Chosen) -> dict[str, Any]:
     """Return the options of a method that `find_method` found, with their defaults."""
     if isinstance(chosen, str):
-        return catalogue.problem(problem).method(chosen).options
+        return registry.problem(problem).method(chosen).options
     return Method("own", problem, Kind.HEURISTIC, chosen).options

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlsched import problem as catalogue
+from dlsched import registry
 from dlsched.bench import statistics
 from dlsched.bench.statistics import Judged
 
@@ -40,7 +40,7 @@ class Picture:
 
 def pictures(problem: str, judged: Sequence[Judged]) -> Iterator[Picture]:
     """Yield the pictures of one problem's runs that there is something to show in."""
-    owner = catalogue.problem(problem)
+    owner = registry.problem(problem)
     level = owner.levels[0].name
     groups = {label: runs for (_, label), runs in statistics.grouped(judged).items()}
     proofs = statistics.time_profile(judged)

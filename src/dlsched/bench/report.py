@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlsched import problem as catalogue
+from dlsched import registry
 from dlsched.bench import statistics
 from dlsched.bench.execution import FAILED
 from dlsched.bench.plots import Picture, pictures
@@ -103,7 +103,7 @@ def run_table(judged: Sequence[Judged]) -> pandas.DataFrame:
         row = {k: v for k, v in run.row.items() if k not in ("record", "objective", "bound")}
         row["own_gap"] = row.pop("gap")
         row |= {"gap": None, "gap_level": None, "bound_kind": None}
-        levels = catalogue.problem(run.row["problem"]).levels
+        levels = registry.problem(run.row["problem"]).levels
         for i, level in enumerate(levels if run.objective is not None else ()):
             assert run.objective is not None
             row[level.name], row[f"{level.name}_gap"] = float(run.objective[i]), run.gaps[i]
@@ -154,8 +154,8 @@ def _page(
     sections = [
         {
             "name": problem,
-            "title": catalogue.problem(problem).title,
-            "level": catalogue.problem(problem).levels[0].name,
+            "title": registry.problem(problem).title,
+            "level": registry.problem(problem).levels[0].name,
             "summary": _table(
                 _of(summary, problem)
                 .drop(columns="level")

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlsched import library
-from dlsched import problem as catalogue
+from dlsched import library, registry
 from dlsched.bench.execution import FAILED
 from dlsched.errors import InstanceError, describe
+from dlsched.objective import Objective, gap
 from dlsched.records import result_from_data
 from dlsched.refutation import standing
-from dlsched.result import Objective, Result, gap
+from dlsched.result import Result
 from dlsched.table import strongest
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def summary(judged: Sequence[Judged]) -> pandas.DataFrame:
 
     found = []
     for (problem, label), group in grouped(judged).items():
-        level = catalogue.problem(problem).levels[0].name
+        level = registry.problem(problem).levels[0].name
         endings = [run.ending for run in group]
         stopped = [run.objective is not None for run in group if run.ending == "limit"]
         times = [run.row["total_seconds"] for run in group if run.ending not in ("failed", "limit")]
@@ -163,7 +163,7 @@ def gaps_by_level(judged: Sequence[Judged]) -> pandas.DataFrame:
 
     found = []
     for (problem, label), group in grouped(judged).items():
-        for i, level in enumerate(catalogue.problem(problem).levels):
+        for i, level in enumerate(registry.problem(problem).levels):
             name = {"problem": problem, "method": label, "level": level.name}
             found.append(name | _gap_columns(group, i))
     return pd.DataFrame(found)

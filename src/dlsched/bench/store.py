@@ -108,7 +108,7 @@ class Store:
                 uri = f"{file.resolve().as_uri()}?mode={'rwc' if write else 'ro'}"
                 self.base = sqlite3.connect(uri, uri=True, isolation_level=None)
                 self.base.row_factory = sqlite3.Row
-                self._make() if write else self._refuse_other(_KNOWN)
+                self._make() if write else self._validate_version(_KNOWN)
         except InstanceError:
             self._release()
             raise
@@ -127,7 +127,7 @@ class Store:
         if self.lock:
             self.lock.release()
 
-    def _refuse_other(self, known: Sequence[int]) -> int:
+    def _validate_version(self, known: Sequence[int]) -> int:
         """Return the version of the tables, if it is one of those known."""
         try:
             version: int = self.base.execute("PRAGMA user_version").fetchone()[0]
@@ -142,7 +142,7 @@ class Store:
         return version
 
     def _make(self) -> None:
-        version = self._refuse_other((0, *_KNOWN))
+        version = self._validate_version((0, *_KNOWN))
         found = self.base.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
             raise sqlite3.DatabaseError(found.partition("\n")[2] or found)

@@ -41,8 +41,7 @@ from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from dlsched import library
-from dlsched import problem as catalogue
+from dlsched import library, registry
 from dlsched.bench import sources
 from dlsched.bench.case import Case
 from dlsched.bench.methods import check_limits, find_method, options_of
@@ -117,10 +116,10 @@ class Source(Document):
         yield from map(Case.from_file, paths)
 
     def _generated(self, problem: str) -> Iterator[Case]:
-        if problem not in catalogue.CATALOGUE:
-            known = ", ".join(catalogue.CATALOGUE)
+        if problem not in registry.problem_names():
+            known = ", ".join(registry.problem_names())
             raise Flaw(("generate",), f'"{problem}" is no problem', f"write one of: {known}")
-        generator = catalogue.problem(problem).module("generate").generate
+        generator = registry.problem(problem).module("generate").generate
         known = ", ".join(list(inspect.signature(generator).parameters)[1:])
         for name in self.grid:
             if name not in known.split(", "):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import dlsched
-from dlsched import problem as catalogue
+from dlsched import registry
 from dlsched.bench import sources
 from dlsched.bench.case import Case
 from dlsched.bench.machine import versions
@@ -103,7 +103,7 @@ def _own_code(problem: str, method: str, folder: str) -> str:
     module = method.partition(":")[0]
     if ":" not in method:
         try:
-            module = catalogue.problem(problem).method(method).home
+            module = registry.problem(problem).method(method).home
         except UnknownName:  # then the run says so
             return ""
         if module.partition(".")[0] == "dlsched":

@@ -69,10 +69,10 @@ def _held(pairs: list[str]) -> dict[str, float]:
 
 def schema_texts() -> dict[str, str]:
     """Return ``{file name: text}`` of the JSON Schema of every instance and solution format."""
-    from dlsched.problem import CATALOGUE, problem
+    from dlsched.registry import problem, problem_names
 
     texts = {}
-    for name in CATALOGUE:
+    for name in problem_names():
         owner = problem(name)
         for kind, model in (("instance", owner.instance), ("solution", owner.solution)):
             schema = model.model_json_schema()

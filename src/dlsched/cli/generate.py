@@ -74,7 +74,7 @@ def generate(
     cluster = {"servers": servers, "gpus": gpus, "demand": demand}
     given: dict[str, Any] = {name: value for name, value in cluster.items() if value is not None}
     if trace is None:
-        _refuse_trace_flags(given, at, column)
+        _validate_trace_flags(given, at, column)
         inst = _random(problem, seed, setting or [])
     else:
         shape = _columns(column) if column else layout
@@ -90,7 +90,7 @@ def generate(
         fields(said)
 
 
-def _refuse_trace_flags(given: dict[str, Any], at: str | None, column: list[str] | None) -> None:
+def _validate_trace_flags(given: dict[str, Any], at: str | None, column: list[str] | None) -> None:
     for name, value in given.items():
         raise OptionError(f"--{name} belongs to --trace; write --set {name}={value}")
     if at is not None or column:
@@ -99,7 +99,7 @@ def _refuse_trace_flags(given: dict[str, Any], at: str | None, column: list[str]
 
 def _random(problem: str, seed: int, pairs: list[str]) -> Instance:
     from dlsched import api
-    from dlsched.problem import problem as find
+    from dlsched.registry import problem as find
 
     generator = find(problem).module("generate").generate
     chosen = settings(pairs, parameters(generator), f"generate {problem}")
@@ -121,7 +121,7 @@ def _snapshot(
     seed: int,
     pairs: list[str],
 ) -> Instance:
-    from dlsched.problem import problem as find
+    from dlsched.registry import problem as find
     from dlsched.traces import parse_duration, queue, read_trace, snapshot
 
     if at is None:

@@ -28,10 +28,10 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """List problems, shipped instances and methods."""
-    from dlsched.problem import CATALOGUE
-    from dlsched.problem import problem as find
+    from dlsched.registry import problem as find
+    from dlsched.registry import problem_names
 
-    owners = [find(problem)] if problem else [find(name) for name in CATALOGUE]
+    owners = [find(problem)] if problem else [find(name) for name in problem_names()]
     chosen = [what] if what else list(What)
     found = {str(kind): _ROWS[kind](owners) for kind in chosen}
     if as_json:
@@ -65,7 +65,7 @@ def _problems(owners: list[Any]) -> list[dict[str, Any]]:
 
 def _instances(owners: list[Any]) -> list[dict[str, Any]]:
     from dlsched import library
-    from dlsched.records import bound_from_data
+    from dlsched.objective import bound_from_data
 
     names = [owner.name for owner in owners]
     rows = []

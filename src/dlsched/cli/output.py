@@ -215,12 +215,12 @@ def search_line(shown: bool) -> Iterator[Callable[[Point], None] | None]:
 
     with Console(stderr=True).status("searching") as status:
 
-        def tell(point: Point) -> None:
+        def record(point: Point) -> None:
             words = {"incumbent": point.objective, "bound": point.bound}
             known = (f"{name} {spell(v)}" for name, v in words.items() if v is not None)
             status.update(f"{point.seconds:.1f} s  " + "  ".join(known))
 
-        yield tell
+        yield record
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def plot(
     """Draw an instance, with a solution or without."""
     from dlsched import api
     from dlsched.files import write_bytes
-    from dlsched.problem import problem
+    from dlsched.registry import problem
 
     target(output, ".png", ".svg", ".pdf")
     inst = api.load(instance)

@@ -23,16 +23,16 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a problem with its methods and generator, or an instance's summary."""
-    from dlsched.problem import CATALOGUE
+    from dlsched.registry import problem_names
 
-    if name in CATALOGUE:
+    if name in problem_names():
         _problem(name, as_json)
     else:
         _instance(name, as_json)
 
 
 def _problem(name: str, as_json: bool) -> None:
-    from dlsched.problem import problem
+    from dlsched.registry import problem
 
     owner = problem(name)
     generator = owner.module("generate").generate
@@ -74,7 +74,6 @@ def _problem(name: str, as_json: bool) -> None:
 def _instance(source: str, as_json: bool) -> None:
     from dlsched import library
     from dlsched.api import load
-    from dlsched.records import bound_to_data
 
     inst = load(source)
     sizes: dict[str, Any] = {}
@@ -86,7 +85,7 @@ def _instance(source: str, as_json: bool) -> None:
     known = bounds.as_dict() if bounds is not None else {}
     if as_json:
         labels = {k: getattr(inst, k) for k in ("name", "problem", "source", "notes", "sha256")}
-        spelled = {k: bound_to_data(b) for k, b in known.items()}
+        spelled = {k: b and b.to_data() for k, b in known.items()}
         put_json(labels | {"size": sizes, "bound": spelled})
         return
     fields(

@@ -25,7 +25,7 @@ def submit_check(
     as_json: Json = False,
 ) -> None:
     """Check a solution of a shipped instance and say whether it improves the best known one."""
-    from dlsched.records import bound_to_data, number_to_data
+    from dlsched.objective import number_to_data
     from dlsched.submission import check_submission
 
     found = check_submission(solution)
@@ -43,7 +43,7 @@ def submit_check(
                 ],
                 "objective": values and {k: number_to_data(v) for k, v in values.as_dict().items()},
                 "best_known": {k: number_to_data(v) for k, v in best.as_dict().items()},
-                "bound": {k: bound_to_data(v) for k, v in found.bound.as_dict().items()},
+                "bound": {k: v and v.to_data() for k, v in found.bound.as_dict().items()},
                 "gap": gaps and gaps.as_dict(),
             }
         )

@@ -63,7 +63,7 @@ def exit_status(result: Result) -> Exit:
 
 def put_comparison(rows: Sequence[dict[str, Any]]) -> None:
     """Write rows as `dlsched.table.comparison_rows` makes them, a table per problem."""
-    from dlsched.problem import problem
+    from dlsched.registry import problem
 
     for name in dict.fromkeys(row["problem"] for row in rows):
         levels = problem(name).levels

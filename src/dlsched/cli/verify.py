@@ -19,7 +19,7 @@ def verify(
 ) -> None:
     """Check a solution against the problem's definition; no solver is involved."""
     from dlsched import api
-    from dlsched.records import number_to_data
+    from dlsched.objective import number_to_data
 
     report = api.verify(instance, solution)
     if as_json:

@@ -54,7 +54,7 @@ def dual_bound(form: StandardForm, level: int, multipliers: Vector) -> Number | 
     return unit * (sign * (bound - _doubt(offset)) + Fraction(offset))
 
 
-def round_to_grid(value: Number, grid: Fraction, sense: str) -> Number:
+def round_to_granularity(value: Number, grid: Fraction, sense: str) -> Number:
     """Round a bound to the nearest multiple of the grid that still holds; 0 means no grid."""
     if grid:
         steps = Fraction(value) / grid

@@ -109,6 +109,7 @@ def solve(
     """
     import highspy
 
+    run.record_solver(NAME, version())
     if getattr(_workers, "count", run.threads) != run.threads:
         highspy.Highs.resetGlobalScheduler(True)  # else HiGHS refuses to run
     _workers.count = run.threads
@@ -169,7 +170,7 @@ class _Callbacks:
         if not self.quiet:
             data = event.data_out
             primal, dual = data.mip_primal_bound * self.unit, data.mip_dual_bound * self.unit
-            self.run.tell(_finite(primal), _finite(dual))
+            self.run.record(_finite(primal), _finite(dual))
 
     def on_interrupt(self, event: Any) -> None:
         if self.run.interrupted:

@@ -15,24 +15,19 @@ from typing import Any
 import numpy as np
 
 from dlsched.errors import OptionError, SolverDisagreement
-from dlsched.result import (
-    SOLVER_PRECISION,
-    TOLERANCE,
-    Bound,
-    Claim,
-    Start,
-    Status,
-    relative_gap,
-)
+from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound, relative_gap
+from dlsched.result import Claim, Start, Status
 from dlsched.run import Run
 from dlsched.schema import Instance, Number, Solution
-from dlsched.solvers import highs, pyomo
-from dlsched.solvers.certificate import dual_bound, round_to_grid
+from dlsched.solvers import highs, pyomo_backend
+from dlsched.solvers.certificate import dual_bound, round_to_granularity
 from dlsched.solvers.fixing import without_idle
-from dlsched.solvers.infeasible import irreducible_set
+from dlsched.solvers.iis import compute_iis
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
+SOLVER_LIBRARIES = ("highspy", "pyomo.repn.plugins.standard_form")
+"""What a method that solves a model preloads."""
 _SLACK = 1e-6
 """Relative slack granted to a solver's bound before it is rounded to the grid."""
 _REDUCED_COST = 1e-7
@@ -42,12 +37,6 @@ _FAR, _ROUNDS = 2.0**10, 4
 columns that cost more, and how often."""
 _INTEGRAL_VERTEX = 1e-9
 """How far from whole numbers the relaxation's vertex may be to be taken for a solution."""
-
-
-def load() -> None:
-    """Import the libraries that solving a model needs; they are imported at no earlier time."""
-    import highspy  # noqa: F401
-    from pyomo.repn.plugins import standard_form  # noqa: F401
 
 
 def solve_levels(instance: Instance, run: Run, model: Any, depth: int | None = None) -> Claim:
@@ -65,7 +54,7 @@ def solve_levels(instance: Instance, run: Run, model: Any, depth: int | None = N
     """
     began = time.perf_counter()
     if run.solver != highs.NAME:
-        pyomo.refuse_unusable(run.solver, run)  # now rather than after minutes
+        pyomo_backend.validate_solver(run.solver, run)  # now rather than after minutes
     built = _build(instance, model)
     if isinstance(built, Claim):
         return built
@@ -110,8 +99,6 @@ def relax_first_level(instance: Instance, run: Run, model: Any) -> Claim:
         status=Status.NO_SOLUTION,
         reason=reason,
         bounds=search.bounds,
-        solver="highs",
-        solver_version=highs.version(),
         build_seconds=search.build_seconds,
     )
 
@@ -196,8 +183,6 @@ class _Search:
                 objective=proved,
                 bounds=self.bounds,
                 solver_message=self.message,
-                solver=self.run.solver,
-                solver_version=self.version(),
                 build_seconds=self.build_seconds,
                 start=self.verdict,
             )
@@ -212,7 +197,7 @@ class _Search:
                 raise SolverDisagreement(
                     f"{self.run.solver} calls the model infeasible; the checker accepts the start"
                 )
-            return outcome.status, blame(irreducible_set(self.form, self.run))
+            return outcome.status, blame(compute_iis(self.form, self.run))
         if outcome.status is not Status.UNBOUNDED and self.incumbent is not None:
             # An earlier level's solution, or the start, stands.
             return Status.FEASIBLE, outcome.reason + where
@@ -272,7 +257,9 @@ class _Search:
         if self.run.solver == highs.NAME:
             outcome = highs.solve(self.form, level, self.run, start=start)
         else:
-            outcome = pyomo.solve(self.run.solver, self.model, self.form, level, self.run, start)
+            outcome = pyomo_backend.solve(
+                self.run.solver, self.model, self.form, level, self.run, start
+            )
         if level == 0:
             self.verdict = outcome.start if self.run.start is not None else None
         if outcome.bound is not None:
@@ -286,7 +273,9 @@ class _Search:
         self.duals = outcome.duals if outcome.duals is not None else np.zeros(self.form.shape[0])
         certified = dual_bound(self.form, level, self.duals)
         if certified is not None:
-            value = round_to_grid(certified, self.form.grids[level], self.form.senses[level])
+            value = round_to_granularity(
+                certified, self.form.granularities[level], self.form.senses[level]
+            )
             how = "dual vector of the LP" if solved else "bounds of the variables"
             self.bounds[level].append(Bound(value, "certified", how))
         if outcome.status is Status.INFEASIBLE:
@@ -319,10 +308,10 @@ class _Search:
         slack = Fraction(_SLACK) * Fraction(max(unit, abs(bound)))
         inner = Fraction(bound) + sign * slack
         value: Number | float
-        if form.grids[level] > 2 * slack:
-            value = round_to_grid(inner, form.grids[level], sense)
+        if form.granularities[level] > 2 * slack:
+            value = round_to_granularity(inner, form.granularities[level], sense)
         elif self.below_any_cost(level, inner):
-            value = round_to_grid(Fraction(form.offsets[level]), Fraction(0), sense)
+            value = round_to_granularity(Fraction(form.offsets[level]), Fraction(0), sense)
         else:
             value = bound + sign * (SOLVER_PRECISION * abs(bound) + _REDUCED_COST * unit)
         self.bounds[level].append(Bound(value, "claimed", self.run.solver))
@@ -350,7 +339,3 @@ class _Search:
             low = self.form.senses[level] == "min"
             limit = objective.expr <= value if low else objective.expr >= value
             self.model.add_component(f"hold_{name}", pyo.Constraint(expr=limit))
-
-    def version(self) -> str:
-        """Return the version of the solver in use."""
-        return highs.version() if self.run.solver == highs.NAME else pyomo.version(self.run.solver)

@@ -31,7 +31,7 @@ class StandardForm:
     """Rows ``row_lower <= A x <= row_upper``, columns ``lower <= x <= upper``, some integer.
 
     ``costs[l]``, ``offsets[l]`` and ``senses[l]`` belong to level ``l`` of the objective; all its
-    values are multiples of ``grids[l]``, unless that is 0.
+    values are multiples of ``granularities[l]``, unless that is 0.
     """
 
     A: sparse.csc_array
@@ -43,7 +43,7 @@ class StandardForm:
     costs: tuple[Vector, ...]
     offsets: tuple[float, ...]
     senses: tuple[str, ...]
-    grids: tuple[Fraction, ...]
+    granularities: tuple[Fraction, ...]
     variables: Sequence[Any] = field(repr=False)
     constraints: Sequence[Any] = field(repr=False)
 
@@ -70,7 +70,7 @@ class StandardForm:
             costs=(costs,),
             offsets=(0.0,),
             senses=(sense,),
-            grids=(grid,),
+            granularities=(grid,),
             variables=(),
             constraints=(),
         )
@@ -101,7 +101,7 @@ class StandardForm:
         unit the instance chose, and certificates need no fractions. A level without a grid, or
         whose costs are not multiples of it, is counted in ones.
         """
-        grid, offset = self.grids[level], self.offsets[level]
+        grid, offset = self.granularities[level], self.offsets[level]
         values = np.append(self.costs[level], offset)
         if grid and np.abs(values).max() <= 2 * _LARGEST_COUNT * grid:
             counts = values / float(grid)
@@ -120,7 +120,7 @@ class StandardForm:
         """
         unit, costs, offset = self.counted(level)
         largest = float(np.abs(costs).max(initial=0.0))
-        whole = self.grids[level] and unit == self.grids[level]
+        whole = self.granularities[level] and unit == self.granularities[level]
         if largest == 0.0 or (whole and largest <= _LARGEST_WHOLE):
             return unit, costs, offset
         power = math.frexp(largest)[1] - _SCALE
@@ -134,7 +134,7 @@ class StandardForm:
         """
         unit, costs, offset = self.scaled(level)
         counted = self.counted(level)[0]
-        if self.grids[level] and counted == self.grids[level]:
+        if self.granularities[level] and counted == self.granularities[level]:
             steps = round(Fraction(value) / counted)
             limit = float(steps * counted / unit) - offset
         else:
@@ -181,7 +181,7 @@ def compile_model(model: Any) -> StandardForm:
     ----------
     model
         A linear ``pyomo.environ.ConcreteModel`` with all its objectives active. Its attribute
-        ``GRID``, if any, maps names of objectives to the grid that their values lie on.
+        ``GRANULARITY``, if any, maps names of objectives to the grid that their values lie on.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def compile_model(model: Any) -> StandardForm:
     bounds = [v.bounds for v in info.columns]
     costs = info.c.toarray()
     senses = tuple("min" if o.sense == pyo.minimize else "max" for o in info.objectives)
-    declared = getattr(model, "GRID", {})
+    declared = getattr(model, "GRANULARITY", {})
     grids = tuple(Fraction(declared.get(o.name, 0)) for o in info.objectives)
     return StandardForm(
         A=sparse.csc_array(info.A),
@@ -215,7 +215,7 @@ def compile_model(model: Any) -> StandardForm:
         costs=tuple(costs),
         offsets=tuple(float(offset) for offset in info.c_offset),
         senses=senses,
-        grids=grids,
+        granularities=grids,
         variables=info.columns,
         constraints=[row.constraint for row in info.rows],
     )

@@ -10,11 +10,10 @@ import hypothesis
 from hypothesis import strategies as st
 
 from dlsched.errors import OptionError
-from dlsched.problem import Method
-from dlsched.result import Objective
+from dlsched.objective import Objective
+from dlsched.registry import Method
 from dlsched.schema import Instance
-from dlsched.testing import oracles, strategies
-from dlsched.testing.disguises import renamed, reordered
+from dlsched.testing.transformations import renamed, reordered
 from dlsched.testing.trials import (
     Broken,
     Heuristic,
@@ -23,7 +22,8 @@ from dlsched.testing.trials import (
     false_claim,
     gap_to,
     method_of,
-    tool_for,
+    oracle_of,
+    strategy_of,
 )
 
 INVARIANTS = {"names": renamed, "order": reordered}
@@ -148,7 +148,7 @@ def check_heuristic(
         raise OptionError(f"invariant={sorted(unknown)} must be among {', '.join(INVARIANTS)}")
     method = method_of(problem, heuristic)
     if instances is None:
-        instances = tool_for(problem, "strategy", strategies, "pass one as instances=")()
+        instances = strategy_of(problem)
     found = Findings(problem, method.name)
     check = _Check(method, found, oracle, complete, tuple(invariant), seed)
     while True:
@@ -167,9 +167,7 @@ class _Check:
         invariant: tuple[str, ...], seed: int,
     ) -> None:  # fmt: skip
         self.method, self.found, self.seed = method, found, seed
-        self.oracle = (
-            tool_for(method.problem, "oracle", oracles, "pass oracle=False") if oracle else None
-        )
+        self.oracle = oracle_of(method.problem, "pass oracle=False") if oracle else None
         self.complete, self.invariant = complete, invariant
         self.known: set[str] = set()
         self.truths: dict[str, Objective | None] = {}

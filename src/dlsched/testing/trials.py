@@ -8,15 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias
 
-from dlsched import problem as catalogue
+from dlsched import registry
 from dlsched.errors import InstanceChanged, OptionError, describe
-from dlsched.problem import Kind, Method
-from dlsched.result import TOLERANCE, Bound, Claim, Level, Objective, Status, relative_gap
+from dlsched.objective import TOLERANCE, Bound, Level, Objective, relative_gap
+from dlsched.registry import Method, MethodLike
+from dlsched.result import Claim, Status
 from dlsched.run import Run
 from dlsched.schema import Instance, Solution
 
-Heuristic: TypeAlias = str | Callable[..., Any]
-"""A method's name, or a function ``f(instance, rng)`` as `dlsched.solve` takes it."""
+Heuristic: TypeAlias = MethodLike
+"""A method as `dlsched.solve` takes it."""
 
 
 class Broken(AssertionError):
@@ -54,32 +55,44 @@ class Trial:
 
 
 def method_of(problem: str, heuristic: Heuristic) -> Method:
-    """Return a method of a problem, or a function as one.
+    """Return what a user means by a method of a problem.
 
     Raises
     ------
-    UnknownName
+    UnknownName, OptionError
         If there is no such problem or method.
     """
-    owner = catalogue.problem(problem)
-    if isinstance(heuristic, str):
-        return owner.method(heuristic)
-    name = getattr(heuristic, "__name__", type(heuristic).__name__)
-    return Method(name, problem, Kind.HEURISTIC, heuristic)
+    return registry.problem(problem).resolve(heuristic)
 
 
-def tool_for(problem: str, kind: str, tools: Any, remedy: str) -> Any:
-    """Return a problem's strategy or oracle.
+def strategy_of(problem: str) -> Any:
+    """Return the Hypothesis strategy for small instances of a problem.
+
+    Raises
+    ------
+    OptionError
+        If it has none.
+    """
+    return _part(problem, "strategy", "pass one as instances=").instances()
+
+
+def oracle_of(problem: str, remedy: str) -> Callable[[Any], Objective | None]:
+    """Return the function that finds a problem's optimum by brute force.
 
     Raises
     ------
     OptionError
         If it has none; with what to do about it.
     """
-    found = getattr(tools, problem, None)
-    if found is None:
-        raise OptionError(f"there is no {kind} for {problem}; {remedy}")
+    found: Callable[[Any], Objective | None] = _part(problem, "oracle", remedy).brute_force
     return found
+
+
+def _part(problem: str, module: str, remedy: str) -> Any:
+    try:
+        return registry.problem(problem).module(module)
+    except OptionError as error:
+        raise OptionError(f"there is no {module} for {problem}; {remedy}") from error
 
 
 class _Exited(SystemExit):
@@ -131,7 +144,7 @@ def attempt(method: Method, instance: Instance, seed: int = 0) -> Trial:
 
 
 def _examined(method: Method, instance: Instance, claim: Claim) -> Trial:
-    owner = catalogue.problem(method.problem)
+    owner = registry.problem(method.problem)
     solution, status = claim.solution, Status(claim.status)
     solved = status in (Status.OPTIMAL, Status.FEASIBLE)
     if solution is None:

@@ -9,10 +9,9 @@ from typing import Any
 import hypothesis
 from hypothesis import strategies as st
 
-from dlsched.result import Objective, relative_gap
+from dlsched.objective import Objective, relative_gap
 from dlsched.schema import Instance
-from dlsched.testing import oracles, strategies
-from dlsched.testing.trials import Heuristic, attempt, gap_to, method_of, tool_for
+from dlsched.testing.trials import Heuristic, attempt, gap_to, method_of, oracle_of, strategy_of
 
 
 @dataclass(frozen=True)
@@ -82,10 +81,10 @@ def worst_case(
         If there is no such problem or method, or the problem has no strategy or oracle.
     """
     method = method_of(problem, heuristic)
-    oracle = tool_for(problem, "oracle", oracles, "there is no optimum to compare with")
+    oracle = oracle_of(problem, "there is no optimum to compare with")
     chosen = instances
     if chosen is None:
-        chosen = tool_for(problem, "strategy", strategies, "pass one as instances=")()
+        chosen = strategy_of(problem)
     tried = 0
     best: Worst | None = None
 

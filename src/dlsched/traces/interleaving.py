@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from dlsched import problem as catalogue
+from dlsched import registry
 from dlsched.errors import OptionError, UnknownName
 from dlsched.schema import Instance, Number, to_json
 from dlsched.traces.duration import spell_duration
@@ -174,7 +174,8 @@ def _instance(
     }
     if budget is not None:
         data["gpu_budget"] = budget
-    return catalogue.problem("interleaving").instance.parse(data, "the trace")
+    made: Instance = registry.problem("interleaving").instance.parse(data, "the trace")
+    return made
 
 
 def _plain(times: Iterable[Fraction]) -> tuple[Number, ...]:

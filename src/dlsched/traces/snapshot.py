@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from dlsched import problem as catalogue
+from dlsched import registry
 from dlsched.errors import OptionError
 from dlsched.labels import labelled
 from dlsched.problems.reclaiming.schema import Instance as Reclaiming
@@ -107,7 +107,8 @@ class Snapshot:
             "capacity": self.servers * self.gpus - held,
             "jobs": jobs,
         }
-        return catalogue.problem("elastic").instance.parse(data, "the snapshot")
+        made: Instance = registry.problem("elastic").instance.parse(data, "the snapshot")
+        return made
 
     def _envelope(self, problem: str) -> dict[str, Any]:
         label = f"{problem}-{self.trace}-{spell_duration(self.at)}-{self.servers}x{self.gpus}"

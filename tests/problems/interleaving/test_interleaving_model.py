@@ -44,7 +44,7 @@ def test_groups_are_those_allowed() -> None:
     m = model.build(cover)
     assert len(m.GROUPS) == 8
     assert len(m.budget) == 1
-    assert m.GRID["efficiency"] > 0
+    assert m.GRANULARITY["efficiency"] > 0
 
 
 def test_the_model_refuses_many_groups() -> None:

@@ -48,7 +48,7 @@ def test_the_grid_is_that_of_the_weights() -> None:
         {"id": f"j{w}", "weight": w, "workers": [{"server": "s", "gpus": 1}]} for w in (1.5, 2.25)
     ]
     m = model.build(Instance(name="x", demand=1, servers=servers, jobs=jobs))
-    assert m.GRID == {"preempted": 0.75, "collateral": 0}
+    assert m.GRANULARITY == {"preempted": 0.75, "collateral": 0}
 
 
 def test_damage_only_where_there_can_be_any() -> None:

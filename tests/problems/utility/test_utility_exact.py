@@ -335,7 +335,7 @@ def test_solving_compiles_nothing() -> None:
 
 def test_the_choice_follows_the_instance() -> None:
     """Small or forking instances go to the integer program, large ones to Dantzig-Wolfe."""
-    owner = dlsched.problem.problem("utility")
+    owner = dlsched.registry.problem("utility")
     choices = [
         owner.method("exact", dlsched.generate("utility", 1, **options)).name
         for options in ({"jobs": 5, "slots": 10}, {"jobs": 60, "slots": 100}, {"forking": True})

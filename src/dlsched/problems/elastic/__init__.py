@@ -1,9 +1,9 @@
 """Elastic: how many workers each job gets in one scheduling epoch (Lyra)."""
 
-from dlsched.problem import Problem
 from dlsched.problems.elastic.check import LEVELS, check, explain
 from dlsched.problems.elastic.jct import Completion, jct
 from dlsched.problems.elastic.schema import Instance, Solution
+from dlsched.registry import Problem
 
 PROBLEM = Problem(
     name="elastic",
@@ -12,7 +12,7 @@ PROBLEM = Problem(
     levels=LEVELS,
     instance=Instance,
     solution=Solution,
-    check=check,
+    definition=check,
     explain=explain,
     exact="dp",
     bound="lp",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dlsched.problem import method
+from dlsched.objective import Bound
 from dlsched.problems.elastic.knapsack import Items, items_of
 from dlsched.problems.elastic.lagrange import Relaxation, relax
 from dlsched.problems.elastic.schema import Instance
-from dlsched.result import Bound, Claim, Status
+from dlsched.registry import method
+from dlsched.result import Claim, Status
 from dlsched.run import Run
 from dlsched.schema import Number
 

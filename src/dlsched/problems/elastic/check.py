@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from dlsched.objective import ByLevel, Level
 from dlsched.problems.elastic.schema import Instance, Solution
-from dlsched.result import ByLevel, Level, Report, Violation
+from dlsched.result import Report, Violation
 from dlsched.schema import Number
 
 LEVELS = (Level("launched", "max", "jobs"), Level("reduction", "max", "seconds"))
@@ -47,12 +48,6 @@ def evaluate(instance: Instance, workers: Mapping[str, int]) -> ByLevel[Number]:
 def _violations(
     instance: Instance, solution: Solution, workers: Mapping[str, int]
 ) -> Iterable[Violation]:
-    if solution.instance != instance.name:
-        yield Violation(
-            "instance",
-            "instance",
-            f'the solution is for "{solution.instance}", not for "{instance.name}"',
-        )
     for job_id in solution.workers:
         if job_id not in workers:
             yield Violation("unknown_job", f"workers.{job_id}", f'there is no job "{job_id}"')

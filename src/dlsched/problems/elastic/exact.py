@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 
-from dlsched.problem import method
 from dlsched.problems.elastic.bounds import seconds
 from dlsched.problems.elastic.knapsack import Items, items_of, solution_of
 from dlsched.problems.elastic.schema import Instance, Solution
 from dlsched.problems.elastic.search import Search
+from dlsched.registry import method
 from dlsched.result import Claim, Start
 from dlsched.run import Run
-from dlsched.solvers.levels import solve_levels
+from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
 
-@method("elastic", kind="exact", model=True)
+@method("elastic", kind="exact", preload=SOLVER_LIBRARIES)
 def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     """Integer program: first the jobs launched, then, held at its optimum, the reduction.
 

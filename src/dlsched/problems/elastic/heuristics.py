@@ -10,10 +10,10 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.problem import method
 from dlsched.problems.elastic.knapsack import items_of, solution_of
 from dlsched.problems.elastic.schema import Instance, Job, Solution
 from dlsched.problems.elastic.search import Search
+from dlsched.registry import method
 from dlsched.result import Claim
 from dlsched.run import Run
 
@@ -166,6 +166,4 @@ def _gain(i: int, job: Job, workers: int) -> tuple[Fraction, int] | None:
 
 
 def _solution(instance: Instance, name: str, workers: dict[str, int]) -> Solution:
-    return Solution(
-        instance=instance.name, instance_sha256=instance.sha256, method=name, workers=workers
-    )
+    return Solution(workers=workers)

@@ -160,9 +160,7 @@ def solution_of(instance: Instance, items: Items, chosen: Sequence[int], method:
     workers = {job.id: job.min_workers for job in instance.jobs if job.running}
     for i in chosen:
         workers[instance.jobs[items.job[i]].id] = int(items.workers[i])
-    return Solution(
-        instance=instance.name, instance_sha256=instance.sha256, method=method, workers=workers
-    )
+    return Solution(workers=workers)
 
 
 def fill_table(items: Items, stop: Callable[[], str | None]) -> Ints | None:

@@ -7,7 +7,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from dlsched.problems.elastic.schema import Instance, Solution
-from dlsched.schema import grid
+from dlsched.schema import granularity
 
 
 def build(instance: Instance) -> Any:
@@ -31,7 +31,7 @@ def build(instance: Instance) -> Any:
         sense=pyo.maximize,
     )
     # Every value of a level is a multiple of this, so its bounds may be rounded to one.
-    m.GRID = {"launched": 1, "reduction": grid(saving.values())}
+    m.GRANULARITY = {"launched": 1, "reduction": granularity(saving.values())}
 
     taken = pyo.quicksum(i.gpus * m.x[key] for key, i in items.items() if i.gpus)
     fits = taken <= instance.capacity
@@ -50,9 +50,7 @@ def build(instance: Instance) -> Any:
 def read(instance: Instance, m: Any) -> Solution:
     """Return the solution that the model's variables hold."""
     workers = {j: w for j, w in m.ITEMS if round(m.x[j, w].value or 0) == 1}
-    return Solution(
-        instance=instance.name, instance_sha256=instance.sha256, method="milp", workers=workers
-    )
+    return Solution(workers=workers)
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:

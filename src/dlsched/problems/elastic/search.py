@@ -10,10 +10,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.objective import Bound
 from dlsched.problems.elastic.bounds import launch_bound, relaxation_bounds, seconds
 from dlsched.problems.elastic.knapsack import Items, fill_table, proves, read_table
 from dlsched.problems.elastic.lagrange import Relaxation, relax
-from dlsched.result import Bound, Status
+from dlsched.result import Status
 from dlsched.run import Run
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -54,7 +55,7 @@ class Search:
         launched, value = self.worth(chosen)
         if self.incumbent is None or (launched, value) > (self.launched, self.value):
             self.incumbent, self.launched, self.value = chosen, launched, value
-            self.run.tell(float(seconds(self.items, value)), None)
+            self.run.record(float(seconds(self.items, value)), None)
 
     def worth(self, chosen: Sequence[int]) -> tuple[int, int]:
         """Return (jobs launched, grid units saved) of some items."""

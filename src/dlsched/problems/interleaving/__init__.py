@@ -1,9 +1,9 @@
 """Interleaving: which jobs share GPUs by interleaving their stages (Muri)."""
 
-from dlsched.problem import Problem
 from dlsched.problems.interleaving.check import LEVELS, check, explain
 from dlsched.problems.interleaving.gamma import iteration_time
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
+from dlsched.registry import Problem
 
 
 def _choose(instance: Instance) -> str:
@@ -19,7 +19,7 @@ PROBLEM = Problem(
     levels=LEVELS,
     instance=Instance,
     solution=Solution,
-    check=check,
+    definition=check,
     explain=explain,
     exact="column_generation",
     bound="lagrange",

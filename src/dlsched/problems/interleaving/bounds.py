@@ -7,15 +7,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from dlsched.problem import method
+from dlsched.objective import Bound
 from dlsched.problems.interleaving.exact import MOST_MULTISETS, multisets
 from dlsched.problems.interleaving.groups import Vector
 from dlsched.problems.interleaving.schema import Instance
-from dlsched.result import Bound, Claim, Status
+from dlsched.registry import method
+from dlsched.result import Claim, Status
 from dlsched.run import Run
 
 
-@method("interleaving", kind="bound", compiled=("colgen", "local"))
+@method("interleaving", kind="bound", preload=(".colgen", ".local"))
 def lagrange(instance: Instance, run: Run) -> Claim:
     """The best prices that column generation finds, each proved by one exact pricing pass."""
     from dlsched.problems.interleaving.colgen import Search

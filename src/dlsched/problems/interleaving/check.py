@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
+from dlsched.objective import ByLevel, Level
 from dlsched.problems.interleaving.gamma import efficiency
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
-from dlsched.result import ByLevel, Level, Report, Violation
+from dlsched.result import Report, Violation
 from dlsched.schema import Number
 
 LEVELS = (Level("efficiency", "max", "gamma"),)
@@ -87,12 +88,6 @@ def _computable(instance: Instance, group: Group) -> bool:
 
 
 def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
-    if solution.instance != instance.name:
-        yield Violation(
-            "instance",
-            "instance",
-            f'the solution is for "{solution.instance}", not for "{instance.name}"',
-        )
     seen: dict[str, int] = {}
     for i, group in enumerate(solution.groups):
         yield from _of_group(instance, group, f"groups[{i}]")

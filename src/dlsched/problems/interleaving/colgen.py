@@ -13,12 +13,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from dlsched.objective import Bound
 from dlsched.problems.interleaving.groups import GAMMA_ERROR, Indices, Vector, solution_of
 from dlsched.problems.interleaving.master import Master, best_choice
 from dlsched.problems.interleaving.neighbourhood import Neighbourhood
 from dlsched.problems.interleaving.pool import Groups, Pool, Prices
 from dlsched.problems.interleaving.schema import Instance, Solution
-from dlsched.result import Bound, Claim, Start, Status
+from dlsched.result import Claim, Start, Status
 from dlsched.run import Run
 
 CLOSE = 1e-9
@@ -71,7 +72,7 @@ class Search:
         if groups.worth.sum() <= self.value + ROUNDING * abs(self.value):
             return False
         self.incumbent = groups
-        self.run.tell(self.value, None if self.bound is None else float(self.bound))
+        self.run.record(self.value, None if self.bound is None else float(self.bound))
         return True
 
     def solve(self, rounds: int, share: float = 0.6) -> None:
@@ -144,7 +145,7 @@ class Search:
         if self.bound is None or bound < self.bound:
             self.bound, self.prices, self.highest = bound, prices, highest
             self.centre = self.pool.centred(prices, highest)
-            self.run.tell(self.value, float(bound))
+            self.run.record(self.value, float(bound))
 
     def take(self, groups: Groups, run: Run) -> bool:
         """Solve the integer program over some groups; return whether it was solved to its end."""
@@ -236,8 +237,6 @@ class Search:
             reason=reason,
             objective=[self.value],
             bounds=[bounds],
-            solver="highs",
-            solver_version=_version(),
             build_seconds=build_seconds,
             start=self.start,
         )

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dlsched.errors import OptionError
-from dlsched.problem import method
+from dlsched.objective import Bound
 from dlsched.problems.interleaving.groups import (
     GAMMA_ERROR,
     count_groups,
@@ -21,8 +21,10 @@ from dlsched.problems.interleaving.heuristics import start_groups
 from dlsched.problems.interleaving.matching import SCALE, match
 from dlsched.problems.interleaving.muri import improve
 from dlsched.problems.interleaving.schema import Instance, Solution
-from dlsched.result import Bound, Claim, Start, Status
+from dlsched.registry import method
+from dlsched.result import Claim, Start, Status
 from dlsched.run import Run
+from dlsched.solvers.levels import SOLVER_LIBRARIES
 
 if TYPE_CHECKING:
     from dlsched.problems.interleaving.pool import Groups, Pool
@@ -41,7 +43,7 @@ def choose(instance: Instance) -> str:
     return "aggregated" if alike else "column_generation"
 
 
-@method("interleaving", kind="exact", model=True)
+@method("interleaving", kind="exact", preload=SOLVER_LIBRARIES)
 def milp(instance: Instance, run: Run) -> Claim:
     """Integer program: set partitioning over every group, each at its best offsets.
 
@@ -97,7 +99,7 @@ def blossom(instance: Instance) -> Claim:
     )
 
 
-@method("interleaving", kind="exact", compiled=("colgen", "local"))
+@method("interleaving", kind="exact", preload=(".colgen", ".local"))
 def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Set partitioning over multisets of profiles, all of them looked through.
 
@@ -127,7 +129,7 @@ def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     return _search(instance, run, rounds, Enumerated, "aggregated")
 
 
-@method("interleaving", kind="exact", compiled=("colgen", "local"))
+@method("interleaving", kind="exact", preload=(".colgen", ".local"))
 def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Column generation: exact pricing, a safe bound, then the groups that can still matter.
 

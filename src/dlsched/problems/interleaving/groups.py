@@ -189,8 +189,5 @@ def solution_of(instance: Instance, groups: Sequence[Sequence[int]], method: str
             known[key] = best_offsets(key)
         made.append(Group(jobs=tuple(job.id for job in jobs), offsets=known[key]))
     return Solution(
-        instance=instance.name,
-        instance_sha256=instance.sha256,
-        method=method,
         groups=tuple(made),
     )

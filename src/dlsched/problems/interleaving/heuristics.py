@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.errors import OptionError, UnknownName
-from dlsched.problem import method
 from dlsched.problems.interleaving.gamma import arrangements, iteration_time
 from dlsched.problems.interleaving.groups import solution_of
 from dlsched.problems.interleaving.muri import Rounds, improve
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
+from dlsched.registry import method
 
 ORDERS = ("listed", "idle")
 _LEAST_FACTOR = 1e-6
@@ -84,7 +84,7 @@ def least_loss(instance: Instance) -> Solution:
     return solution_of(instance, start_groups(instance), "least_loss")
 
 
-@method("interleaving", kind="heuristic", compiled="local")
+@method("interleaving", kind="heuristic", preload=(".local",))
 def swap(instance: Instance, *, passes: int = 100) -> Solution:
     """Local search from Muri's groups: jobs change places, or move to a group that is not full.
 

@@ -16,7 +16,7 @@ from dlsched.problems.interleaving.groups import (
     solution_of,
 )
 from dlsched.problems.interleaving.schema import Instance, Solution
-from dlsched.schema import grid
+from dlsched.schema import granularity
 
 MOST_GROUPS = 200_000
 """The model has a variable for every group, and refuses to have more."""
@@ -65,8 +65,8 @@ def build(instance: Instance) -> Any:
         sense=pyo.maximize,
     )
     # Every value is a multiple of this, so bounds may be rounded to one; 0 for no such number.
-    step = grid(exact.values())
-    m.GRID = {"efficiency": step if step > _FINEST_GRID else 0}
+    step = granularity(exact.values())
+    m.GRANULARITY = {"efficiency": step if step > _FINEST_GRID else 0}
 
     holding: dict[str, list[int]] = {job: [] for job in ids}
     for i, group in enumerate(groups):

@@ -1,8 +1,8 @@
 """Placement: the home region of every table (MAST)."""
 
-from dlsched.problem import Problem
 from dlsched.problems.placement.check import LEVELS, check, explain
 from dlsched.problems.placement.schema import Instance, Job, Region, Solution, Table
+from dlsched.registry import Problem
 
 PROBLEM = Problem(
     name="placement",
@@ -11,7 +11,7 @@ PROBLEM = Problem(
     levels=LEVELS,
     instance=Instance,
     solution=Solution,
-    check=check,
+    definition=check,
     explain=explain,
     exact="milp",
     bound="storage",

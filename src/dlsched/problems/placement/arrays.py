@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dlsched.problems.placement.schema import Instance
-from dlsched.schema import Number, grid
+from dlsched.schema import Number, granularity
 
 _MOST = 2**50
 """Units in all: sums of so many are exact in doubles."""
@@ -204,7 +204,7 @@ def _gpus(instance: Instance, home: _Unit) -> dict[str, Any]:
         ),
         "priority": np.array([ranks[job.priority] for job in jobs], dtype=np.int64),
         "load_unit": load_unit,
-        "load_grid": np.array([float(grid(hours) / sum(hours)) for hours in of_kind]),
+        "load_grid": np.array([float(granularity(hours) / sum(hours)) for hours in of_kind]),
         "supply_load": np.array(
             [float(s / mean[k]) for row in supply for k, s in enumerate(row)], dtype=float
         ).reshape(shape),
@@ -222,7 +222,7 @@ def _unit(*groups: Iterable[Number]) -> _Unit:
         return _Unit(Fraction(1), True)
     if all(isinstance(v, int) for v in values) and sum(values) < _MOST:
         return _Unit(Fraction(1), True)
-    unit, total = grid(values), sum(map(Fraction, values), Fraction(0))
+    unit, total = granularity(values), sum(map(Fraction, values), Fraction(0))
     if total / unit < _MOST:
         return _Unit(unit, True)
     power = total.numerator.bit_length() - total.denominator.bit_length() + 1

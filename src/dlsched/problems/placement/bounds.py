@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from dlsched.problem import method
+from dlsched.objective import Bound
 from dlsched.problems.placement.arrays import Data, arrays
 from dlsched.problems.placement.check import TOLERANCE
 from dlsched.problems.placement.schema import Instance
-from dlsched.result import Bound, Claim, Status
+from dlsched.registry import method
+from dlsched.result import Claim, Status
 from dlsched.run import Run
 
 MOST_NODES = 20_000
 """Of each search over lumps."""
 
 
-@method("placement", kind="bound", compiled="squares")
+@method("placement", kind="bound", preload=(".squares",))
 def storage(instance: Instance, run: Run) -> Claim:
     """The least storage imbalance (3) that whole tables leave, at any size; traffic and (2) at 0.
 
@@ -25,7 +26,7 @@ def storage(instance: Instance, run: Run) -> Claim:
     return _only(value, "search over the largest tables, the others poured")
 
 
-@method("placement", kind="bound", compiled="squares")
+@method("placement", kind="bound", preload=(".squares",))
 def lumps(instance: Instance, run: Run) -> Claim:
     """`storage`, and the least GPU imbalance (2) that whole jobs leave, by type and priority.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dlsched.problem import method
 from dlsched.problems.placement.schema import Instance
+from dlsched.registry import method
 from dlsched.result import Claim
 from dlsched.run import Run
+from dlsched.solvers.levels import SOLVER_LIBRARIES
 
 
-@method("placement", kind="exact", model=True, compiled=("local", "squares"))
+@method("placement", kind="exact", preload=(".local", ".squares", *SOLVER_LIBRARIES))
 def milp(instance: Instance, run: Run) -> Claim:
     """Integer programs that estimate the cost from below, refined where a placement was found.
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.problem import method
 from dlsched.problems.placement.arrays import Data, arrays
 from dlsched.problems.placement.check import check
 from dlsched.problems.placement.layout import BROKEN, COST, MOVED, State
 from dlsched.problems.placement.schema import Instance, Solution
+from dlsched.registry import method
 from dlsched.result import Claim, Status
 from dlsched.run import Run
 
@@ -23,7 +23,7 @@ _TRIALS = 20_000
 """Trials of annealing between two looks at the clock."""
 
 
-@method("placement", kind="heuristic", compiled="local")
+@method("placement", kind="heuristic", preload=(".local",))
 def hill_climbing(instance: Instance, run: Run, days: int | None = None) -> Claim:
     """Tables by the gain of their best move, each re-evaluated before it moves (section 3.4).
 
@@ -45,7 +45,7 @@ def hill_climbing(instance: Instance, run: Run, days: int | None = None) -> Clai
                  "hill_climbing")  # fmt: skip
 
 
-@method("placement", kind="heuristic", compiled="local")
+@method("placement", kind="heuristic", preload=(".local",))
 def annealing(instance: Instance, run: Run, restarts: int = 3, moves: int | None = None) -> Claim:
     """Simulated annealing with moves of tables, of all tables of a job, and swaps.
 
@@ -69,7 +69,7 @@ def annealing(instance: Instance, run: Run, restarts: int = 3, moves: int | None
     return claim(instance, data, state, run, "annealing")
 
 
-@method("placement", kind="baseline", compiled="local")
+@method("placement", kind="baseline", preload=(".local",))
 def stay(instance: Instance, run: Run) -> Claim:
     """Every table where it is today; one without a home where most is free."""
     data = arrays(instance)
@@ -166,7 +166,7 @@ def annealed(data: Data, state: State, run: Run, restarts: int, trials: int) -> 
         state.home[:] = record[2]
         record = min(record, _rank(climbed(data, refreshed(state), run, None)),
                      key=lambda r: r[:2])  # fmt: skip
-        run.tell(record[1] if not record[0] else None, None)
+        run.record(record[1] if not record[0] else None, None)
         if run.stop_reason():
             break
     state.home[:] = record[2]
@@ -223,7 +223,7 @@ def solution_of(instance: Instance, state: State, name: str) -> Solution:
     home = {
         table.id: regions[r] for table, r in zip(instance.tables, state.home.tolist(), strict=True)
     }
-    return Solution(instance=instance.name, instance_sha256=instance.sha256, method=name, home=home)
+    return Solution(home=home)
 
 
 def claim(instance: Instance, data: Data, state: State, run: Run, name: str) -> Claim:

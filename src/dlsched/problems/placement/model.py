@@ -71,7 +71,7 @@ def build(
         + _uneven(m, instance, estimate, shares, names, ids),
         sense=pyo.minimize,
     )
-    m.GRID = {"cost": 0}
+    m.GRANULARITY = {"cost": 0}
     _limits(m, instance, groups, names, ids)
     m.other = pyo.ConstraintList()
     for solution in excluded:
@@ -300,9 +300,7 @@ def _smallest(shares: Shares, r: int, k: int, load: float) -> float:
 def read(instance: Instance, m: Any) -> Solution:
     """Return the solution that the model's variables hold."""
     home = {t: r for t, r in m.x if round(m.x[t, r].value or 0) == 1}
-    return Solution(
-        instance=instance.name, instance_sha256=instance.sha256, method="milp", home=home
-    )
+    return Solution(home=home)
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
 from dlsched.problems.placement import model
 from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.bounds import gpu_bound, storage_bound
@@ -17,12 +18,12 @@ from dlsched.problems.placement.estimate import Estimate
 from dlsched.problems.placement.heuristics import annealed, climbed, start_of
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.tally import state_of
-from dlsched.result import SOLVER_PRECISION, TOLERANCE, Bound, Claim, Start, Status
+from dlsched.result import Claim, Start, Status
 from dlsched.run import Run
 from dlsched.schema import Number
-from dlsched.solvers import highs, pyomo
+from dlsched.solvers import highs, pyomo_backend
 from dlsched.solvers.certificate import dual_bound
-from dlsched.solvers.infeasible import irreducible_set
+from dlsched.solvers.iis import compute_iis
 from dlsched.solvers.levels import blame
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm, compile_model
@@ -68,7 +69,7 @@ class Refinement:
     def search(self) -> Claim:
         """Run to a proof or a limit."""
         if self.run.solver != highs.NAME:
-            pyomo.refuse_unusable(self.run.solver, self.run)
+            pyomo_backend.validate_solver(self.run.solver, self.run)
         self.start()
         self.relax()
         while True:
@@ -96,7 +97,7 @@ class Refinement:
                     continue  # tolerances on costs far above the optimum: the next one is finer
                 # No excluded placement is better than the best one.
                 self.claimed = max(self.claimed, min(bound, self.cost))
-            self.tell()
+            self.record()
             if self.closed():
                 return self.claim(Status.OPTIMAL, "proved optimal")
             if outcome.status is not Status.OPTIMAL:
@@ -110,14 +111,12 @@ class Refinement:
 
     def infeasible(self, form: StandardForm) -> Claim:
         """Return that there is no placement, and why."""
-        reason = blame(irreducible_set(form, self.run))
+        reason = blame(compute_iis(form, self.run))
         if self.excluded:  # every one of them breaks a limit
             reason = "every placement breaks a limit, some by less than the solver's tolerances"
         return Claim(
             status=Status.INFEASIBLE,
             reason=reason,
-            solver=self.run.solver,
-            solver_version=self.version(),
             build_seconds=self.build_seconds,
         )
 
@@ -187,7 +186,7 @@ class Refinement:
             point = form.point()
         if self.run.solver == highs.NAME:
             return highs.solve(form, 0, self.run, start=point, quiet=True)
-        return pyomo.solve(self.run.solver, built, form, 0, self.run, point)
+        return pyomo_backend.solve(self.run.solver, built, form, 0, self.run, point)
 
     def offer(self, solution: Solution) -> bool:
         """Evaluate a placement truly and refine there; return whether this changed the estimate."""
@@ -200,21 +199,18 @@ class Refinement:
         regions = [region.id for region in self.instance.regions]
         home = {t.id: regions[r] for t, r in zip(self.instance.tables, state.home, strict=True)}
         solution = Solution(
-            instance=self.instance.name,
-            instance_sha256=self.instance.sha256,
-            method="milp",
             home=home,
         )
         report = check(self.instance, solution)
         if report.feasible and report.objective and float(report.objective.cost) < self.cost:
             self.best, self.exact = solution, report.objective.cost
             self.cost = float(report.objective.cost)
-            self.tell()
+            self.record()
         return self.estimate.refine(self.data, state)
 
-    def tell(self) -> None:
+    def record(self) -> None:
         """Report progress."""
-        self.run.tell(self.cost if self.best else None, self.bound)
+        self.run.record(self.cost if self.best else None, self.bound)
 
     def closed(self) -> bool:
         """Whether the bound meets the best placement."""
@@ -254,8 +250,6 @@ class Refinement:
             reason=reason,
             bounds=[bounds],
             solver_message=message,
-            solver=self.run.solver,
-            solver_version=self.version(),
             build_seconds=self.build_seconds,
             start=start,
         )

@@ -1,10 +1,10 @@
 """Reclaiming: which on-loan servers to return so that the fewest jobs are preempted (Lyra)."""
 
-from dlsched.problem import Problem
 from dlsched.problems.reclaiming.check import LEVELS, check, explain
 from dlsched.problems.reclaiming.frontier import frontier
 from dlsched.problems.reclaiming.nearest import nearest_optimum
 from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.registry import Problem
 
 __all__ = ["PROBLEM", "Instance", "Solution", "frontier", "nearest_optimum"]
 
@@ -22,7 +22,7 @@ PROBLEM = Problem(
     levels=LEVELS,
     instance=Instance,
     solution=Solution,
-    check=check,
+    definition=check,
     explain=explain,
     exact="milp",
     bound="lp",

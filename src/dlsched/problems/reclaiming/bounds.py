@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dlsched.problem import method
 from dlsched.problems.reclaiming.schema import Instance
+from dlsched.registry import method
 from dlsched.result import Claim
 from dlsched.run import Run
-from dlsched.solvers.levels import relax_first_level
+from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level
 
 
-@method("reclaiming", kind="bound", model=True)
+@method("reclaiming", kind="bound", preload=SOLVER_LIBRARIES)
 def lp(instance: Instance, run: Run) -> Claim:
     """Linear relaxation of level 1, certified from its duals and rounded up.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dlsched.objective import ByLevel, Level
 from dlsched.problems.reclaiming.schema import Instance, Solution
-from dlsched.result import ByLevel, Level, Report, Violation
+from dlsched.result import Report, Violation
 from dlsched.schema import Number
 
 LEVELS = (Level("preempted", "min", "jobs"), Level("collateral", "min", "GPUs"))
@@ -30,12 +31,6 @@ def check(instance: Instance, solution: Solution) -> Report:
 
 
 def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
-    if solution.instance != instance.name:
-        yield Violation(
-            "instance",
-            "instance",
-            f'the solution is for "{solution.instance}", not for "{instance.name}"',
-        )
     seen: set[str] = set()
     for i, server in enumerate(solution.returned):
         where = f"returned[{i}]"

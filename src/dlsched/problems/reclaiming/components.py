@@ -168,7 +168,7 @@ def bracket(
         claim = solve_part(instance, part, k, 1, run)
         if claim.solution is not None:
             # Flexible workers are not costed here, so the whole instance gives level 1 as well.
-            returned = {instance.server_index[s] for s in claim.solution.returned}  # type: ignore[attr-defined]
+            returned = {instance.server_index[s] for s in claim.solution.returned}
             upper[k] = units.encode(evaluate(instance, returned)[0])
         # The bound and not the status: a solver's tolerances may leave a gap in what it has proved.
         for bound in claim.bounds[0] if claim.bounds else ():

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dlsched.problem import method
 from dlsched.problems.reclaiming.components import Units
 from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.registry import method
 
 
 @method("reclaiming", kind="heuristic")
@@ -28,9 +28,6 @@ def densest(instance: Instance, rng: np.random.Generator) -> Solution:
         chosen = groups.cheapest(left)
         returned += groups.take(chosen, left)
     return Solution(
-        instance=instance.name,
-        instance_sha256=instance.sha256,
-        method="densest",
         returned=tuple(instance.servers[s].id for s in returned),
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dlsched.problem import method
+from dlsched.objective import Bound
 from dlsched.problems.reclaiming.check import evaluate
 from dlsched.problems.reclaiming.components import (
     SMALL,
@@ -26,9 +26,10 @@ from dlsched.problems.reclaiming.densest import densest
 from dlsched.problems.reclaiming.heuristics import lyra
 from dlsched.problems.reclaiming.reduce import Reduced
 from dlsched.problems.reclaiming.schema import Instance, Solution
-from dlsched.result import Bound, Claim, Status
+from dlsched.registry import method
+from dlsched.result import Claim, Status
 from dlsched.run import Run
-from dlsched.solvers.levels import solve_levels
+from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
 MANY_UNITS = 400_000
 """Where weights together count more units, a bound cannot be rounded to one, given the tolerance
@@ -47,7 +48,7 @@ def choose(instance: Instance) -> str:
     return "components" if all(len(part.servers) <= SMALL for part in parts) else "milp"
 
 
-@method("reclaiming", kind="exact", model=True)
+@method("reclaiming", kind="exact", preload=SOLVER_LIBRARIES)
 def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     """Integer program: first the preempted weight, then, held at its optimum, the collateral.
 
@@ -77,7 +78,7 @@ def uniform(instance: Instance) -> bool:
     return len({job.weight for job in instance.jobs}) <= 1
 
 
-@method("reclaiming", kind="exact", model=True)
+@method("reclaiming", kind="exact", preload=SOLVER_LIBRARIES)
 def components(instance: Instance, run: Run) -> Claim:
     """Decomposition: both levels for every part of the demand that a component may get.
 
@@ -196,9 +197,6 @@ class _Decomposition:
     def solution(self, returned: list[int]) -> Solution:
         """Return the solution with these servers."""
         return Solution(
-            instance=self.instance.name,
-            instance_sha256=self.instance.sha256,
-            method="components",
             returned=tuple(self.instance.servers[s].id for s in returned),
         )
 

@@ -15,9 +15,9 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.problem import method
 from dlsched.problems.reclaiming.densest import densest  # noqa: F401  (registers it)
 from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.registry import method
 
 TIES = ("absorbed", "collateral", "file", "random")
 """What decides between servers of equal cost; see `lyra`."""
@@ -157,9 +157,6 @@ def _weights(instance: Instance) -> list[Fraction]:
 
 def _solution(instance: Instance, name: str, returned: list[int]) -> Solution:
     return Solution(
-        instance=instance.name,
-        instance_sha256=instance.sha256,
-        method=name,
         returned=tuple(instance.servers[s].id for s in returned),
     )
 

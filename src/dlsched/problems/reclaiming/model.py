@@ -7,7 +7,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from dlsched.problems.reclaiming.schema import Instance, Solution
-from dlsched.schema import grid
+from dlsched.schema import granularity
 
 
 def build(instance: Instance) -> Any:
@@ -47,9 +47,9 @@ def build(instance: Instance) -> Any:
     m.collateral = pyo.Objective(expr=pyo.quicksum(g * m.z[js] for js, g in damage.items()))
 
     # Every value of a level is a multiple of this, so its bounds may be rounded to one.
-    m.GRID = {
-        "preempted": grid(weights.values()),
-        "collateral": grid(damage.values()),
+    m.GRANULARITY = {
+        "preempted": granularity(weights.values()),
+        "collateral": granularity(damage.values()),
     }
 
     met = pyo.quicksum(m.x.values()) == instance.demand  # a truth value without servers
@@ -63,9 +63,7 @@ def build(instance: Instance) -> Any:
 def read(instance: Instance, m: Any) -> Solution:
     """Return the solution that the model's variables hold."""
     returned = tuple(s for s in m.SERVERS if round(m.x[s].value or 0) == 1)
-    return Solution(
-        instance=instance.name, instance_sha256=instance.sha256, method="milp", returned=returned
-    )
+    return Solution(returned=returned)
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:

@@ -64,7 +64,7 @@ class _Model:
         m.shared = pyo.Objective(
             expr=pyo.quicksum(m.x[s] for s in m.SERVERS if s in self.near), sense=pyo.maximize
         )
-        m.GRID = {"preempted": m.GRID["preempted"], "shared": 1}
+        m.GRANULARITY = {"preempted": m.GRANULARITY["preempted"], "shared": 1}
         return m
 
     def read(self, instance: Instance, m: Any) -> Solution:

@@ -8,7 +8,7 @@ from typing import Any
 from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.check import evaluate
 from dlsched.problems.reclaiming.schema import Instance, Solution
-from dlsched.schema import Number, grid
+from dlsched.schema import Number, granularity
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Reduced:
             elif base and job.weight:
                 light.append(job)
         m.preempted.set_value(pyo.quicksum(float(job.weight) * m.y[job.id] for job in light))
-        m.GRID = m.GRID | {"preempted": grid(job.weight for job in light)}
+        m.GRANULARITY = m.GRANULARITY | {"preempted": granularity(job.weight for job in light)}
         return m
 
     def read(self, instance: Instance, m: Any) -> Solution:

@@ -1,8 +1,8 @@
 """Sensitivity: CPU and memory for each job, and the servers it runs on (Synergy)."""
 
-from dlsched.problem import Problem
 from dlsched.problems.sensitivity.check import LEVELS, check, explain
 from dlsched.problems.sensitivity.schema import Allocation, Instance, Profile, Solution
+from dlsched.registry import Problem
 
 PROBLEM = Problem(
     name="sensitivity",
@@ -11,7 +11,7 @@ PROBLEM = Problem(
     levels=LEVELS,
     instance=Instance,
     solution=Solution,
-    check=check,
+    definition=check,
     explain=explain,
     exact="patterns",
     bound="pooled",

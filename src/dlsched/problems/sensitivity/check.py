@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
+from dlsched.objective import ByLevel, Level
 from dlsched.problems.sensitivity.schema import Allocation, Instance, Job, Solution
-from dlsched.result import ByLevel, Level, Report, Violation
+from dlsched.result import Report, Violation
 from dlsched.schema import Number
 
 LEVELS = (Level("throughput", "max", "proportional shares"), Level("split", "min", "jobs"))
@@ -79,12 +80,6 @@ def _is_index(server: str) -> bool:
 
 
 def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
-    if solution.instance != instance.name:
-        yield Violation(
-            "instance",
-            "instance",
-            f'the solution is for "{solution.instance}", not for "{instance.name}"',
-        )
     jobs = {job.id: job for job in instance.jobs}
     for name in solution.allocation:
         if name not in jobs:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.sensitivity.schema import Allocation, Choice, Instance, Job, Solution
-from dlsched.schema import Number, grid
+from dlsched.schema import Number, granularity
 
 Placed: TypeAlias = dict[int, int]
 """GPUs by server."""
@@ -36,7 +36,7 @@ class Cluster:
         for choices in instance.choices.values():
             cpus += [c.cpus for c in choices]
             memory += [c.memory for c in choices]
-        self.units = grid(cpus), grid(memory)
+        self.units = granularity(cpus), granularity(memory)
         gpus = max([servers.gpus, *(p.gpus for p in instance.profiles.values())])
         largest = max(self._units(max(cpus), 0), self._units(max(memory), 1)) * (gpus + 1)
         self.dtype: Any = np.int64 if largest < _LARGEST else object
@@ -156,9 +156,6 @@ def solution_of(
 ) -> Solution:
     """Return a solution from each job's choice and GPUs by server."""
     return Solution(
-        instance=instance.name,
-        instance_sha256=instance.sha256,
-        method=method,
         allocation={
             name: Allocation(cpus=choice.cpus, memory=choice.memory, gpus=gpus)
             for name, (choice, gpus) in placed.items()

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dlsched.problem import method
+from dlsched.objective import SOLVER_PRECISION, Bound, relative_gap
 from dlsched.problems.sensitivity.check import check, evaluate
 from dlsched.problems.sensitivity.cluster import solution_of
 from dlsched.problems.sensitivity.heuristics import starts
@@ -16,14 +16,15 @@ from dlsched.problems.sensitivity.packing import TooManyStates
 from dlsched.problems.sensitivity.pooled import solve_pooled
 from dlsched.problems.sensitivity.program import Near, Program, patterns_of
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
-from dlsched.result import SOLVER_PRECISION, Bound, Claim, Start, Status, relative_gap
+from dlsched.registry import method
+from dlsched.result import Claim, Start, Status
 from dlsched.run import Run
 from dlsched.schema import Number
-from dlsched.solvers.levels import solve_levels
+from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 from dlsched.solvers.outcome import Outcome, Vector
 
 
-@method("sensitivity", kind="exact", model=True)
+@method("sensitivity", kind="exact", preload=SOLVER_LIBRARIES)
 def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     """Integer program: every job's choice and its GPUs on every server, level by level.
 
@@ -40,7 +41,7 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     return solve_levels(instance, run, model, levels)
 
 
-@method("sensitivity", kind="exact", compiled="program")
+@method("sensitivity", kind="exact", preload=(".program",))
 def patterns(instance: Instance, run: Run) -> Claim:
     """Whole-server patterns of items, by column generation; then the fewest split jobs.
 
@@ -143,7 +144,7 @@ class _Patterns:
             return False
         self.best, self.worth = solution, worth
         bound = float(self.first[-1].value) if self.first else None
-        self.run.tell(float(worth[0]), bound)
+        self.run.record(float(worth[0]), bound)
         return True
 
     def throughput(self, program: Program, goal: Number | None = None) -> Number | None:
@@ -334,7 +335,6 @@ class _Patterns:
             reason=reason,
             objective=self.worth or None,
             bounds=[self.first, self.second],
-            solver="highs",
             start=self.start,
         )
 

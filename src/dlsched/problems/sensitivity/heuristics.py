@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problem import method
 from dlsched.problems.sensitivity.cluster import Cluster
 from dlsched.problems.sensitivity.schema import Choice, Instance, Job, Solution
 from dlsched.problems.sensitivity.tuning import FITS, Tuner, best_case
+from dlsched.registry import method
 from dlsched.result import Claim, Status
 from dlsched.schema import Number
 

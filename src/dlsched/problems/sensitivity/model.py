@@ -9,7 +9,7 @@ import pyomo.environ as pyo
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.schema import Allocation, Instance, Solution
 from dlsched.problems.sensitivity.units import row_unit
-from dlsched.schema import Number, grid
+from dlsched.schema import Number, granularity
 
 MOST_VARIABLES = 50_000
 """The model has one for every job, choice and server, and refuses to have more."""
@@ -59,7 +59,7 @@ def build(instance: Instance) -> Any:
     )
     m.split = pyo.Objective(expr=pyo.quicksum(m.q.values()))
     # Every value of a level is a multiple of this, so its bounds may be rounded to one.
-    m.GRID = {"throughput": grid(worth.values()), "split": 1}
+    m.GRANULARITY = {"throughput": granularity(worth.values()), "split": 1}
 
     of = {j: [c for i, c in choices if i == j] for j in profile}
 
@@ -121,9 +121,6 @@ def read(instance: Instance, m: Any) -> Solution:
                 gpus = {s: n for s, n in held.items() if n}
                 allocation[job.id] = Allocation(cpus=choice.cpus, memory=choice.memory, gpus=gpus)
     return Solution(
-        instance=instance.name,
-        instance_sha256=instance.sha256,
-        method="milp",
         allocation=allocation,
     )
 

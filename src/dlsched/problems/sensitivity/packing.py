@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.schema import Servers
 from dlsched.run import Run
-from dlsched.schema import Number, grid
+from dlsched.schema import Number, granularity
 
 Table: TypeAlias = NDArray[np.int64]
 Pattern: TypeAlias = tuple[int, ...]
@@ -56,7 +56,7 @@ class Server:
 
         Where it leads is the largest sum that what is left allows; -1 if the item does not fit.
         """
-        unit = grid([capacity, *sizes]) or Fraction(1)
+        unit = granularity([capacity, *sizes]) or Fraction(1)
         whole = [int(Fraction(s) / unit) for s in sizes]
         limit = int(Fraction(capacity) / unit)
         sums, edge = {0}, {0}

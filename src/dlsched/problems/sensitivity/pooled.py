@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
+from dlsched.objective import SOLVER_PRECISION
 from dlsched.problems.sensitivity.schema import Instance
 from dlsched.problems.sensitivity.units import row_unit
-from dlsched.result import SOLVER_PRECISION
 from dlsched.run import Run
-from dlsched.schema import Number, grid
-from dlsched.solvers.certificate import dual_bound, round_to_grid
+from dlsched.schema import Number, granularity
+from dlsched.solvers.certificate import dual_bound, round_to_granularity
 from dlsched.solvers.standard_form import StandardForm
 
 
@@ -26,7 +26,7 @@ def solve_pooled(instance: Instance, run: Run) -> tuple[Number, Number | None]:
     if not counts:
         return 0, 0
     options = [(p, c) for p in counts for c in instance.undominated[p]]
-    step = grid(c.throughput for _, c in options) or Fraction(1)
+    step = granularity(c.throughput for _, c in options) or Fraction(1)
     rows = {name: i for i, name in enumerate(counts)}
     gpus = [instance.profiles[p].gpus for p, _ in options]
     servers = instance.servers
@@ -67,5 +67,5 @@ def solve_pooled(instance: Instance, run: Run) -> tuple[Number, Number | None]:
         slack = Fraction(SOLVER_PRECISION * abs(outcome.bound))
         claimed = Fraction(outcome.bound) + slack
         if step > 2 * slack:
-            claimed = round_to_grid(claimed, step, "max")
-    return round_to_grid(certified, step, "max"), claimed
+            claimed = round_to_granularity(claimed, step, "max")
+    return round_to_granularity(certified, step, "max"), claimed

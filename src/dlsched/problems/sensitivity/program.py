@@ -14,7 +14,7 @@ from scipy import sparse
 from dlsched.problems.sensitivity.packing import Item, Pattern, Server
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
 from dlsched.run import Run
-from dlsched.schema import Number, grid
+from dlsched.schema import Number, granularity
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm
 
@@ -85,7 +85,7 @@ class Program:
             for choice in instance.undominated[name]
             for option in self._options(name, choice, whole, units)
         ]
-        self.grid = grid(o.choice.throughput for o in self.options) or Fraction(1)
+        self.grid = granularity(o.choice.throughput for o in self.options) or Fraction(1)
         self.worth = [int(Fraction(o.choice.throughput) / self.grid) for o in self.options]
         self.unit = max(Fraction(1), Fraction(max(self.worth, default=1), _LARGEST_COST))
         """Grid units in one unit of the costs that the solver sees; 1 unless the grid is fine."""

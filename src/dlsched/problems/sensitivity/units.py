@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from dlsched.schema import Number, grid
+from dlsched.schema import Number, granularity
 
 _LEAST_STEP = Fraction(1, 1000)
 _LARGEST = 10**6
@@ -20,7 +20,7 @@ def row_unit(capacity: Number, sizes: Iterable[Number]) -> Fraction:
     count, a millionth of the capacity, about: a solution may then need the checker's word.
     """
     amounts = [capacity, *sizes]
-    step, largest = grid(amounts), max(amounts)
+    step, largest = granularity(amounts), max(amounts)
     if step >= _LEAST_STEP and largest <= _LARGEST:
         return Fraction(1)
     return step if largest / step < _MOST_STEPS else Fraction(capacity) / 2**20

@@ -1,8 +1,8 @@
 """Utility: which GPUs each gang job gets in each slot (Hadar, HadarE)."""
 
-from dlsched.problem import Problem
 from dlsched.problems.utility.check import LEVELS, check, explain
 from dlsched.problems.utility.schema import Held, Instance, Job, Machine, Solution
+from dlsched.registry import Problem
 
 
 def _choose(instance: Instance) -> str:
@@ -18,7 +18,7 @@ PROBLEM = Problem(
     levels=LEVELS,
     instance=Instance,
     solution=Solution,
-    check=check,
+    definition=check,
     explain=explain,
     exact="dantzig_wolfe",
     bound="priced",

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dlsched.errors import OptionError
-from dlsched.problem import method
+from dlsched.objective import Bound
 from dlsched.problems.utility.dual import Stopped, priced_bound
 from dlsched.problems.utility.schema import Instance
-from dlsched.result import Bound, Claim, Status
+from dlsched.registry import method
+from dlsched.result import Claim, Status
 from dlsched.run import Run
 
 __all__ = ["priced", "priced_bound"]
 
 
-@method("utility", kind="bound", compiled="columns")
+@method("utility", kind="bound", preload=(".columns",))
 def priced(instance: Instance, run: Run) -> Claim:
     """The best prices found, and the bound that one pricing pass re-checks: `priced_bound`."""
     if instance.forking:
@@ -36,5 +37,4 @@ def priced(instance: Instance, run: Run) -> Claim:
         status=Status.NO_SOLUTION,
         reason=run.stop_reason() or "bound only",
         bounds=[[Bound(b, "certified", "prices, one pricing pass") for b in bounds]],
-        solver="highs",
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
+from dlsched.objective import ByLevel, Level
 from dlsched.problems.utility.schema import Held, Instance, Job, Solution
-from dlsched.result import ByLevel, Level, Report, Violation
+from dlsched.result import Report, Violation
 from dlsched.schema import Number
 
 LEVELS = (Level("utility", "max", "utility"),)
@@ -84,12 +85,6 @@ def evaluate(instance: Instance, schedule: Schedule) -> ByLevel[Number]:
 
 
 def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
-    if solution.instance != instance.name:
-        yield Violation(
-            "instance",
-            "instance",
-            f'the solution is for "{solution.instance}", not for "{instance.name}"',
-        )
     jobs = {job.id: job for job in instance.jobs}
     used: dict[tuple[int, int, str], int] = {}
     for name, rows in solution.schedule.items():

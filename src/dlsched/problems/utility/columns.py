@@ -14,14 +14,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.objective import Bound
 from dlsched.problems.utility.dual import Answer, Dual, Stopped
 from dlsched.problems.utility.gangs import Gangs, Vector
 from dlsched.problems.utility.insertion import Insertion, by_density
 from dlsched.problems.utility.master import Master
 from dlsched.problems.utility.schema import Instance, Solution
-from dlsched.result import Bound, Claim, Start, Status
+from dlsched.result import Claim, Start, Status
 from dlsched.run import Run
-from dlsched.schema import Number, grid
+from dlsched.schema import Number, granularity
 
 CLOSE = 1e-9
 _PATIENCE = 24
@@ -53,7 +54,7 @@ class Search:
         self.rows: list[NDArray[np.int8]] = []
         self.known: set[tuple[int, bytes]] = set()
         self.grid = (
-            grid(
+            granularity(
                 instance.worth(job, c)
                 for job in instance.jobs
                 for c in range(1, instance.slots - job.arrival + 2)
@@ -88,11 +89,11 @@ class Search:
         bound, value = self.floating(self.bound), self.value
         return bound - value <= max(self.run.gap, CLOSE) * max(abs(value), abs(bound))
 
-    def tell(self, value: float) -> None:
+    def record(self, value: float) -> None:
         """Report an incumbent's worth, given in the units of `Gangs`, and the bound."""
         bound = self.bound
         known = None if bound is None else self.gangs.real(self.floating(bound))
-        self.run.tell(self.gangs.real(value), known)
+        self.run.record(self.gangs.real(value), known)
 
     def floating(self, bound: Fraction) -> float:
         """Return an exact bound as a float in the units of `Gangs`."""
@@ -139,7 +140,7 @@ class Search:
             bound = bound // self.grid * self.grid
         if self.bound is None or bound < self.bound:
             self.bound, self.prices = bound, prices
-            self.tell(self.value)
+            self.record(self.value)
             return True
         return False
 
@@ -169,7 +170,7 @@ class Search:
         if made.merit <= self.best.merit:
             return False
         self.best = made
-        self.tell(made.total)
+        self.record(made.total)
         return True
 
     def learn(self, made: Insertion) -> None:
@@ -292,7 +293,6 @@ class Search:
             status=status,
             reason=reason,
             bounds=[bounds],
-            solver="highs",
             build_seconds=build_seconds,
             start=self.start,
         )

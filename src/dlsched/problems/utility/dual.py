@@ -174,7 +174,7 @@ class Dual:
             if answer.bound < best.bound:
                 along = float((excess * (used - self.supply)).sum())
                 best, best_prices, failures = answer, prices, 0
-                run.tell(self.gangs.real(value), self.gangs.real(best.bound))
+                run.record(self.gangs.real(value), self.gangs.real(best.bound))
                 if along > 0:  # the next schedules ask for the same: go further
                     step = min(2.0, 1.1 * step)
             else:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from dlsched.problem import method
 from dlsched.problems.utility.schema import Instance
+from dlsched.registry import method
 from dlsched.result import Claim, Start, Status
 from dlsched.run import Run
-from dlsched.solvers.levels import solve_levels
+from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
 MOST_RUNS = 1_500
 """Up to so many triples of job, slot and speed the integer program is tried first."""
@@ -26,7 +26,7 @@ def choose(instance: Instance) -> str:
     return "milp" if instance.forking or runs <= MOST_RUNS else "dantzig_wolfe"
 
 
-@method("utility", kind="exact", model=True)
+@method("utility", kind="exact", preload=SOLVER_LIBRARIES)
 def milp(instance: Instance, run: Run) -> Claim:
     """Integer program: when each job runs, at which speed, and when it is complete.
 
@@ -66,7 +66,7 @@ class _Building:
         return built
 
 
-@method("utility", kind="exact", compiled="columns")
+@method("utility", kind="exact", preload=(".columns",))
 def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     """Columns are the jobs' schedules, priced by one dynamic program for all finish slots at once.
 

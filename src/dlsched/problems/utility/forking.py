@@ -41,9 +41,6 @@ def forked(instance: Instance) -> Solution:
                 gpus = {instance.machines[m].id: {k: 1} for m, k in sorted(held[j].items())}
                 rows.setdefault(job.id, []).append(Held(slot=slot, gpus=gpus))
     return Solution(
-        instance=instance.name,
-        instance_sha256=instance.sha256,
-        method="hadare",
         schedule={name: tuple(each) for name, each in rows.items()},
     )
 

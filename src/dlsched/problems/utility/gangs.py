@@ -194,9 +194,6 @@ class Gangs:
                 schedule[inst.jobs[j].id].append({"slot": t + 1, "gpus": gpus})
         held = {name: tuple(rows) for name, rows in schedule.items() if rows}
         return Solution(
-            instance=inst.name,
-            instance_sha256=inst.sha256,
-            method=method,
             schedule=held,
         )
 

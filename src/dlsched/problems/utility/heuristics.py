@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dlsched.errors import OptionError
-from dlsched.problem import method
 from dlsched.problems.utility.rounds import Grants, Rounds
 from dlsched.problems.utility.schema import Instance, Solution
+from dlsched.registry import method
 from dlsched.result import Claim, Status
 from dlsched.run import Run
 
 
-@method("utility", kind="heuristic", compiled="knapsack")
+@method("utility", kind="heuristic", preload=(".knapsack",))
 def hadar(instance: Instance, run: Run) -> Claim:
     """Hadar's Algorithms 1 and 2 (section III-C), repaired: the jobs of the largest payoffs.
 
@@ -25,7 +25,7 @@ def hadar(instance: Instance, run: Run) -> Claim:
     return _hadar(instance, run, by_machine=True)
 
 
-@method("utility", kind="heuristic", compiled="knapsack")
+@method("utility", kind="heuristic", preload=(".knapsack",))
 def hadar_pooled(instance: Instance, run: Run) -> Claim:
     """`hadar` with one price for each type, whatever the machine.
 
@@ -35,7 +35,7 @@ def hadar_pooled(instance: Instance, run: Run) -> Claim:
     return _hadar(instance, run, by_machine=False)
 
 
-@method("utility", kind="baseline", compiled="knapsack")
+@method("utility", kind="baseline", preload=(".knapsack",))
 def hadar_literal(instance: Instance, run: Run) -> Claim:
     """Algorithm 2 closer to its letter: jobs in turn, until the first that fits nowhere.
 
@@ -108,7 +108,7 @@ def srtf(instance: Instance, run: Run) -> Claim:
     return _played(instance, order, "srtf", run)
 
 
-@method("utility", kind="heuristic", compiled="columns")
+@method("utility", kind="heuristic", preload=(".columns",))
 def insertion(instance: Instance, run: Run, rounds: int = 5000) -> Claim:
     """Jobs inserted in the order of the dual, each optimally; then neighbourhoods.
 
@@ -121,7 +121,7 @@ def insertion(instance: Instance, run: Run, rounds: int = 5000) -> Claim:
     rounds
         Rounds of neighbourhood search.
     """
-    _refuse_forking(instance, "insertion")
+    _validate_no_forking(instance, "insertion")
     from dlsched.problems.utility.columns import CLOSE, Search
     from dlsched.problems.utility.dual import Stopped
 
@@ -164,7 +164,7 @@ def _hadar(instance: Instance, run: Run, by_machine: bool) -> Claim:
     from dlsched.problems.utility.hadar import Hadar
 
     name = "hadar" if by_machine else "hadar_pooled"
-    _refuse_forking(instance, name)
+    _validate_no_forking(instance, name)
     decider = Hadar(instance, by_machine)
     claim = _played(instance, decider.decide, name, run)
     if not decider.scanned:
@@ -175,13 +175,13 @@ def _hadar(instance: Instance, run: Run, by_machine: bool) -> Claim:
     return replace(claim, reason="; ".join(part for part in (claim.reason, said) if part))
 
 
-def _refuse_forking(instance: Instance, name: str) -> None:
+def _validate_no_forking(instance: Instance, name: str) -> None:
     if instance.forking:
         raise OptionError(f"{name} schedules gangs, and the instance is forking; use hadare")
 
 
 def _played(instance: Instance, policy: Callable[[Rounds], Grants], name: str, run: Run) -> Claim:
-    _refuse_forking(instance, name)
+    _validate_no_forking(instance, name)
     claim = _judged(instance, Rounds(instance).run(policy, name, run.stop_reason))
     stop = run.stop_reason()
     if stop is None:

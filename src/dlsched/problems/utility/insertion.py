@@ -147,7 +147,7 @@ class Insertion:
                     self.put(j, row)
             elif self.merit > best:
                 best, kept_levels = self.merit, self.levels.copy()
-                run.tell(self.gangs.real(self.total), None)
+                run.record(self.gangs.real(self.total), None)
         if self.merit < best:
             self.reset(kept_levels)
 

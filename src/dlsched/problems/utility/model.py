@@ -12,7 +12,7 @@ from dlsched.errors import OptionError
 from dlsched.problems.utility.gangs import Gangs
 from dlsched.problems.utility.schema import Held, Instance, Job, Solution
 from dlsched.problems.utility.work import units
-from dlsched.schema import grid
+from dlsched.schema import granularity
 
 MOST_VARIABLES = 200_000
 """The model has one for every job, slot and speed, and refuses to have more."""
@@ -79,8 +79,8 @@ def build(instance: Instance, stop: Callable[[], str | None] = lambda: None) -> 
         sense=pyo.maximize,
     )
     # Every value is a multiple of this, so bounds may be rounded to one; 0 for no such number.
-    step = grid(worth.values())
-    m.GRID = {
+    step = granularity(worth.values())
+    m.GRANULARITY = {
         "utility": step if step > _FINEST_GRID * max(worth.values(), default=Fraction(0)) else 0
     }
     watch.now()
@@ -273,9 +273,6 @@ def _read_copies(instance: Instance, m: Any) -> Solution:
         for j, slots in schedule.items()
     }
     return Solution(
-        instance=instance.name,
-        instance_sha256=instance.sha256,
-        method="milp",
         schedule=rows,
     )
 

@@ -69,9 +69,6 @@ class Rounds:
                 self.started.setdefault(j, self.slot)
                 rows.setdefault(job.id, []).append(Held(slot=self.slot, gpus=gpus))
         return Solution(
-            instance=inst.name,
-            instance_sha256=inst.sha256,
-            method=method,
             schedule={name: tuple(held) for name, held in rows.items()},
         )
 

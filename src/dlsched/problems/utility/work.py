@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.schema import Instance
-from dlsched.schema import grid
+from dlsched.schema import granularity
 
 UNITS = 2000
 """A job's work is divided into at most so many units, unless it needs nearly as many slots."""
@@ -67,7 +67,7 @@ def units(
     slots
         No more can be used.
     """
-    step = grid(gains)
+    step = granularity(gains)
     need = int(-(-iterations // step))
     whole = [min(int(g / step), need) for g in gains]
     fewest = -(-need // whole[0])

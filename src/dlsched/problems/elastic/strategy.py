@@ -15,7 +15,7 @@ UNITS = [Fraction(10) ** e for e in (0, 3, 9, -3, -9)]
 
 
 @st.composite
-def elastic(
+def instances(
     draw: st.DrawFn, max_jobs: int = 5, max_choices: int = 4, mixed: bool = False
 ) -> Instance:
     """Draw an instance with linear and tabulated running times, running and pending jobs.

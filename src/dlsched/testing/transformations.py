@@ -1,10 +1,10 @@
-"""The same instance in another guise: other names, another order."""
+"""Transformations that keep what an instance states: other names, another order."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dlsched.problem import problem
+from dlsched.registry import problem
 from dlsched.schema import Instance
 
 
@@ -26,7 +26,8 @@ def reordered(instance: Instance) -> Instance:
 
 
 def _instance(instance: Instance, data: dict[str, Any]) -> Instance:
-    return problem(instance.problem).instance.parse(data, "a disguise")
+    made: Instance = problem(instance.problem).instance.parse(data, "the transformed instance")
+    return made
 
 
 def _ids(data: Any) -> set[str]:

@@ -101,7 +101,7 @@ def find(name: str) -> tuple[Interface, Any]:
     return interface, solver
 
 
-def refuse_unusable(name: str, run: Run) -> None:
+def validate_solver(name: str, run: Run) -> None:
     """Raise what `solve` would: the solver is unknown, missing, or lacks a limit of the run."""
     _options(name, find(name)[0], run)
 
@@ -160,6 +160,7 @@ def solve(
     import pyomo.environ as pyo
 
     interface, solver = find(name)
+    run.record_solver(name, version(name))
     objectives = list(model.component_data_objects(pyo.Objective))
     keywords: dict[str, Any] = {"load_solutions": False, "tee": run.log}
     if start is not None and interface.warm_start:

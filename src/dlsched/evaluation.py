@@ -6,27 +6,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dlsched.errors import SolverDisagreement
-from dlsched.problem import Method, Problem
-from dlsched.result import (
+from dlsched.objective import (
     SOLVER_PRECISION,
     TOLERANCE,
     Bound,
     ByLevel,
-    Claim,
     Level,
+    at_bound,
+    gap,
+    relative_gap,
+)
+from dlsched.registry import Kind, Method, Problem
+from dlsched.result import (
+    Claim,
     Report,
     Result,
     Seconds,
     Status,
-    at_bound,
-    gap,
-    relative_gap,
+    Termination,
+    default_termination,
 )
 from dlsched.run import Run
 from dlsched.schema import Instance
 
 
-def judge(
+def evaluate_claim(
     problem: Problem,
     instance: Instance,
     method: Method,
@@ -59,6 +63,8 @@ def judge(
         raise SolverDisagreement(
             f"{method.name} calls {objective} optimal, but its own bound {bound} leaves gap {gaps}"
         )
+    ended = claim.termination or _termination(claim, method, run, gaps)
+    solver = run.solver if run.solver in run.solvers else next(iter(run.solvers), None)
     return Result(
         problem=problem.name,
         instance=instance.name,
@@ -66,7 +72,8 @@ def judge(
         method=method.name,
         kind=method.kind,
         status=claim.status,
-        reason=claim.reason,
+        termination=ended,
+        reason=claim.reason or ended.sentence,
         solution=claim.solution,
         objective=objective,
         bound=bound,
@@ -80,8 +87,8 @@ def judge(
         details=report.details if report else {},
         trajectory=tuple(run.trajectory),
         start=claim.start,
-        solver=claim.solver,
-        solver_version=claim.solver_version,
+        solver=solver,
+        solver_version=run.solvers[solver] if solver else None,
         solver_message=claim.solver_message,
     )
 
@@ -108,6 +115,21 @@ def _proved(bound: ByLevel[Bound | None], gaps: ByLevel[float | None], asked: fl
     """Whether every level has a bound and is within the gap asked for, where a gap is stated."""
     within = all(g is None or g <= asked + TOLERANCE for g in gaps)
     return within and gaps[0] is not None and None not in bound
+
+
+def _termination(
+    claim: Claim, method: Method, run: Run, gaps: ByLevel[float | None]
+) -> Termination:
+    """Return why a method ended that says no more than its status."""
+    if claim.status is Status.OPTIMAL:
+        proved = all(g is not None and g <= TOLERANCE for g in gaps)
+        return Termination.PROVED if proved else Termination.GAP_REACHED
+    stopped = run.stop_reason() if claim.status in (Status.FEASIBLE, Status.NO_SOLUTION) else None
+    if stopped and (method.kind is Kind.EXACT or claim.solution is None):
+        return stopped
+    if claim.status is Status.NO_SOLUTION and method.kind is Kind.BOUND:
+        return Termination.BOUND_ONLY
+    return default_termination(claim.status)
 
 
 def _check(problem: Problem, instance: Instance, method: Method, claim: Claim) -> Report | None:

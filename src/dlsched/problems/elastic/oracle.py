@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import product
 
+from dlsched.objective import Objective
 from dlsched.problems.elastic.check import evaluate, used
 from dlsched.problems.elastic.schema import Instance
-from dlsched.result import Objective
 
 
-def elastic(instance: Instance) -> Objective | None:
+def brute_force(instance: Instance) -> Objective | None:
     """Return the optimum over every number of workers for every job; ``None`` if there is none."""
     ids = [job.id for job in instance.jobs]
     choices = [

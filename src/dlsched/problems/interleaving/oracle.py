@@ -6,13 +6,13 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations
 
+from dlsched.objective import Objective
 from dlsched.problems.interleaving.check import evaluate
 from dlsched.problems.interleaving.gamma import efficiency
 from dlsched.problems.interleaving.schema import Group, Instance
-from dlsched.result import Objective
 
 
-def interleaving(instance: Instance) -> Objective | None:
+def brute_force(instance: Instance) -> Objective | None:
     """Return the optimum over every partition and every offset; ``None`` if there is none.
 
     For up to about ten jobs.

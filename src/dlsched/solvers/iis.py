@@ -13,7 +13,7 @@ from dlsched.solvers import highs
 from dlsched.solvers.standard_form import StandardForm
 
 
-def irreducible_set(form: StandardForm, run: Run) -> list[str]:
+def compute_iis(form: StandardForm, run: Run) -> list[str]:
     """Return names of constraints that contradict each other, none of which can be spared.
 
     A deletion filter: drop constraints, in halves and then one by one, as long as what is left

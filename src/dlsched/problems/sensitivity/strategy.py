@@ -14,7 +14,7 @@ SCALES = (Fraction(1), Fraction(1, 10**9), Fraction(10**9), Fraction(1, 1000), F
 
 
 @st.composite
-def sensitivity(draw: st.DrawFn, max_jobs: int = 5, max_servers: int = 8) -> Instance:
+def instances(draw: st.DrawFn, max_jobs: int = 5, max_servers: int = 8) -> Instance:
     """Draw an instance whose jobs have no more GPUs than the servers; it may be infeasible.
 
     Jobs may wait in some, and may have more GPUs than a server. The share is in the middle of the

@@ -15,7 +15,7 @@ _FAR = (-300, -150, -9, 0, 9, 14)
 
 
 @st.composite
-def interleaving(
+def instances(
     draw: st.DrawFn,
     max_jobs: int = 7,
     max_resources: int = 4,

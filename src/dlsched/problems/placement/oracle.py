@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import product
 
+from dlsched.objective import Objective
 from dlsched.problems.placement.check import check
 from dlsched.problems.placement.schema import Instance, Solution
-from dlsched.result import Objective
 
 
-def placement(instance: Instance) -> Objective | None:
+def brute_force(instance: Instance) -> Objective | None:
     """Return the optimum over all homes of all tables; ``None`` if no placement is feasible.
 
     For a few thousand placements: six tables in four regions.

@@ -10,7 +10,7 @@ from dlsched.problems.utility.schema import Instance
 
 
 @st.composite
-def utility(
+def instances(
     draw: st.DrawFn,
     max_jobs: int = 3,
     max_slots: int = 4,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dlsched.run import Run
-from dlsched.solvers.infeasible import irreducible_set
+from dlsched.solvers.iis import compute_iis
 from dlsched.solvers.standard_form import StandardForm
 
 
@@ -30,7 +30,7 @@ def make(rows: list[tuple[list[int], int]], box: int) -> StandardForm:
         costs=(np.zeros(columns),),
         offsets=(0.0,),
         senses=("min",),
-        grids=(Fraction(0),),
+        granularities=(Fraction(0),),
         variables=[],
         constraints=[f"r{i}" for i in range(len(rows))],
     )
@@ -53,7 +53,7 @@ def test_irreducible(data: st.DataObject) -> None:
     a = st.lists(st.integers(-2, 2), min_size=columns, max_size=columns)
     rows = data.draw(st.lists(st.tuples(a, st.integers(-2, 4)), min_size=1, max_size=7))
     assume(not feasible(rows, box))
-    names = irreducible_set(make(rows, box), Run())
+    names = compute_iis(make(rows, box), Run())
     kept = [rows[int(name[1:])] for name in names]
     assert kept and not feasible(kept, box)
     for i in range(len(kept)):
@@ -64,18 +64,18 @@ def test_bounds_alone() -> None:
     """If the variables' bounds contradict each other, no constraint is blamed."""
     form = make([([1], 0)], 1)
     form = replace(form, lower=np.array([3.0]))
-    assert irreducible_set(form, Run()) == []
+    assert compute_iis(form, Run()) == []
 
 
 @pytest.mark.parametrize("run", [Run(interrupted=True), Run(time_limit=1e-9)])
 def test_stopped_early(run: Run) -> None:
     """An interrupt or a limit leaves a set that is infeasible, and says that it is not reduced."""
-    names = irreducible_set(make([([1], 3), ([1], 0)], 1), run)
+    names = compute_iis(make([([1], 3), ([1], 0)], 1), run)
     assert names == ["r0", "r1", "(not reduced to the end)"]
 
 
 def test_tells_the_listener_nothing() -> None:
     """The search for a set is no part of the trajectory."""
     run = Run()
-    irreducible_set(make([([1, 1], 3), ([2, 1], 0), ([-1, 0], 0)], 1), run)
+    compute_iis(make([([1, 1], 3), ([2, 1], 0), ([-1, 0], 0)], 1), run)
     assert not run.trajectory

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
+from dlsched.objective import ByLevel, Objective
 from dlsched.problems.sensitivity.check import LEVELS
 from dlsched.problems.sensitivity.schema import Instance
-from dlsched.result import ByLevel, Objective
-from dlsched.schema import grid
+from dlsched.schema import granularity
 
 Row: TypeAlias = tuple[int, int, int]
 """GPUs, CPUs and memory that are free on one server."""
@@ -25,7 +25,7 @@ class _Option(NamedTuple):
     worth: int
 
 
-def sensitivity(instance: Instance) -> Objective | None:
+def brute_force(instance: Instance) -> Objective | None:
     """Return the optimum over every choice and every placement; ``None`` if there is none.
 
     Job by job, with the best worth for everything that may then be free on the servers; amounts
@@ -33,9 +33,9 @@ def sensitivity(instance: Instance) -> Objective | None:
     """
     servers = instance.servers
     choices = [c for job in instance.jobs for c in instance.choices[job.profile]]
-    per_cpu = grid([servers.cpus, *(c.cpus for c in choices)])
-    per_gb = grid([servers.memory, *(c.memory for c in choices)])
-    unit = grid(c.throughput for c in choices) or Fraction(1)
+    per_cpu = granularity([servers.cpus, *(c.cpus for c in choices)])
+    per_gb = granularity([servers.memory, *(c.memory for c in choices)])
+    unit = granularity(c.throughput for c in choices) or Fraction(1)
     options = {
         name: [
             _Option(int(c.cpus / per_cpu), int(c.memory / per_gb), int(c.throughput / unit))

@@ -15,7 +15,7 @@ UNITS = [Fraction(10) ** e for e in (0, 3, 9, -3, -9)]
 
 
 @st.composite
-def reclaiming(
+def instances(
     draw: st.DrawFn,
     max_servers: int = 6,
     max_jobs: int = 6,

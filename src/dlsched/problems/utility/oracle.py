@@ -7,16 +7,16 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 
+from dlsched.objective import ByLevel, Objective
 from dlsched.problems.utility.check import LEVELS
 from dlsched.problems.utility.schema import Instance, Job
-from dlsched.result import ByLevel, Objective
 from dlsched.schema import Number
 
 _Held = tuple[tuple[int, str, int], ...]
 """What a job holds in a slot: machine, type, number."""
 
 
-def utility(instance: Instance) -> Objective | None:
+def brute_force(instance: Instance) -> Objective | None:
     """Return the optimum over all that jobs can hold in every slot; ``None`` if there is none.
 
     By recursion over the slots: what matters of the past is how much of each job is left. For

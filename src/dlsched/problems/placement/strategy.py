@@ -10,7 +10,7 @@ from dlsched.problems.placement.schema import Instance
 
 
 @st.composite
-def placement(
+def instances(
     draw: st.DrawFn,
     max_tables: int = 4,
     max_regions: int = 3,

@@ -1,0 +1,459 @@
+"""Problems and methods: what each must provide, and how both are found by name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cache, cached_property
+from importlib.metadata import entry_points
+from typing import Any, TypeAlias, TypeVar
+
+from dlsched.compilation import prepare
+from dlsched.errors import InstanceChanged, OptionError, UnknownName
+from dlsched.objective import ByLevel, Level
+from dlsched.result import Claim, Report, Violation
+from dlsched.run import Run
+from dlsched.schema import SCHEMA_VERSION, Instance, Solution
+
+BUILT_IN = ("reclaiming", "elastic", "interleaving", "utility", "placement", "sensitivity")
+"""The problems of this package, each a folder of this name under ``dlsched.problems``."""
+
+METHODS_GROUP, PROBLEMS_GROUP = "dlsched.methods", "dlsched.problems"
+"""Entry-point groups: modules that register methods, and objects of type `Problem` by name."""
+SOLVE_KEYWORDS = {
+    "instance",
+    "method",
+    "time_limit",
+    "gap",
+    "threads",
+    "seed",
+    "solver",
+    "start",
+    "log",
+    "on_progress",
+}
+"""Keywords of `dlsched.solve`, which no option of a method may have as its name."""
+_PACKAGE = "dlsched.problems"
+
+F = TypeVar("F", bound=Callable[..., Any])
+MethodLike: TypeAlias = "str | Callable[..., Any]"
+"""A name, ``"exact"``, ``module:function`` or a function ``f(instance, rng)``."""
+
+
+class Kind(StrEnum):
+    """What a method promises."""
+
+    EXACT = "exact"
+    """Runs until it has proved optimality, or a limit strikes."""
+    HEURISTIC = "heuristic"
+    """Returns a feasible solution; proves nothing."""
+    BASELINE = "baseline"
+    """A heuristic that a paper compares its own with."""
+    BOUND = "bound"
+    """Returns bounds only."""
+    REFERENCE = "reference"
+    """A published formulation as it stands; its answer need not be a feasible solution."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A named way to solve one problem.
+
+    Attributes
+    ----------
+    function
+        ``f(instance, rng, **options) -> Solution``, or ``f(instance, run, **options) -> Claim``
+        for methods that respect limits, prove bounds or call a solver. The name of the second
+        parameter, ``rng`` or ``run``, decides which. A solution may also be a dict of the problem's
+        own fields, as ``{"returned": [...]}``. Labels (instance, digest, method) are added here.
+    preload
+        Modules that are imported, and their compiled loops compiled, before the clock starts:
+        ``".pricing"`` is a module of the problem's package, ``"highspy"`` a library.
+
+    Raises
+    ------
+    OptionError
+        If an option has the name of one of `dlsched.solve`'s keywords, which would hide it.
+    """
+
+    name: str
+    problem: str
+    kind: Kind
+    function: Callable[..., Solution | Claim]
+    preload: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the names of the options."""
+        for name in self.options:
+            if name in SOLVE_KEYWORDS:
+                raise OptionError(
+                    f"{self.name} has an option {name!r}, which is a keyword of dlsched.solve; "
+                    f"give it another name, or read run.{name}"
+                )
+
+    @cached_property
+    def parameters(self) -> tuple[inspect.Parameter, ...]:
+        """The function's parameters."""
+        return tuple(inspect.signature(self.function).parameters.values())
+
+    @property
+    def home(self) -> str:
+        """The module that the function comes from."""
+        return _home(self.function)
+
+    @property
+    def takes_second(self) -> bool:
+        """Whether the function has a place for a generator or a run beside the instance."""
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return len(self.parameters) > 1 and self.parameters[1].kind in kinds
+
+    @property
+    def wants_run(self) -> bool:
+        """Whether the function takes a run, with its limits: its second parameter is ``run``."""
+        return self.takes_second and self.parameters[1].name == "run"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options it takes, with their defaults."""
+        rest = self.parameters[2 if self.takes_second else 1 :]
+        variadic = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+        return {p.name: p.default for p in rest if p.kind not in variadic}
+
+    @property
+    def summary(self) -> str:
+        """First line of the docstring."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+    def prepare(self, package: str) -> None:
+        """Import and compile what `preload` names, so that no run's clock counts it."""
+        for name in self.preload:
+            importlib.import_module(name, package)
+        prepare(*(package + name for name in self.preload if name.startswith(".")))
+
+    def validate_options(self, options: Mapping[str, Any]) -> None:
+        """Check option names before anything runs.
+
+        Raises
+        ------
+        OptionError
+            Naming the options that there are.
+        """
+        if any(p.kind is p.VAR_KEYWORD for p in self.parameters):
+            return
+        for name in options:
+            if name not in self.options:
+                known = ", ".join(self.options) or "none"
+                raise OptionError(f"{self.name} has no option {name!r}; it has: {known}")
+
+    @property
+    def own(self) -> bool:
+        """Whether the function is of this package; other code gets a copy of the instance."""
+        return _home(self.function).startswith(f"{__package__}.")
+
+    def __call__(self, instance: Instance, run: Run, options: Mapping[str, Any]) -> Claim:
+        """Run it and return what it claims.
+
+        Raises
+        ------
+        InstanceChanged
+            If the instance is another one afterwards. Code from outside the package works on a
+            copy, so that it cannot spoil the answers of other methods.
+        """
+        with run.paused():
+            given = instance if self.own else instance.copy_apart()
+            before = given.fingerprint()
+        if self.wants_run:
+            answer = self.function(given, run, **options)
+        elif self.takes_second:
+            answer = self.function(given, run.rng, **options)
+        else:
+            answer = self.function(given, **options)
+        with run.paused():
+            if given.fingerprint() != before:
+                raise InstanceChanged(f"{self.name} changed the instance {instance.name}")
+            return self._labelled(answer, instance)
+
+    def _labelled(self, answer: Any, instance: Instance) -> Claim:
+        """Return an answer as a claim whose solution says what it is of and who made it.
+
+        A label of another instance is kept, so that the checker can refuse it.
+        """
+        claim = answer if isinstance(answer, Claim) else Claim(solution=answer)
+        found: Any = claim.solution
+        if isinstance(found, Mapping):
+            envelope = {"dlsched": SCHEMA_VERSION, "problem": self.problem}
+            fields = envelope | {"instance": instance.name} | dict(found)
+            found = problem(self.problem).solution.parse(fields, f"the answer of {self.name}")
+        if isinstance(found, Solution):
+            labels = {
+                "instance": found.instance or instance.name,
+                "instance_sha256": found.instance_sha256 or instance.sha256,
+                "method": self.name,
+            }
+            found = found.model_copy(update=labels)
+        return replace(claim, solution=found)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a problem provides; the object called ``PROBLEM`` in its package.
+
+    Attributes
+    ----------
+    levels
+        The objective, most important level first.
+    definition
+        ``check(instance, solution) -> Report``: violations and objective by the definition.
+    explain
+        ``explain(instance) -> str``: why there is no solution, in the instance's words; an empty
+        string if it knows of no reason.
+    exact
+        Name of the method that ``"exact"`` stands for.
+    choose
+        ``choose(instance) -> str``: the name for one instance, where no method is best for all.
+    bound
+        Name of the method that `dlsched.bound` uses unless told otherwise.
+    size
+        The instance's field whose length says how large an instance is, as ``"jobs"``.
+    package
+        Name of its package. The modules ``exact``, ``heuristics`` and ``bounds`` hold the methods;
+        ``model``, ``generate``, ``draw``, ``oracle``, ``strategy`` and ``state`` are imported when
+        first asked for.
+    """
+
+    name: str
+    title: str
+    source: str
+    levels: tuple[Level, ...]
+    instance: type[Any]
+    solution: type[Any]
+    definition: Callable[[Any, Any], Report]
+    explain: Callable[[Any], str]
+    exact: str
+    bound: str
+    size: str
+    package: str = field(repr=False)
+    choose: Callable[[Any], str] | None = None
+
+    def module(self, name: str) -> Any:
+        """Import one of the package's modules.
+
+        Raises
+        ------
+        OptionError
+            If the package has none of that name.
+        """
+        if importlib.util.find_spec(f"{self.package}.{name}") is None:
+            raise OptionError(f"the problem {self.name} has no module {name!r} in {self.package}")
+        return importlib.import_module(f"{self.package}.{name}")
+
+    def check(self, instance: Instance, solution: Solution) -> Report:
+        """Check a solution against the definition, and that it was made for the instance.
+
+        The violation ``instance`` is added to those of the problem. A solution without labels was
+        made for any instance.
+        """
+        report = self.definition(instance, solution)
+        if solution.instance in ("", instance.name):
+            return report
+        message = f'the solution is for "{solution.instance}", not for "{instance.name}"'
+        other = Violation("instance", "instance", message)
+        return replace(report, violations=(other, *report.violations))
+
+    def by_level(self, entries: Sequence[Any]) -> ByLevel[Any]:
+        """Pair one entry per level with the level."""
+        return ByLevel(self.levels, entries)
+
+    @property
+    def methods(self) -> dict[str, Method]:
+        """Every method there is for it, by kind, then in the order of registration."""
+        _load_methods(self.package)
+        _load_plugins()
+        rank = list(Kind)
+        known = _METHODS.get(self.name, {}).values()
+        return {m.name: m for m in sorted(known, key=lambda m: rank.index(m.kind))}
+
+    def method(self, name: str, instance: Instance | None = None) -> Method:
+        """Return the method called `name`; ``"exact"`` is the best exact one for the instance.
+
+        Raises
+        ------
+        UnknownName
+            If there is none of that name.
+        """
+        methods = self.methods
+        if name == "exact":
+            name = self.choose(instance) if self.choose and instance else self.exact
+        if name not in methods:
+            raise UnknownName(f"method for {self.name}", name, [*methods, "exact"])
+        return methods[name]
+
+    def resolve(self, choice: MethodLike, instance: Instance | None = None) -> Method:
+        """Return the method that a user means.
+
+        Parameters
+        ----------
+        choice
+            The name of a method, ``"exact"``, ``module:function`` (looked for in the working
+            directory first), or a callable.
+        instance
+            What is to be solved; decides which method ``"exact"`` is.
+
+        Raises
+        ------
+        UnknownName
+            If there is no method of that name.
+        OptionError
+            If there is no such function, or it has an option that hides a keyword of `solve`.
+        """
+        if isinstance(choice, Method):
+            return choice
+        function = _imported(choice) if isinstance(choice, str) and ":" in choice else choice
+        if isinstance(function, str):
+            return self.method(function, instance)
+        if not callable(function):
+            raise OptionError(f"method={choice!r:.40} is neither a method's name nor a function")
+        known = (m for m in self.methods.values() if m.function is function)
+        found = next(known, None)
+        return found or Method(_own_name(function), self.name, Kind.HEURISTIC, function)
+
+
+@cache
+def problem(name: str) -> Problem:
+    """Return the problem called `name`.
+
+    Raises
+    ------
+    UnknownName
+        If there is none, here or among the entry points of other packages.
+    OptionError
+        If another package's entry point cannot be loaded, or is no `Problem` of that name.
+    """
+    if name in BUILT_IN:
+        found: Problem = importlib.import_module(f"{_PACKAGE}.{name}").PROBLEM
+        return found
+    for entry in entry_points(group=PROBLEMS_GROUP):
+        if entry.name == name:
+            try:
+                loaded = entry.load()
+            except Exception as error:  # another package's code may raise anything
+                raise OptionError(f"problem {name}: cannot load {entry.value}: {error}") from error
+            if not isinstance(loaded, Problem) or loaded.name != name:
+                raise OptionError(f"problem {name}: {entry.value} is no Problem of that name")
+            return loaded
+    raise UnknownName("problem", name, problem_names())
+
+
+def problem_names() -> list[str]:
+    """Return the names of the problems: those of this package, then those of others."""
+    others = sorted({entry.name for entry in entry_points(group=PROBLEMS_GROUP)})
+    return [*BUILT_IN, *(name for name in others if name not in BUILT_IN)]
+
+
+def _is_problem(name: str) -> bool:
+    return name in BUILT_IN or name in problem_names()
+
+
+_METHODS: dict[str, dict[str, Method]] = {}
+
+
+def method(
+    problem: str,
+    *,
+    kind: str,
+    name: str | None = None,
+    preload: Sequence[str] = (),
+) -> Callable[[F], F]:
+    """Register a function as a method of a problem; use it as a decorator.
+
+    Parameters
+    ----------
+    problem
+        Name of the problem.
+    kind
+        ``exact``, ``heuristic``, ``baseline``, ``bound`` or ``reference``; see `Kind`.
+    name
+        Its name; the function's own by default.
+    preload
+        Modules to import and compile before the clock starts; see `Method`.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such problem or kind.
+    OptionError
+        If the name is taken by a function of another module, or an option has the name of one of
+        `dlsched.solve`'s keywords.
+    """
+    if not _is_problem(problem):
+        raise UnknownName("problem", problem, problem_names())
+    if kind not in list(Kind):
+        raise UnknownName("kind of method", kind, map(str, Kind))
+
+    def register(function: F) -> F:
+        home = _home(function)
+        entry = Method(name or _own_name(function), problem, Kind(kind), function, tuple(preload))
+        # The problem's own methods are registered first, so that nobody can take their names.
+        if problem in BUILT_IN and not home.startswith(f"{_PACKAGE}."):
+            _load_methods(f"{_PACKAGE}.{problem}")
+        known = _METHODS.setdefault(problem, {})
+        taken = known.get(entry.name)
+        if entry.name == "exact" or (taken and _home(taken.function) != home):
+            owner = _home(taken.function) if taken else "dlsched"
+            raise OptionError(
+                f"{problem} already has a method {entry.name!r}, from {owner}; "
+                f"give yours another name"
+            )
+        known[entry.name] = entry
+        return function
+
+    return register
+
+
+def _own_name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _imported(name: str) -> Callable[..., Any]:
+    """Return the function called ``module:function``."""
+    module, _, attribute = name.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        function = getattr(importlib.import_module(module), attribute)
+    except Exception as error:  # importing runs the user's code, which may raise anything
+        raise OptionError(
+            f"cannot get {attribute!r} from {module!r}: {type(error).__name__}: {error}"
+        ) from error
+    if not callable(function):
+        raise OptionError(f"{name} is no function; write module:function")
+    found: Callable[..., Any] = function
+    return found
+
+
+def _home(function: Callable[..., Any]) -> str:
+    """Return the module a callable comes from; objects and partials have that of their type."""
+    return str(getattr(function, "__module__", type(function).__module__))
+
+
+@cache
+def _load_methods(package: str) -> None:
+    for module in ("exact", "heuristics", "bounds"):
+        if importlib.util.find_spec(f"{package}.{module}"):
+            importlib.import_module(f"{package}.{module}")
+
+
+@cache
+def _load_plugins() -> None:
+    for entry in entry_points(group=METHODS_GROUP):
+        try:
+            entry.load()
+        except Exception as error:  # another package's fault must not disable dlsched
+            warnings.warn(f"methods of {entry.value} not loaded: {error}", stacklevel=2)
