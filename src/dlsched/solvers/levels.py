@@ -26,7 +26,7 @@ from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
-SOLVER_LIBRARIES = ("highspy", "pyomo.repn.plugins.standard_form")
+SOLVER_LIBRARIES = ("highspy", "scipy.sparse", "pyomo.repn.plugins.standard_form")
 """What a method that solves a model preloads."""
 _SLACK = 1e-6
 """Relative slack granted to a solver's bound before it is rounded to the granularity."""
