@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from dlsched import api, registry
 from dlsched.errors import OptionError
 from dlsched.registry import Kind, Method
+from dlsched.solvers.backend import find_backend
 
 Chosen: TypeAlias = str | Callable[..., Any]
 
@@ -59,11 +60,8 @@ def check_limits(time_limit: float | None, gap: float, threads: int, solver: str
     OptionError, UnknownName, SolverMissing
         If a limit makes no sense, or there is no such solver here.
     """
-    from dlsched.solvers import highs, pyomo_backend  # with scipy, which not every worker needs
-
     api.validate_limits(time_limit, gap, threads)
-    if solver != highs.NAME:
-        pyomo_backend.find(solver)
+    find_backend(solver)
 
 
 def options_of(problem: str, chosen: Chosen) -> dict[str, Any]:

@@ -38,7 +38,9 @@ def nearest_optimum(
 
     claim = solve_levels(instance, Run(time_limit), _Model(frozenset(solution.returned)))
     if claim.status is not Status.OPTIMAL:
-        raise DlschedError(f"the nearest optimum was not found: {claim.reason}")
+        raise DlschedError(
+            f"the nearest optimum was not found: {claim.reason or claim.termination}"
+        )
     found = claim.solution
     assert isinstance(found, Solution)
     report = check(instance, found)

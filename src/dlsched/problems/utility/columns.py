@@ -326,7 +326,7 @@ def _decided(instance: Instance, run: Run, claim: Claim) -> Claim:
     last = solve_model(instance, part)
     bounds = [[*(claim.bounds[0] if claim.bounds else []), *(last.bounds or [[]])[0]]]
     if last.status not in (Status.OPTIMAL, Status.INFEASIBLE, Status.FEASIBLE):
-        return replace(claim, bounds=bounds, reason=last.reason)
+        return replace(claim, bounds=bounds, termination=last.termination, reason=last.reason)
     # It starts from the schedule known, so what it ends with is no worse.
     solution = last.solution and last.solution.model_copy(update={"method": "dantzig_wolfe"})
     decided = last.status is Status.OPTIMAL
