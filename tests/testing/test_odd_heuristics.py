@@ -14,7 +14,7 @@ import dlsched
 from dlsched import Bound, Claim, Status
 from dlsched.problems.reclaiming import Solution
 from dlsched.registry import Problem
-from dlsched.testing import check_heuristic, worst_case
+from dlsched.testing import check_heuristic, oracles, worst_case
 
 CHILDREN: list[int] = []
 """Processes that `forks` made."""
