@@ -54,7 +54,7 @@ def solve_pooled(instance: Instance, run: Run) -> tuple[Number, Number | None]:
         np.array([float(counts[p]) for p, _ in options]),
         np.array([float(c.throughput) for _, c in options]),
         sense="max",
-        grid=step,
+        granularity=step,
     )
     relaxed = highs.solve(form, 0, run, relax=True)
     duals = relaxed.duals if relaxed.duals is not None else np.zeros(len(A))
