@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 import dlsched
-from dlsched.bench import Store, case, read_suite, run_suite, statistics, store
+from dlsched.bench import Store, read_suite, run_suite, statistics, store
+from dlsched.bench.instance_spec import Changed, InstanceSpec
 from dlsched.cli import app
 
 SUITE = """
@@ -100,7 +101,7 @@ def test_damage_in_the_middle_of_a_sweep(monkeypatch: pytest.MonkeyPatch) -> Non
         true(self, outcome)
 
     monkeypatch.setattr(Store, "add", failing)
-    with pytest.raises(dlsched.InstanceError, match=r"cannot be used .*what had finished is kept"):
+    with pytest.raises(dlsched.InstanceError, match=r"cannot be used .*finished runs are kept"):
         run_suite("suite.toml", "again")
     with Store("again") as reader:
         assert len(reader.rows()) == 5
@@ -113,7 +114,7 @@ def test_damaged_record() -> None:
         base.execute("UPDATE runs SET record = '{\"problem\": 1' WHERE method = 'lyra'")
     base.close()
     with Store("out") as reader, pytest.raises(dlsched.InstanceError, match="the run of lyra on"):
-        statistics.judge_rows(reader.rows())
+        statistics.evaluate_rows(reader.rows())
 
 
 def test_results_of_version_1_are_read(settled: Callable[[str], Rows]) -> None:
@@ -152,9 +153,9 @@ def test_instance_changed_after_the_plan() -> None:
 
 
 def test_digest_is_compared_in_the_worker() -> None:
-    """A case refuses an instance of another digest than the sweep was planned with."""
-    planned = case.Case.given(dlsched.generate("reclaiming", 1, servers=4))
+    """A specification refuses an instance with another digest than the planned one."""
+    planned = InstanceSpec.given(dlsched.generate("reclaiming", 1, servers=4))
     other = dlsched.generate("reclaiming", 2, servers=4)
-    wrong = case.Case.given(other).recipe
-    with pytest.raises(case.Changed, match="not the instance that the sweep was planned with"):
-        case.Case(planned.problem, "x", "x", "x", wrong, planned.sha256).make()
+    wrong = InstanceSpec.given(other).recipe
+    with pytest.raises(Changed, match="not the instance that the sweep was planned with"):
+        InstanceSpec(planned.problem, "x", "x", "x", wrong, planned.sha256).make()

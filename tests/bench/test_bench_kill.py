@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from dlsched.bench import Store, cell, run_suite
+from dlsched.bench import Store, run_suite, worker_process
 
 COMMAND = [sys.executable, "-c", "from dlsched.cli import main; main()", "bench", "sweep.toml"]
 PATIENCE = 60
@@ -113,7 +113,7 @@ def test_worker_killed_at_its_birth(
             born[-1].kill()
         return born[-1]
 
-    monkeypatch.setattr(cell.subprocess, "Popen", stillborn)
+    monkeypatch.setattr(worker_process.subprocess, "Popen", stillborn)
     run_suite("sweep.toml", "out", jobs=2)
     assert len(born) == 5
     assert settled("out") == whole
@@ -124,7 +124,7 @@ def test_no_worker_can_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     Path("broken").write_text("#!/bin/sh\necho no such thing as dlsched >&2\n")
     Path("broken").chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(Path("broken").resolve()))
-    with pytest.raises(cell.NoWorker, match="can be started: no such thing as dlsched"):
+    with pytest.raises(worker_process.NoWorker, match="can be started: no such thing as dlsched"):
         run_suite("sweep.toml", "out")
 
 
