@@ -42,7 +42,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, made: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(
+    tmp_path: Path,
+    made: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    shared_workers: None,
+) -> Path:
     """Give a working directory with the finished sweep."""
     monkeypatch.chdir(tmp_path)
     for name, content in made.items():
@@ -117,18 +122,34 @@ def test_damaged_record() -> None:
         statistics.evaluate_rows(reader.rows())
 
 
-def test_results_of_version_1_are_read(settled: Callable[[str], Rows]) -> None:
-    """Results with the old name of a column are read, and gone on with."""
+OLD_NAMES = {
+    1: {"resolved_method": "solved_by", "seconds": "total_seconds"},
+    2: {"seconds": "total_seconds"},
+}
+
+
+@pytest.mark.parametrize("version", OLD_NAMES)
+def test_results_of_older_versions(version: int, settled: Callable[[str], Rows]) -> None:
+    """Old column and status names are read, also from a database that is not written to."""
+    with sqlite3.connect("out/results.sqlite") as base:
+        base.execute("UPDATE runs SET termination = 'time_limit', reason = 'time limit'")
+        base.execute("UPDATE runs SET status = 'wall_timeout', record = NULL WHERE seed = 3")
+    base.close()
     before = settled("out")
     with sqlite3.connect("out/results.sqlite") as base:
+        base.execute("UPDATE runs SET status = 'overrun' WHERE seed = 3")
         base.execute("DROP VIEW results")
-        base.execute("ALTER TABLE runs RENAME COLUMN resolved_method TO solved_by")
+        base.execute("ALTER TABLE runs DROP COLUMN termination")
+        for new, old in OLD_NAMES[version].items():
+            base.execute(f"ALTER TABLE runs RENAME COLUMN {new} TO {old}")
         base.execute(
             "CREATE VIEW results AS SELECT runs.* FROM plan JOIN runs USING (key) ORDER BY position"
         )
-        base.execute("PRAGMA user_version = 1")
+        base.execute(f"PRAGMA user_version = {version}")
     base.close()
     assert settled("out") == before
+    evaluated = statistics.evaluate_rows(Store("out").rows())
+    assert {run.ending for run in evaluated} == {"limit", "failed"}
     again: list[Any] = []
     run_suite("suite.toml", "out", resume=True, on_row=lambda row, left: again.append(row))
     assert again == [] and settled("out") == before

@@ -150,9 +150,9 @@ def changes(instance, rng):
 # method: (status, words of the reason)
 EXPECTED: dict[str, tuple[str, str]] = {
     "raises": ("error", "KeyError: 'no such server'"),
-    "loops": ("wall_timeout", "killed after wall_limit = 3 s"),
-    "ignores": ("wall_timeout", "killed after wall_limit = 3 s"),
-    "stops": ("wall_timeout", "killed after wall_limit = 3 s"),
+    "loops": ("wall_timeout", "killed after wall_limit = 1 s"),
+    "ignores": ("wall_timeout", "killed after wall_limit = 1 s"),
+    "stops": ("wall_timeout", "killed after wall_limit = 1 s"),
     "allocates": ("memory", "above 0.70 GiB"),
     "too_much": ("memory", "MemoryError"),
     "infeasible": ("rejected", "violations"),
@@ -207,7 +207,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     others = [name for name in EXPECTED if name not in HANGING]
     (place / "others.toml").write_text(suite_of(others))
     hanging = "".join(f'\n[[methods]]\nname = "mine_odd:{name}"\n' for name in HANGING)
-    (place / "hanging.toml").write_text(HEAD.replace("300", "3") + hanging)
+    (place / "hanging.toml").write_text(HEAD.replace("300", "1") + hanging)
     included = 'name = "all"\ninclude = ["hanging.toml", "others.toml"]\n'
     (place / "suite.toml").write_text(included)
     with pytest.MonkeyPatch.context() as patch:

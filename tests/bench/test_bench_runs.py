@@ -87,7 +87,7 @@ name = "lyra"
 
 
 @pytest.fixture(autouse=True)
-def small(folder: Path) -> None:
+def small(folder: Path, shared_workers: None) -> None:
     """Give a suite of 16 runs, and a module of methods that misbehave."""
     Path("suite.toml").write_text(LIGHT)
     Path("mine_bench.py").write_text(OWN)
@@ -129,7 +129,7 @@ def test_printing_does_not_fill_the_disk(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_unsteady_method_is_a_finding() -> None:
     """Repetitions with one seed and unlike answers are reported; a steady method is not."""
-    Path("suite.toml").write_text("repetitions = 5\n" + ONE.replace("METHOD", "unsteady"))
+    Path("suite.toml").write_text("repetitions = 3\n" + ONE.replace("METHOD", "unsteady"))
     run_suite("suite.toml", "out")
     with Store("out") as store:
         said = statistics.unsteady(statistics.evaluate_rows(store.rows()))

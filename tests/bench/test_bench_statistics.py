@@ -65,7 +65,13 @@ def test_time_profile_by_hand() -> None:
     runs = [
         run(method="a", instance_sha256="1", seconds=1.0, **proven),
         run(method="a", instance_sha256="2", seconds=8.0, **proven),
-        run(method="a", instance_sha256="3", status="feasible", kind="exact", termination="time_limit"),
+        run(
+            method="a",
+            instance_sha256="3",
+            status="feasible",
+            kind="exact",
+            termination="time_limit",
+        ),
         run(method="b", instance_sha256="1", seconds=3.0, **proven),
         run(method="b", instance_sha256="2", seconds=2.0, **proven),
         run(method="b", instance_sha256="3", status="wall_timeout", kind="exact", seconds=None),
@@ -141,7 +147,9 @@ def test_false_bounds_take_no_part() -> None:
     liar = replace(rule, status=dlsched.Status.OPTIMAL, bound=poor)
     rows = [row_of(liar, "liar"), row_of(best, "exact"), row_of(rule, "random")]
     false, proven, honest = statistics.evaluate_rows(rows)
-    assert "liar says that no solution" in false.row["refuted"] and "boasting" in false.row["refuted"]
+    assert (
+        "liar says that no solution" in false.row["refuted"] and "boasting" in false.row["refuted"]
+    )
     assert false.ending == "failed" and false.gaps[0] == honest.gaps[0] > 0
     assert (proven.row["refuted"], honest.row["refuted"], proven.ending) == ("", "", "proven")
     assert findings([false, proven, honest]) == [false.row["refuted"]]

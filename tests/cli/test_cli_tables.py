@@ -23,7 +23,9 @@ def shown(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 def rows_of_a_sweep() -> list[dict[str, Any]]:
     """Return 36 runs of four methods, without results."""
-    blank = dict.fromkeys(("record", "kind", "seconds", "termination", "instance_sha256", "solution_sha256"))
+    blank = dict.fromkeys(
+        ("record", "kind", "seconds", "termination", "instance_sha256", "solution_sha256")
+    )
     return [
         blank
         | {
@@ -81,7 +83,9 @@ def test_comparison(
     if width == 200:
         assert not left_out and "1,234.50" in lines[3]
     else:
-        assert re.search(rf"left out in {width} columns: .*best_bound, best_bound_kind", left_out[0])
+        assert re.search(
+            rf"left out in {width} columns: .*best_bound, best_bound_kind", left_out[0]
+        )
 
 
 @pytest.mark.parametrize("width", [40, *WIDTHS])
