@@ -15,7 +15,7 @@ ENTRIES = (
                 "per_machine": 2,
                 "utility": ("effective_throughput", "linear", "table")[i % 3],
                 "mix": "even",
-                "load": 0.8,
+                "utilization": 0.8,
             },
         )
         for i in range(1, 11)
