@@ -134,9 +134,9 @@ def report(rows: list[Demand], seeds: int) -> Iterator[str]:
         cells = [f"{median(values):g}" for values in row.collateral.values()]
         yield f"| {row.demand} | " + " | ".join(cells) + " |"
     yield "\n## Lyra's choice against the optimum's\n"
-    yield "Share of the optimum's servers that lyra returns: mean over the seeds, of the optimum that"
-    yield "`exact` returns and of the nearest one (`nearest_optimum`). The paper (section 7.3): 84 %"
-    yield "on average.\n"
+    yield "Share of the optimum's servers that lyra returns: mean over the seeds, of the optimum"
+    yield "that `exact` returns and of the nearest one (`nearest_optimum`). The paper (section"
+    yield "7.3): 84 % on average.\n"
     yield "| demand | one optimum | the nearest optimum |\n|---|---|---|"
     for row in rows:
         one, near = mean(row.shared), mean(row.nearest)
@@ -146,9 +146,9 @@ def report(rows: list[Demand], seeds: int) -> Iterator[str]:
 def fleets(seeds: int) -> Iterator[str]:
     """Yield the markdown of the heuristics and tie rules by fleet."""
     yield f"\n## {LOANED} servers by fleet and tie rule, {seeds} seeds\n"
-    yield "Preempted jobs above the optimum, sum over the seeds. In brackets the rule for ties. The"
-    yield "paper (section 7.3): `lyra` as many as the optimum below 60 servers, 19 % more otherwise;"
-    yield "`scf` 51 % and `random` 68 % above `lyra` over a simulation of 15 days.\n"
+    yield "Preempted jobs above the optimum, sum over the seeds. In brackets the rule for ties."
+    yield "The paper (section 7.3): `lyra` as many as the optimum below 60 servers, 19 % more"
+    yield "otherwise; `scf` 51 % and `random` 68 % above `lyra` over a simulation of 15 days.\n"
     names = [f"{name} ({o['ties']})" if o else name for name, o in VARIANTS]
     yield "| fleet | demand | optimum, mean | " + " | ".join(names) + " |"
     yield "|---|---|---|" + "---|" * len(names)
