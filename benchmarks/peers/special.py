@@ -29,7 +29,7 @@ def networkx_matching(instance: Instance) -> Claim:
             graph.add_edge(i, j, weight=float(weights[i, j]))
         matched = nx.max_weight_matching(graph, maxcardinality=True)
         groups += [(jobs[i], jobs[j]) for i, j in matched]
-    return Claim(solution=solution_of(instance, groups, "networkx"), reason="a heaviest matching")
+    return Claim(solution=solution_of(instance, groups), reason="a heaviest matching")
 
 
 def scip_squares(instance: Instance, run: Run) -> Claim:
