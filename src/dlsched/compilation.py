@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _NOTICE_AFTER = 1.0
 """Seconds of compilation after which a terminal is told why it waits."""
 
-_entries: dict[str, list[tuple[Any, tuple[str, ...]]]] = {}
+_entries: dict[str, list[tuple[Any, tuple[Any, ...]]]] = {}
 """Per module: its entries, each with the signatures that `prepare` compiles."""
 
 
@@ -31,14 +31,15 @@ def loop(function: F) -> F:
     return compiled
 
 
-def entry(*signatures: str) -> Callable[[F], F]:
+def entry(*signatures: Any) -> Callable[[F], F]:
     """Compile a function that Python calls, for these signatures; use it as a decorator.
 
     Parameters
     ----------
     *signatures
-        As numba writes them: ``"float64(float64[::1], int64)"``. Arguments of any other types
-        would be compiled for inside a run, which `entries` lets a test detect.
+        As numba writes them: ``"float64(float64[::1], int64)"``; signature objects for named
+        tuples. Arguments of any other types would be compiled for inside a run, which `entries`
+        lets a test detect.
     """
 
     def decorate(function: F) -> F:
@@ -49,7 +50,7 @@ def entry(*signatures: str) -> Callable[[F], F]:
     return decorate
 
 
-def entries(module: str) -> list[tuple[Any, tuple[str, ...]]]:
+def entries(module: str) -> list[tuple[Any, tuple[Any, ...]]]:
     """Return the entries of a module that was imported, each with its signatures."""
     return list(_entries.get(module, ()))
 
