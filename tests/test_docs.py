@@ -13,14 +13,14 @@ import pytest
 
 import dlsched
 from dlsched import registry
+from dlsched.testing.documents import run_blocks
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-_FEWER = {"SEEDS = 125\n": "SEEDS = 5\n"}
+PAGES = [page for page in PAGES if page.parent.name != "problems"]
+"""The problems' own pages are a check of `dlsched.testing.check_problem`."""
+FEWER = {"SEEDS = 125\n": "SEEDS = 5\n"}
 """What a page does at full length, and a test with less."""
-_BLOCK = re.compile(
-    r"(?:<!-- not run: (?P<reason>[^>]*?) -->\s*)?^```python\n(?P<code>.*?)^```", re.M | re.S
-)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -30,23 +30,9 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLBACKEND", "Agg")
     for name in registry.problem_names():  # what a page registers is gone after it
         monkeypatch.setitem(registry._METHODS, name, registry.problem(name).methods)
-    text = page.read_text()
-    blocks = list(_BLOCK.finditer(text))
-    assert len(blocks) == len(re.findall(r"^```python", text, re.M))
-    skipped = [block["reason"] for block in blocks if block["reason"]]
-    namespace: dict[str, object] = {"__name__": f"docs.{page.stem}"}
-    for block in blocks:
-        if not block["reason"]:
-            line = text.count("\n", 0, block.start("code"))
-            source = block["code"]
-            for long, short in _FEWER.items():
-                source = source.replace(long, short)
-            code = compile("\n" * line + source, str(page), "exec")  # true line numbers
-            exec(code, namespace)
-    if skipped and len(skipped) == len(blocks):
-        pytest.skip("; ".join(skipped))
-    for reason in skipped:
-        print(f"{page.name}: a block is not run: {reason}")
+    skipped = run_blocks(page, FEWER)
+    if skipped:
+        print(f"{page.name}: not run: {skipped}")
 
 
 def test_api_page_has_every_public_name() -> None:

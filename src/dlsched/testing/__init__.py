@@ -1,33 +1,42 @@
-"""For people with a heuristic of their own: ready-made properties, strategies, oracles.
+"""For people with a heuristic or a problem of their own: ready-made properties and checks.
 
 `check_heuristic` tests what every heuristic should have; `worst_case` looks for the instance on
-which one is farthest from the optimum. Both draw from `strategies` (Hypothesis) and compare with
-`oracles` (brute force). Hypothesis comes with ``pip install dlsched[testing]``.
+which one is farthest from the optimum; `check_problem` tests what every problem must fulfil. They
+draw from `strategies` (Hypothesis) and compare with `oracles` (brute force). Hypothesis comes with
+``pip install dlsched[testing]``.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from dlsched.testing import oracles
+from dlsched.testing import oracles, strategies
 
 if TYPE_CHECKING:
-    from dlsched.testing import strategies
-    from dlsched.testing.heuristic import Finding, Findings, check_heuristic
+    from dlsched.testing.conformance import CHECKS, Conformance, check_problem
+    from dlsched.testing.heuristic import Findings, check_heuristic
+    from dlsched.testing.search import Finding
     from dlsched.testing.worst import Worst, worst_case
 
 __all__ = [
+    "CHECKS",
+    "Conformance",
     "Finding",
     "Findings",
     "Worst",
     "check_heuristic",
+    "check_problem",
     "oracles",
     "strategies",
     "worst_case",
 ]
 
-_HOMES = {
-    "Finding": "heuristic",
+_MODULES = {
+    "CHECKS": "conformance",
+    "Conformance": "conformance",
+    "check_problem": "conformance",
+    "Finding": "search",
     "Findings": "heuristic",
     "check_heuristic": "heuristic",
     "Worst": "worst",
@@ -37,10 +46,6 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Import what needs Hypothesis when it is first asked for; the oracles do without."""
-    import importlib
-
-    if name == "strategies":
-        return importlib.import_module("dlsched.testing.strategies")
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"dlsched.testing.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

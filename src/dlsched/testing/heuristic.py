@@ -6,13 +6,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-import hypothesis
 from hypothesis import strategies as st
 
 from dlsched.errors import OptionError
 from dlsched.objective import Objective
 from dlsched.registry import Method
 from dlsched.schema import Instance
+from dlsched.testing.search import Finding, first_finding
 from dlsched.testing.transformations import renamed, reordered
 from dlsched.testing.trials import (
     Broken,
@@ -27,20 +27,6 @@ from dlsched.testing.trials import (
 )
 
 INVARIANTS = {"names": renamed, "order": reordered}
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A property that does not hold, with the smallest instance found on which it does not."""
-
-    kind: str
-    message: str
-    instance: Instance
-
-    def __str__(self) -> str:
-        """Return the finding with its instance as JSON."""
-        text = self.instance.model_dump_json(exclude_defaults=True)
-        return f"{self.kind}: {self.message}\n  {text}"
 
 
 @dataclass
@@ -152,7 +138,7 @@ def check_heuristic(
     found = Findings(problem, method.name)
     check = _Check(method, found, oracle, complete, tuple(invariant), seed)
     while True:
-        finding = _first(check, instances, examples)
+        finding = first_finding(check, instances, examples)
         if finding is None:
             return found
         found.findings.append(finding)
@@ -193,7 +179,7 @@ class _Check:
         if self.oracle is not None:
             self.compare(instance, trial, self.truth(instance))
         for name in self.invariant:
-            self.disguise(instance, trial, name)
+            self.transform(instance, trial, name)
 
     def fail(self, kind: str, message: str) -> None:
         if kind not in self.known:
@@ -225,49 +211,13 @@ class _Check:
             if found.worst_gap is None or gap > found.worst_gap:
                 found.worst_gap, found.worst_instance = gap, instance
 
-    def disguise(self, instance: Instance, trial: Trial, name: str) -> None:
+    def transform(self, instance: Instance, trial: Trial, name: str) -> None:
         other = INVARIANTS[name](instance)
         kind = f"depends_on_{name}"
         try:
             mine = attempt(self.method, other, self.seed).objective
         except Broken as broken:
-            self.fail(kind, f"in disguise: {broken}")
+            self.fail(kind, f"transformed: {broken}")
             return
         if mine != trial.objective:
-            self.fail(kind, f"{trial.objective}, in disguise {mine}")
-
-
-def _first(check: _Check, chosen: st.SearchStrategy[Any], examples: int) -> Finding | None:
-    """Return the first property that fails, on the smallest instance; ``None`` if none does.
-
-    A property that fails now and then cannot be shrunk: then the instance is the first one.
-    """
-    failed: list[Finding] = []
-
-    @hypothesis.settings(
-        max_examples=examples,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        report_multiple_bugs=False,
-        print_blob=False,
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
-    @hypothesis.given(chosen)
-    def test(instance: Instance) -> None:
-        try:
-            check(instance)
-        except Broken as broken:
-            failed.append(Finding(broken.kind, broken.message, instance))
-            raise
-
-    try:
-        test()
-    except Broken:  # the last one raised is that of the shrunk instance
-        return failed[-1]
-    except hypothesis.errors.Flaky:
-        if not failed:  # it is the strategy that differs from one time to the next
-            raise
-        first = failed[0]
-        return Finding(first.kind, f"{first.message} (not every time)", first.instance)
-    return None
+            self.fail(kind, f"{trial.objective}, transformed {mine}")

@@ -22,10 +22,11 @@ from dlsched.registry import method
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import Number
-from dlsched.solvers import highs, pyomo_backend
+from dlsched.solvers import highs
+from dlsched.solvers.backend import find_backend
 from dlsched.solvers.certificate import dual_bound
-from dlsched.solvers.iis import compute_iis
-from dlsched.solvers.levels import SOLVER_LIBRARIES, blame
+from dlsched.solvers.iis import infeasibility_reason
+from dlsched.solvers.levels import SOLVER_LIBRARIES
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
@@ -67,6 +68,7 @@ class Refinement:
 
     def __init__(self, instance: Instance, run: Run) -> None:
         self.instance, self.run = instance, run
+        self.backend = find_backend(run.solver)
         self.data = arrays(instance)
         self.estimate = Estimate.coarse(self.data)
         self.best: Solution | None = None
@@ -87,8 +89,7 @@ class Refinement:
 
     def search(self) -> Claim:
         """Run to a proof or a limit."""
-        if self.run.solver != highs.NAME:
-            pyomo_backend.validate_solver(self.run.solver, self.run)
+        self.backend.validate_limits(self.run)
         self.start()
         self.relax()
         while True:
@@ -109,7 +110,7 @@ class Refinement:
                 found = model.read(self.instance, built)
                 new_points = self.offer(state_of(self.data, homes_of(self.instance, found)))
             if outcome.bound is not None:
-                unit = float(form.scaled(0)[0]) if self.run.solver == highs.NAME else 1.0
+                unit = float(form.conditioned(0)[0])
                 error = SOLVER_PRECISION * abs(outcome.bound) + _REDUCED_COST * unit
                 bound = outcome.bound - error
                 if new_points and bound > self.cost * (1 + _CLOSED):
@@ -120,7 +121,7 @@ class Refinement:
             if self.closed(max(_CLOSED, self.run.gap)):
                 return self.claim(Status.OPTIMAL)
             if outcome.status is not Status.OPTIMAL:
-                return self.claim(Status.FEASIBLE, reason=outcome.reason)
+                return self.claim(Status.FEASIBLE, outcome.termination)
             if not new_points and found is not None:
                 # The estimate is exact here, but the solver's tolerances undercut it; or the
                 # placement breaks a limit by less than these. Its cost is known: exclude it.
@@ -134,7 +135,7 @@ class Refinement:
 
     def infeasible(self, form: StandardForm) -> Claim:
         """Return that there is no placement, and why."""
-        reason = blame(compute_iis(form, self.run))
+        reason = infeasibility_reason(form, self.run)
         if self.excluded:  # every one of them breaks a limit
             reason = "every placement breaks a limit, some by less than the solver's tolerances"
         return Claim(status=Status.INFEASIBLE, reason=reason, build_seconds=self.build_seconds)
@@ -162,7 +163,7 @@ class Refinement:
             if outcome.duals is not None:
                 solved = form, outcome.duals
             else:
-                self.no_dual = f"the relaxation ended with {outcome.reason}"
+                self.no_dual = f"the relaxation ended with {outcome.termination.sentence}"
             if outcome.values is None or outcome.bound is None:
                 break
             form.load(outcome.values)
@@ -196,9 +197,7 @@ class Refinement:
         if self.best is not None and self.best.home not in [s.home for s in self.excluded]:
             model.assign(self.instance, built, self.best)
             point = form.point()
-        if self.run.solver == highs.NAME:
-            return highs.solve(form, 0, self.run, start=point, quiet=True)
-        return pyomo_backend.solve(self.run.solver, built, form, 0, self.run, point)
+        return self.backend.solve(form, 0, self.run, start=point, quiet=True)
 
     def offer(self, state: State) -> bool:
         """Keep a placement if it is the best, and make the estimate exact there.

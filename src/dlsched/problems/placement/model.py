@@ -26,6 +26,8 @@ _NEGLIGIBLE = 1e-9
 _ROUND_DOWN = 1 - 1e-12
 _LEAST_BIG_M = 1e-3
 """HiGHS drops coefficients below 1e-9; a larger big-M than needed is valid."""
+ESTIMATED = ("cost",)
+"""The levels of which the model's value is only a lower bound."""
 THOUSAND = 1000
 """The unit of squares of shares is a thousandth: solvers' rows are off by as much as 1e-6."""
 

@@ -1,4 +1,4 @@
-"""The definition of sensitivity: what an allocation breaks, and what it is worth."""
+"""The definition of sensitivity: violations and objective of an allocation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 from dlsched.objective import ByLevel, Level
 from dlsched.problems.sensitivity.schema import Allocation, Instance, Job, Solution
 from dlsched.result import Report, Violation
-from dlsched.schema import Number
+from dlsched.schema import Number, simplify
 
 LEVELS = (Level("throughput", "max", "proportional shares"), Level("split", "min", "jobs"))
 
@@ -16,15 +16,15 @@ Used = dict[int, list[Number]]
 
 
 def check(instance: Instance, solution: Solution) -> Report:
-    """Judge a solution.
+    """Check a solution against the definition.
 
-    Violations: ``instance`` (made for another one), ``unknown_job``, ``missing_job`` (unless jobs
-    may wait), ``off_axis`` (CPUs or memory that the profile does not have), ``not_measured``,
-    ``below_proportional``, ``unknown_server``, ``too_few_gpus``, ``too_many_gpus``,
-    ``split_forbidden``, ``gpus_exceeded``, ``cpus_exceeded``, ``memory_exceeded``.
+    Violations: ``unknown_job``, ``missing_job`` (unless jobs may wait), ``off_axis`` (CPUs or
+    memory that the profile does not have), ``not_measured``, ``below_proportional``,
+    ``unknown_server``, ``too_few_gpus``, ``too_many_gpus``, ``split_forbidden``,
+    ``gpus_exceeded``, ``cpus_exceeded``, ``memory_exceeded``.
 
-    ``details`` has the shares of the cluster's ``gpus``, ``cpus`` and ``memory`` that are in use,
-    ``servers_used``, the number of ``idle_gpus``, and that of the ``waiting`` jobs.
+    ``details`` has the fractions of the cluster's ``gpus``, ``cpus`` and ``memory`` that are in
+    use, and the numbers of ``servers_used``, ``idle_gpus`` and ``waiting`` jobs.
     """
     violations = list(_violations(instance, solution))
     known = {job.id for job in instance.jobs}
@@ -42,41 +42,38 @@ def check(instance: Instance, solution: Solution) -> Report:
 
 
 def evaluate(instance: Instance, allocation: Mapping[str, Allocation]) -> ByLevel[Number]:
-    """Return (sum of throughput, jobs on more than one server); what is off the axes counts 0."""
-    throughput: Number = 0
+    """Return (sum of throughput, jobs on more than one server); off the axes throughput is 0."""
+    throughput = Fraction(0)
     split = 0
     for job in instance.jobs:
         given = allocation.get(job.id)
         if given is not None:
             throughput += instance.profile(job).at(given.cpus, given.memory) or 0
             split += len(given.gpus) > 1
-    if isinstance(throughput, Fraction) and throughput.denominator == 1:
-        throughput = int(throughput)
-    return ByLevel(LEVELS, (throughput, split))
+    return ByLevel(LEVELS, (simplify(throughput), split))
 
 
 def used(allocation: Mapping[str, Allocation]) -> Used:
-    """Return GPUs, CPUs and memory in use on each server that is named by a number."""
+    """Return GPUs, CPUs and memory in use on each server whose id is a valid index."""
     use: Used = {}
     for given in allocation.values():
         for server, gpus in given.gpus.items():
-            if _is_index(server) and len(server) <= _MOST_DIGITS:  # a longer one is unknown
-                row = use.setdefault(int(server), [0, 0, 0])
+            index = _index(server)
+            if index is not None:
+                row = use.setdefault(index, [0, 0, 0])
                 for i, each in enumerate((1, given.cpus, given.memory)):
                     row[i] += gpus * each
     return use
 
 
 _MOST_DIGITS = 18
-"""No cluster has servers with longer numbers, and Python refuses to read thousands of digits."""
+"""Longer indices are invalid; `int` raises an error for thousands of digits."""
 
 
-def _is_below(index: str, count: int) -> bool:
-    return len(index) <= len(str(count)) and int(index) < count
-
-
-def _is_index(server: str) -> bool:
-    return server.isascii() and server.isdigit() and (server == "0" or server[0] != "0")
+def _index(server: str) -> int | None:
+    """Return a server's index, or ``None`` if it is not a decimal without leading zeros."""
+    decimal = server.isascii() and server.isdigit() and (server == "0" or server[0] != "0")
+    return int(server) if decimal and len(server) <= _MOST_DIGITS else None
 
 
 def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
@@ -97,7 +94,7 @@ def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
     for server, row in sorted(used(placed).items()):
         for kind, have, limit in zip(("gpus", "cpus", "memory"), row, limits, strict=True):
             if server < servers.count and have > limit:
-                message = f"server {server} gives {float(have):g} {kind}, it has {float(limit):g}"
+                message = f"{float(have):g} {kind} in use, server {server} has {float(limit):g}"
                 yield Violation(f"{kind}_exceeded", f"servers[{server}]", message, have - limit)
 
 
@@ -109,18 +106,19 @@ def _of_job(instance: Instance, job: Job, given: Allocation, where: str) -> Iter
             message = f"{float(value):g} is not on the profile's axis"
             yield Violation("off_axis", f"{where}.{axis}", message)
     throughput = profile.at(given.cpus, given.memory)
-    least = instance.proportional(job.profile).throughput
+    least = instance.shares[job.profile].throughput
     if throughput == 0:
-        yield Violation("not_measured", where, "there is no measurement for this share")
+        yield Violation("not_measured", where, "the profile has no measurement of this choice")
     elif throughput is not None and throughput < least:
         message = f"throughput {float(throughput):g}, the proportional share gives {float(least):g}"
         yield Violation("below_proportional", where, message, least - throughput)
     for server in given.gpus:
-        if not _is_index(server) or not _is_below(server, instance.servers.count):
+        index = _index(server)
+        if index is None or index >= instance.servers.count:
             message = f'there is no server "{server}"; they are 0 to {instance.servers.count - 1}'
             yield Violation("unknown_server", f"{where}.gpus.{server}", message)
     total = sum(given.gpus.values())
-    message = f"{total} GPUs, the job has {profile.gpus}"
+    message = f"{total} GPUs, the job needs {profile.gpus}"
     if total < profile.gpus:
         yield Violation("too_few_gpus", f"{where}.gpus", message, profile.gpus - total)
     if total > profile.gpus:
@@ -131,18 +129,18 @@ def _of_job(instance: Instance, job: Job, given: Allocation, where: str) -> Iter
 
 
 def explain(instance: Instance) -> str:
-    """Say why no solution exists; an empty string if one does, or none is known not to."""
+    """Return why no solution exists; an empty string if no reason is known."""
     servers = instance.servers
     if instance.may_wait:
         return ""
     wanted = sum(instance.profile(job).gpus for job in instance.jobs)
     if wanted > servers.count * servers.gpus:
-        return f"the jobs have {wanted} GPUs, the servers {servers.count * servers.gpus}"
+        return f"the jobs need {wanted} GPUs, the servers have {servers.count * servers.gpus}"
     if not instance.allow_split:
         for job in instance.jobs:
             if instance.profile(job).gpus > servers.gpus:
                 return (
-                    f"job {job.id} has {instance.profile(job).gpus} GPUs, a server "
+                    f"job {job.id} needs {instance.profile(job).gpus} GPUs, a server has "
                     f"{servers.gpus}, and jobs may not be split"
                 )
     return ""

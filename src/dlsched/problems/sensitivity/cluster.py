@@ -1,4 +1,4 @@
-"""The servers while jobs are placed on them: what is free, and which job holds it, in integers."""
+"""Free and allocated resources of the servers while jobs are placed, in integers."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from dlsched.schema import Number, granularity
 Placed: TypeAlias = dict[int, int]
 """GPUs by server."""
 Vector: TypeAlias = NDArray[Any]
-"""GPUs, CPUs and memory, the latter two in units of their grids."""
+"""GPUs, CPUs and memory, the latter two in multiples of their granularities."""
 
 _LARGEST = 2**62
 
 
 class Cluster:
-    """Free GPUs, CPUs and memory of each server, the latter two in units of their grids.
+    """Free GPUs, CPUs and memory of each server, and the placed jobs with their choices.
 
-    Everything is a whole number: 64-bit integers, or Python's where the grid is so fine that
-    these would overflow.
+    Amounts are integers, see `Vector`: 64-bit ones, or Python's where those would overflow.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -54,8 +53,8 @@ class Cluster:
         return int(Fraction(amount) / self.units[resource])
 
     def demand(self, choice: Choice) -> Vector:
-        """Return what one GPU of a job with this choice takes."""
-        # By identity, as hashing fractions takes longer than all the rest.
+        """Return the GPUs (1), CPUs and memory that one GPU of a job with this choice takes."""
+        # Keyed by identity, as hashing fractions would dominate the running time.
         known = self._demands.get(id(choice))
         if known is None:
             row = [1, self._units(choice.cpus, 0), self._units(choice.memory, 1)]
@@ -64,19 +63,19 @@ class Cluster:
         return known[1]
 
     def capacity(self, choice: Choice) -> Vector:
-        """Return how many GPUs with this choice each server could take now."""
+        """Return how many GPUs with this choice fit on each server now."""
         capacity: Vector = (self.free // self.demand(choice)).min(axis=1)
         return capacity
 
     def may_split(self, gpus: int) -> bool:
-        """Whether a job of so many GPUs may be on several servers."""
+        """Whether a job with this number of GPUs may be on several servers."""
         return gpus > 1 and self.instance.allow_split
 
     def best_fit(self, job: Job, choice: Choice) -> Placed | None:
-        """Return where a job fits: the server with least free that takes it, else the fewest.
+        """Return a best-fit placement, or ``None``.
 
-        Of the servers that take the job whole, the one with least free GPUs, then CPUs, then
-        memory. A job that no server takes is split over those that take most of it.
+        Of the servers that can take the whole job, the one with the fewest free GPUs, then CPUs,
+        then memory. Else the job is split over the servers that can take most of its GPUs.
         """
         gpus, capacity = self.instance.profile(job).gpus, self.capacity(choice)
         whole = np.flatnonzero(capacity >= gpus)
@@ -90,11 +89,11 @@ class Cluster:
         return _filled(np.argsort(-capacity, kind="stable").tolist(), capacity, gpus)
 
     def first_fit(self, job: Job, choice: Choice, together: bool = False) -> Placed | None:
-        """Return where a job fits, servers taken in their order.
+        """Return a first-fit placement, or ``None``.
 
-        GPU by GPU, as in the authors' public code: a job that may be split takes from each server
-        what is there. One that may not, or any job with `together` if some server holds it whole,
-        goes to the first server that does.
+        As in the authors' public code a job that may be split takes what fits on each server in
+        their order. A job that may not, or with `together` any job, goes to the first server that
+        can take the whole job, if there is one.
         """
         gpus, capacity = self.instance.profile(job).gpus, self.capacity(choice)
         split = self.may_split(gpus)
@@ -107,7 +106,7 @@ class Cluster:
         return _filled(range(len(capacity)), capacity, gpus)
 
     def place(self, job: Job, choice: Choice, placed: Placed) -> None:
-        """Give a job its choice on servers."""
+        """Allocate a choice and GPUs to a job."""
         each = self.demand(choice)
         for s, gpus in placed.items():
             self.free[s] -= gpus * each
@@ -115,7 +114,7 @@ class Cluster:
         self.given[job.id] = (choice, dict(placed))
 
     def change(self, name: str, choice: Choice) -> None:
-        """Give a placed job another choice, where it is; a server may then be overloaded."""
+        """Change the choice of a placed job; its servers may then be overloaded."""
         old, placed = self.given[name]
         difference = self.demand(choice) - self.demand(old)
         for s, gpus in placed.items():
@@ -123,23 +122,18 @@ class Cluster:
         self.given[name] = (choice, placed)
 
     def fits_changed(self, name: str, choice: Choice) -> bool:
-        """Whether a placed job could have another choice, where it is."""
+        """Whether a placed job's servers have the capacity for another choice."""
         old, placed = self.given[name]
         difference = self.demand(choice) - self.demand(old)
         return all((self.free[s] >= gpus * difference).all() for s, gpus in placed.items())
 
-    def solution(self, method: str) -> Solution:
-        """Return what every placed job has, in the file's order of jobs."""
-        placed = {
-            job.id: (self.given[job.id][0], {str(s): n for s, n in self.given[job.id][1].items()})
-            for job in self.instance.jobs
-            if job.id in self.given
-        }
-        return solution_of(self.instance, placed, method)
+    def solution(self) -> Solution:
+        """Return the allocation of the placed jobs."""
+        return solution_of(self.instance, self.given)
 
 
 def _filled(order: Iterable[int], capacity: Vector, gpus: int) -> Placed:
-    """Take GPUs from servers in this order until there are enough."""
+    """Return a placement that takes GPUs from servers in this order until there are enough."""
     placed: Placed = {}
     for s in order:
         take = min(int(capacity[s]), gpus)
@@ -151,13 +145,12 @@ def _filled(order: Iterable[int], capacity: Vector, gpus: int) -> Placed:
     return placed
 
 
-def solution_of(
-    instance: Instance, placed: Mapping[str, tuple[Choice, dict[str, int]]], method: str
-) -> Solution:
-    """Return a solution from each job's choice and GPUs by server."""
-    return Solution(
-        allocation={
-            name: Allocation(cpus=choice.cpus, memory=choice.memory, gpus=gpus)
-            for name, (choice, gpus) in placed.items()
-        },
-    )
+def solution_of(instance: Instance, given: Mapping[str, tuple[Choice, Placed]]) -> Solution:
+    """Return a solution from jobs' choices and GPUs, in the instance's order of jobs."""
+    allocation = {}
+    for job in instance.jobs:
+        if job.id in given:
+            choice, placed = given[job.id]
+            gpus = {str(server): count for server, count in placed.items()}
+            allocation[job.id] = Allocation(cpus=choice.cpus, memory=choice.memory, gpus=gpus)
+    return Solution(allocation=allocation)

@@ -1,18 +1,18 @@
-"""Synergy's TUNE (section 4.2) and GREEDY (section 3.3), what they are compared with, and ours."""
+"""Synergy's TUNE (section 4.2) and GREEDY (section 3.3), their baselines, and our heuristics."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.cluster import Cluster
 from dlsched.problems.sensitivity.schema import Choice, Instance, Job, Solution
-from dlsched.problems.sensitivity.tuning import FITS, Tuner, best_case
+from dlsched.problems.sensitivity.tuning import FITS, Tuner, validate_option
 from dlsched.registry import method
-from dlsched.result import Claim, Status
+from dlsched.result import Claim, Status, Termination
 from dlsched.schema import Number
 
 ORDERS = ("descending demand", "given", "gpus")
@@ -28,16 +28,17 @@ def tune(
 ) -> Claim:
     """Synergy-TUNE (section 4.2): best-case demands, back to the proportional share on conflict.
 
-    (1) A job is placed with its best-case demand, see `best_case`, on the server with least free
-    resources that takes it, or on the fewest servers that together do. (2) If it does not fit and
-    any demand is above the proportional share, CPUs and memory become the share, and it is tried
-    again. (3) If it still does not fit, its demand stays as it is, and a server with just enough
-    free GPUs is found, or the fewest servers: jobs there that are above their share revert to it,
-    on all their servers, until the lack is covered. A server that this overloads, as a job above
-    its share of CPUs may be below that of memory, reverts its own jobs in turn.
+    (1) A job is placed with its best-case demand, see `Instance.best_cases`, on the server with
+    the least free resources that can take it, or on as few servers as possible. (2) If it does not
+    fit and its demand for CPUs or memory is above the proportional share, both become the share,
+    and it is tried again. (3) If it still does not fit, its demand is kept, and it goes to the
+    server with the fewest free GPUs that suffice, or to as few servers as possible: jobs there
+    that are above their share revert to it, on all their servers, until the demand fits. A server
+    that this overloads (a job above its share of CPUs may be below that of memory) reverts its own
+    jobs in turn.
 
-    Where jobs may wait, those taken are the first of the file whose GPUs there are. A job waits,
-    or the rule ends without a solution, only if no servers that may hold it have its GPUs.
+    Where jobs may wait, the jobs considered are those of `runnable`. A job waits, or there is no
+    solution, only if the servers that it may use have too few free GPUs.
 
     Parameters
     ----------
@@ -49,14 +50,13 @@ def tune(
         ``"best"`` or ``"first"`` (public code); ``"just enough"`` or ``"cpu per gpu"`` (public
         code). See `Tuner`.
     """
+    validate_option("order", order, ORDERS)
     jobs = runnable(instance)
     if order == "descending demand":
-        jobs = sorted(jobs, key=lambda job: tuple(-d for d in _best_demand(instance, job)))
+        jobs.sort(key=lambda job: tuple(-d for d in _best_demand(instance, job)))
     elif order == "gpus":
-        jobs = sorted(jobs, key=lambda job: -instance.profile(job).gpus)
-    elif order != "given":
-        raise OptionError(f"order={order!r} must be one of {', '.join(ORDERS)}")
-    return _tuned(instance, jobs, "tune", fit, peers)
+        jobs.sort(key=lambda job: -instance.profile(job).gpus)
+    return _tuned(instance, jobs, fit, peers)
 
 
 @method("sensitivity", kind="heuristic")
@@ -65,114 +65,103 @@ def tune_public(instance: Instance) -> Claim:
 
     `tune` with ``order="given"``, ``fit="first"`` and ``peers="cpu per gpu"`` (msr-fiddle/synergy,
     ``_tune`` in ``simulator/resources/cluster.py``, with the placement of ``FIFO+tune``). Where
-    that code would give up because a reverted job needs more memory than is free, the steps of
-    `tune` go on.
+    that code would stop because a reverted job needs more memory than is free, further jobs are
+    reverted as in `tune`.
     """
-    return _tuned(instance, runnable(instance), "tune_public", "first", "cpu per gpu")
+    return _tuned(instance, runnable(instance), "first", "cpu per gpu")
 
 
 @method("sensitivity", kind="heuristic")
 def greedy(instance: Instance, *, fit: str = "first") -> Claim:
     """Synergy-GREEDY (section 3.3): first fit of best-case demands in the file's order.
 
-    A job whose demand fits on no server is skipped and waits, and GPUs may stay idle. Where jobs
-    may not wait (``may_wait`` false) and one is skipped, there is no solution.
+    A job whose demand does not fit waits, and GPUs may stay idle. If a job would wait although
+    ``may_wait`` is false, there is no solution.
 
     Parameters
     ----------
     fit
-        ``"first"``: a job of several GPUs goes to the first server that takes it whole, else it
-        is split over the first servers that together do. ``"best"``: see `tune`.
+        ``"first"``: a job of several GPUs goes to the first server that can take the whole job,
+        else it is split over the first servers with free capacity. ``"best"``: see `tune`.
     """
-    return _static(instance, instance.jobs, "greedy", fit)
+    return _static(instance, instance.jobs, fit)
 
 
 @method("sensitivity", kind="baseline")
 def proportional(instance: Instance) -> Claim:
     """Every GPU comes with its server's share of CPUs and memory: today's schedulers."""
     cluster = Cluster(instance)
-    return _claim(cluster, "proportional", _place_proportional(cluster))
+    return _claim(cluster, _place_proportional(cluster))
 
 
 @method("sensitivity", kind="baseline")
 def drf(instance: Instance, *, tuned: bool = False) -> Claim:
-    """Dominant resource fairness (section 5.7): smallest dominant share of best-case demand.
+    """Dominant resource fairness (section 5.7): smallest dominant share of best-case demand first.
 
-    The dominant share is the largest of the shares of the cluster's GPUs, CPUs and memory that
-    the best-case demand asks for, as in the authors' public code; the section gives DRF best-case
-    demands and prints no rule. Jobs are taken from the smallest on and placed with that static
-    demand by first fit, as in `greedy`: a job that does not fit waits.
+    The dominant share is the largest of the best-case demand's shares of the cluster's GPUs, CPUs
+    and memory, as in the authors' public code; the section gives DRF best-case demands and states
+    no algorithm. Jobs are placed in ascending order, with these demands, by first fit as in
+    `greedy`: a job that does not fit waits.
 
     Parameters
     ----------
     tuned
-        Place them by TUNE in this order instead: Synergy's variant in Figure 13.
+        Place the jobs by TUNE in this order instead: Synergy's variant in Figure 13.
     """
-    return _in_order(instance, "drf", lambda job: max(_shares(instance, job)), tuned)
+    return _in_order(instance, lambda job: max(_shares(instance, job)), tuned)
 
 
 @method("sensitivity", kind="baseline")
 def tetris(
     instance: Instance, *, tuned: bool = False, remaining: Mapping[str, Any] | None = None
 ) -> Claim:
-    """Tetris (section 5.7): the least product of remaining time and resource share first.
+    """Tetris (section 5.7): smallest product of remaining time and resource share first.
 
-    The resource share is the sum of the shares of the cluster's GPUs, CPUs and memory that the
-    best-case demand asks for, and the time is that at the best-case throughput, both as in the
-    authors' public code; the section prints no rule. Placed as in `drf`.
+    The resource share is the sum of the best-case demand's shares of the cluster's GPUs, CPUs and
+    memory, and the time is that at the best-case throughput, both as in the authors' public code;
+    the section states no algorithm. Jobs are placed as in `drf`.
 
     Parameters
     ----------
     tuned
-        Place them by TUNE in this order instead: Synergy's variant in Figure 13.
+        Place the jobs by TUNE in this order instead: Synergy's variant in Figure 13.
     remaining
-        Seconds left of each job at its proportional share, by its id; the same for all by
+        Remaining seconds of each job at its proportional share, by its id; the same for all by
         default **(D)**, as an instance is one round and has no times.
 
     Raises
     ------
     OptionError
-        If a job has no remaining time, or none above 0.
+        If `remaining` lacks a job, or a time is not above 0.
     """
     times = {job.id: _seconds(remaining, job.id) for job in instance.jobs}
 
     def weighted(job: Job) -> Fraction:
-        speedup = Fraction(best_case(instance, job).throughput) / Fraction(
-            instance.proportional(job.profile).throughput
-        )
+        best, share = instance.best_cases[job.profile], instance.shares[job.profile]
+        speedup = Fraction(best.throughput) / share.throughput
         return times[job.id] / speedup * sum(_shares(instance, job))
 
-    return _in_order(instance, "tetris", weighted, tuned)
+    return _in_order(instance, weighted, tuned)
 
 
 @method("sensitivity", kind="heuristic")
 def greedy_then_tune(instance: Instance) -> Claim:
-    """Jobs that fit with their best-case demand in the file's order, then the rest by TUNE (ours).
-
-    Unlike GREEDY it leaves no job waiting that TUNE can place: those that GREEDY skips come last,
-    most GPUs first, by the steps of `tune`.
-    """
+    """GREEDY, then the jobs that it skips by TUNE, those with most GPUs first (ours)."""
     cluster = Cluster(instance)
-    skipped = []
-    for job in runnable(instance):
-        choice = best_case(instance, job)
-        placed = cluster.first_fit(job, choice, together=True)
-        if placed is None:
-            skipped.append(job)
-        else:
-            cluster.place(job, choice, placed)
+    skipped = _place(cluster, runnable(instance), instance.best_cases, "first")
     tuner = Tuner(cluster, "best", "just enough")
     skipped.sort(key=lambda job: -instance.profile(job).gpus)
-    return _claim(cluster, "greedy_then_tune", [job for job in skipped if not tuner.place(job)])
+    return _claim(cluster, [job for job in skipped if not tuner.place(job)])
 
 
 @method("sensitivity", kind="heuristic")
 def water_filling(instance: Instance) -> Claim:
-    """Jobs grow one choice at a time, the one with the smallest dominant share first (ours).
+    """Upgrades one job's choice at a time, that with the smallest dominant share first (ours).
 
-    Jobs are placed at the proportional share and shrink to the least that is as fast. Then the
-    job whose larger share of the cluster's CPUs and memory is smallest takes its next better
-    choice if its servers have enough free, and else stays as it is, until no job can grow.
+    Jobs are placed at the proportional share, then reduced to the least choice that is as fast.
+    The job whose dominant share (the larger of its shares of the cluster's CPUs and memory) is
+    smallest gets its next faster choice if its servers have the capacity, else its choice is
+    final; until all choices are final.
     """
     cluster = Cluster(instance)
     waiting = _place_proportional(cluster)
@@ -204,17 +193,14 @@ def water_filling(instance: Instance) -> Claim:
         if better and cluster.fits_changed(job.id, better[0]):
             cluster.change(job.id, better[0])
             heapq.heappush(heap, (dominant(job, better[0]), i))
-    return _claim(cluster, "water_filling", waiting)
+    return _claim(cluster, waiting)
 
 
 def starts(instance: Instance) -> Iterator[Solution]:
-    """Yield solutions for an exact method to start from, by the rules that place every job.
-
-    Of an instance with many jobs only the first one found.
-    """
-    for rule in (water_filling, tune, greedy_then_tune, tune_public):
-        found = rule(instance).solution
-        if isinstance(found, Solution):
+    """Yield initial solutions for an exact method; with more than 500 jobs only the first found."""
+    for heuristic in (water_filling, tune, greedy_then_tune, tune_public):
+        found = heuristic(instance).solution
+        if found is not None:
             yield found
             if len(instance.jobs) > _MANY_JOBS:
                 return
@@ -224,10 +210,10 @@ _MANY_JOBS = 500
 
 
 def runnable(instance: Instance, queue: Sequence[Job] | None = None) -> list[Job]:
-    """Return the jobs of the round (section 4.2): the first whose GPUs the cluster has.
+    """Return the jobs of the round (section 4.2): the first that fit the cluster's GPUs.
 
-    All of them unless jobs may wait. As in the public code, a job with more GPUs than are left is
-    passed over, and smaller ones behind it are taken.
+    All jobs unless they may wait. As in the public code, a job with more GPUs than are left is
+    skipped, and smaller ones after it are taken.
 
     Parameters
     ----------
@@ -247,20 +233,41 @@ def runnable(instance: Instance, queue: Sequence[Job] | None = None) -> list[Job
     return chosen
 
 
-def _tuned(instance: Instance, jobs: Iterable[Job], name: str, fit: str, peers: str) -> Claim:
+def _tuned(instance: Instance, jobs: Iterable[Job], fit: str, peers: str) -> Claim:
     cluster = Cluster(instance)
     tuner = Tuner(cluster, fit, peers)
-    return _claim(cluster, name, [job for job in jobs if not tuner.place(job)])
+    return _claim(cluster, [job for job in jobs if not tuner.place(job)])
 
 
-def _static(instance: Instance, jobs: Iterable[Job], name: str, fit: str) -> Claim:
+def _static(instance: Instance, jobs: Iterable[Job], fit: str) -> Claim:
     """Place jobs with their best-case demands; those that do not fit wait."""
-    if fit not in FITS:
-        raise OptionError(f"fit={fit!r} must be one of {', '.join(FITS)}")
+    validate_option("fit", fit, FITS)
     cluster = Cluster(instance)
+    return _claim(cluster, _place(cluster, jobs, instance.best_cases, fit))
+
+
+def _in_order(instance: Instance, key: Callable[[Job], Fraction], tuned: bool) -> Claim:
+    """Place jobs by ascending key, ties in the file's order, with static demands or by TUNE."""
+    ordered = sorted(instance.jobs, key=key)
+    if not tuned:
+        return _static(instance, ordered, "first")
+    return _tuned(instance, runnable(instance, ordered), "best", "just enough")
+
+
+def _place_proportional(cluster: Cluster) -> list[Job]:
+    """Place jobs at the proportional share, most GPUs first; return those that do not fit."""
+    instance = cluster.instance
+    jobs = sorted(runnable(instance), key=lambda job: -instance.profile(job).gpus)
+    return _place(cluster, jobs, instance.shares, "best")
+
+
+def _place(
+    cluster: Cluster, jobs: Iterable[Job], choices: Mapping[str, Choice], fit: str
+) -> list[Job]:
+    """Place jobs with the choice of their profile; return those that do not fit."""
     waiting = []
     for job in jobs:
-        choice = best_case(instance, job)
+        choice = choices[job.profile]
         if fit == "first":
             placed = cluster.first_fit(job, choice, together=True)
         else:
@@ -269,47 +276,26 @@ def _static(instance: Instance, jobs: Iterable[Job], name: str, fit: str) -> Cla
             waiting.append(job)
         else:
             cluster.place(job, choice, placed)
-    return _claim(cluster, name, waiting)
-
-
-def _in_order(instance: Instance, name: str, key: Any, tuned: bool) -> Claim:
-    """Place jobs by rising key, ties in the file's order, with static demands or by TUNE."""
-    ordered = sorted(instance.jobs, key=key)
-    if not tuned:
-        return _static(instance, ordered, name, "first")
-    return _tuned(instance, runnable(instance, ordered), name, "best", "just enough")
-
-
-def _place_proportional(cluster: Cluster) -> list[Job]:
-    """Place jobs at the proportional share, most GPUs first; return those that do not fit."""
-    instance, waiting = cluster.instance, []
-    for job in sorted(runnable(instance), key=lambda job: -instance.profile(job).gpus):
-        choice = instance.proportional(job.profile)
-        placed = cluster.best_fit(job, choice)
-        if placed is None:
-            waiting.append(job)
-        else:
-            cluster.place(job, choice, placed)
     return waiting
 
 
-def _claim(cluster: Cluster, name: str, waiting: Sequence[Job]) -> Claim:
-    """Return what was placed, unless a job waits that may not."""
+def _claim(cluster: Cluster, waiting: Sequence[Job]) -> Claim:
+    """Return the allocation, or no solution if a job waits that may not."""
     if waiting and not cluster.instance.may_wait:
         others = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
-        reason = f"job {waiting[0].id}{others} would wait: no servers have what it asks for"
-        return Claim(status=Status.NO_SOLUTION, reason=reason)
-    return Claim(solution=cluster.solution(name))
+        reason = f"job {waiting[0].id}{others} would wait: its demand fits on no servers"
+        return Claim(status=Status.NO_SOLUTION, termination=Termination.FINISHED, reason=reason)
+    return Claim(solution=cluster.solution())
 
 
 def _best_demand(instance: Instance, job: Job) -> tuple[Number, Number, Number]:
     """Return GPUs, CPUs and memory of a job's best-case demand."""
-    gpus, choice = instance.profile(job).gpus, best_case(instance, job)
+    gpus, choice = instance.profile(job).gpus, instance.best_cases[job.profile]
     return gpus, gpus * choice.cpus, gpus * choice.memory
 
 
 def _shares(instance: Instance, job: Job) -> tuple[Fraction, Fraction, Fraction]:
-    """Return the shares of the cluster's GPUs, CPUs and memory in a job's best-case demand."""
+    """Return a job's best-case demand as shares of the cluster's GPUs, CPUs and memory."""
     servers, (gpus, cpus, memory) = instance.servers, _best_demand(instance, job)
     return (
         Fraction(gpus, servers.count * servers.gpus),
@@ -319,7 +305,7 @@ def _shares(instance: Instance, job: Job) -> tuple[Fraction, Fraction, Fraction]
 
 
 def _seconds(remaining: Mapping[str, Any] | None, name: str) -> Fraction:
-    """Return a job's remaining time, or 1 where none are given."""
+    """Return a job's remaining time; 1 if no times are given."""
     if remaining is None:
         return Fraction(1)
     try:

@@ -18,14 +18,15 @@ from dlsched.schema import (
     PositiveAmount,
     PositiveCount,
     derived,
+    simplify,
 )
 
 MOST_GPUS = 10**6
-"""A cluster with more GPUs than this is refused."""
+"""Upper limit of the GPUs in a cluster."""
 
 
 class Servers(Document):
-    """Servers that are all alike: how many, and what each one has (memory in GB)."""
+    """Identical servers: their number, and the GPUs, CPUs and memory (GB) of each."""
 
     count: PositiveCount
     gpus: PositiveCount
@@ -34,12 +35,13 @@ class Servers(Document):
 
     @property
     def proportional(self) -> tuple[Number, Number]:
-        """CPUs and memory per GPU: the share that a job gets without looking at it."""
-        return _plain(Fraction(self.cpus) / self.gpus), _plain(Fraction(self.memory) / self.gpus)
+        """CPUs and memory (GB) of a server divided by its GPUs."""
+        cpus, memory = Fraction(self.cpus) / self.gpus, Fraction(self.memory) / self.gpus
+        return simplify(cpus), simplify(memory)
 
 
 class Choice(NamedTuple):
-    """What a job may get per GPU, and its throughput with that."""
+    """CPUs and memory (GB) per GPU of a job, and the job's throughput with them."""
 
     cpus: Number
     memory: Number
@@ -47,7 +49,7 @@ class Choice(NamedTuple):
 
 
 class Profile(Document):
-    """Throughput by CPUs (rows) and memory (columns), both per GPU; 0 was not measured."""
+    """Throughput by CPUs (rows) and memory (columns), both per GPU; 0 means not measured."""
 
     gpus: PositiveCount
     cpus: tuple[PositiveAmount, ...]
@@ -81,21 +83,21 @@ class Profile(Document):
         return self
 
     def at(self, cpus: Number, memory: Number) -> Number | None:
-        """Return the throughput with so much per GPU; ``None`` off the axes."""
+        """Return the throughput with these amounts per GPU; ``None`` off the axes."""
         if cpus not in self.cpus or memory not in self.memory:
             return None
         return self.throughput[self.cpus.index(cpus)][self.memory.index(memory)]
 
 
 class Job(Document):
-    """A training job and the profile it has."""
+    """A training job and the name of its profile."""
 
     id: Id
     profile: Id
 
 
 class Instance(schema.Instance):
-    """Servers, profiles, and the jobs: all of them must be placed, unless they may wait."""
+    """Servers, profiles and jobs; all jobs must be placed unless they may wait."""
 
     problem: Literal["sensitivity"] = "sensitivity"
     servers: Servers
@@ -135,7 +137,7 @@ class Instance(schema.Instance):
 
     @model_serializer(mode="wrap")
     def _brief(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out `may_wait` where it is false: digests are older than the field."""
+        """Omit `may_wait` where it is false: digests date from before the field existed."""
         data: dict[str, Any] = handler(self)
         if not self.may_wait:
             data.pop("may_wait", None)
@@ -147,9 +149,9 @@ class Instance(schema.Instance):
 
     @derived
     def choices(self) -> dict[Id, tuple[Choice, ...]]:
-        """For each profile what a job of it may get: measured, and not below proportional.
+        """For each profile the measured choices at least as fast as the proportional share.
 
-        What no server has for even one GPU is left out.
+        A choice that needs more CPUs or memory per GPU than a server has is left out.
         """
         cpus, memory = self.servers.proportional
         found = {}
@@ -166,11 +168,16 @@ class Instance(schema.Instance):
 
     @derived
     def undominated(self) -> dict[Id, tuple[Choice, ...]]:
-        """The choices of which no other takes no more and gives no less."""
-        return {name: _pareto(choices) for name, choices in self.choices.items()}
+        """The choices that no other choice dominates (no more CPUs and memory, no slower)."""
+        return {
+            name: tuple(
+                b for b in choices if not any(_dominates(a, b) for a in choices if a is not b)
+            )
+            for name, choices in self.choices.items()
+        }
 
     def replacement(self, profile: Id, cpus: Number, memory: Number) -> Choice:
-        """Return an undominated choice that takes no more than this one, and is no slower."""
+        """Return an undominated choice with no more CPUs and memory than this, and no slower."""
         throughput = self.profiles[profile].at(cpus, memory) or 0
         return next(
             c
@@ -180,10 +187,10 @@ class Instance(schema.Instance):
 
     @derived
     def best_cases(self) -> dict[Id, Choice]:
-        """For each profile the best-case demand (section 3.2): the least that saturates.
+        """For each profile the best-case demand (section 3.2): the least for full throughput.
 
-        Of the fastest choices the one with fewest CPUs, then least memory **(D)**. Jobs whose GPUs
-        one server has get no more CPUs or memory than a server has (section 6).
+        Of the fastest choices the one with fewest CPUs, then least memory **(D)**. A job that fits
+        the GPUs of one server gets at most that server's CPUs and memory (section 6).
         """
         servers, found = self.servers, {}
         for name, choices in self.choices.items():
@@ -199,40 +206,21 @@ class Instance(schema.Instance):
 
     @derived
     def shares(self) -> dict[Id, Choice]:
-        """For each profile the proportional share."""
+        """For each profile the choice of the proportional share."""
         cpus, memory = self.servers.proportional
         return {
             name: Choice(cpus, memory, profile.at(cpus, memory) or 0)
             for name, profile in self.profiles.items()
         }
 
-    def proportional(self, profile: Id) -> Choice:
-        """Return the choice that every job has by right."""
-        return self.shares[profile]
 
-
-def _pareto(choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
-    kept = []
-    for i, a in enumerate(choices):
-        better = any(
-            b.cpus <= a.cpus
-            and b.memory <= a.memory
-            and b.throughput >= a.throughput
-            and (b[:3] != a[:3] or j < i)
-            for j, b in enumerate(choices)
-            if j != i
-        )
-        if not better:
-            kept.append(a)
-    return tuple(kept)
-
-
-def _plain(number: Fraction) -> Number:
-    return int(number) if number.denominator == 1 else number
+def _dominates(a: Choice, b: Choice) -> bool:
+    """Whether choice `a` takes no more CPUs and memory than `b` and is no slower."""
+    return a.cpus <= b.cpus and a.memory <= b.memory and a.throughput >= b.throughput
 
 
 class Allocation(Document):
-    """CPUs and memory per GPU, and the GPUs on each server, by the server's index."""
+    """CPUs and memory (GB) per GPU, and the GPUs on each server by the server's index."""
 
     cpus: PositiveAmount
     memory: PositiveAmount
@@ -240,7 +228,7 @@ class Allocation(Document):
 
 
 class Solution(schema.Solution):
-    """What each job gets, and where; a job that waits is absent."""
+    """The allocation of each job; a job that waits is absent."""
 
     problem: Literal["sensitivity"] = "sensitivity"
     allocation: dict[Id, Allocation]

@@ -1,8 +1,8 @@
-"""One job after another placed as in Synergy-TUNE (Synergy, section 4.2)."""
+"""Placement of one job by Synergy-TUNE (Synergy, section 4.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -10,41 +10,47 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.cluster import Cluster, Placed
-from dlsched.problems.sensitivity.schema import Choice, Instance, Job
+from dlsched.problems.sensitivity.schema import Choice, Job
 
 FITS = ("best", "first")
 PEERS = ("just enough", "cpu per gpu")
 
 
-def best_case(instance: Instance, job: Job) -> Choice:
-    """Return a job's best-case demand (section 3.2), see `Instance.best_cases`."""
-    return instance.best_cases[job.profile]
-
-
-class Tuner:
-    """Places jobs one by one, and takes back what earlier ones hold above their share.
-
-    Parameters
-    ----------
-    fit
-        ``"best"``: the server with least free that takes a job, else the fewest servers.
-        ``"first"``: servers in their order, as in the authors' public code.
-    peers
-        Who is reverted first. ``"just enough"``: the job that alone releases what is lacking, with
-        the least beyond it; if none does, the one that releases most of it. ``"cpu per gpu"``, as
-        in the public code: jobs on the fewest servers first, of these the one with most CPUs per
-        GPU, then most memory.
+def validate_option(name: str, value: str, known: Sequence[str]) -> None:
+    """Check that an option has one of the known values.
 
     Raises
     ------
     OptionError
-        If `fit` or `peers` is neither.
+        If it has another one.
+    """
+    if value not in known:
+        raise OptionError(f"{name}={value!r} must be one of {', '.join(known)}")
+
+
+class Tuner:
+    """Places jobs one by one; reverts earlier ones to their proportional share on conflict.
+
+    Parameters
+    ----------
+    fit
+        ``"best"``: the server with the least free resources that can take a job, else the fewest
+        servers. ``"first"``: servers in their order, as in the authors' public code.
+    peers
+        Which jobs are reverted first. ``"just enough"``: the job that alone releases the missing
+        amount, with the least surplus; if none does, the one that releases most of it. ``"cpu per
+        gpu"``, as in the public code: jobs on the fewest servers first, of these the one with most
+        CPUs per GPU, then most memory.
+
+    Raises
+    ------
+    OptionError
+        If `fit` or `peers` has another value.
     """
 
     def __init__(self, cluster: Cluster, fit: str, peers: str) -> None:
-        for name, value, known in (("fit", fit, FITS), ("peers", peers, PEERS)):
-            if value not in known:
-                raise OptionError(f"{name}={value!r} must be one of {', '.join(known)}")
+        validate_option("fit", fit, FITS)
+        validate_option("peers", peers, PEERS)
         self.cluster, self.instance = cluster, cluster.instance
         self.first = fit == "first"
         self.fit = cluster.first_fit if self.first else cluster.best_fit
@@ -53,9 +59,9 @@ class Tuner:
         )
 
     def place(self, job: Job) -> bool:
-        """Place a job, reverting others if need be; false if no servers have the GPUs for it."""
-        cluster, fair = self.cluster, self.instance.proportional(job.profile)
-        demand = best_case(self.instance, job)
+        """Place a job, reverting others if necessary; false if there are too few free GPUs."""
+        cluster, fair = self.cluster, self.instance.shares[job.profile]
+        demand = self.instance.best_cases[job.profile]
         placed = self.fit(job, demand)
         if placed is None and (demand.cpus > fair.cpus or demand.memory > fair.memory):
             demand = fair
@@ -69,10 +75,11 @@ class Tuner:
         return True
 
     def _with_gpus(self, gpus: int) -> Placed | None:
-        """Return servers with enough free GPUs, whatever CPUs and memory are free there.
+        """Return servers with enough free GPUs, regardless of their free CPUs and memory.
 
-        One with just enough, else the fewest. The public code takes the first one that has enough
-        for a job of several GPUs, and collects the rest from those with fewest free GPUs.
+        The server with the fewest free GPUs that suffice, else as few servers as possible. With
+        first fit, as in the public code, a job of several GPUs goes to the first server that has
+        enough, or is split over those with the fewest free GPUs.
         """
         free = self.cluster.free[:, 0]
         whole = np.flatnonzero(free >= gpus)
@@ -90,12 +97,13 @@ class Tuner:
         return placed
 
     def _release(self, placed: Placed, demand: Choice) -> None:
-        """Revert jobs to their share until these servers have what is asked for.
+        """Revert jobs to their share until these servers have the demand free.
 
-        A job is reverted on all its servers, and its CPUs or its memory may rise there. A server
-        that this overloads reverts its own jobs in turn. It ends, as each step leaves one job
-        fewer above its share, and with enough: where nobody is above it in a resource, every
-        free GPU has its share of it left, and the demand is no more than that.
+        A job is reverted on all its servers, where its CPUs or its memory may increase. A server
+        that this overloads reverts its own jobs in turn. The loop terminates because each step
+        reduces the number of jobs above their share, and it succeeds because on a server without
+        jobs above the share of a resource every free GPU has its share of it free, and the
+        demand is at most that.
         """
         need = {s: gpus * self.cluster.demand(demand) for s, gpus in placed.items()}
         waiting = list(placed)
@@ -107,16 +115,16 @@ class Tuner:
                 continue
             name = min(self._above(server, lack), key=lambda n: self.rank(n, server, lack))
             job = self.cluster.jobs[name]
-            self.cluster.change(name, self.instance.proportional(job.profile))
-            # Servers that had enough may lack something now.
+            self.cluster.change(name, self.instance.shares[job.profile])
+            # Servers that had enough may be short of a resource now.
             waiting = [s for s in self.cluster.given[name][1] if s not in waiting] + waiting
 
     def _lack(self, server: int, need: dict[int, Any]) -> Any:
         missing = need.get(server, 0 * self.cluster.full) - self.cluster.free[server]
-        return np.where(missing > 0, missing, 0 * missing)
+        return np.maximum(missing, 0)
 
     def _above(self, server: int, lack: Any) -> list[str]:
-        """Return the jobs on a server that are above their share in what is lacking."""
+        """Return the jobs on a server that are above their share of a resource it lacks."""
         share = self.cluster.share
         return [
             name
@@ -130,13 +138,13 @@ class Tuner:
         return len(placed), -choice.cpus, -choice.memory
 
     def _just_enough(self, name: str, server: int, lack: Any) -> Any:
-        """Order by what is still lacking after a job is reverted, then by what is left over.
+        """Order by the amount missing after a job is reverted, then by the surplus.
 
-        Both as shares of the server's CPUs and memory, added up **(D)**.
+        Both are sums of fractions of the server's CPUs and memory **(D)**.
         """
         cluster = self.cluster
         now = cluster.given[name][0]
-        fair = self.instance.proportional(cluster.jobs[name].profile)
+        fair = self.instance.shares[cluster.jobs[name].profile]
         released = cluster.hosts[server][name] * (cluster.demand(now) - cluster.demand(fair))
         balance = [Fraction(int(lack[r] - released[r]), int(cluster.full[r])) for r in (1, 2)]
         return sum(max(b, Fraction(0)) for b in balance), -sum(balance)

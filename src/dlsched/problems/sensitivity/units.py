@@ -1,4 +1,4 @@
-"""The units in which a solver sees CPUs and memory."""
+"""Scaling of CPUs and memory for solvers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _MOST_STEPS = 2**40
 
 
 def row_unit(capacity: Number, sizes: Iterable[Number]) -> Fraction:
-    """Return the unit of a capacity's row, for a solver with absolute tolerances of about 1e-6.
+    """Return what to divide a capacity constraint by, as solvers have absolute tolerances.
 
-    1, as the instance writes it, unless amounts differ by less than 1/1000 or exceed a million:
-    then the largest number of which all are multiples. Where that is finer than a double can
-    count, a millionth of the capacity, about: a solution may then need the checker's word.
+    1, unless amounts differ by less than 1/1000 or exceed a million: then their granularity. If
+    the amounts are more than 2**40 multiples of that, capacity / 2**20: the solver may then accept
+    an overload, which only the checker detects.
     """
     amounts = [capacity, *sizes]
     step, largest = granularity(amounts), max(amounts)

@@ -1,0 +1,140 @@
+"""What every problem must fulfil: `check_problem` runs the checks of `conformance_checks`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dlsched import library
+from dlsched.errors import OptionError, describe
+from dlsched.registry import problem as find
+from dlsched.testing import conformance_checks
+from dlsched.testing.conformance_checks import Subject
+from dlsched.testing.search import Finding
+from dlsched.testing.trials import Broken
+
+CHECKS: dict[str, Callable[[Subject], Finding | None]] = {
+    "parts": conformance_checks.parts,
+    "methods": conformance_checks.methods,
+    "generator": conformance_checks.generator,
+    "json": conformance_checks.json_round_trip,
+    "immutable": conformance_checks.immutable,
+    "labels": conformance_checks.labels,
+    "infeasible": conformance_checks.infeasible,
+    "model_levels": conformance_checks.model_levels,
+    "model_assign": conformance_checks.model_assign,
+    "exact": conformance_checks.exact,
+    "heuristics": conformance_checks.heuristics,
+    "bounds": conformance_checks.bounds,
+    "renaming": conformance_checks.renaming,
+    "order": conformance_checks.order,
+    "deterministic": conformance_checks.deterministic,
+    "limits": conformance_checks.limits,
+    "warm_start": conformance_checks.warm_start,
+    "picture": conformance_checks.picture,
+    "card": conformance_checks.card,
+    "page": conformance_checks.page,
+}
+"""The checks by id, cheap ones first; the first line of each function's docstring says what."""
+
+
+@dataclass
+class Conformance:
+    """What `check_problem` found; true if every check passed.
+
+    Attributes
+    ----------
+    passed, skipped
+        Ids of the checks that passed, and of those that had nothing to look at.
+    findings
+        One for each check that failed; ``kind`` is the check's id.
+    """
+
+    problem: str
+    passed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        """Whether no check failed."""
+        return not self.findings
+
+    def __str__(self) -> str:
+        """Return a report for people."""
+        head = f"{self.problem}: {len(self.passed)} checks passed, {len(self.findings)} failed"
+        if self.skipped:
+            head += f", skipped: {', '.join(self.skipped)}"
+        return "\n".join([head, *map(str, self.findings)])
+
+    def raise_if_any(self) -> None:
+        """Raise if a check failed.
+
+        Raises
+        ------
+        AssertionError
+            With the report.
+        """
+        if self.findings:
+            raise AssertionError(str(self))
+
+
+def check_problem(
+    name: str,
+    *,
+    checks: Collection[str] | None = None,
+    examples: int = 25,
+    card: Path | None = None,
+    page: Path | None = None,
+) -> Conformance:
+    """Check that a problem fulfils what the library's users and its other parts rely on.
+
+    Parameters
+    ----------
+    name
+        Name of the problem, of this package or of another one.
+    checks
+        Ids of the checks to run, keys of `CHECKS`; all by default.
+    examples
+        Instances to draw for each property.
+    card, page
+        Markdown files with the problem's model and documentation. Those of dlsched's own problems
+        are found in a checkout; the checks ``card`` and ``page`` are skipped where there is none.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such problem.
+    OptionError
+        If there is no such check.
+    """
+    unknown = set(checks or ()) - set(CHECKS)
+    if unknown:
+        raise OptionError(f"checks={sorted(unknown)} must be among {', '.join(CHECKS)}")
+    root = library.root().parent
+    subject = Subject(
+        find(name),
+        examples,
+        card or _existing(root / "models" / f"{name}.md"),
+        page or _existing(root / "docs" / "problems" / f"{name}.md"),
+    )
+    found = Conformance(name)
+    for check in CHECKS if checks is None else checks:
+        if check in ("card", "page") and getattr(subject, check) is None:
+            found.skipped.append(check)
+            continue
+        try:
+            finding = CHECKS[check](subject)
+        except Broken as broken:
+            finding = Finding(check, broken.message)
+        except Exception as error:  # a problem's code may raise anything
+            finding = Finding(check, describe(error))
+        if finding is None:
+            found.passed.append(check)
+        else:
+            found.findings.append(Finding(check, finding.message, finding.instance))
+    return found
+
+
+def _existing(path: Path) -> Path | None:
+    return path if path.exists() else None

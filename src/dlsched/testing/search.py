@@ -1,0 +1,77 @@
+"""The smallest drawn instance on which a property does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import hypothesis
+from hypothesis import strategies as st
+
+from dlsched.schema import Instance
+from dlsched.testing.trials import Broken
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A property that does not hold, with the smallest instance found on which it does not.
+
+    ``instance`` is ``None`` for a property that is not about one instance.
+    """
+
+    kind: str
+    message: str
+    instance: Instance | None = None
+
+    def __str__(self) -> str:
+        """Return the finding with its instance as JSON."""
+        text = f"{self.kind}: {self.message}"
+        if self.instance is None:
+            return text
+        return f"{text}\n  {self.instance.model_dump_json(exclude_defaults=True)}"
+
+
+def first_finding(
+    check: Callable[[Any], None], instances: st.SearchStrategy[Any], examples: int
+) -> Finding | None:
+    """Return the first property that fails, on the smallest instance; ``None`` if none does.
+
+    A property that fails now and then cannot be shrunk: then the instance is the first one.
+
+    Parameters
+    ----------
+    check
+        Raises `Broken` if a property does not hold for an instance.
+    instances, examples
+        What to draw from, and how many instances.
+    """
+    failed: list[Finding] = []
+
+    @hypothesis.settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        report_multiple_bugs=False,
+        print_blob=False,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(instances)
+    def test(instance: Instance) -> None:
+        try:
+            check(instance)
+        except Broken as broken:
+            failed.append(Finding(broken.kind, broken.message, instance))
+            raise
+
+    try:
+        test()
+    except Broken:  # the last one raised is that of the shrunk instance
+        return failed[-1]
+    except hypothesis.errors.Flaky:
+        if not failed:  # it is the strategy that differs from one time to the next
+            raise
+        first = failed[0]
+        return Finding(first.kind, f"{first.message} (not every time)", first.instance)
+    return None

@@ -1,0 +1,29 @@
+"""Every problem fulfils what `dlsched.testing.check_problem` asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import dlsched
+from dlsched.testing import CHECKS, check_problem
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("name", dlsched.list_problems())
+def test_conformance(name: str, check: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The problem passes the check, and the check had something to look at."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    found = check_problem(name, checks=[check])
+    found.raise_if_any()
+    assert found.passed == [check]
+
+
+def test_unknown_checks_are_refused() -> None:
+    """The error names the checks that there are."""
+    with pytest.raises(dlsched.OptionError, match="must be among parts, methods"):
+        check_problem("reclaiming", checks=["speed"])
