@@ -78,7 +78,8 @@ def small() -> Iterator[Entry]:
     for i in range(1, 11):
         made = dlsched.generate(
             "utility", seed=i, jobs=2 + i // 2, slots=4 + i, gpus=3 + i % 4, per_machine=2,
-            utility=("effective_throughput", "linear", "table")[i % 3], mix="even", load=0.8,
+            utility=("effective_throughput", "linear", "table")[i % 3], mix="even",
+            utilization=0.8,
         )  # fmt: skip
         yield "small", named(f"utility-small-{i:02}", made)
     for i in range(1, 11):

@@ -96,7 +96,7 @@ def _times(number: float, scale: int) -> int:
 
 def _whole_costs(form: StandardForm, level: int) -> tuple[Fraction, list[int], float]:
     """Return (unit, costs in units, what rounding may be off by)."""
-    unit, costs, _ = form.counted(level)
+    unit, costs, _ = form.scaled(level)
     if unit == form.granularities[level]:
         return unit, np.rint(costs).astype(int).tolist(), 0.0
     largest = float(np.abs(form.costs[level]).max()) or 1.0

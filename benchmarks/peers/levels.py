@@ -44,7 +44,7 @@ def by_levels(instance: Instance, run: Run, backend: Backend, name: str) -> Clai
     form = compile_model(model)
     values, reason, proven = None, "", False
     bounds: list[list[Bound]] = []
-    for level, objective in enumerate(problem(instance.problem).levels):
+    for level in range(len(form.costs)):
         answer = backend(form, level, run)
         values = answer.values if answer.values is not None else values
         bounds.append(_bound(form, level, answer.bound, name))
@@ -52,7 +52,7 @@ def by_levels(instance: Instance, run: Run, backend: Backend, name: str) -> Clai
         if not proven:
             break
         rounded = np.where(form.integer, np.rint(answer.values), answer.values)
-        form = form.held(level, form.value(level, rounded), objective.name)
+        form = form.held(level, form.value(level, rounded))
     if values is None:
         return Claim(status=Status.NO_SOLUTION, reason=reason, bounds=bounds, solver=name)
     form.load(values)

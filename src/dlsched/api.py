@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 import numpy as np
 
 from dlsched import library, registry
-from dlsched.errors import InstanceError, OptionError, SolverDisagreement, UnknownName, describe
+from dlsched.errors import InstanceError, OptionError, SolverDisagreement, describe
 from dlsched.evaluation import evaluate_claim
 from dlsched.files import read_json, validate_target, write_bytes, write_json
 from dlsched.labels import distinguish, labelled, method_labels
 from dlsched.objective import Bounds, gap
 from dlsched.records import load_result
-from dlsched.registry import Kind, MethodLike, Problem, problem_names
+from dlsched.registry import Kind, Method, MethodLike, Problem, problem_names
 from dlsched.result import Claim, Point, Report, Result, Start, Status
 from dlsched.run import Run
 from dlsched.schema import SCHEMA_VERSION, AnyInstance, AnySolution, Instance, Solution, shown
-from dlsched.table import Failure, comparison_rows
+from dlsched.table import Failure, comparison_rows, data_frame
 
 if TYPE_CHECKING:
     import pandas
@@ -185,9 +185,7 @@ def solve(
     owner = registry.problem(inst.problem)
     chosen = owner.resolve(method, inst)
     chosen.validate_options(method_options)
-    validate_limits(time_limit, gap, threads)
-    if not isinstance(solver, str):
-        raise OptionError(f"solver={solver!r:.40} must be a solver's name, as highs")
+    validate_limits(time_limit, gap, threads, solver)
     chosen.prepare(owner.package)
     run = Run(
         time_limit,
@@ -257,10 +255,9 @@ def compare(
 ) -> pandas.DataFrame:
     """Solve every instance with every method and return one row for each.
 
-    The gap of a method is to the strongest bound that any of the methods proved for the instance.
-    A method that raises becomes a row with status ``"error"`` and the reason, one whose answer the
-    checker does not confirm a row with status ``"rejected"``, one that runs out of memory
-    ``"memory"``; they stop nothing.
+    An exception does not end the comparison. A method that raises gives a row with status
+    ``"error"`` and the reason; with status ``"rejected"`` if the checker does not confirm its
+    answer, ``"memory"`` if it runs out of memory.
 
     Parameters
     ----------
@@ -274,16 +271,10 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        Columns: instance, instance_sha256, problem; ``method`` as it was asked for, and beside it
-        ``resolved_method``, the one that ran (``"exact"`` stands for another); kind, status,
-        reason; ``gap``, that of the first level that is not at its bound, with ``gap_level`` and
-        ``bound_kind``; for each level of the problem ``<level>``, ``<level>_bound`` and
-        ``<level>_gap``; ``refuted``, which solution shows that what the method claims is false
-        (its bound then takes no part); ``seconds`` by phase. Different instances of one name have
-        the beginning of their digest added to it.
+        The columns are described in `dlsched.table.COLUMNS`. ``gap`` is to the bound that the
+        method itself proved, ``gap_to_best`` to the best bound known. Different instances with one
+        name have 8 digits of their digest added to it.
     """
-    import pandas as pd
-
     rows: list[dict[str, Any]] = []
     names = method_labels(methods)
     for source in instances:
@@ -295,29 +286,26 @@ def compare(
             if on_answer:
                 on_answer(answer)
         rows += comparison_rows(group, names)
-    return pd.DataFrame(distinguish(rows))
+    return data_frame(distinguish(rows))
 
 
-def attempt(instance: Instance, method: MethodLike, **solve_options: Any) -> Result | Failure:
-    """Solve, and return what was raised instead of raising it; a method may also exit or fork."""
-    process = os.getpid()
+def attempt(
+    instance: Instance, method: MethodLike | Method, **solve_options: Any
+) -> Result | Failure:
+    """Solve; return what was raised instead of raising it. The method may also exit or fork."""
+    process, resolved = os.getpid(), None
     try:
-        answer: Result | Failure = solve(instance, method, **solve_options)
-    except (Exception, SystemExit) as error:  # a method may raise anything; the row says what
+        chosen = registry.problem(instance.problem).resolve(method, instance)
+        resolved = chosen.name
+        answer: Result | Failure = solve(instance, chosen, **solve_options)
+    except (Exception, SystemExit) as error:  # a method may raise anything
         kinds = {SolverDisagreement: "rejected", MemoryError: "memory"}
         status = next((s for kind, s in kinds.items() if isinstance(error, kind)), "error")
         labels = (method_labels([method])[0], describe(error), status, instance.sha256)
-        answer = Failure(instance.problem, instance.name, *labels, _resolved(instance, method))
-    if os.getpid() != process:  # the method has forked, and this is its child
+        answer = Failure(instance.problem, instance.name, *labels, resolved)
+    if os.getpid() != process:  # this is a child process that the method has forked
         os._exit(0)
     return answer
-
-
-def _resolved(instance: Instance, method: MethodLike) -> str | None:
-    try:
-        return registry.problem(instance.problem).resolve(method, instance).name
-    except (UnknownName, OptionError):
-        return None
 
 
 def bound(instance: InstanceLike, method: MethodLike | None = None, **solve_options: Any) -> Bounds:
@@ -474,16 +462,26 @@ def _start(
     return None, f"rejected by the checker: {first.where}: {first.message}"
 
 
-def validate_limits(time_limit: object, gap: object, threads: object) -> None:
-    """Raise OptionError if a limit is of the wrong type, or makes no sense."""
+def validate_limits(time_limit: object, gap: object, threads: object, solver: object) -> None:
+    """Raise OptionError if a limit has a wrong type or value, or `solver` is not a name."""
     if time_limit is not None and not (_is_number(time_limit) and time_limit > 0):
         raise OptionError(f"time_limit={time_limit!r} must be above 0 seconds, or None")
     if not (_is_number(gap) and 0 <= gap < 1):
         raise OptionError(f"gap={gap!r} must be a fraction from 0 to below 1")
     if not isinstance(threads, numbers.Integral) or isinstance(threads, bool) or threads < 1:
         raise OptionError(f"threads={threads!r} must be at least 1, as a whole number")
+    if not isinstance(solver, str):
+        raise OptionError(f"solver={solver!r:.40} must be a solver's name, as highs")
     if time_limit is not None and time_limit > 1e9:
         warnings.warn("a time limit beyond 30 years is no limit", stacklevel=3)
+
+
+def validate_solver(solver: str) -> None:
+    """Raise UnknownName or SolverMissing if a solver cannot be used here."""
+    from dlsched.solvers import pyomo_backend  # imports scipy
+
+    if solver != "highs":
+        pyomo_backend.find(solver)
 
 
 def _is_number(value: object) -> TypeGuard[float]:

@@ -1,4 +1,4 @@
-"""From what a method claims to what the checker confirms."""
+"""Evaluation of a method's claim: the checker's verdict, bounds and gaps as a result."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dlsched.objective import (
     TOLERANCE,
     Bound,
     ByLevel,
-    Level,
     at_bound,
     gap,
     relative_gap,
+    stronger,
 )
 from dlsched.registry import Kind, Method, Problem
 from dlsched.result import (
@@ -38,17 +38,17 @@ def evaluate_claim(
     run: Run,
     options: Mapping[str, Any],
 ) -> Result:
-    """Check a claim and state what holds.
+    """Check a claim and return the result.
 
     Raises
     ------
     SolverDisagreement
-        If the solution is not feasible, is not worth what the method claims, beats the method's
-        own bound, or was called optimal although a gap larger than the one asked for is left; or
-        if what came back is not a solution of this problem, or none where the status says so.
+        If the solution is infeasible, its objective differs from the claimed one, it beats the
+        method's own bound, or it is called optimal with a gap above the one asked for; or if the
+        answer is no solution of this problem, or there is one where the status excludes it.
     """
     solved = run.elapsed()
-    _refuse_nonsense(problem, method, claim)
+    _validate_answer(problem, method, claim)
     report = _check(problem, instance, method, claim)
     checked = run.elapsed()
     bounds = claim.bounds if method.own else _as_claims(claim.bounds)
@@ -93,8 +93,8 @@ def evaluate_claim(
     )
 
 
-def _refuse_nonsense(problem: Problem, method: Method, claim: Claim) -> None:
-    """Refuse what is not an answer at all: no solution, a wrong type, a status that contradicts."""
+def _validate_answer(problem: Problem, method: Method, claim: Claim) -> None:
+    """Raise if the solution is missing, has a wrong type or contradicts the status."""
     found = claim.solution
     if found is not None and not isinstance(found, problem.solution):
         raise SolverDisagreement(
@@ -112,7 +112,7 @@ def _refuse_nonsense(problem: Problem, method: Method, claim: Claim) -> None:
 
 
 def _proved(bound: ByLevel[Bound | None], gaps: ByLevel[float | None], asked: float) -> bool:
-    """Whether every level has a bound and is within the gap asked for, where a gap is stated."""
+    """Whether every level has a bound, and every stated gap is within the gap asked for."""
     within = all(g is None or g <= asked + TOLERANCE for g in gaps)
     return within and gaps[0] is not None and None not in bound
 
@@ -120,7 +120,7 @@ def _proved(bound: ByLevel[Bound | None], gaps: ByLevel[float | None], asked: fl
 def _termination(
     claim: Claim, method: Method, run: Run, gaps: ByLevel[float | None]
 ) -> Termination:
-    """Return why a method ended that says no more than its status."""
+    """Return why a method ended that states its status only."""
     if claim.status is Status.OPTIMAL:
         proved = all(g is not None and g <= TOLERANCE for g in gaps)
         return Termination.PROVED if proved else Termination.GAP_REACHED
@@ -142,18 +142,18 @@ def _check(problem: Problem, instance: Instance, method: Method, claim: Claim) -
             f"{method.name} returned a solution of {instance.name} with "
             f"{len(report.violations)} violations; the first: {first.where}: {first.message}"
         )
-    for (level, true), said in zip(
+    for (level, value), claimed in zip(
         report.objective.pairs() if report.objective else (), claim.objective or (), strict=False
     ):
-        if relative_gap(true, said) > TOLERANCE:
+        if relative_gap(value, claimed) > TOLERANCE:
             raise SolverDisagreement(
-                f"{method.name} claims {level.name} = {said}, the checker finds {true}"
+                f"{method.name} claims {level.name} = {claimed}, the checker finds {value}"
             )
     return report
 
 
 def _as_claims(bounds: Sequence[Sequence[Bound]]) -> list[list[Bound]]:
-    """Return bounds as claimed: what code outside this package calls certified was not seen."""
+    """Return the bounds as claimed: code outside this package cannot certify a bound."""
     return [[bound._replace(kind="claimed") for bound in level] for level in bounds]
 
 
@@ -165,24 +165,18 @@ def _strongest(
     for i, level in enumerate(problem.levels):
         best: Bound | None = None
         for bound in bounds[i] if i < len(bounds) else ():
-            if bound.kind in kinds and (best is None or _stronger(level, bound, best)):
+            if bound.kind in kinds and (best is None or stronger(level, bound, best)):
                 best = bound
         chosen.append(best)
     return problem.by_level(chosen)
 
 
-def _stronger(level: Level, a: Bound, b: Bound) -> bool:
-    if a.value == b.value:
-        return a.kind == "certified" and b.kind == "claimed"
-    return level.better(b.value, a.value)
-
-
 def _reconcile(
     method: Method, objective: ByLevel[Any], bounds: ByLevel[Bound | None]
 ) -> ByLevel[Bound | None]:
-    """Refuse an objective that beats a bound; weaken a claimed one that is off by rounding.
+    """Raise if an objective beats a bound; weaken a claimed bound that differs by rounding only.
 
-    A later level's bound speaks of solutions that attain the earlier bounds, and of no other.
+    A later level's bound holds only for solutions that attain the earlier bounds.
     """
     result: list[Bound | None] = []
     attained = True
@@ -193,9 +187,9 @@ def _reconcile(
                 raise SolverDisagreement(
                     f"{method.name}: {level.name} = {value} beats its bound {bound}"
                 )
-            # The solver's figure is off by this much at least, and on which side is unknown.
-            off = max(abs(float(value - bound.value)), SOLVER_PRECISION * abs(float(value)))
-            outward = off if level.sense == "max" else -off
+            # The solver's figure has at least this error, of unknown sign.
+            error = max(abs(float(value - bound.value)), SOLVER_PRECISION * abs(float(value)))
+            outward = error if level.sense == "max" else -error
             kept = bound._replace(value=float(value) + outward)
         result.append(kept)
         attained = attained and kept is not None and at_bound(value, kept)

@@ -1,4 +1,4 @@
-"""How numbers are spelled for people."""
+"""Numbers and names as text for tables and pictures."""
 
 from __future__ import annotations
 
@@ -33,3 +33,8 @@ def seconds(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,.2f}" if value >= 10 else f"{value:.4f}"
+
+
+def shorten(name: str, length: int) -> str:
+    """Return a name, cut to so many characters with an ellipsis at the end."""
+    return name if len(name) <= length else f"{name[: length - 1]}…"

@@ -1,4 +1,4 @@
-"""Names for tables: no two generated instances, instances of one table or methods share one."""
+"""Unique names for tables: of generated instances, of instances in one table, of methods."""
 
 from __future__ import annotations
 
@@ -6,35 +6,42 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dlsched.registry import Method, MethodLike, function_name, module_of
+
 MOST_CHARACTERS = 80
-"""What the parameters may take of a name; the rest is a digest."""
+"""The parameters take at most this much of a name; what is cut off is replaced by a digest."""
 _WORDS = ("True", "False", "None", "nan", "inf")
 
 
 def labelled(stem: str, parameters: Mapping[str, Any]) -> str:
     """Return a name that carries parameters, as ``reclaiming-servers=64``.
 
-    Different parameters give different names; those that are long are told apart by a digest.
+    Different parameters give different names; long ones end in a digest of all parameters.
     """
-    said = "".join(f"-{name}={_value(value)}" for name, value in parameters.items())
-    if len(said) > MOST_CHARACTERS:
-        digest = hashlib.sha256(said.encode(errors="backslashreplace")).hexdigest()[:8]
-        said = f"{said[: MOST_CHARACTERS - len(digest) - 1]}-{digest}"
-    return stem + said
+    text = "".join(f"-{name}={_value(value)}" for name, value in parameters.items())
+    if len(text) > MOST_CHARACTERS:
+        digest = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:8]
+        text = f"{text[: MOST_CHARACTERS - len(digest) - 1]}-{digest}"
+    return stem + text
 
 
 def _value(value: Any) -> str:
-    """Spell a value such that 1 and "1" differ, and words need no quotes."""
+    """Return a value's text: 1 and "1" differ, and identifiers have no quotes."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, str):
         return value if value.isidentifier() and value not in _WORDS else repr(value)
     return str(value)
 
 
-def method_labels(methods: Sequence[Any]) -> list[str]:
-    """Return the names of methods for a table, where each callable has a name of its own."""
-    labels = [m if isinstance(m, str) else _name_of(m) for m in methods]
-    for spell in (_full_name_of, lambda m: f"{_full_name_of(m)} at {id(m):#x}"):
+def shorten(text: str, most: int) -> str:
+    """Return a text, or its beginning and an ellipsis if it has more than `most` characters."""
+    return text if len(text) <= most else text[: max(1, most - 1)] + "…"
+
+
+def method_labels(methods: Sequence[MethodLike]) -> list[str]:
+    """Return the names of methods for a table; different callables get different names."""
+    labels = [_name(m) for m in methods]
+    for longer in (_full_name, lambda m: f"{_full_name(m)} at {id(m):#x}"):
         shared = {
             label
             for i, label in enumerate(labels)
@@ -42,26 +49,27 @@ def method_labels(methods: Sequence[Any]) -> list[str]:
             if labels[j] == label and methods[j] is not methods[i] and methods[j] != methods[i]
         }
         labels = [
-            spell(m) if label in shared and not isinstance(m, str) else label
+            longer(m) if label in shared and not isinstance(m, str) else label
             for m, label in zip(methods, labels, strict=True)
         ]
     return labels
 
 
-def _name_of(function: Any) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))
+def _name(method: MethodLike | Method) -> str:
+    if isinstance(method, (str, Method)):
+        return method if isinstance(method, str) else method.name
+    return function_name(method)
 
 
-def _full_name_of(function: Any) -> str:
-    home = getattr(function, "__module__", type(function).__module__)
-    return f"{home}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+def _full_name(function: Any) -> str:
+    return f"{module_of(function)}.{getattr(function, '__qualname__', type(function).__qualname__)}"
 
 
 def distinguish(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows; different instances of one name have their digest's beginning added to it.
+    """Return the rows, where different instances with one name get 8 digits of their digest added.
 
-    Instances are told apart by ``instance_sha256``; where a run did not come so far, by that of
-    another row with the same name and ``source``, or by the source.
+    The identity of an instance is ``instance_sha256``. If a run failed before the instance existed,
+    it is the digest in another row with the same name and ``source``, else the source.
     """
     known = {_place(row): row["instance_sha256"] for row in rows if row.get("instance_sha256")}
     identities = [str(row.get("instance_sha256") or known.get(_place(row)) or "") for row in rows]

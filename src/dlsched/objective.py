@@ -122,6 +122,13 @@ class Bound(NamedTuple):
 Bounds: TypeAlias = ByLevel["Bound | None"]
 
 
+def stronger(level: Level, a: Bound, b: Bound) -> bool:
+    """Whether bound `a` is stronger than `b`; of equal ones a certified is stronger."""
+    if a.value == b.value:
+        return a.kind == "certified" and b.kind == "claimed"
+    return level.better(b.value, a.value)
+
+
 def relative_gap(value: Number | float, bound: Number | float) -> float:
     """Return |value - bound| / max(|value|, |bound|), and 0 when both are 0."""
     if value == bound:

@@ -1,4 +1,4 @@
-"""Claims that a checked solution refutes: a bound that it beats, or an infeasibility."""
+"""Claims that a checked solution refutes: bounds that it beats, and claims of infeasibility."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dlsched.schema import Number
 
 
 def refutation(label: str, result: Result, solved: Iterable[tuple[str, Objective]]) -> str:
-    """Say which checked solution shows that a result's claim is false; nothing if none does.
+    """Return a sentence: which checked solution refutes a result's claim; "" if none does.
 
     Parameters
     ----------
     label, result
-        What claims something of its instance, and its name.
+        A result, and the name of its method.
     solved
-        Labels and objectives of checked solutions of the same instance.
+        Names of methods, and objectives of their checked solutions of the same instance.
     """
     for other, objective in solved:
         if result.status is Status.INFEASIBLE:
@@ -36,8 +36,8 @@ def refutation(label: str, result: Result, solved: Iterable[tuple[str, Objective
 def beaten_level(bounds: Bounds, objective: Objective) -> tuple[Level, Number] | None:
     """Return the level at which a checked solution beats a bound, and its value; else ``None``.
 
-    A later level's bound speaks of solutions that attain the earlier bounds only. A certified bound
-    is beaten by any amount, a solver's figure by more than its tolerance.
+    A later level's bound holds only for solutions that attain the earlier bounds. A certified
+    bound is beaten by any better value, a claimed one by a relative difference above `TOLERANCE`.
     """
     for (level, value), bound in zip(objective.pairs(), bounds, strict=True):
         if bound is None:
@@ -51,7 +51,7 @@ def beaten_level(bounds: Bounds, objective: Objective) -> tuple[Level, Number] |
 
 
 def standing(results: Sequence[Result], labels: Sequence[str]) -> tuple[list[Bounds], list[str]]:
-    """Return the bounds that no solution among the results beats, and for each its refutation."""
+    """Return the bounds that are not refuted, and per result its refutation or ""."""
     solved = [
         (label, result.objective)
         for result, label in zip(results, labels, strict=True)

@@ -106,7 +106,7 @@ class Method:
     @property
     def home(self) -> str:
         """The module that the function comes from."""
-        return _home(self.function)
+        return module_of(self.function)
 
     @property
     def takes_second(self) -> bool:
@@ -145,17 +145,16 @@ class Method:
         OptionError
             Naming the options that there are.
         """
-        if any(p.kind is p.VAR_KEYWORD for p in self.parameters):
-            return
+        anything = any(p.kind is p.VAR_KEYWORD for p in self.parameters)
         for name in options:
-            if name not in self.options:
+            if name not in self.options and (not anything or name in SOLVE_KEYWORDS):
                 known = ", ".join(self.options) or "none"
                 raise OptionError(f"{self.name} has no option {name!r}; it has: {known}")
 
     @property
     def own(self) -> bool:
         """Whether the function is of this package; other code gets a copy of the instance."""
-        return _home(self.function).startswith(f"{__package__}.")
+        return module_of(self.function).startswith(f"{__package__}.")
 
     def __call__(self, instance: Instance, run: Run, options: Mapping[str, Any]) -> Claim:
         """Run it and return what it claims.
@@ -322,7 +321,7 @@ class Problem:
             raise OptionError(f"method={choice!r:.40} is neither a method's name nor a function")
         known = (m for m in self.methods.values() if m.function is function)
         found = next(known, None)
-        return found or Method(_own_name(function), self.name, Kind.HEURISTIC, function)
+        return found or Method(function_name(function), self.name, Kind.HEURISTIC, function)
 
 
 @cache
@@ -398,15 +397,16 @@ def method(
         raise UnknownName("kind of method", kind, map(str, Kind))
 
     def register(function: F) -> F:
-        home = _home(function)
-        entry = Method(name or _own_name(function), problem, Kind(kind), function, tuple(preload))
+        home = module_of(function)
+        own_name = name or function_name(function)
+        entry = Method(own_name, problem, Kind(kind), function, tuple(preload))
         # The problem's own methods are registered first, so that nobody can take their names.
         if problem in BUILT_IN and not home.startswith(f"{_PACKAGE}."):
             _load_methods(f"{_PACKAGE}.{problem}")
         known = _METHODS.setdefault(problem, {})
         taken = known.get(entry.name)
-        if entry.name == "exact" or (taken and _home(taken.function) != home):
-            owner = _home(taken.function) if taken else "dlsched"
+        if entry.name == "exact" or (taken and module_of(taken.function) != home):
+            owner = module_of(taken.function) if taken else "dlsched"
             raise OptionError(
                 f"{problem} already has a method {entry.name!r}, from {owner}; "
                 f"give yours another name"
@@ -417,7 +417,8 @@ def method(
     return register
 
 
-def _own_name(function: Callable[..., Any]) -> str:
+def function_name(function: Callable[..., Any]) -> str:
+    """Return a callable's name; objects and partials have that of their type."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
@@ -438,7 +439,7 @@ def _imported(name: str) -> Callable[..., Any]:
     return found
 
 
-def _home(function: Callable[..., Any]) -> str:
+def module_of(function: Callable[..., Any]) -> str:
     """Return the module a callable comes from; objects and partials have that of their type."""
     return str(getattr(function, "__module__", type(function).__module__))
 

@@ -157,8 +157,8 @@ def simplify(number: Number) -> Number:
     return int(number) if number.denominator == 1 else number
 
 
-def to_json(number: Number) -> int | float:
-    """Return the JSON number that spells an exact number."""
+def to_json(number: Number | float) -> int | float:
+    """Return a number as a JSON number, a fraction as the nearest double."""
     return number if isinstance(number, int) else float(number)
 
 

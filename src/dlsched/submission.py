@@ -1,4 +1,4 @@
-"""Solutions that people send in for instances of the library: checked, and set against the best."""
+"""Solutions sent in for instances of the library: checked, and compared with the best known."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Verdict = Literal["improves", "equals", "worse", "infeasible"]
 
 @dataclass(frozen=True)
 class Submission:
-    """What is to be said of a solution that was sent in.
+    """The verdict on a solution that was sent in.
 
     Attributes
     ----------
     instance
-        The shipped instance that it is for.
+        Name of the library instance.
     verdict
         Whether it improves the best known solution, equals it in every level, is worse, or is
-        no solution.
+        infeasible.
     report
-        The checker's, with the gap to the recorded bound.
+        The checker's report, with the gap to the recorded bound.
     best_known, bound
-        What the index records.
+        Best known objective and bounds in the library's index.
     """
 
     instance: str
@@ -40,20 +40,20 @@ class Submission:
 
     @property
     def closes(self) -> bool:
-        """Whether it is at the recorded bound in every level, so that the instance is solved."""
+        """Whether it attains the recorded bound in every level, so that the instance is solved."""
         value = self.report.objective
         return self.report.feasible and value is not None and closed(value, self.bound)
 
 
 def check_submission(source: str | Path | dict[str, Any] | Solution) -> Submission:
-    """Check a solution of a shipped instance, found by its digest or else by its name.
+    """Check a solution of a library instance, which is found by its digest, else by its name.
 
     Raises
     ------
     InstanceError
-        If it cannot be used, or is of no shipped instance.
+        If it cannot be read, or belongs to no library instance.
     SolverDisagreement
-        If it is feasible and beats the recorded bound: then the library is wrong.
+        If it is feasible and beats the recorded bound, which is then wrong.
     """
     solution = api.load_solution(source)
     where = str(source) if isinstance(source, (str, Path)) else "the solution"
@@ -82,7 +82,7 @@ def check_submission(source: str | Path | dict[str, Any] | Solution) -> Submissi
 
 
 def _validate_possible(name: str, objective: Objective, bounds: Bounds) -> None:
-    """Raise if a value beats its bound, where the levels before are at theirs."""
+    """Raise if a value beats its bound, and all earlier levels are at their bounds."""
     levels = registry.problem(str(library.index()[name]["problem"])).levels
     for level, value, bound in zip(levels, objective, bounds, strict=True):
         if bound is None or level.better(bound.value, value):

@@ -1,24 +1,79 @@
-"""Results side by side: one row each, gaps to the strongest bound that any of them proved."""
+"""Rows of results side by side: the columns that compare, bench, report and demo share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from dlsched import library
 from dlsched.errors import plain
-from dlsched.objective import Bound, ByLevel, gap
+from dlsched.objective import Bounds, ByLevel, gap, stronger
 from dlsched.refutation import standing
 from dlsched.result import Result
+from dlsched.schema import to_json
+
+if TYPE_CHECKING:
+    import pandas
+
+COLUMNS = {
+    "key": "digest of everything that the run depends on (bench, report)",
+    "instance": "the instance's name",
+    "instance_sha256": "its digest",
+    "problem": "the problem's name",
+    "size": "size of the instance, as the number of jobs or servers (bench, report)",
+    "source": "a library name, a file, or the call that generates the instance (bench, report)",
+    "method": "the method as it was asked for",
+    "resolved_method": 'the method that ran; "exact" stands for another one',
+    "kind": "exact, heuristic, baseline, bound or reference",
+    "options": "the method's options, as JSON (bench, report)",
+    "seed": "the random seed (bench, report)",
+    "repetition": "number of the repetition, from 0 (bench, report)",
+    "status": "optimal, feasible, infeasible, unbounded, no solution; or how the run failed",
+    "termination": "why the run ended, as proved, time_limit or interrupted; none if it failed",
+    "reason": "why the run ended, as a sentence; the error if it failed",
+    "objective": "all levels' values, as JSON (bench, report)",
+    "bound": "all levels' bounds that the run proved, as JSON (bench, report)",
+    "gap": "gap to the bound that the run itself proved, at the level of `gap_level`",
+    "gap_level": "the first level whose gap is above 0, else the last level that has a gap",
+    "bound_kind": "whether that bound is certified or claimed",
+    "gap_to_best": "gap to the best bound known: of all runs in the table, and of the library",
+    "gap_to_best_level": "the level of `gap_to_best`, chosen as for `gap_level`",
+    "best_bound_kind": "whether the best bound of that level is certified or claimed",
+    "<level>": "a level's value",
+    "<level>_bound": "a level's bound that the run itself proved",
+    "<level>_gap": "the gap to that bound",
+    "<level>_best_bound": "a level's best bound known",
+    "<level>_gap_to_best": "the gap to the best bound known",
+    "refuted": "which checked solution refutes the run's claim; its bounds are then not used",
+    "seconds": "wall-clock seconds of the run: build, solve, check and what is between them",
+    "build_seconds": "seconds for building the model",
+    "solve_seconds": "seconds for solving",
+    "check_seconds": "seconds for checking the solution",
+    "run_seconds": "seconds with the making of the instance (bench, report)",
+    "peak_memory_bytes": "peak resident memory (bench, report)",
+    "versions": "versions of Python and of the packages, as JSON (bench, report)",
+    "machine": "processor, cores, operating system (bench, report)",
+    "started": "when the run started, UTC (bench, report)",
+    "solution_sha256": "digest of the solution's file (bench, report)",
+}
+"""The columns in their order, and what they mean. Gaps are |value - bound| / max(|value|, |bound|);
+a level's gap is stated only if all earlier levels are at their bounds."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that raised instead of returning a result.
+    """A run that raised an exception instead of returning a result.
 
-    ``status`` is ``"rejected"`` if the checker did not confirm what the method claimed,
-    ``"memory"`` if it found none, else ``"error"``. ``resolved_method`` is the method that ran,
-    if it came to that.
+    Attributes
+    ----------
+    method
+        As it was asked for.
+    status
+        ``"rejected"`` if the checker did not confirm what the method claimed, ``"memory"`` for a
+        MemoryError, else ``"error"``.
+    resolved_method
+        The method that ran; ``None`` if there is none of that name.
     """
 
     problem: str
@@ -31,119 +86,146 @@ class Failure:
 
 
 def comparison_rows(
-    answers: Sequence[Result | Failure], asked: Sequence[str] | None = None
+    answers: Sequence[Result | Failure], asked: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return one row per answer; all answers are of the same instance.
-
-    A bound that a checked solution among the answers beats takes no part in the gaps; the row of
-    the method that claimed it says so in ``refuted``.
+    """Return one row per answer, with the columns in `COLUMNS`.
 
     Parameters
     ----------
     answers
-        What the methods returned.
+        What the methods returned for one instance.
     asked
-        The methods' names as they were asked for, which may be ``"exact"``: each row's ``method``;
-        ``resolved_method`` is the one that ran. By default the two are the same.
+        The methods' names as they were asked for, which may be ``"exact"``.
     """
-    names = [a.method for a in answers] if asked is None else asked
-    pairs = [(a, name) for a, name in zip(answers, names, strict=True) if isinstance(a, Result)]
-    bounds, refuted = standing([a for a, _ in pairs], [name for _, name in pairs])
-    best = strongest(bounds)
-    why = {id(a): said for (a, _), said in zip(pairs, refuted, strict=True)}
+    pairs = [(a, name) for a, name in zip(answers, asked, strict=True) if isinstance(a, Result)]
+    best, refuted = best_known([a for a, _ in pairs], [name for _, name in pairs])
+    sentences = iter(refuted)
     return [
-        (
-            row(a, best if best is not None else _nothing(a), why[id(a)])
-            if isinstance(a, Result)
-            else _failure_row(a)
+        {
+            "instance": answer.instance,
+            "instance_sha256": answer.instance_sha256,
+            "problem": answer.problem,
+            "method": name,
+        }
+        | (
+            run_columns(answer) | best_columns(answer, best) | {"refuted": next(sentences)}
+            if isinstance(answer, Result)
+            else _failure_columns(answer)
         )
-        | {"method": name}
-        for a, name in zip(answers, names, strict=True)
+        for answer, name in zip(answers, asked, strict=True)
     ]
 
 
-def _nothing(result: Result) -> ByLevel[Bound | None]:
-    return ByLevel(result.bound.levels, [None] * len(result.bound))
+def data_frame(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+    """Return rows as a table whose columns are in the order of `COLUMNS`."""
+    import pandas as pd
+
+    order = list(COLUMNS)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pd.DataFrame(
+        rows, columns=sorted(names, key=lambda n: order.index(n if n in COLUMNS else "<level>"))
+    )
 
 
-def strongest(bounds: Sequence[ByLevel[Bound | None]]) -> ByLevel[Bound | None] | None:
+def best_known(results: Sequence[Result], labels: Sequence[str]) -> tuple[Bounds, list[str]]:
+    """Return the best bounds known for an instance, and per result why its claim is false, or "".
+
+    The bounds of the results and those recorded in the library are compared. A bound that a checked
+    solution among the results beats is not used.
+
+    Parameters
+    ----------
+    results, labels
+        Results for one instance, and the names of their methods.
+    """
+    bounds, refuted = standing(results, labels)
+    for result in results[:1]:
+        recorded = library.best_bounds(result.instance_sha256)
+        bounds.append(result.bound.map(lambda _: None) if recorded is None else recorded)
+    return strongest(bounds), refuted
+
+
+def strongest(bounds: Sequence[Bounds]) -> Bounds:
     """Return per level the strongest of several bounds, certified before claimed.
 
-    A later level's bounds compare only if they rest on the same value of the earlier levels, so
-    those of a method whose earlier bound is weaker are passed over.
+    A later level's bound holds for solutions that attain the bounds of the earlier levels. So
+    after each level only those are compared whose value there is the strongest.
     """
-    if not bounds:
-        return None
-    levels = bounds[0].levels
-    running = list(bounds)
-    chosen: list[Bound | None] = []
+    levels = bounds[0].levels if bounds else ()
+    chosen = []
     for i, level in enumerate(levels):
-        best: Bound | None = None
-        for bound in (b[i] for b in running):
-            if bound is not None and (
-                best is None
-                or level.better(best.value, bound.value)
-                or (bound.value == best.value and bound.kind == "certified")
-            ):
+        best = None
+        for bound in (b[i] for b in bounds):
+            if bound is not None and (best is None or stronger(level, bound, best)):
                 best = bound
         chosen.append(best)
-        running = [b for b in running if best and b[i] and b[i].value == best.value]  # type: ignore[union-attr]
+        bounds = [b for b in bounds if best and b[i] and b[i].value == best.value]  # type: ignore[union-attr]
     return ByLevel(levels, chosen)
 
 
-def row(
-    result: Result, bounds: ByLevel[Bound | None] | None = None, refuted: str = ""
-) -> dict[str, Any]:
-    """Return one result as a flat row, with gaps to `bounds` (its own by default)."""
-    bounds = bounds if bounds is not None else result.bound
-    flat: dict[str, Any] = {
-        "instance": result.instance,
-        "instance_sha256": result.instance_sha256,
-        "problem": result.problem,
-        "method": result.method,
+def run_columns(result: Result) -> dict[str, Any]:
+    """Return the columns that depend on nothing but a result: how it ended, its gap, its times."""
+    build, solve, check, total = result.seconds
+    gap, level, kind = _deciding(result.gap, result.bound)
+    return {
         "resolved_method": result.method,
         "kind": str(result.kind),
         "status": str(result.status),
+        "termination": str(result.termination),
         "reason": plain(result.reason),
-        "gap": None,
-        "gap_level": None,
-        "bound_kind": None,
+        "gap": gap,
+        "gap_level": level,
+        "bound_kind": kind,
+        "seconds": total,
+        "build_seconds": build,
+        "solve_seconds": solve,
+        "check_seconds": check,
     }
-    gaps = gap(result.objective, bounds) if result.objective is not None else None
-    for i, level in enumerate(result.bound.levels):
-        limit = bounds[i]
-        flat[level.name] = _plain(result.objective[i]) if result.objective is not None else None
-        flat[f"{level.name}_bound"] = _plain(limit.value) if limit else None
-        flat[f"{level.name}_gap"] = gaps[i] if gaps is not None else None
-    deciding = _deciding(gaps) if gaps is not None else None
-    if gaps is not None and deciding is not None and bounds[deciding] is not None:
-        flat["gap"], flat["gap_level"] = gaps[deciding], result.bound.levels[deciding].name
-        flat["bound_kind"] = bounds[deciding].kind  # type: ignore[union-attr]
-    flat["refuted"] = refuted
-    flat["seconds"] = result.seconds.total
-    flat["build_seconds"], flat["solve_seconds"] = result.seconds.build, result.seconds.solve
-    flat["check_seconds"] = result.seconds.check
-    return flat
 
 
-def _deciding(gaps: ByLevel[float | None]) -> int | None:
-    """Return the first level with a gap above 0, else the last level with a gap at all."""
+def best_columns(result: Result, best: Bounds) -> dict[str, Any]:
+    """Return the columns that compare a result with the best bounds known, and its levels."""
+    gaps = gaps_to(result, best)
+    gap, level, kind = _deciding(gaps, best)
+    columns = {"gap_to_best": gap, "gap_to_best_level": level, "best_bound_kind": kind}
+    for i, each in enumerate(result.bound.levels):
+        own, other = result.bound[i], best[i]
+        columns |= {
+            each.name: None if result.objective is None else to_json(result.objective[i]),
+            f"{each.name}_bound": to_json(own.value) if own else None,
+            f"{each.name}_gap": result.gap[i],
+            f"{each.name}_best_bound": to_json(other.value) if other else None,
+            f"{each.name}_gap_to_best": gaps[i],
+        }
+    return columns
+
+
+def gaps_to(result: Result, bounds: Bounds) -> ByLevel[float | None]:
+    """Return a result's gaps to some bounds; ``None`` at every level without a solution."""
+    if result.objective is None:
+        return bounds.map(lambda _: None)
+    return gap(result.objective, bounds)
+
+
+def _deciding(
+    gaps: ByLevel[float | None], bounds: Bounds
+) -> tuple[float | None, str | None, str | None]:
+    """Return gap, level and kind of bound at the first level with a gap above 0.
+
+    If all gaps are 0, those of the last level that has a gap.
+    """
     stated = [i for i, g in enumerate(gaps) if g is not None]
-    return next((i for i in stated if gaps[i]), stated[-1] if stated else None)
+    if not stated:
+        return None, None, None
+    i = next((i for i in stated if gaps[i]), stated[-1])
+    bound = bounds[i]
+    return gaps[i], bounds.levels[i].name, bound.kind if bound else None
 
 
-def _failure_row(failure: Failure) -> dict[str, Any]:
+def _failure_columns(failure: Failure) -> dict[str, Any]:
     return {
-        "instance": failure.instance,
-        "instance_sha256": failure.instance_sha256,
-        "problem": failure.problem,
-        "method": failure.method,
         "resolved_method": failure.resolved_method,
         "status": failure.status,
         "reason": failure.reason,
         "refuted": "",
     }
-
-
-def _plain(value: Any) -> int | float:
-    return value if isinstance(value, int) else float(value)

@@ -280,7 +280,7 @@ def test_generate_muris_queue_from_a_trace(folder: Path) -> None:
     made = json_instance(run("generate", "interleaving", *moment, *arguments).stdout)
     assert (len(made.resources), made.gpu_budget, made.grouping) == (4, 64, "cover")
     refused = run("generate", "interleaving", *moment, "--demand", "3", status=2)
-    assert "--demand is for reclaiming" in refused.output
+    assert "interleaving takes no --demand" in refused.output
 
 
 def test_export_mps(folder: Path) -> None:

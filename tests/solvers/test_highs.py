@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import highspy
@@ -16,7 +18,7 @@ import dlsched
 from dlsched.errors import SolverFailure
 from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.schema import Instance
-from dlsched.result import Point, Status
+from dlsched.result import Point, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.standard_form import StandardForm, compile_model
@@ -51,7 +53,7 @@ def make(
         costs=(np.array(cost, dtype=float),),
         offsets=(0.0,),
         senses=(sense,),
-        granularities=(model.grid([]),),
+        granularities=(Fraction(0),),
         variables=[],
         constraints=[f"r{i}" for i in range(len(rows))],
     )
@@ -66,8 +68,8 @@ def hard(servers: int = 120, jobs: int = 400, demand: int = 40) -> Instance:
 def test_every_status_has_a_meaning() -> None:
     """HiGHS's statuses are those with a verdict and those that are failures, and no others."""
     statuses = set(highspy.HighsModelStatus.__members__)
-    assert set(highs._VERDICTS) <= statuses | {"kHighsInterrupt"}
-    assert statuses - set(highs._VERDICTS) == FAILURES
+    assert set(highs._TERMINATIONS) <= statuses | {"kHighsInterrupt"}
+    assert statuses - set(highs._TERMINATIONS) - {"kModelEmpty"} == FAILURES
 
 
 @pytest.mark.parametrize("name", sorted(FAILURES | {"kSomethingNew"}))
@@ -78,13 +80,18 @@ def test_failures_raise(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         highs.solve(make([[1]], [(0, INF)], [(0, 1)], [1]), 0, Run())
 
 
-@pytest.mark.parametrize("name", sorted(highs._VERDICTS.keys() - {"kModelEmpty"}))
-def test_no_verdict_without_its_solution(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only statuses that come with a point are reported as having one."""
+@pytest.mark.parametrize("name", sorted(highs._TERMINATIONS))
+def test_status_of_every_termination(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The status follows from why HiGHS stopped and from whether there is a point."""
     monkeypatch.setattr(highs, "_status", lambda _: name)
     outcome = highs.solve(make([[1]], [(0, INF)], [(0, 1)], [1]), 0, Run())
-    assert outcome.status is highs._VERDICTS[name][0]
-    assert (outcome.values is not None) or outcome.status is not Status.OPTIMAL
+    assert outcome.termination is highs._TERMINATIONS[name] and outcome.values is not None
+    known = {"kOptimal": "optimal", "kInfeasible": "infeasible", "kUnbounded": "unbounded"}
+    assert outcome.status == known.get(name, "feasible")
+    without = replace(outcome, values=None).status
+    assert without is (
+        outcome.status if name in ("kInfeasible", "kUnbounded") else Status.NO_SOLUTION
+    )
 
 
 CASES: dict[str, tuple[tuple[Any, ...], Status, float | None]] = {
@@ -141,7 +148,7 @@ def stop_at_incumbent() -> Run:
 def test_stopped_with_a_solution() -> None:
     """A search that is stopped after an incumbent leaves it, and a bound below it."""
     outcome = highs.solve(compile_model(model.build(hard())), 0, stop_at_incumbent())
-    assert outcome.status is Status.FEASIBLE and outcome.reason == "interrupted"
+    assert outcome.status is Status.FEASIBLE and outcome.termination is Termination.INTERRUPTED
     assert outcome.objective is not None
     assert outcome.bound is None or outcome.bound <= outcome.objective
 
@@ -149,7 +156,7 @@ def test_stopped_with_a_solution() -> None:
 def test_time_limit() -> None:
     """A limit that strikes tells the truth about the solution, on any machine."""
     outcome = highs.solve(compile_model(model.build(hard())), 0, Run(time_limit=0.7))
-    assert outcome.reason == "time limit"
+    assert outcome.termination is Termination.TIME_LIMIT
     found = outcome.values is not None
     assert outcome.status is (Status.FEASIBLE if found else Status.NO_SOLUTION)
     assert found == (outcome.objective is not None)
@@ -158,7 +165,7 @@ def test_time_limit() -> None:
 def test_time_limit_without_a_solution() -> None:
     """A limit that strikes at once leaves no solution, and no zeros in its place."""
     outcome = highs.solve(compile_model(model.build(hard())), 0, Run(time_limit=1e-9))
-    assert outcome.status is Status.NO_SOLUTION and outcome.reason == "time limit"
+    assert outcome.status is Status.NO_SOLUTION and outcome.termination is Termination.TIME_LIMIT
     assert outcome.values is None and outcome.objective is None
 
 
@@ -219,7 +226,7 @@ def test_progress_in_the_levels_own_unit() -> None:
     instance = hard(30, 40, 8)
     jobs = [job.model_copy(update={"weight": 8}) for job in instance.jobs]
     form = compile_model(model.build(instance.model_copy(update={"jobs": tuple(jobs)})))
-    assert form.counted(0)[0] == 8
+    assert form.scaled(0)[0] == 8
     run = Run(time_limit=20)
     outcome = highs.solve(form, 0, run)
     assert run.trajectory[-1].objective == outcome.objective == outcome.bound
@@ -247,7 +254,7 @@ def test_interrupted_before_it_starts() -> None:
     """A run that is interrupted already stops at HiGHS's first question."""
     run = Run(interrupted=True)
     outcome = highs.solve(compile_model(model.build(hard())), 0, run)
-    assert outcome.reason == "interrupted"
+    assert outcome.termination is Termination.INTERRUPTED
     assert outcome.status in (Status.FEASIBLE, Status.NO_SOLUTION)
 
 

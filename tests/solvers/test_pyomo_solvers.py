@@ -11,7 +11,7 @@ import dlsched
 from dlsched.problems.reclaiming.schema import Instance
 from dlsched.result import Status
 from dlsched.run import Run
-from dlsched.solvers import pyomo_backend as others
+from dlsched.solvers.pyomo_backend import _TERMINATIONS, INTERFACES, PyomoBackend
 from dlsched.solvers.standard_form import compile_model
 
 EXECUTABLES = {"cbc": "cbc", "glpk": "glpsol"}
@@ -22,7 +22,7 @@ def need(solver: str) -> None:
     if solver == "scip":
         pytest.importorskip("pyscipopt", reason="SCIP comes with PySCIPOpt")
     elif not shutil.which(EXECUTABLES[solver]):
-        pytest.skip(f"{solver} is not installed here: {others.INTERFACES[solver].get}")
+        pytest.skip(f"{solver} is not installed here: {INTERFACES[solver].install}")
 
 
 def small(seed: int) -> Instance:
@@ -64,14 +64,14 @@ def test_unknown_name_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     assert captured.out == captured.err == ""
 
 
-@pytest.mark.parametrize("solver", others.INTERFACES)
+@pytest.mark.parametrize("solver", INTERFACES)
 def test_missing(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A solver that is known but not installed says how to get it."""
-    plugin = type(pyo.SolverFactory(others.INTERFACES[solver].plugin))
+    plugin = type(pyo.SolverFactory(INTERFACES[solver].plugin))
     monkeypatch.setattr(plugin, "available", lambda *a, **k: False)
     with pytest.raises(dlsched.SolverMissing, match="get it with") as raised:
         dlsched.solve(small(0), solver=solver)
-    assert others.INTERFACES[solver].get in str(raised.value)
+    assert INTERFACES[solver].install in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_unsupported_limit(solver: str, limits: dict[str, int]) -> None:
 def test_every_known_plugin_exists() -> None:
     """The table of interfaces names plugins that Pyomo has."""
     known = set(pyo.SolverFactory)
-    assert {interface.plugin for interface in others.INTERFACES.values()} <= known
+    assert {interface.plugin for interface in INTERFACES.values()} <= known
 
 
 def test_verdicts_name_conditions_that_exist() -> None:
@@ -96,7 +96,7 @@ def test_verdicts_name_conditions_that_exist() -> None:
     from pyomo.contrib.solver.common.results import TerminationCondition as New
     from pyomo.opt import TerminationCondition as Old
 
-    assert set(others._VERDICTS) <= {c.value for c in Old} | {c.name for c in New}
+    assert set(_TERMINATIONS) <= {c.value for c in Old} | {c.name for c in New}
 
 
 @pytest.mark.parametrize("solver", ["scip", "cbc", "glpk"])
@@ -124,7 +124,7 @@ def test_infeasible_and_restored(solver: str) -> None:
     m.first = pyo.Objective(expr=m.x + m.y)
     m.second = pyo.Objective(expr=m.y, sense=pyo.maximize)
     m.row = pyo.Constraint(expr=2 * m.x + 2 * m.y == 1)
-    outcome = others.solve(solver, m, compile_model(m), 0, Run())
+    outcome = PyomoBackend(solver).solve(compile_model(m), 0, Run())
     assert outcome.status is Status.INFEASIBLE and outcome.values is None
     assert m.first.active and m.second.active
 
@@ -137,7 +137,7 @@ def test_maximise(solver: str) -> None:
     m.x, m.y = pyo.Var(domain=pyo.Binary), pyo.Var(domain=pyo.NonNegativeIntegers, bounds=(0, 9))
     m.gain = pyo.Objective(expr=3 * m.x + 2 * m.y + 1, sense=pyo.maximize)
     m.row = pyo.Constraint(expr=m.x + 2 * m.y <= 6)
-    outcome = others.solve(solver, m, compile_model(m), 0, Run())
+    outcome = PyomoBackend(solver).solve(compile_model(m), 0, Run())
     assert outcome.status is Status.OPTIMAL and outcome.objective == 8
     assert outcome.bound is None or outcome.bound == pytest.approx(8)
 

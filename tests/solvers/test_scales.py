@@ -11,7 +11,7 @@ import pytest
 
 import dlsched
 from dlsched.problems import elastic, reclaiming
-from dlsched.solvers.fixing import without_idle
+from dlsched.solvers.fixing import fix_by_reduced_cost
 from dlsched.solvers.standard_form import compile_model
 from dlsched.testing import oracles
 
@@ -91,7 +91,7 @@ def test_columns_above_a_known_value_are_fixed() -> None:
     instance = fleet(3, lambda draw: draw.choice([1, 1, 10**9]))
     form = compile_model(reclaiming.PROBLEM.module("model").build(instance))
     best = float(oracles.reclaiming(instance)[0])
-    smaller = without_idle(form, 0, best, np.zeros(form.shape[0]))
+    smaller = fix_by_reduced_cost(form, 0, best, np.zeros(form.shape[0]))
     costly = form.costs[0] > best
     assert costly.any() and np.all(smaller.upper[costly] == 0) and smaller.costs[0].max() <= best
     assert np.array_equal(smaller.upper[~costly], form.upper[~costly])

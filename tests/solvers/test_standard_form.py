@@ -111,9 +111,9 @@ def test_gaps_in_domains_are_refused() -> None:
 def test_counted_in_units_of_the_grid() -> None:
     """Costs that are multiples of the grid become whole numbers; others stay as they are."""
     form = compile_model(toy())
-    unit, costs, offset = form.counted(0)
+    unit, costs, offset = form.scaled(0)
     assert unit == Fraction(1, 2) and costs.tolist() == [1, 3, 0, 0] and offset == 4
-    assert form.counted(1)[0] == 1  # no grid
+    assert form.scaled(1)[0] == 1  # no grid
 
 
 @pytest.mark.parametrize("grid", [Fraction(1, 3), Fraction(1, 10**12)])
@@ -121,7 +121,7 @@ def test_counted_in_ones(grid: Fraction) -> None:
     """A grid that the costs do not lie on, or that makes them huge, is not used."""
     m = toy()
     m.GRANULARITY = {"first": grid}
-    unit, costs, _ = compile_model(m).counted(0)
+    unit, costs, _ = compile_model(m).scaled(0)
     assert unit == 1 and costs.tolist() == [0.5, 1.5, 0, 0]
 
 
@@ -129,16 +129,16 @@ def test_a_grid_far_below_the_costs_is_not_used() -> None:
     """A grid of 1e-320 beside costs near one neither overflows nor divides by zero."""
     m = toy()
     m.GRANULARITY = {"first": Fraction(1, 10**320)}
-    unit, costs, _ = compile_model(m).counted(0)
+    unit, costs, _ = compile_model(m).scaled(0)
     assert unit == 1 and costs.tolist() == [0.5, 1.5, 0, 0]
 
 
 def test_held() -> None:
     """A held level becomes a row, in the unit that solvers see, in the direction of its sense."""
-    form = compile_model(toy()).held(0, 4.0, "first").held(1, 1.0, "second")
+    form = compile_model(toy()).held(0, 4.0).held(1, 1.0)
     assert form.row_names[-2:] == ["hold_first", "hold_second"]
     assert form.row_upper[-2] == 4 and form.A.toarray()[-2].tolist() == [1, 3, 0, 0]
-    unit, costs, _ = compile_model(toy()).scaled(1)
+    unit, costs, _ = compile_model(toy()).conditioned(1)
     assert unit == Fraction(1, 4096) and form.A.toarray()[-1].tolist() == costs.tolist()
     assert form.row_lower[-1] == 4096 and form.row_upper[-1] == INF
 
@@ -150,7 +150,7 @@ def test_costs_are_scaled_exactly(size: float) -> None:
     form = replace(
         form, costs=(form.costs[0] * size, form.costs[1]), granularities=(Fraction(0),) * 2
     )
-    unit, costs, _ = form.scaled(0)
+    unit, costs, _ = form.conditioned(0)
     assert 2**12 <= np.abs(costs).max() < 2**13
     assert [Fraction(c) * unit for c in costs] == [Fraction(c) for c in form.costs[0]]
 

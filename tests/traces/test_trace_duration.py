@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dlsched import OptionError
 from dlsched.traces import parse_duration
-from dlsched.traces.duration import spell_duration
+from dlsched.traces.duration import format_duration
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_overlong_durations_are_refused() -> None:
 
 @given(st.integers(0, 10**10))
 def test_spelling_is_read_back(milliseconds: int) -> None:
-    """What `spell_duration` writes denotes the same number of milliseconds."""
+    """What `format_duration` writes denotes the same number of milliseconds."""
     from fractions import Fraction
 
-    text = spell_duration(Fraction(milliseconds, 1000))
+    text = format_duration(Fraction(milliseconds, 1000))
     assert parse_duration(text) == milliseconds / 1000

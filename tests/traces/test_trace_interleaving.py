@@ -1,4 +1,4 @@
-"""Traces as interleaving instances: stages as recorded or split, and Muri's queue."""
+"""The adapter of interleaving: stages as recorded or split, Muri's queue, and the pool."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import pytest
 
 import dlsched
 from dlsched import OptionError
-from dlsched.traces import Trace, TraceJob, pool, queue, read_trace
-from dlsched.traces.interleaving import stages
+from dlsched.problems.interleaving.state import stages
+from dlsched.state import JobState
+from dlsched.traces import Trace, TraceJob, pool, queue, read_trace, snapshot
+
+TIMES = (Fraction(1, 4), Fraction(1, 2), Fraction(1))
 
 
-def job(name: str, gpus: int, submit: int, duration: int, model: str | None = None) -> TraceJob:
+def job(name: str, gpus: int, submit: int, duration: int) -> TraceJob:
     """Return a job with stages of 0.25, 0.5 and 1 second."""
-    times = (Fraction(1, 4), Fraction(1, 2), Fraction(1))
-    return TraceJob(id=name, gpus=gpus, submit=submit, duration=duration, model=model, stages=times)
+    return TraceJob(id=name, gpus=gpus, submit=submit, duration=duration, stages=TIMES)
 
 
 def hand() -> Trace:
@@ -44,7 +46,7 @@ def test_the_first_stage_is_split_as_table_1_prints(
     model: str | None, split: tuple[Fraction, Fraction]
 ) -> None:
     """In milliseconds: three stages as recorded; with four 60:18, 24:4, 0.06:0.03 and 0:91."""
-    made = job("x", 1, 0, 1, model)
+    made = JobState("x", 1, 1, 1, submit=0, remaining=1, model=model, stages=TIMES)
     assert stages(made, 3) == (250, 500, 1000)
     assert stages(made, 4) == (*split, 500, 1000)
 
@@ -52,10 +54,10 @@ def test_the_first_stage_is_split_as_table_1_prints(
 def test_other_numbers_of_stages_are_refused() -> None:
     """Two or five resources, and jobs without stages, are named."""
     with pytest.raises(OptionError, match="resources=5"):
-        stages(job("x", 1, 0, 1), 5)
+        pool(hand(), resources=5)
     bare = TraceJob(id="y", gpus=1, submit=0, duration=1)
     with pytest.raises(OptionError, match="job y has 0 stages"):
-        stages(bare, 3)
+        pool(Trace(name="bare", jobs=(bare,)))
 
 
 def test_the_pool_holds_every_job() -> None:
@@ -98,3 +100,12 @@ def test_recorded_traces_become_covers(recorded: Callable[[str], Path]) -> None:
     made = pool(read_trace(recorded("trace1.csv")), resources=4, budget=0.5)
     assert len(made.jobs) > 10 * len(made.profiles)
     assert dlsched.solve(made).status == "optimal"
+
+
+def test_the_queue_is_the_snapshot_of_the_adapter() -> None:
+    """`queue` is what the adapter makes of a snapshot, whose source makes it again."""
+    trace = read_trace("synthetic-1")
+    made = queue(trace, "4d", resources=4, order="2d-las")
+    shot = snapshot(trace, "4d", servers=8)
+    assert made == shot.instance("interleaving", resources=4, order="2d-las")
+    assert eval(str(made.source), {"dlsched": dlsched, "read_trace": read_trace}) == made

@@ -119,7 +119,7 @@ BAD: list[tuple[str, str, str, str]] = [
     ("\n\n", "row 1", "has no column names", "header"),
     (HEAD, "row 2", "there is no job", "one row per job"),
     ("job,n,at\nx,1,0\n", "row 1, secs", "there is no such column", "it has: job, n, at"),
-    ("job,n,at,secs,n\nx,1,0,1,1\n", "row 1, n", "the column stands twice", "keep one"),
+    ("job,n,at,secs,n\nx,1,0,1,1\n", "row 1, n", "there are two columns of this name", "keep one"),
     (HEAD + "x,1,0\n", "row 2", "has 3 cells, the header has 4", "one cell per column"),
     (HEAD + "x,1,0,1,9\n", "row 2", "has 5 cells", "one cell per column"),
     (HEAD + "x,1,0,1\ny,two,0,1\n", "row 3, n", "two is not a number", "finite decimal"),
@@ -142,7 +142,7 @@ BAD: list[tuple[str, str, str, str]] = [
     (HEAD + "x,,0,1\n", "row 2, n", "the cell is empty", "fill it in"),
     (HEAD + "x,1,0,\n", "row 2, secs", "the cell is empty", "fill it in"),
     (HEAD + "x,1,0,1\n\nx,1,1,1\n", "row 4, job", 'the id "x" is already used in row 2', "own id"),
-    (HEAD + 'x,1,0,"1\n', "row 2", "is not CSV", "mend it"),
+    (HEAD + 'x,1,0,"1\n', "row 2", "is not CSV", "correct it"),
     (HEAD + "x" * 70000 + ",1,0,1\n", "row 2", "is too long", "one row per job"),
     (" " * 10**6, "row 1", "is too long", "one row per job"),
 ]

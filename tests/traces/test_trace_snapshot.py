@@ -46,7 +46,8 @@ def test_a_snapshot_by_hand() -> None:
     assert [p.job.id for p in shot.running] == ["a", "b"]
     assert [j.id for j in shot.queued] == ["c", "d"]
     assert [j.id for j in shot.refused] == ["e"]
-    assert (shot.finished, shot.held_gpus, shot.free_gpus, shot.demand) == (0, 16, 0, 1)
+    assert (shot.finished, shot.held_gpus, shot.free_gpus) == (0, 16, 0)
+    assert shot.reclaiming.demand == 1
     assert shot.reclaiming.to_data()["jobs"] == [
         {"id": "a", "workers": [{"server": "s1", "gpus": 8}, {"server": "s2", "gpus": 4}]},
         {"id": "b", "workers": [{"server": "s2", "gpus": 4}]},
@@ -192,7 +193,8 @@ def test_a_snapshot_says_how_to_obtain_it_again() -> None:
     assert again.reclaiming == shot.reclaiming
     name = "reclaiming-synthetic-1-4d12h-32x8-demand=5-elastic=0.4-seed=9"
     assert shot.reclaiming.name == name
-    assert shot.reclaiming.source == shot.source
+    for made in (shot.reclaiming, shot.elastic):
+        assert eval(made.source, names) == made
     assert snapshot(read_trace("synthetic-1"), 0, name="mine").reclaiming.name == "mine"
 
 
@@ -215,7 +217,8 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
 
 def test_the_default_demand_is_a_tenth() -> None:
     """Rounded down, but at least one server."""
-    assert [snapshot(hand(), 0, servers=s).demand for s in (4, 19, 20, 64)] == [1, 1, 2, 6]
+    made = [snapshot(hand(), 0, servers=s).reclaiming for s in (4, 19, 20, 64)]
+    assert [instance.demand for instance in made] == [1, 1, 2, 6]
 
 
 def test_the_shipped_trace_overloads_64_servers() -> None:
@@ -258,3 +261,18 @@ def test_recorded_traces_give_instances_that_are_solved(
     assert tuple(exact.objective) <= tuple(lyra.objective)
     if servers == 16:
         assert tuple(exact.objective) == tuple(brute_force(shot.reclaiming) or ())
+
+
+def test_adapters_are_found_by_the_problems_name() -> None:
+    """A problem without one is told which have one; a wrong option which there are."""
+    shot = snapshot(hand(), 50, servers=2)
+    able = "reclaiming, elastic, interleaving"
+    with pytest.raises(OptionError, match=f"utility has no adapter .* those that have: {able}"):
+        shot.instance("utility")
+    with pytest.raises(OptionError, match=r"reclaiming has no option 'order'; it has: \['demand'"):
+        shot.instance("reclaiming", order="srsf")
+    with pytest.raises(dlsched.UnknownName, match="did you mean 'reclaiming'"):
+        shot.instance("reclaimin")
+    assert shot.state.running[0].allocation == (("s1", 8), ("s2", 4))
+    assert [job.attained for job in shot.state.running] == [50, 50]
+    assert [job.submit for job in shot.state.waiting] == [10, 20]

@@ -1,4 +1,4 @@
-"""Suites of runs: what to solve with what, a runner that loses nothing, and what came of it."""
+"""Suites of runs, the runner, the store of their results, statistics and reports."""
 
 from dlsched.bench.runner import run_suite
 from dlsched.bench.store import Store

@@ -1,4 +1,4 @@
-"""One run, from a task to a row of the store."""
+"""The execution of one task: from a task to a row of the store."""
 
 from __future__ import annotations
 
@@ -14,40 +14,42 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-import psutil
-
 from dlsched import api, registry
-from dlsched.bench import case
+from dlsched.bench import instance_spec
 from dlsched.bench.machine import machine, versions
-from dlsched.bench.methods import find_method
 from dlsched.bench.task import Task
 from dlsched.errors import describe, plain
 from dlsched.files import spell
 from dlsched.result import Result
-from dlsched.table import Failure, row
+from dlsched.schema import to_json
+from dlsched.table import Failure, run_columns
 
 MOST_RECORD = 64 * 2**20
-"""The longest record that is kept, in characters; of a longer one the trajectory is thinned out."""
+"""The longest record that is stored, in characters; a longer one loses points of the trajectory."""
 MOST_POINTS = 1000
-"""What is then kept of the trajectory."""
+"""Points of the trajectory that are then stored."""
 _RESET_PEAK = "5"
 _TEXTS = ("reason", "solver_message", "solver", "solver_version")
 
 
-FAILED = ("error", "rejected", "overrun", "memory", "crashed", "killed", "changed")
+FAILED = ("error", "rejected", "wall_timeout", "memory", "crashed", "killed", "changed")
 """The statuses of runs that returned no result."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A row of the store, by column, the solution's file, gzipped, and the worker's condition.
+    """The outcome of a run.
 
     Attributes
     ----------
+    row
+        The row of the store, by column.
+    solution
+        The solution's file, gzipped; ``None`` without a solution.
     resident_bytes
-        What the worker holds after the run.
+        Resident memory of the worker process after the run.
     unclean
-        Whether the run has left processes or threads behind.
+        Whether the run has left processes or threads.
     """
 
     row: dict[str, Any]
@@ -57,18 +59,18 @@ class Outcome:
 
 
 def now() -> str:
-    """Return the moment, as a row states it."""
+    """Return the current time (UTC) in ISO format."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def blank_row(task: Task, status: str, reason: str, started: str) -> dict[str, Any]:
-    """Return the row of a run of which nothing else is known."""
+    """Return the row of a run without a result."""
     return {
         "key": task.key,
-        "instance": task.case.name,
-        "instance_sha256": task.case.sha256,
-        "problem": task.case.problem,
-        "source": task.case.source,
+        "instance": task.instance.name,
+        "instance_sha256": task.instance.sha256,
+        "problem": task.instance.problem,
+        "source": task.instance.source,
         "method": task.method,
         "options": json.dumps(dict(task.options), sort_keys=True, default=str),
         "seed": task.seed,
@@ -82,81 +84,69 @@ def blank_row(task: Task, status: str, reason: str, started: str) -> dict[str, A
 
 
 def execute(task: Task, begin: Callable[[], None] = lambda: None) -> Outcome:
-    """Make one run and return its row, whatever happens in it.
+    """Execute a task and return its outcome; exceptions become a row.
 
     Parameters
     ----------
     task
-        The run.
+        The task.
     begin
-        Called when the instance is made and loops are compiled: limits count from here.
+        Called when the instance is made and loops are compiled: time limits start here.
     """
-    flat = blank_row(task, "error", "", now())
+    import psutil
+
+    columns = blank_row(task, "error", "", now())
     began = time.perf_counter()
     _reset_peak()
     solution = None
     try:
-        solution = _run(task, flat, begin)
-    except case.Changed as error:
-        flat |= {"status": "changed", "reason": plain(str(error))}
+        solution = _run(task, columns, begin)
+    except instance_spec.Changed as error:
+        columns |= {"status": "changed", "reason": plain(str(error))}
     except MemoryError as error:
-        flat |= {"status": "memory", "reason": describe(error)}
-    except Exception as error:  # an instance or a method may raise anything; the row says what
-        flat["reason"] = describe(error)
-    if flat["status"] in FAILED:
-        case.forget()
-    flat["run_seconds"] = time.perf_counter() - began
-    flat["peak_memory_bytes"] = _peak_bytes()
-    return Outcome(flat, solution, psutil.Process().memory_info().rss)
+        columns |= {"status": "memory", "reason": describe(error)}
+    except Exception as error:  # a generator or a method may raise anything
+        columns["reason"] = describe(error)
+    if columns["status"] in FAILED:
+        instance_spec.forget()
+    columns["run_seconds"] = time.perf_counter() - began
+    columns["peak_memory_bytes"] = _peak_bytes()
+    return Outcome(columns, solution, psutil.Process().memory_info().rss)
 
 
-def _run(task: Task, flat: dict[str, Any], begin: Callable[[], None]) -> bytes | None:
+def _run(task: Task, columns: dict[str, Any], begin: Callable[[], None]) -> bytes | None:
     if task.folder not in sys.path:
         sys.path.insert(0, task.folder)
-    owner = registry.problem(task.case.problem)
-    instance = task.case.make()
-    flat["instance_sha256"] = instance.sha256
-    flat["size"] = len(getattr(instance, owner.size))
-    method = find_method(task.case.problem, task.method)
-    if isinstance(method, str):
-        owner.method(method, instance).prepare(owner.package)
+    owner = registry.problem(task.instance.problem)
+    instance = task.instance.make()
+    columns["instance_sha256"] = instance.sha256
+    columns["size"] = len(getattr(instance, owner.size))
+    method = owner.resolve(task.method, instance)
+    method.prepare(owner.package)
     begin()
     limits = task.limits.for_solve()
     answer = api.attempt(instance, method, seed=task.seed, **limits, **task.options)
     if isinstance(answer, Failure):
-        flat |= {"status": answer.status, "reason": plain(answer.reason)}
-        flat["resolved_method"] = answer.resolved_method
+        columns |= {"status": answer.status, "reason": plain(answer.reason)}
+        columns["resolved_method"] = answer.resolved_method
         return None
-    return _fill(flat, answer)
+    return _fill(columns, answer)
 
 
-def _fill(flat: dict[str, Any], result: Result) -> bytes | None:
-    """Put what a result says into the row; return its solution."""
-    said, record = row(result), result.to_data()
+def _fill(columns: dict[str, Any], result: Result) -> bytes | None:
+    """Add a result's columns to the row; return its solution's file, gzipped."""
+    record = result.to_data()
     for name in _TEXTS:  # methods write these, at any length
         record[name] = record[name] and plain(record[name])
     content = None
     if result.solution is not None:
         text = spell(record.pop("solution")).encode()
         content = gzip.compress(text, compresslevel=6, mtime=0)
-        flat["solution_sha256"] = hashlib.sha256(text).hexdigest()
-    levels = [level.name for level in result.bound.levels]
-    values = {name: said[name] for name in levels}
-    bounds = {name: said[f"{name}_bound"] for name in levels}
-    flat |= {
-        "resolved_method": result.method,
-        "kind": str(result.kind),
-        "status": str(result.status),
-        "reason": plain(result.reason),
-        "objective": json.dumps(values) if result.objective is not None else None,
-        "bound": json.dumps(bounds),
-        "bound_kind": said["bound_kind"],
-        "gap": said["gap"],
-        "gap_level": said["gap_level"],
-        "build_seconds": result.seconds.build,
-        "solve_seconds": result.seconds.solve,
-        "check_seconds": result.seconds.check,
-        "total_seconds": result.seconds.total,
+        columns["solution_sha256"] = hashlib.sha256(text).hexdigest()
+    values, bounds = result.objective, result.bound.map(lambda b: b and to_json(b.value))
+    columns |= run_columns(result) | {
+        "objective": None if values is None else json.dumps(values.map(to_json).as_dict()),
+        "bound": json.dumps(bounds.as_dict()),
         "record": _record_text(record),
     }
     return content

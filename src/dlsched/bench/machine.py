@@ -1,4 +1,4 @@
-"""What a run was made on: processor, cores, versions."""
+"""The machine and the software versions of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 PACKAGES = ("dlsched", "highspy", "pyomo", "numpy", "scipy", "numba", "rustworkx", "cvxpy")
-"""The packages that results and times depend on."""
+"""Packages that results and times depend on."""
 
 
 @cache

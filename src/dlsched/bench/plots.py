@@ -1,4 +1,4 @@
-"""The pictures of a report: profiles, and growth with size; readable in black and white."""
+"""The pictures of a report: profiles, and growth with size; legible in black and white."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import numpy as np
 
 from dlsched import registry
 from dlsched.bench import statistics
-from dlsched.bench.statistics import Judged
+from dlsched.bench.statistics import EvaluatedRun
+from dlsched.figures import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# From dark to light, so that they differ without colour too; with dashes and marks of their own.
+# From dark to light, with different dashes and markers: distinguishable without colour.
 _COLOURS = ("#1b1b1b", "#8c2d04", "#08519c", "#41ab5d", "#7a5195", "#e08214", "#5c8fb5", "#a0a0a0")
 _DASHES = (
     *("-", "--", "-.", ":", (0, (7, 2))),
@@ -31,38 +32,38 @@ _LEAST_SECONDS = 1e-4
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with its name and what it shows, in a sentence."""
+    """A figure with its name and caption."""
 
     name: str
     caption: str
     figure: Figure
 
 
-def pictures(problem: str, judged: Sequence[Judged]) -> Iterator[Picture]:
-    """Yield the pictures of one problem's runs that there is something to show in."""
+def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
+    """Yield the pictures of one problem's runs; those without data are left out."""
     owner = registry.problem(problem)
     level = owner.levels[0].name
-    groups = {label: runs for (_, label), runs in statistics.grouped(judged).items()}
-    proofs = statistics.time_profile(judged)
+    groups = {label: group for (_, label), group in statistics.grouped(runs).items()}
+    proofs = statistics.time_profile(runs)
     if sum(len(factors) > 1 for factors, _ in proofs.values()) > 1:
         caption = (
             "Performance profile of the exact methods: the share of the runs proven within a "
-            "factor of the fastest proof. What is not proven counts as never."
+            "factor of the fastest proof. Unproven runs are in no share."
         )
         yield Picture("proofs", caption, _figure(_draw_proofs, proofs))
-    gaps = statistics.gap_profile(judged)
+    gaps = statistics.gap_profile(runs)
     if any(len(found) for found, _ in gaps.values()):
         caption = (
-            f"Share of the runs within each gap of {level} to the strongest bound known. Runs "
-            f"without a solution or a bound are in no share. Gaps below {_LEAST_GAP:g} stand there."
+            f"Share of the runs within each gap_to_best of {level}. Runs without a solution or a "
+            f"bound are in no share. Gaps below {_LEAST_GAP:g} are drawn there."
         )
         yield Picture("gaps", caption, _figure(_draw_gaps, gaps, level))
-    if len({run.row["size"] for run in judged if run.row["size"]}) > 1:
+    if len({run.row["size"] for run in runs if run.row["size"]}) > 1:
         caption = (
             f"Seconds against the number of {owner.size}, with fitted growth where three sizes ran."
         )
         yield Picture("time-by-size", caption, _figure(_draw_times, groups, owner.size))
-        caption = f"Gap of {level} against the number of {owner.size}."
+        caption = f"gap_to_best of {level} against the number of {owner.size}."
         yield Picture("gap-by-size", caption, _figure(_draw_sizes, groups, owner.size, level))
 
 
@@ -90,7 +91,7 @@ def _draw_proofs(axes: Axes, profile: dict[str, tuple[Any, Any]]) -> None:
     for (label, (factors, shares)), style in zip(profile.items(), _styles(), strict=False):
         right = np.append(factors, furthest * 1.05)
         marks = _STEPS | style
-        axes.plot(right, np.append(shares, shares[-1]), label=_short(label), **marks)
+        axes.plot(right, np.append(shares, shares[-1]), label=shorten(label, 34), **marks)
     axes.set(xscale="log", xlim=(0.95, furthest * 1.05), ylim=(-0.02, 1.02))
     axes.set(xlabel="factor of the fastest proof", ylabel="share of runs proven")
 
@@ -100,29 +101,30 @@ def _draw_gaps(axes: Axes, profile: dict[str, tuple[Any, Any]], level: str) -> N
         if len(gaps):
             right = np.append(np.maximum(gaps, _LEAST_GAP), 1.0)
             marks = _STEPS | style
-            axes.plot(right, np.append(shares, shares[-1]), label=_short(label), **marks)
+            axes.plot(right, np.append(shares, shares[-1]), label=shorten(label, 34), **marks)
     axes.set(xscale="log", xlim=(_LEAST_GAP * 0.8, 1.1), ylim=(-0.02, 1.02))
-    axes.set(xlabel=f"gap of {level}", ylabel="share of runs within it")
+    axes.set(xlabel=f"gap_to_best of {level}", ylabel="share of runs within it")
 
 
-def _draw_times(axes: Axes, groups: dict[str, list[Judged]], unit: str) -> None:
+def _draw_times(axes: Axes, groups: dict[str, list[EvaluatedRun]], unit: str) -> None:
     for (label, runs), style in zip(groups.items(), _styles(), strict=False):
-        ended = [r for r in runs if r.row["total_seconds"] and r.row["size"]]
+        ended = [r for r in runs if r.row["seconds"] and r.row["size"]]
         sizes = np.array([r.row["size"] for r in ended])
-        seconds = np.maximum([r.row["total_seconds"] for r in ended], _LEAST_SECONDS)
+        seconds = np.maximum([r.row["seconds"] for r in ended], _LEAST_SECONDS)
         fitted = statistics.growth(runs)
-        said = f"{_short(label)}: n^{fitted.power:.2f}" if fitted else _short(label)
+        name = shorten(label, 34)
+        name += f": n^{fitted.power:.2f}" if fitted else ""
         points = style | {"linestyle": "none", "fillstyle": "none", "markersize": 5}
-        axes.plot(sizes, seconds, label=said, **points)
+        axes.plot(sizes, seconds, label=name, **points)
         if fitted:
             ends = np.array([sizes.min(), sizes.max()], dtype=float)
             line = style | {"marker": None, "linewidth": 1}
             axes.plot(ends, fitted.factor * ends**fitted.power, **line)
     axes.set(xscale="log", yscale="log", xlabel=unit, ylabel="seconds")
-    _plain_sizes(axes)
+    _decimal_ticks(axes)
 
 
-def _draw_sizes(axes: Axes, groups: dict[str, list[Judged]], unit: str, level: str) -> None:
+def _draw_sizes(axes: Axes, groups: dict[str, list[EvaluatedRun]], unit: str, level: str) -> None:
     for (label, runs), style in zip(groups.items(), _styles(), strict=False):
         stated = [
             (r.row["size"], 100 * r.gaps[0])
@@ -131,21 +133,17 @@ def _draw_sizes(axes: Axes, groups: dict[str, list[Judged]], unit: str, level: s
         ]
         if stated:
             points = style | {"linestyle": "none", "fillstyle": "none", "markersize": 5}
-            axes.plot(*zip(*stated, strict=True), label=_short(label), **points)
-    axes.set(xscale="log", xlabel=unit, ylabel=f"gap of {level}, %")
-    _plain_sizes(axes)
+            axes.plot(*zip(*stated, strict=True), label=shorten(label, 34), **points)
+    axes.set(xscale="log", xlabel=unit, ylabel=f"gap_to_best of {level}, %")
+    _decimal_ticks(axes)
 
 
-def _plain_sizes(axes: Axes) -> None:
-    """Write sizes as numbers, not as powers of ten."""
+def _decimal_ticks(axes: Axes) -> None:
+    """Write sizes as decimal numbers, not as powers of ten."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     low, high = axes.get_xlim()
-    close = high < 30 * low  # then the powers of ten alone are too few
+    close = high < 30 * low  # powers of ten would be too few ticks
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 4, 6, 8) if close else (1,)))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= 34 else f"{label[:33]}…"

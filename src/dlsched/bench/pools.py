@@ -1,8 +1,7 @@
-"""Who makes the runs: worker processes on this machine, or those of a Dask cluster."""
+"""Execution of tasks: by worker processes on this machine, or beside those of a Dask cluster."""
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
 import contextlib
 import queue
@@ -14,9 +13,9 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-from dlsched.bench.cell import Cell
 from dlsched.bench.execution import Outcome, blank_row, now
 from dlsched.bench.task import Task
+from dlsched.bench.worker_process import WorkerProcess
 from dlsched.errors import DlschedError, OptionError, describe
 
 CONNECT_SECONDS = 10
@@ -27,43 +26,43 @@ _CLOSE_SECONDS = 5
 
 
 def local(tasks: Iterable[Task], jobs: int, fresh: bool) -> Generator[Outcome]:
-    """Make runs on this machine, `jobs` at a time; yield each outcome when it is there.
+    """Execute tasks on this machine, `jobs` at a time; yield each outcome when it arrives.
 
-    Closing the generator gives up the runs at hand.
+    Closing the generator abandons the current runs.
     """
-    stop, cells, here = threading.Event(), list[Cell](), threading.local()
+    stop, workers, own = threading.Event(), list[WorkerProcess](), threading.local()
 
     def work(task: Task) -> Outcome:
-        if not hasattr(here, "cell"):
-            here.cell = Cell(stop, jobs, fresh)
-            cells.append(here.cell)
-        outcome: Outcome = here.cell.run(task)
+        if not hasattr(own, "worker"):
+            own.worker = WorkerProcess(stop, jobs, fresh)
+            workers.append(own.worker)
+        outcome: Outcome = own.worker.run(task)
         return outcome
 
     left = iter(tasks)
     try:
-        with ThreadPoolExecutor(jobs) as pool, _told_to(stop):
+        with ThreadPoolExecutor(jobs) as pool, _set_at_exit(stop):
             running = {pool.submit(work, task) for task in islice(left, jobs + 1)}
             while running:
                 try:
                     done, running = wait(running, return_when=FIRST_COMPLETED)
-                except KeyboardInterrupt:  # what has finished by now is not lost
+                except KeyboardInterrupt:  # outcomes that have arrived are not lost
                     stop.set()
                     for future in running:
                         if future.done() and future.exception() is None:
                             yield future.result()
                     raise
                 for future in sorted(done, key=lambda each: each.exception() is not None):
-                    yield future.result()  # what has finished comes before what raises
+                    yield future.result()  # outcomes first, then exceptions
                 running |= {pool.submit(work, task) for task in islice(left, len(done))}
     finally:
-        for cell in cells:
-            cell.close()
+        for worker in workers:
+            worker.close()
 
 
 @contextmanager
-def _told_to(stop: threading.Event) -> Iterator[None]:
-    """Set the event on the way out, before the pool waits for its threads."""
+def _set_at_exit(stop: threading.Event) -> Iterator[None]:
+    """Set the event at the end of the block, before the pool waits for its threads."""
     try:
         yield
     finally:
@@ -71,16 +70,16 @@ def _told_to(stop: threading.Event) -> Iterator[None]:
 
 
 def on_dask(tasks: Sequence[Task], address: str, fresh: bool) -> Generator[Outcome]:
-    """Make runs on a Dask cluster, each in a process of its own beside the Dask worker.
+    """Execute tasks on a Dask cluster, each in a worker process of its own beside the Dask worker.
 
-    A run whose Dask worker dies is sent to another one; if that goes on, it is ``killed``.
+    If a Dask worker dies, its tasks go to another one; after several deaths a run is ``killed``.
 
     Raises
     ------
     OptionError
-        If dask.distributed is not installed, or nobody answers at the address.
+        If dask.distributed is not installed, or there is no scheduler at the address.
     ClusterLost
-        If the scheduler goes away, or its workers cannot make runs at all.
+        If the scheduler disappears, or its workers cannot execute tasks.
     """
     try:
         import distributed
@@ -90,21 +89,21 @@ def on_dask(tasks: Sequence[Task], address: str, fresh: bool) -> Generator[Outco
         client = distributed.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         raise OptionError(f"no Dask scheduler at {address}: {error}") from None
-    yield from _through(client, address, tasks, fresh)
+    yield from _submit(client, address, tasks, fresh)
 
 
 class ClusterLost(DlschedError):
-    """A Dask cluster that went away; what had finished is kept."""
+    """A Dask cluster that disappeared; finished runs are kept."""
 
 
-def _through(client: Any, address: str, tasks: Sequence[Task], fresh: bool) -> Generator[Outcome]:
-    """Make runs through a client; it is closed at the end, also if nobody is there any more."""
+def _submit(client: Any, address: str, tasks: Sequence[Task], fresh: bool) -> Generator[Outcome]:
+    """Execute tasks through a client, and close it at the end."""
     futures: dict[Any, Task] = {}
     finished = threading.Event()
     try:
         for task in tasks:
             key = f"dlsched-{task.key}"
-            futures[client.submit(_in_cell, task, fresh, key=key, pure=False)] = task
+            futures[client.submit(_execute, task, fresh, key=key, pure=False)] = task
         arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for future in futures:
             future.add_done_callback(arrived.put)
@@ -116,14 +115,14 @@ def _through(client: Any, address: str, tasks: Sequence[Task], fresh: bool) -> G
         finished.set()
     finally:
         if not finished.is_set() and client.status == "running":
-            with contextlib.suppress(Exception):  # it is only about saving work
+            with contextlib.suppress(Exception):  # cancelling only saves work
                 client.cancel(list(futures))
         with contextlib.suppress(Exception):
             client.close(timeout=_CLOSE_SECONDS)
 
 
 def _next(arrived: queue.SimpleQueue[Any], client: Any) -> Any:
-    """Return the next future that is done; ``None`` if the client has lost the scheduler."""
+    """Return the next finished future; ``None`` if the client has lost the scheduler."""
     lost = 0
     while True:
         with contextlib.suppress(queue.Empty):
@@ -134,6 +133,8 @@ def _next(arrived: queue.SimpleQueue[Any], client: Any) -> Any:
 
 
 def _outcome_of(future: Any, task: Task, address: str, left: int) -> Outcome:
+    import asyncio
+
     from distributed.scheduler import KilledWorker
 
     try:
@@ -148,7 +149,7 @@ def _outcome_of(future: Any, task: Task, address: str, left: int) -> Outcome:
 
 
 def _gathered(future: Any) -> Outcome:
-    """Return a result; if the worker that held it has died, wait until it was made again."""
+    """Return a future's outcome; if the worker that held it has died, wait for the new one."""
     while True:
         try:
             outcome: Outcome = future.result(timeout=LOST_SECONDS)
@@ -161,24 +162,25 @@ def _gathered(future: Any) -> Outcome:
 
 def _lost(address: str, why: str, left: int) -> str:
     return (
-        f"the Dask cluster at {address} is lost ({why}): {left} runs were not made, what had "
-        f"finished is kept; add --resume when there is one again"
+        f"the Dask cluster at {address} is lost ({why}): {left} runs were not made, finished "
+        f"runs are kept; continue with --resume when there is a cluster again"
     )
 
 
-_here = threading.local()
+_own = threading.local()
 
 
-def _in_cell(task: Task, fresh: bool) -> Outcome:
-    """Make a run beside a Dask worker's thread, in the process that the thread keeps for it."""
-    if not hasattr(_here, "cell"):
-        _here.cell = Cell(_never(), _threads_here(), fresh)
-    outcome: Outcome = _here.cell.run(task)
+def _execute(task: Task, fresh: bool) -> Outcome:
+    """Execute a task in the worker process that belongs to this thread of a Dask worker."""
+    if not hasattr(_own, "worker"):
+        _own.worker = WorkerProcess(_never(), _threads_here(), fresh)
+    outcome: Outcome = _own.worker.run(task)
     return outcome
 
 
 @cache
 def _never() -> threading.Event:
+    """Return an event that is never set; made here, as it cannot be pickled."""
     return threading.Event()
 
 

@@ -1,4 +1,4 @@
-"""A sweep as one page that needs no network, with its tables and pictures as files beside it."""
+"""The report of a sweep: one self-contained HTML page, and its tables and pictures as files."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from dlsched.bench import statistics
 from dlsched.bench.execution import FAILED
 from dlsched.bench.plots import Picture, pictures
 from dlsched.bench.safe_csv import csv_bytes
-from dlsched.bench.statistics import Judged
+from dlsched.bench.statistics import EvaluatedRun
 from dlsched.bench.store import Store
 from dlsched.figures import percent, seconds, spell
 from dlsched.files import write_bytes
+from dlsched.table import data_frame
 
 if TYPE_CHECKING:
     import pandas
 
 MOST_ROWS = 2000
-"""More runs than this are not all in the page; the CSV file has them."""
-_PERCENTS = ("mean", "median", "90 %", "worst", "gap")
+"""Largest number of runs in the page; the CSV file has all runs."""
+_PERCENTS = ("mean", *statistics.PERCENTILES, "worst", "gap", "gap_to_best")
 _COUNTS = (
     "runs",
     "proven",
@@ -46,10 +47,10 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> list[Path
     Parameters
     ----------
     folder
-        What ``dlsched bench`` wrote; the sweep may still be running.
+        The folder that ``dlsched bench`` wrote; the sweep may still be running.
     out
-        Where to write ``index.html``, ``runs.csv``, ``runs.parquet``, ``summary.csv``,
-        ``gaps.csv`` and the pictures as SVG; ``report`` in `folder` by default.
+        The folder for ``index.html``, ``runs.csv``, ``runs.parquet``, ``summary.csv``,
+        ``gaps.csv`` and the pictures as SVG; by default ``report`` in `folder`.
 
     Returns
     -------
@@ -64,9 +65,9 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> list[Path
     with Store(folder) as store:
         rows, about, planned = store.rows(), store.about, store.planned
     target = Path(out) if out is not None else Path(folder) / "report"
-    judged = statistics.judge_rows(rows)
-    frame = run_table(judged)
-    summary, by_level = statistics.summary(judged), statistics.gaps_by_level(judged)
+    evaluated = statistics.evaluate_rows(rows)
+    frame = data_frame(statistics.run_rows(evaluated))
+    summary, by_level = statistics.summary(evaluated), statistics.gaps_by_level(evaluated)
     written = []
 
     def keep(name: str, content: bytes) -> None:
@@ -80,38 +81,15 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> list[Path
         keep("runs.parquet", parquet)
     drawn: dict[str, list[dict[str, str]]] = {}
     for problem in dict.fromkeys(row["problem"] for row in rows):
-        own = [run for run in judged if run.row["problem"] == problem]
+        own = [run for run in evaluated if run.row["problem"] == problem]
         drawn[problem] = []
         for picture in pictures(problem, own):
             svg = _svg(picture, problem)
             keep(f"{problem}-{picture.name}.svg", svg)
             drawn[problem].append(_embedded(picture, svg))
-    page = _page(judged, summary, by_level, drawn, about, planned)
+    page = _page(evaluated, summary, by_level, drawn, about, planned)
     keep("index.html", page.encode())
     return written
-
-
-def run_table(judged: Sequence[Judged]) -> pandas.DataFrame:
-    """Return one flat row per run: what the store has, and each level by name with its gap.
-
-    ``gap`` is to the strongest bound known; that of the first level that is not at its bound.
-    """
-    import pandas as pd
-
-    flat = []
-    for run in judged:
-        row = {k: v for k, v in run.row.items() if k not in ("record", "objective", "bound")}
-        row["own_gap"] = row.pop("gap")
-        row |= {"gap": None, "gap_level": None, "bound_kind": None}
-        levels = registry.problem(run.row["problem"]).levels
-        for i, level in enumerate(levels if run.objective is not None else ()):
-            assert run.objective is not None
-            row[level.name], row[f"{level.name}_gap"] = float(run.objective[i]), run.gaps[i]
-            if run.gaps[i] is not None and not row["gap"]:
-                row |= {"gap": run.gaps[i], "gap_level": level.name}
-                row["bound_kind"] = run.bound_kinds[i]
-        flat.append(row)
-    return pd.DataFrame(flat)
 
 
 def _parquet(frame: pandas.DataFrame) -> bytes | None:
@@ -128,7 +106,7 @@ def _svg(picture: Picture, problem: str) -> bytes:
     import matplotlib as mpl
 
     stream = io.BytesIO()
-    with mpl.rc_context({"svg.hashsalt": f"{problem}-{picture.name}"}):  # the same file each time
+    with mpl.rc_context({"svg.hashsalt": f"{problem}-{picture.name}"}):  # reproducible files
         picture.figure.savefig(stream, format="svg", metadata={"Date": None})
     return stream.getvalue()
 
@@ -139,7 +117,7 @@ def _embedded(picture: Picture, svg: bytes) -> dict[str, str]:
 
 
 def _page(
-    judged: Sequence[Judged],
+    runs: Sequence[EvaluatedRun],
     summary: pandas.DataFrame,
     by_level: pandas.DataFrame,
     drawn: dict[str, list[dict[str, str]]],
@@ -150,19 +128,15 @@ def _page(
 
     source = resources.files("dlsched.bench").joinpath("report.html.jinja").read_text("utf-8")
     template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(source)
-    rows = [run.row for run in judged]
+    rows = [run.row for run in runs]
     sections = [
         {
             "name": problem,
             "title": registry.problem(problem).title,
             "level": registry.problem(problem).levels[0].name,
-            "summary": _table(
-                _of(summary, problem)
-                .drop(columns="level")
-                .rename(columns={"resolved_method": "ran"})
-            ),
+            "summary": _table(_of(summary, problem)),
             "levels": _table(_of(by_level, problem)),
-            "growth": _growth([run for run in judged if run.row["problem"] == problem]),
+            "growth": _growth([run for run in runs if run.row["problem"] == problem]),
             "pictures": found,
         }
         for problem, found in drawn.items()
@@ -172,9 +146,9 @@ def _page(
         planned=planned,
         made=len(rows),
         sections=sections,
-        findings=findings(judged),
+        findings=findings(runs),
         failures=_failures(rows),
-        runs=_runs(judged[:MOST_ROWS]),
+        runs=_runs(runs[:MOST_ROWS]),
         most=MOST_ROWS,
         machines=sorted({row["machine"] for row in rows}),
         versions=sorted({_versions(row) for row in rows}),
@@ -183,15 +157,15 @@ def _page(
     )
 
 
-def findings(judged: Sequence[Judged]) -> list[str]:
-    """Return what a reader must know before believing the tables, a sentence each."""
+def findings(runs: Sequence[EvaluatedRun]) -> list[str]:
+    """Return findings: refuted claims, different answers for one seed, new best solutions."""
     found = [
         f"{run.label} found {_values(run.objective)} for {name}, better than the library's best "
         f"known {_values(known)}: solution {run.row['solution_sha256'][:12]}"
-        for run, name, known in statistics.improvements(judged)
+        for run, name, known in statistics.improvements(runs)
     ]
-    false = [run.refuted for run in judged if run.refuted]
-    return [*dict.fromkeys(false), *statistics.unsteady(judged), *found]
+    refuted = [run.row["refuted"] for run in runs if run.row["refuted"]]
+    return [*dict.fromkeys(refuted), *statistics.unsteady(runs), *found]
 
 
 def _values(objective: Any) -> str:
@@ -199,44 +173,41 @@ def _values(objective: Any) -> str:
 
 
 def _failures(rows: Iterable[dict[str, Any]]) -> Table:
-    """Return failed runs by method, status and reason, each with how many and one instance."""
+    """Return a table of failed runs by method, status and reason, with counts and an example."""
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
         if row["status"] in FAILED:
             reason = row["reason"].replace(row["instance"], "…")
             place = row["problem"], row["method"], row["status"], reason
             groups.setdefault(place, []).append(row)
-    names = ["problem", "method", "status", "reason", "runs", "one of them"]
+    names = ["problem", "method", "status", "reason", "runs", "example"]
     return _spelled(
         names, ([*place, len(own), own[0]["instance"]] for place, own in groups.items())
     )
 
 
-def _growth(judged: Sequence[Judged]) -> Table:
+def _growth(runs: Sequence[EvaluatedRun]) -> Table:
     found = []
-    for (_, label), group in statistics.grouped(judged).items():
+    for (_, label), group in statistics.grouped(runs).items():
         time, gaps = statistics.growth(group), statistics.gap_growth(group)
         if time or gaps:
             found.append([label, str(time) if time else "", str(gaps) if gaps else ""])
     return _spelled(["method", "time grows as", "gap grows by"], found)
 
 
-def _runs(judged: Sequence[Judged]) -> Table:
-    names = ["instance", "problem", "size", "method", "ran", "seed", "status", "objective", "gap",
-             "bound", "seconds", "MiB", "reason"]  # fmt: skip
+def _runs(runs: Sequence[EvaluatedRun]) -> Table:
+    names = ["instance", "problem", "size", "method", "resolved_method", "seed", "status",
+             "termination", "objective", "gap", "gap_level", "bound_kind", "gap_to_best",
+             "gap_to_best_level", "best_bound_kind", "seconds", "peak MiB", "reason"]  # fmt: skip
     rows = []
-    for run in judged:
-        row = run.row
-        gaps = [g for g in run.gaps if g is not None]
-        deciding = next((g for g in gaps if g), gaps[-1] if gaps else None)
-        kind = run.bound_kinds[run.gaps.index(deciding)] if gaps else None
-        memory = row["peak_memory_bytes"]
-        rows.append(
-            [row["instance"], row["problem"], row["size"], run.label,
-             row["resolved_method"], row["seed"], row["status"],
-             _values(run.objective) if run.objective else "", deciding, kind,
-             row["total_seconds"], memory and round(memory / 2**20), row["reason"]]
-        )  # fmt: skip
+    for run in runs:
+        memory = run.row["peak_memory_bytes"]
+        row = run.row | {
+            "method": run.label,
+            "objective": _values(run.objective) if run.objective else "",
+            "peak MiB": memory and round(memory / 2**20),
+        }
+        rows.append([row.get(name) for name in names])
     return _spelled(names, rows)
 
 
@@ -250,8 +221,8 @@ def _table(frame: pandas.DataFrame) -> Table:
 
 
 def _spelled(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-    """Return a table for the page: cells with their text and what to sort them by."""
-    numeric = {*_PERCENTS, *_COUNTS, "seconds", "size", "seed", "MiB"}
+    """Return a table for the page: per cell its text and its sort key."""
+    numeric = {*_PERCENTS, *_COUNTS, "seconds", "size", "seed", "peak MiB"}
     return {
         "columns": [
             {"name": name, "numeric": name in numeric, "wide": name in _WIDE} for name in names

@@ -1,4 +1,4 @@
-"""A sweep: every run of a suite, in processes of their own, each on disk as soon as it is done."""
+"""Sweeps: all runs of a suite, in worker processes; each row is on disk when its run ends."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched.bench import pools
 from dlsched.bench.safe_csv import csv_bytes
+from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.bench.store import FILE, Store
 from dlsched.bench.suite import Suite, read_suite
 from dlsched.errors import InstanceError, OptionError
 from dlsched.files import write_bytes
+from dlsched.table import data_frame
 
 if TYPE_CHECKING:
     import pandas
@@ -38,22 +40,23 @@ def run_suite(
     out
         Folder for ``results.sqlite``, ``results.csv`` and ``solutions/``; see `Store`.
     jobs
-        How many runs at a time on this machine. Times are comparable only if each run has a core
-        to itself.
+        Number of runs at a time on this machine. Times are comparable only if each run has a core
+        of its own.
     dask
-        Address of a Dask scheduler whose workers make the runs instead.
+        Address of a Dask scheduler whose workers execute the runs instead.
     resume
-        Go on in a folder that has results: what was killed, is missing or has changed is run.
+        Continue in a folder that has results: runs that were killed, are missing or have changed
+        are made.
     fresh
-        Give every run a new process. Otherwise a worker makes one run after another; it is
-        replaced if a run fails to end by itself, or leaves much memory behind.
+        Use a new process for every run. Otherwise a worker process makes one run after another,
+        and is replaced if a run does not end by itself or leaves much memory.
     on_row
-        Called with each new row as soon as it is on disk, and the number of runs still to come.
+        Called with each new row when it is on disk, and the number of runs left.
 
     Returns
     -------
     pandas.DataFrame
-        One row per run, in the order of the suite.
+        One row per run, in the order of the suite; `dlsched.table.COLUMNS` has the columns.
 
     Raises
     ------
@@ -63,16 +66,15 @@ def run_suite(
     OptionError
         If `jobs` is below 1, or the Dask cluster cannot be reached.
     NoWorker, ClusterLost
-        If no worker process can be started, or the Dask cluster is lost on the way; what had
-        finished is kept.
+        If no worker process can be started, or the Dask cluster disappears; finished runs are kept.
     KeyboardInterrupt
-        If interrupted; the runs at hand are given up, what had finished is kept.
+        If interrupted; the current runs are abandoned, finished runs are kept.
     """
     if jobs < 1:
         raise OptionError(f"jobs={jobs} must be at least 1")
     chosen = suite if isinstance(suite, Suite) else read_suite(suite)
     if not resume and (Path(out) / FILE).exists():
-        remedy = "add --resume to go on with it, or choose another folder"
+        remedy = "add --resume to continue it, or choose another folder"
         raise InstanceError(str(out), "", "has the results of a sweep", remedy)
     tasks = chosen.tasks()
     with Store(out, write=True) as store:
@@ -80,15 +82,15 @@ def run_suite(
         done = store.plan([task.key for task in tasks], about)
         left = [task for task in tasks if task.key not in done]
         outcomes = pools.on_dask(left, dask, fresh) if dask else pools.local(left, jobs, fresh)
-        coming = len(left)
+        remaining = len(left)
         try:
             for outcome in outcomes:
                 store.add(outcome)
-                coming -= 1
+                remaining -= 1
                 if on_row:
-                    on_row(outcome.row, coming)
+                    on_row(outcome.row, remaining)
         finally:
             outcomes.close()
-            frame = store.frame()
+            frame = data_frame(run_rows(evaluate_rows(store.rows())))
             write_bytes(Path(out) / "results.csv", csv_bytes(frame))
     return frame

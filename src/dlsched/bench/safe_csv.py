@@ -1,4 +1,4 @@
-"""Tables as CSV that a spreadsheet shows as text, and never runs."""
+"""CSV files without formulas: a spreadsheet shows every text as text."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     import pandas
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\n")
-"""What begins a formula in a spreadsheet (OWASP, "CSV injection")."""
+"""First characters of formulas in a spreadsheet (OWASP, "CSV injection")."""
 
 
 def csv_bytes(frame: pandas.DataFrame) -> bytes:
-    """Return a table as CSV; texts that a spreadsheet would run have a ``'`` put before them.
+    """Return a table as CSV. A text that a spreadsheet would take for a formula starts with ``'``.
 
-    Numbers, also those that stand in a text like ``-1.5``, are as they were.
+    Numbers, and texts that are numbers as ``-1.5``, are unchanged.
     """
     safe = frame.astype(object).map(_safe).rename(columns=_safe)
     text: str = safe.to_csv(index=False)
@@ -32,7 +32,7 @@ def rows_as_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> by
 def _safe(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
-    cell = cell.replace("\r\n", "\n").replace("\r", "\n")  # a lone one would begin a new row
+    cell = cell.replace("\r\n", "\n").replace("\r", "\n")  # a single one would start a new row
     if not cell.startswith(_FORMULA):
         return cell
     try:

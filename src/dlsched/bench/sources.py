@@ -1,8 +1,8 @@
-"""The user's own source files that a method depends on: its module's, and what that imports.
+"""The user's own source files that a method depends on: its module and what that imports.
 
-Imports are read off the source, also those inside functions, and followed as long as they lead to
-modules of the user's own: those of the standard library, of installed packages and of dlsched are
-not looked into. A module that is named at run time only, and data files, are not seen.
+Imports are found in the source, also inside functions, and followed recursively through the user's
+own modules, but not into the standard library, installed packages or dlsched. Modules whose names
+are computed at run time, and data files, are not found.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _CALLS = ("import_module", "__import__")
 
 @cache
 def digest_of(module: str, folder: str) -> str:
-    """Return the digest of a module and of the user's own modules that it imports, recursively.
+    """Return the digest of a module and of all the user's own modules that it imports.
 
     Parameters
     ----------
     module
-        Its full name; it is not imported.
+        Full name of the module, which is not imported.
     folder
         Where modules are looked for first.
 
     Returns
     -------
     str
-        SHA-256; of nothing if there is no such module. Kept until `forget` is called.
+        SHA-256; that of no bytes if there is no such module. Cached until `forget` is called.
     """
     total = hashlib.sha256()
     for name, content in sorted(_Closure(module, folder).contents.items()):
@@ -47,12 +47,12 @@ def digest_of(module: str, folder: str) -> str:
 
 
 def forget() -> None:
-    """Look at the files again, which may have changed."""
+    """Clear the cache, since files may have changed."""
     digest_of.cache_clear()
 
 
 class _Closure:
-    """The files of a module and of what it imports, by the modules' names."""
+    """The contents of the files of a module and of all that it imports, by module name."""
 
     def __init__(self, module: str, folder: str) -> None:
         importlib.invalidate_caches()
@@ -71,7 +71,7 @@ class _Closure:
                     waiting.append(name)
 
     def _look(self, name: str) -> Iterator[str]:
-        """Keep a module's file, if it is the user's own, and give the modules that it imports."""
+        """Store a module's file if it is the user's own; yield the modules that it imports."""
         spec = self._find(name)
         if spec is None or spec.origin is None or not spec.has_location:
             return
@@ -93,7 +93,7 @@ class _Closure:
             yield from _parents(imported)
 
     def _is_other(self, name: str, origin: str) -> bool:
-        """Whether it is an installed package's; the method's own package is looked into."""
+        """Whether a file belongs to an installed package other than the method's own."""
         return _is_foreign(origin) and name.partition(".")[0] != self.top
 
     def _find(self, name: str) -> ModuleSpec | None:
@@ -111,7 +111,7 @@ class _Closure:
 
 
 def _spec(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
-    """Look for a module without importing anything."""
+    """Return a module's specification without importing anything."""
     finders = sys.meta_path if path is None else [PathFinder]
     for finder in finders:
         try:
@@ -124,14 +124,14 @@ def _spec(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
 
 
 def _parents(name: str) -> Iterator[str]:
-    """Give the packages that a module is in, and the module: importing it runs them all."""
+    """Yield the packages of a module, then the module: importing it executes all of them."""
     parts = name.split(".")
     for end in range(1, len(parts) + 1):
         yield ".".join(parts[:end])
 
 
 def _imports(tree: ast.AST, package: str) -> Iterator[str]:
-    """Give the full names of what a module imports, as far as its source tells."""
+    """Yield the full names of what a module's source imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -159,7 +159,7 @@ def _absolute(name: str, level: int, package: str) -> str:
 
 @cache
 def _foreign_folders() -> tuple[Path, ...]:
-    """Return where modules are that are not the user's own."""
+    """Return the folders of modules that are not the user's own."""
     paths = sysconfig.get_paths()
     found = [paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")]
     found += [*site.getsitepackages(), site.getusersitepackages()]

@@ -1,53 +1,58 @@
-"""What a sweep's rows say together: counts, gaps, times, growth, and what looks wrong.
+"""Statistics of a sweep: counts, gaps, times, growth with size, and findings.
 
-A run that failed or met a limit is counted as such and never averaged away: gaps are over the runs
-with a solution, times over the runs that ended by themselves, and both say over how many.
+Runs that failed or met a limit are counted, not averaged: gaps are over the runs with a solution,
+times over the runs that ended by themselves. Tables state the number of runs for both.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched import library, registry
 from dlsched.bench.execution import FAILED
 from dlsched.errors import InstanceError, describe
-from dlsched.objective import Objective, gap
+from dlsched.objective import Objective
 from dlsched.records import result_from_data
-from dlsched.refutation import standing
-from dlsched.result import Result
-from dlsched.table import strongest
+from dlsched.result import Result, Status, Termination
+from dlsched.table import best_columns, best_known, gaps_to
 
 if TYPE_CHECKING:
     import pandas
 
 SHIFT_SECONDS = 1.0
-"""The shift of geometric means of times: what lasts far less counts as nothing."""
-QUANTILES = (0.5, 0.9)
+"""The shift of geometric means of times; it limits the weight of very short times."""
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _ENOUGH_SIZES = 3
-Row = dict[str, Any]
+Row: TypeAlias = dict[str, Any]
+Steps: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
+"""A profile: values in ascending order, and the share of the runs up to each value."""
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A row, and its result's gaps to the strongest bound that anybody proved for the instance.
+class EvaluatedRun:
+    """A run, compared with the best bounds known for its instance.
 
     Attributes
     ----------
+    row
+        The row of the store, with the columns of `dlsched.table.best_columns` and ``refuted``.
     label
         The method with its options, as tables name it.
+    objective
+        The checked objective; ``None`` without a solution.
     gaps
-        Per level, or ``None`` without a solution; a level's gap is stated only if every earlier
-        level is at its bound.
+        Per level the gap to the best bound known; ``None`` without a solution, or if an earlier
+        level is not at its bound.
     bound_kinds
-        Per level ``"certified"``, ``"claimed"`` or ``None``.
-    refuted
-        Which checked solution shows that what this run proved is false, in a sentence.
+        Per level ``"certified"``, ``"claimed"`` or ``None``, of the best bound known.
     """
 
     row: Row
@@ -55,28 +60,38 @@ class Judged:
     objective: Objective | None
     gaps: Sequence[float | None]
     bound_kinds: Sequence[str | None]
-    refuted: str = ""
 
     @property
     def ending(self) -> str:
         """How it ended: proven, limit, feasible, bound only, no solution, failed."""
-        status, reason = self.row["status"], self.row["reason"]
-        if status in FAILED or (self.refuted and status in ("optimal", "infeasible")):
+        status = self.row["status"]
+        refuted = self.row["refuted"] and status in (Status.OPTIMAL, Status.INFEASIBLE)
+        if status in FAILED or refuted:
             return "failed"
-        if status == "optimal":
+        if status == Status.OPTIMAL:
             return "proven"
-        if "time limit" in reason:
+        if self.row["termination"] == Termination.TIME_LIMIT:
             return "limit"
-        if status == "feasible":
+        if status == Status.FEASIBLE:
             return "feasible"
-        bound_only = status == "no solution" and self.row["kind"] in ("bound", "reference")
+        bound_only = status == Status.NO_SOLUTION and self.row["kind"] in ("bound", "reference")
         return "bound only" if bound_only else "no solution"
 
 
-def judge_rows(rows: Iterable[Row]) -> list[Judged]:
-    """Set every run against the strongest bound from the sweep or the library.
+def evaluate_rows(rows: Iterable[Row]) -> list[EvaluatedRun]:
+    """Compare every run with the best bound known for its instance, in the sweep or the library.
 
-    A bound that some checked solution beats is false, and takes no part.
+    A bound that a checked solution beats is not used.
+
+    Parameters
+    ----------
+    rows
+        Rows of the store, with their records.
+
+    Raises
+    ------
+    InstanceError
+        If a record is damaged; it names the run.
     """
     rows = list(rows)
     groups: dict[str | None, list[tuple[Row, Result]]] = defaultdict(list)
@@ -84,26 +99,29 @@ def judge_rows(rows: Iterable[Row]) -> list[Judged]:
         result = _result(row)
         if result is not None:
             groups[row["instance_sha256"]].append((row, result))
-    judged = {}
-    for digest, group in groups.items():
-        for run in _judge_instance(digest, group):
-            judged[run.row["key"]] = run
-    return [judged.get(row["key"]) or Judged(row, _label(row), None, (), ()) for row in rows]
+    evaluated = {
+        run.row["key"]: run for group in groups.values() for run in _evaluate_instance(group)
+    }
+    return [
+        evaluated.get(row["key"]) or EvaluatedRun(row | {"refuted": ""}, _label(row), None, (), ())
+        for row in rows
+    ]
 
 
-def _judge_instance(digest: str | None, group: Sequence[tuple[Row, Result]]) -> Iterator[Judged]:
-    bounds, refuted = standing([r for _, r in group], [_label(row) for row, _ in group])
-    shipped = library.best_bounds(digest) if digest else None
-    if shipped is not None:
-        bounds.append(shipped)
-    best = strongest(bounds)
-    for (row, result), why in zip(group, refuted, strict=True):
-        if result.objective is None or best is None:
-            yield Judged(row, _label(row), result.objective, (), (), why)
-        else:
-            kinds = [entry and entry.kind for entry in best]
-            gaps = gap(result.objective, best)
-            yield Judged(row, _label(row), result.objective, gaps, kinds, why)
+def _evaluate_instance(group: Sequence[tuple[Row, Result]]) -> Iterator[EvaluatedRun]:
+    labels = [_label(row) for row, _ in group]
+    best, refuted = best_known([result for _, result in group], labels)
+    kinds = [bound and bound.kind for bound in best]
+    for (row, result), label, why in zip(group, labels, refuted, strict=True):
+        whole = row | best_columns(result, best) | {"refuted": why}
+        yield EvaluatedRun(whole, label, result.objective, gaps_to(result, best), kinds)
+
+
+def run_rows(evaluated: Iterable[EvaluatedRun]) -> list[Row]:
+    """Return one flat row per run, without the record; `dlsched.table.COLUMNS` has the columns."""
+    return [
+        {name: value for name, value in run.row.items() if name != "record"} for run in evaluated
+    ]
 
 
 def _label(row: Row) -> str:
@@ -122,16 +140,20 @@ def _result(row: Row) -> Result | None:
         raise InstanceError("the sweep's results", where, what, "run it again") from None
 
 
-def summary(judged: Sequence[Judged]) -> pandas.DataFrame:
-    """Return one row per problem and method: how runs ended, gaps of the first level, times."""
+def summary(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
+    """Return one row per problem and method: how runs ended, gaps of the first level, times.
+
+    ``mean``, ``p50``, ``p90``, ``p99`` and ``worst`` are of ``gap_to_best`` at the level ``level``,
+    over ``gaps`` runs; ``bounds`` counts the kinds of the best bounds. ``seconds`` is the shifted
+    geometric mean over the runs that ended by themselves.
+    """
     import pandas as pd
 
     found = []
-    for (problem, label), group in grouped(judged).items():
-        level = registry.problem(problem).levels[0].name
+    for (problem, label), group in grouped(runs).items():
         endings = [run.ending for run in group]
         stopped = [run.objective is not None for run in group if run.ending == "limit"]
-        times = [run.row["total_seconds"] for run in group if run.ending not in ("failed", "limit")]
+        times = [run.row["seconds"] for run in group if run.ending not in ("failed", "limit")]
         found.append(
             {
                 "problem": problem,
@@ -144,7 +166,7 @@ def summary(judged: Sequence[Judged]) -> pandas.DataFrame:
                 "no solution": endings.count("no solution") + len(stopped) - sum(stopped),
                 "failed": endings.count("failed"),
                 "at a limit": len(stopped),
-                "level": level,
+                "level": registry.problem(problem).levels[0].name,
             }
             | _gap_columns(group, 0)
             | {"seconds": shifted_mean(times)}
@@ -152,24 +174,24 @@ def summary(judged: Sequence[Judged]) -> pandas.DataFrame:
     return pd.DataFrame(found)
 
 
-def _resolved(group: Sequence[Judged]) -> list[str]:
+def _resolved(group: Sequence[EvaluatedRun]) -> list[str]:
     """Return the methods that ran, each once."""
     return list(dict.fromkeys(r.row["resolved_method"] for r in group if r.row["resolved_method"]))
 
 
-def gaps_by_level(judged: Sequence[Judged]) -> pandas.DataFrame:
-    """Return one row per problem, method and level: how many gaps are stated, and how large."""
+def gaps_by_level(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
+    """Return one row per problem, method and level with statistics of ``gap_to_best``."""
     import pandas as pd
 
     found = []
-    for (problem, label), group in grouped(judged).items():
+    for (problem, label), group in grouped(runs).items():
         for i, level in enumerate(registry.problem(problem).levels):
             name = {"problem": problem, "method": label, "level": level.name}
             found.append(name | _gap_columns(group, i))
     return pd.DataFrame(found)
 
 
-def _gap_columns(group: Sequence[Judged], level: int) -> dict[str, Any]:
+def _gap_columns(group: Sequence[EvaluatedRun], level: int) -> dict[str, Any]:
     stated = [
         (run.gaps[level], run.bound_kinds[level])
         for run in group
@@ -177,38 +199,39 @@ def _gap_columns(group: Sequence[Judged], level: int) -> dict[str, Any]:
     ]
     gaps = np.array([value for value, _ in stated], dtype=float)
     kinds = [kind for _, kind in stated]
-    said = [f"{kinds.count(k)} {k}" for k in ("certified", "claimed") if k in kinds]
-    empty = not len(gaps)
+    counts = [f"{kinds.count(k)} {k}" for k in ("certified", "claimed") if k in kinds]
+    functions: dict[str, Callable[[Any], Any]] = {
+        "mean": np.mean,
+        **{name: partial(np.quantile, q=q) for name, q in PERCENTILES.items()},
+        "worst": np.max,
+    }
     return {
         "gaps": len(gaps),
-        "mean": None if empty else float(gaps.mean()),
-        "median": None if empty else float(np.quantile(gaps, QUANTILES[0])),
-        "90 %": None if empty else float(np.quantile(gaps, QUANTILES[1])),
-        "worst": None if empty else float(gaps.max()),
-        "bounds": ", ".join(said),
+        **{name: float(f(gaps)) if len(gaps) else None for name, f in functions.items()},
+        "bounds": ", ".join(counts),
     }
 
 
-def grouped(judged: Iterable[Judged]) -> dict[tuple[str, str], list[Judged]]:
+def grouped(runs: Iterable[EvaluatedRun]) -> dict[tuple[str, str], list[EvaluatedRun]]:
     """Return the runs by problem and method, in their order."""
-    groups: dict[tuple[str, str], list[Judged]] = defaultdict(list)
-    for run in judged:
+    groups: dict[tuple[str, str], list[EvaluatedRun]] = defaultdict(list)
+    for run in runs:
         groups[run.row["problem"], run.label].append(run)
     return dict(groups)
 
 
 def shifted_mean(seconds: Sequence[float]) -> float | None:
-    """Return the geometric mean of times shifted by a second; ``None`` of none."""
+    """Return the geometric mean of times, shifted by `SHIFT_SECONDS`; ``None`` of none."""
     if not len(seconds):
         return None
     return float(np.exp(np.mean(np.log(np.array(seconds) + SHIFT_SECONDS))) - SHIFT_SECONDS)
 
 
-def time_profile(judged: Sequence[Judged]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return per exact method its performance profile over time to proof.
+def time_profile(runs: Sequence[EvaluatedRun]) -> dict[str, Steps]:
+    """Return per exact method its performance profile over the time to proof.
 
-    The share of the runs solved within a factor of the fastest proof for the same instance and
-    seed; an unproven run is never solved (Dolan and Moré, Math. Programming 2002).
+    The profile is the share of runs proven within a factor of the fastest proof for the same
+    instance and seed; it never counts unproven runs (Dolan and Moré, Math. Programming 2002).
 
     Returns
     -------
@@ -216,11 +239,11 @@ def time_profile(judged: Sequence[Judged]) -> dict[str, tuple[np.ndarray, np.nda
         ``{method: (factors, shares)}``, both of the same length, the first factor 1.
     """
     seconds: dict[str, dict[Any, float]] = defaultdict(dict)
-    for run in judged:
+    for run in runs:
         if run.row["kind"] == "exact" or run.ending == "proven":
             seconds[run.label].setdefault(_place(run), np.inf)
         if run.ending == "proven":
-            seconds[run.label][_place(run)] = run.row["total_seconds"]
+            seconds[run.label][_place(run)] = run.row["seconds"]
     places = sorted({place for own in seconds.values() for place in own})
     fastest = {p: min(own.get(p, np.inf) for own in seconds.values()) for p in places}
     solved = [p for p in places if fastest[p] < np.inf]
@@ -234,31 +257,29 @@ def time_profile(judged: Sequence[Judged]) -> dict[str, tuple[np.ndarray, np.nda
     return profile
 
 
-def gap_profile(
-    judged: Sequence[Judged], level: int = 0
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return per method the share of its runs within each gap; one without a gap is never within.
+def gap_profile(runs: Sequence[EvaluatedRun], level: int = 0) -> dict[str, Steps]:
+    """Return per method the share of its runs within each gap; runs without a gap are in no share.
 
     Returns
     -------
     dict
-        ``{method: (gaps, shares)}``, sorted by gap.
+        ``{method: (gaps, shares)}``, gaps in ascending order.
     """
     profile = {}
-    for (_, label), group in grouped(judged).items():
+    for (_, label), group in grouped(runs).items():
         stated = [r.gaps[level] for r in group if r.objective is not None]
         gaps = np.sort([g for g in stated if g is not None])
         profile[label] = (gaps, np.arange(1, len(gaps) + 1) / len(group))
     return profile
 
 
-def _place(run: Judged) -> tuple[Any, ...]:
+def _place(run: EvaluatedRun) -> tuple[Any, ...]:
     return run.row["instance_sha256"] or run.row["source"], run.row["seed"], run.row["repetition"]
 
 
 @dataclass(frozen=True)
 class Growth:
-    """A fitted line through the logarithms of size and time: seconds = factor * size ** power."""
+    """A fit of seconds = factor * size ** power, by linear regression of the logarithms."""
 
     factor: float
     power: float
@@ -266,38 +287,38 @@ class Growth:
     runs: int
 
     def __str__(self) -> str:
-        """Show the power, with its standard error."""
+        """Return the power with its standard error."""
         return f"n^{self.power:.2f} ± {self.error:.2f} ({self.runs} runs)"
 
 
-def growth(group: Sequence[Judged]) -> Growth | None:
-    """Fit time against size over the runs that ended by themselves; ``None`` for too few sizes."""
+def growth(group: Sequence[EvaluatedRun]) -> Growth | None:
+    """Fit time against size over runs that ended by themselves; ``None`` below 3 sizes."""
     ended = [r for r in group if r.ending not in ("failed", "limit") and r.row["size"]]
     sizes = np.array([r.row["size"] for r in ended], dtype=float)
     if len(set(sizes)) < _ENOUGH_SIZES:
         return None
     from scipy.stats import linregress
 
-    seconds = np.maximum([r.row["total_seconds"] for r in ended], 1e-6)
+    seconds = np.maximum([r.row["seconds"] for r in ended], 1e-6)
     line = linregress(np.log(sizes), np.log(seconds))
     return Growth(float(np.exp(line.intercept)), line.slope, line.stderr, len(ended))
 
 
 @dataclass(frozen=True)
 class GapGrowth:
-    """A fitted line of gap against the logarithm of size."""
+    """A linear regression of the gap on the logarithm of the size."""
 
     at_one: float
     per_doubling: float
     error: float
 
     def __str__(self) -> str:
-        """Show percentage points per doubling of the size."""
+        """Return percentage points per doubling of the size."""
         return f"{100 * self.per_doubling:+.2f} ± {100 * self.error:.2f} points per doubling"
 
 
-def gap_growth(group: Sequence[Judged]) -> GapGrowth | None:
-    """Fit the first level's gap against size; ``None`` for too few sizes, or no gap at all."""
+def gap_growth(group: Sequence[EvaluatedRun]) -> GapGrowth | None:
+    """Fit the first level's gap against size; ``None`` below 3 sizes, or if all gaps are 0."""
     pairs = [
         (r.row["size"], r.gaps[0])
         for r in group
@@ -314,10 +335,10 @@ def gap_growth(group: Sequence[Judged]) -> GapGrowth | None:
     return GapGrowth(line.intercept, line.slope, line.stderr)
 
 
-def improvements(judged: Iterable[Judged]) -> list[tuple[Judged, str, Objective]]:
-    """Return the runs better than the library's best known, with its name and objective."""
+def improvements(runs: Iterable[EvaluatedRun]) -> list[tuple[EvaluatedRun, str, Objective]]:
+    """Return runs better than the best known solution, with its instance and objective."""
     found = []
-    for run in judged:
+    for run in runs:
         name = library.name_of(run.row["instance_sha256"] or "")
         known = library.best_objective(run.row["instance_sha256"]) if name else None
         if name and known is not None and run.objective and run.objective.better_than(known):
@@ -325,10 +346,10 @@ def improvements(judged: Iterable[Judged]) -> list[tuple[Judged, str, Objective]
     return found
 
 
-def unsteady(judged: Iterable[Judged]) -> list[str]:
-    """Return a sentence per method, instance and seed whose repetitions gave unlike answers."""
+def unsteady(runs: Iterable[EvaluatedRun]) -> list[str]:
+    """Return a sentence per method, instance and seed whose repetitions gave different answers."""
     answers = defaultdict(list)
-    for run in judged:
+    for run in runs:
         if run.ending not in ("failed", "limit"):
             place = run.label, run.row["instance"], run.row["seed"], run.row["source"]
             answers[place].append(run.row["solution_sha256"])

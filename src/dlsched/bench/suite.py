@@ -1,4 +1,4 @@
-"""A suite: which instances, which methods, which limits; a TOML file.
+"""Suites: instances, methods and limits of a sweep, in a TOML file.
 
 .. code-block:: toml
 
@@ -26,7 +26,7 @@
     name = "random"
     seeds = [0, 1, 2]
 
-or ``include = ["one.toml", "another.toml"]``: their runs, each with its own limits.
+or ``include = ["one.toml", "another.toml"]``: the runs of these suites, with their own limits.
 """
 
 from __future__ import annotations
@@ -41,12 +41,11 @@ from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from dlsched import library, registry
+from dlsched import api, library, registry
 from dlsched.bench import sources
-from dlsched.bench.case import Case
-from dlsched.bench.methods import check_limits, find_method, options_of
+from dlsched.bench.instance_spec import InstanceSpec
 from dlsched.bench.task import Limits, Task
-from dlsched.errors import DlschedError, InstanceError
+from dlsched.errors import DlschedError, InstanceError, OptionError
 from dlsched.schema import (
     Amount,
     Count,
@@ -61,14 +60,14 @@ MAX_BYTES = 2**20
 
 
 class Source(Document):
-    """Where instances come from: ``names`` in the library, ``files``, or a generator.
+    """A source of instances: ``names`` in the library, ``files``, or a generator.
 
     Attributes
     ----------
     files
-        A path or glob, relative to the suite's file; solutions (``.sol.json``) are passed over.
+        A path or glob, relative to the suite's file; solutions (``.sol.json``) are ignored.
     generate
-        A problem, with ``seeds`` and a ``grid``: ``{parameter: values}``, all combinations.
+        A problem, with ``seeds`` and a ``grid`` ``{parameter: values}``: all combinations.
     """
 
     names: tuple[Id, ...] = ()
@@ -85,24 +84,24 @@ class Source(Document):
             raise Flaw((), "has seeds or a grid without a generator", "remove them")
         return self
 
-    def cases(self, folder: Path) -> Iterator[Case]:
-        """Give the instances in order.
+    def specs(self, folder: Path) -> Iterator[InstanceSpec]:
+        """Yield the specifications of the instances, in order.
 
         Raises
         ------
         Flaw
-            If there is none, or a parameter or name is unknown; at the field.
+            If there is no instance, or a parameter or name is unknown; with the field's path.
         """
         for i, name in enumerate(self.names):
             if name not in library.index():
                 raise Flaw(("names", i), f'no instance is called "{name}"', "see: dlsched list")
-            yield Case.shipped(name)
+            yield InstanceSpec.shipped(name)
         if self.files is not None:
             yield from self._from_files(folder)
         if self.generate is not None:
             yield from self._generated(self.generate)
 
-    def _from_files(self, folder: Path) -> Iterator[Case]:
+    def _from_files(self, folder: Path) -> Iterator[InstanceSpec]:
         assert self.files is not None
         pattern = Path(self.files)
         base = Path(pattern.anchor) if pattern.anchor else folder
@@ -113,9 +112,9 @@ class Source(Document):
         paths = [path for path in paths if ".sol.json" not in path.name]
         if not paths:
             raise Flaw(("files",), f"nothing matches {self.files}", "it is relative to the suite")
-        yield from map(Case.from_file, paths)
+        yield from map(InstanceSpec.from_file, paths)
 
-    def _generated(self, problem: str) -> Iterator[Case]:
+    def _generated(self, problem: str) -> Iterator[InstanceSpec]:
         if problem not in registry.problem_names():
             known = ", ".join(registry.problem_names())
             raise Flaw(("generate",), f'"{problem}" is no problem', f"write one of: {known}")
@@ -125,22 +124,24 @@ class Source(Document):
             if name not in known.split(", "):
                 raise Flaw(("grid", name), "is no parameter of the generator", f"it has: {known}")
         for values in itertools.product(*self.grid.values()):
-            chosen = dict(zip(self.grid, values, strict=True))
+            parameters = dict(zip(self.grid, values, strict=True))
             for seed in self.seeds:
-                yield Case.generated(problem, seed, chosen)
+                yield InstanceSpec.generated(problem, seed, parameters)
 
 
-class Choice(Document):
-    """A method with options.
+class MethodSpec(Document):
+    """A method specification.
 
     Attributes
     ----------
     name
-        A method's name, or ``module:function``.
+        A method's name, ``"exact"`` or ``module:function``.
     problem
-        Use it for this problem's instances only; for all by default.
+        The method is used for this problem's instances only; for all by default.
     seeds
-        One run for each.
+        Random seeds; one run for each.
+    options
+        Options of the method.
     """
 
     name: Id
@@ -157,14 +158,14 @@ class Suite(Document):
     time_limit, gap, threads, solver
         As for `dlsched.solve`.
     wall_limit
-        Seconds after which a run's process is killed: an hour unless told otherwise, or twice the
-        time limit and a minute.
+        Seconds after which a run's worker process is killed; by default twice the time limit and a
+        minute, or an hour without a time limit.
     memory_limit_gib
-        GiB of memory at which a run's process is killed.
+        GiB of memory at which a run's worker process is killed.
     repetitions
-        How often every run is made; answers that differ are reported.
+        How often every run is repeated; different answers are reported.
     include
-        Suites whose runs are added, relative to this file.
+        Suites whose runs are added; paths relative to this file.
     """
 
     name: Id
@@ -178,9 +179,9 @@ class Suite(Document):
     repetitions: PositiveCount = 1
     include: tuple[Id, ...] = ()
     instances: tuple[Source, ...] = ()
-    methods: tuple[Choice, ...] = ()
+    methods: tuple[MethodSpec, ...] = ()
 
-    _cases: list[Case] = PrivateAttr(default_factory=list)
+    _specs: list[InstanceSpec] = PrivateAttr(default_factory=list)
     _parts: list[Suite] = PrivateAttr(default_factory=list)
 
     @model_validator(mode="after")
@@ -192,17 +193,17 @@ class Suite(Document):
         return self
 
     @property
-    def cases(self) -> list[Case]:
-        """The instances to come, in order, without those of included suites."""
-        return self._cases
+    def instance_specs(self) -> list[InstanceSpec]:
+        """The instances in order, without those of included suites; more can be appended."""
+        return self._specs
 
-    def choices(self, problem: str) -> list[Choice]:
+    def method_specs(self, problem: str) -> list[MethodSpec]:
         """Return the methods for a problem."""
         return [m for m in self.methods if m.problem in (None, problem)]
 
     @property
     def limits(self) -> Limits:
-        """The limits of every run of this suite itself."""
+        """The limits of every run, except those of included suites."""
         seconds = None if self.time_limit is None else float(self.time_limit)
         wall = Limits.wall_limit if seconds is None else 2 * seconds + 60
         memory = self.memory_limit_gib
@@ -216,7 +217,7 @@ class Suite(Document):
         )
 
     def tasks(self) -> list[Task]:
-        """Return every run, included suites' too, in order; what two suites share comes once."""
+        """Return all runs in order, with those of included suites; duplicates are left out."""
         found = {task.key: task for task in self._own_tasks()}
         for part in self._parts:
             found |= {task.key: task for task in part.tasks() if task.key not in found}
@@ -225,55 +226,61 @@ class Suite(Document):
     def _own_tasks(self) -> Iterator[Task]:
         limits, folder = self.limits, os.getcwd()
         sources.forget()
-        for case in self.cases:
-            for choice in self.choices(case.problem):
-                for seed, repetition in itertools.product(choice.seeds, range(self.repetitions)):
-                    yield Task(case, choice.name, choice.options, seed, repetition, limits, folder)
+        for spec in self.instance_specs:
+            for method in self.method_specs(spec.problem):
+                for seed, repetition in itertools.product(method.seeds, range(self.repetitions)):
+                    yield Task(spec, method.name, method.options, seed, repetition, limits, folder)
 
     def resolve(self, folder: Path, where: str) -> None:
-        """Find every instance and method, so that nothing is missing half-way.
+        """Find every instance and method before the first run.
 
         Raises
         ------
         InstanceError
-            Naming the field.
+            If one cannot be found or used; it names the field.
         """
         try:
-            check_limits(**self.limits.for_solve())
+            api.validate_limits(**self.limits.for_solve())
+            api.validate_solver(self.solver)
         except DlschedError as error:
             raise InstanceError(where, "", str(error), "change it in the suite") from None
         for s, source in enumerate(self.instances):
             try:
-                self._cases.extend(source.cases(folder))
+                self._specs.extend(source.specs(folder))
             except Flaw as flaw:
                 field = ".".join(map(str, (f"instances[{s}]", *flaw.path)))
                 raise InstanceError(where, field, flaw.problem, flaw.remedy) from None
-        for m, choice in enumerate(self.methods):
-            for problem in dict.fromkeys(case.problem for case in self._cases):
-                if choice.problem in (None, problem):
-                    self._check_method(choice, problem, where, f"methods[{m}]")
+        for m, method in enumerate(self.methods):
+            for problem in dict.fromkeys(spec.problem for spec in self._specs):
+                if method.problem in (None, problem):
+                    _validate_method(method, problem, where, f"methods[{m}]")
 
-    def _check_method(self, choice: Choice, problem: str, where: str, field: str) -> None:
+
+def _validate_method(spec: MethodSpec, problem: str, where: str, field: str) -> None:
+    try:
+        method = registry.problem(problem).resolve(spec.name)
+    except OptionError as error:
+        raise InstanceError(where, f"{field}.name", str(error), "see docs/add-a-method") from None
+    except DlschedError as error:
+        remedy = f'for one problem only, add problem = "{problem}" or another'
+        raise InstanceError(where, f"{field}.name", str(error), remedy) from None
+    for name in spec.options:
         try:
-            options = options_of(problem, find_method(problem, choice.name))
-        except DlschedError as error:
-            remedy = f'for one problem only, add problem = "{problem}" or another'
-            raise InstanceError(where, f"{field}.name", str(error), remedy) from None
-        for name in choice.options:
-            if name not in options:
-                known = ", ".join(options) or "none"
-                raise InstanceError(
-                    where, f"{field}.options.{name}", "is no option of it", f"it has: {known}"
-                )
+            method.validate_options({name: None})
+        except OptionError:
+            known = ", ".join(method.options) or "none"
+            raise InstanceError(
+                where, f"{field}.options.{name}", "is no option of it", f"it has: {known}"
+            ) from None
 
 
 def read_suite(path: str | Path) -> Suite:
-    """Read a suite and find everything that it names.
+    """Read a suite; find its instances and methods.
 
     Raises
     ------
     InstanceError
-        If the file or something in it cannot be used; it names the field and the remedy.
+        If the file or an entry cannot be used; it names the field and the remedy.
     """
     return _read(Path(path), ())
 

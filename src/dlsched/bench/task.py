@@ -1,4 +1,4 @@
-"""A task: one run of a sweep, as plain data, with a key that tells whether it was done."""
+"""A task: one run of a sweep as plain data, with a key that identifies it in the store."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from typing import Any
 import dlsched
 from dlsched import registry
 from dlsched.bench import sources
-from dlsched.bench.case import Case
+from dlsched.bench.instance_spec import InstanceSpec
 from dlsched.bench.machine import versions
 from dlsched.errors import UnknownName
 
 _HARMLESS = ("__init__", "figures", "submission", "table", "records", "files")
-"""Modules beside the problems and the solvers that no result depends on."""
+"""Modules, apart from problems and solvers, that no result depends on."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may use.
+    """Limits of a run.
 
     Attributes
     ----------
     time_limit
-        Seconds that the method is given, and keeps to by itself.
+        Seconds for the method, which ends by itself.
     wall_limit
-        Seconds after which the process is killed, from when the instance is made and the method's
-        loops are compiled.
+        Seconds after which the worker process is killed. Making the instance and compiling the
+        method's loops do not count.
     memory_limit_gib
-        GiB of resident memory at which the process is killed; by default 90 % of the machine's,
-        shared evenly by the runs at work.
+        GiB of resident memory at which the worker process is killed; by default 90 % of the
+        machine's memory, divided by the number of worker processes.
     gap, threads, solver
         As for `dlsched.solve`.
     """
@@ -47,7 +47,7 @@ class Limits:
     solver: str = "highs"
 
     def for_solve(self) -> dict[str, Any]:
-        """Return what `dlsched.solve` is told."""
+        """Return the keyword arguments for `dlsched.solve`."""
         return {
             "time_limit": self.time_limit,
             "gap": self.gap,
@@ -58,12 +58,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class Task:
-    """One run: a case, a method with options and seed, limits; ``repetition`` counts from 0.
+    """One run: an instance, a method with options and seed, limits; ``repetition`` counts from 0.
 
-    ``folder`` is where modules of the user's own are looked for.
+    ``folder`` is where the user's own modules are looked for.
     """
 
-    case: Case
+    instance: InstanceSpec
     method: str
     options: Mapping[str, Any]
     seed: int
@@ -73,17 +73,17 @@ class Task:
 
     @cached_property
     def key(self) -> str:
-        """Digest of all that the row depends on, the code included, and of nothing else."""
+        """Digest of everything that the row depends on, code and versions included."""
         whole = {
-            "problem": self.case.problem,
-            "case": self.case.identity,
+            "problem": self.instance.problem,
+            "instance": self.instance.identity,
             "method": self.method,
             "options": dict(self.options),
             "seed": self.seed,
             "repetition": self.repetition,
             "limits": asdict(self.limits),
-            "code": _code_of(self.case.problem),
-            "own": _own_code(self.case.problem, self.method, self.folder),
+            "code": _code_of(self.instance.problem),
+            "own": _own_code(self.instance.problem, self.method, self.folder),
             "versions": versions(),
         }
         return hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()
@@ -99,12 +99,12 @@ def _code_of(problem: str) -> str:
 
 
 def _own_code(problem: str, method: str, folder: str) -> str:
-    """Return the digest of the user's code behind a method; of dlsched's own there is none."""
+    """Return the digest of a method's code; "" for a method of dlsched."""
     module = method.partition(":")[0]
     if ":" not in method:
         try:
             module = registry.problem(problem).method(method).home
-        except UnknownName:  # then the run says so
+        except UnknownName:  # the run fails with this error
             return ""
         if module.partition(".")[0] == "dlsched":
             return ""

@@ -1,7 +1,7 @@
-"""Messages between the runner and a worker, which bytes that a method writes cannot forge.
+"""Messages between runner and worker process; output that a method writes cannot imitate them.
 
-An answer begins with a mark: random bytes that the runner sent with the task. Whatever stands
-before the mark is passed over; an answer that arrives damaged is refused by its digest.
+An answer starts with a mark: random bytes that the runner sent with the task. Bytes before the mark
+are ignored. A digest detects answers that were damaged on the way.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from typing import Any
 
 MARK_BYTES = 32
 MOST_BYTES = 2**32
-"""No answer is longer; a longer one is damaged."""
+"""The largest answer; a longer one counts as damaged."""
 _CHUNK = 2**20
 _LENGTH = struct.Struct("!Q")
 _HEAD = struct.Struct("!QQ32s")
-"""Bytes of the row as JSON, bytes of the solution (one more, or 0 for none), SHA-256 of both."""
+"""Size of the row as JSON, size of the solution plus 1 (0 for none), SHA-256 of both; bytes."""
 
 
 class Damaged(Exception):
-    """An answer that is not what the worker sent."""
+    """An answer that differs from what the worker process sent."""
 
 
 def new_mark() -> bytes:
-    """Return a mark that no method can guess."""
+    """Return a random mark."""
     return secrets.token_bytes(MARK_BYTES)
 
 
 def answer(mark: bytes, data: dict[str, Any], content: bytes | None = None) -> bytes:
-    """Return the message with some JSON data and, if there is one, a solution's file."""
+    """Return the message with JSON data and, if there is one, the solution's file."""
     row, rest = json.dumps(data, default=str).encode(), content or b""
     digest = hashlib.sha256(row + rest).digest()
     size = 0 if content is None else len(rest) + 1
@@ -44,12 +44,12 @@ def answer(mark: bytes, data: dict[str, Any], content: bytes | None = None) -> b
 
 
 class Inbox:
-    """The answers that arrive at a file descriptor.
+    """The answers received through a file descriptor.
 
     Parameters
     ----------
     descriptor
-        Of the reading end of a pipe; it is closed with the inbox.
+        Reading end of a pipe; `close` closes it.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -62,14 +62,14 @@ class Inbox:
         os.close(self.descriptor)
 
     def poll(self, mark: bytes, seconds: float) -> tuple[dict[str, Any], bytes | None] | None:
-        """Wait for so long at most; return the answer with this mark once it is whole.
+        """Wait at most `seconds`; return the answer with this mark if it is complete.
 
         Raises
         ------
         EOFError
             If every writer has closed the pipe.
         Damaged
-            If the answer is not what was sent.
+            If the answer differs from what was sent.
         """
         poller = select.poll()  # select() takes no descriptor above 1023
         poller.register(self.descriptor, select.POLLIN)
@@ -78,9 +78,9 @@ class Inbox:
             if not chunk:
                 raise EOFError
             self.held += chunk
-        return self._whole(mark)
+        return self._complete(mark)
 
-    def _whole(self, mark: bytes) -> tuple[dict[str, Any], bytes | None] | None:
+    def _complete(self, mark: bytes) -> tuple[dict[str, Any], bytes | None] | None:
         begin = self.held.find(mark)
         if begin < 0:
             del self.held[: max(0, len(self.held) - MARK_BYTES + 1)]
@@ -110,7 +110,7 @@ def send_task(
     Raises
     ------
     BrokenPipeError
-        If nobody reads it any more, or not within so many seconds, or `stop` is set meanwhile.
+        If the reader has closed the pipe, has not read the task after `seconds`, or `stop` is set.
     """
     content = pickle.dumps((mark, task))
     left = memoryview(_LENGTH.pack(len(content)) + content)

@@ -58,15 +58,15 @@ def _version(asked: bool) -> None:
 def _start(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Scheduling problems of deep-learning clusters: proven optima, heuristics, the distance.
+    """Scheduling problems of deep-learning clusters: proven optima, heuristics, gaps.
 
-    Exit status: 0 fine; 1 the answer is no (infeasible, violations, a failed row); 2 unusable
-    input; 3 a method returned a wrong answer, or a solver broke down.
+    Exit status: 0 success; 1 negative result (infeasible, no solution, violations, a failed run);
+    2 unusable input; 3 a method returned a wrong answer, or a solver crashed.
     """
-    logging.getLogger("pyomo").setLevel(logging.CRITICAL)  # what matters it also raises
+    logging.getLogger("pyomo").setLevel(logging.CRITICAL)  # errors are raised as well
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -1,4 +1,4 @@
-"""``dlsched bench``: a suite of runs."""
+"""``dlsched bench``: run a suite."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from dlsched.bench import Store, read_suite
+from dlsched.bench.execution import FAILED
+from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.cli.flags import Json
 from dlsched.cli.output import put_json, put_line
 from dlsched.cli.sweep import put_sweep, run_shown
@@ -16,31 +19,29 @@ from dlsched.cli.verdict import status_of
 def bench(
     suite: Annotated[Path, typer.Argument(metavar="SUITE", help="A .toml file.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the results go.")
+        Path, typer.Option("--output", "-o", metavar="DIR", help="The folder for the results.")
     ],
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", metavar="N", help="Runs at a time.", min=1)
+        int, typer.Option("--jobs", "-j", metavar="N", help="Number of runs at a time.", min=1)
     ] = 1,
     dask: Annotated[
         str | None,
-        typer.Option("--dask", metavar="ADDRESS", help="A Dask scheduler whose workers run it."),
+        typer.Option("--dask", metavar="ADDRESS", help="A Dask scheduler that runs it."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Run only what is missing, was killed or has changed.")
+        bool,
+        typer.Option("--resume", help="Make only missing, killed or changed runs."),
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="A new process for every run.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Run a suite, each run in a process with limits; what has finished is never lost."""
-    from dlsched.bench import Store, read_suite
-    from dlsched.bench.execution import FAILED
-
+    """Run a suite, each run in a worker process with limits; finished runs are kept."""
     run_shown(read_suite(suite), output, jobs=jobs, dask=dask, resume=resume, fresh=fresh)
     with Store(output) as store:
-        rows = store.rows()
+        runs = evaluate_rows(store.rows())
     if as_json:
-        put_json([{name: v for name, v in row.items() if name != "record"} for row in rows])
+        put_json(run_rows(runs))
     else:
-        put_sweep(rows)
+        put_sweep(runs)
         put_line(f"results in {output}; dlsched report {output} writes a page of them")
-    raise typer.Exit(status_of([row["status"] for row in rows if row["status"] in FAILED]))
+    raise typer.Exit(status_of([run.row["status"] for run in runs if run.row["status"] in FAILED]))

@@ -6,10 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
+from dlsched import api
 from dlsched.cli import flags
 from dlsched.cli.flags import INSTANCE_HELP, Json
 from dlsched.cli.output import progress, put_json, stdout_for_answers
 from dlsched.cli.verdict import failures_status, put_comparison
+from dlsched.labels import distinguish
+from dlsched.registry import problem
+from dlsched.result import Result, Termination
+from dlsched.table import Failure, comparison_rows
 
 
 def compare(
@@ -27,29 +32,25 @@ def compare(
     solver: flags.Solver = "highs",
     as_json: Json = False,
 ) -> None:
-    """Solve every instance with every method; gaps are to the strongest bound that any proved."""
-    from dlsched import api
-    from dlsched.bench.methods import check_limits, find_method
-    from dlsched.labels import distinguish
-    from dlsched.table import comparison_rows
-
+    """Solve every instance with every method; gap_to_best is to the best bound known."""
     loaded = [api.load(name) for name in instances]
-    methods = [[find_method(inst.problem, name) for name in method] for inst in loaded]
-    check_limits(time_limit, gap, threads, solver)
+    methods = [[problem(inst.problem).resolve(name, inst) for name in method] for inst in loaded]
+    api.validate_limits(time_limit, gap, threads, solver)
+    api.validate_solver(solver)
     limits = dict(time_limit=time_limit, gap=gap, threads=threads, seed=seed, solver=solver)
     rows: list[dict[str, Any]] = []
-    answers = []
+    answers: list[Result | Failure] = []
     with progress() as bar, stdout_for_answers():
         task = bar.add_task("comparing", total=len(loaded) * len(method)) if bar else None
         for inst, chosen in zip(loaded, methods, strict=True):
-            group = []
+            group: list[Result | Failure] = []
             for each in chosen:
                 answer = api.attempt(inst, each, **limits)
-                if answer.reason.startswith("interrupted"):
+                if isinstance(answer, Result) and answer.termination == Termination.INTERRUPTED:
                     raise KeyboardInterrupt
                 group.append(answer)
                 if bar and task is not None:
-                    bar.update(task, advance=1, description=f"{inst.name} {answer.method}")
+                    bar.update(task, advance=1, description=f"{inst.name} {each.name}")
             rows += comparison_rows(group, method)
             answers += group
     rows = distinguish(rows)

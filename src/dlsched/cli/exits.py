@@ -1,4 +1,4 @@
-"""From what went wrong to one line on stderr and an exit status."""
+"""Errors as one line on stderr, and exit statuses."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ _LONGEST = 1000
 
 
 class Exit(IntEnum):
-    """What the exit status means."""
+    """Exit statuses."""
 
-    FINE = 0
-    NO = 1
-    """The answer is no: infeasible, violations, a row that failed."""
+    OK = 0
+    NEGATIVE = 1
+    """A negative result: infeasible, no solution, violations, a failed run."""
     UNUSABLE = 2
-    """The input cannot be used."""
+    """Unusable input."""
     BROKEN = 3
-    """A solver, a method or dlsched itself returned a wrong answer or broke down."""
+    """A solver, a method or dlsched itself returned a wrong answer or crashed."""
     INTERRUPTED = 130
     PIPE = 141
-    """Whoever read our output went away; as the shell reports it for other programs."""
+    """The reader of stdout closed it; the status that a shell reports for SIGPIPE."""
 
 
 class Commands(TyperGroup):
-    """The group of all commands; every error ends here, whichever command raised it."""
+    """The group of all commands; it handles the errors of every command."""
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run a command and exit."""
         extra["standalone_mode"] = False
-        with _contained():
+        with _errors_handled():
             code = super().main(*args, **extra)
-            if code == Exit.INTERRUPTED:  # typer has turned Ctrl-C into a status already
+            if code == Exit.INTERRUPTED:  # typer turns Ctrl-C into a status
                 raise KeyboardInterrupt
-        sys.exit(code if isinstance(code, int) else Exit.FINE)
+        sys.exit(code if isinstance(code, int) else Exit.OK)
 
 
 @contextmanager
-def _contained() -> Iterator[None]:
+def _errors_handled() -> Iterator[None]:
     try:
         yield
     except (InstanceError, UnknownName, OptionError, SolverMissing) as error:
@@ -60,11 +60,11 @@ def _contained() -> Iterator[None]:
         where = f"{error.filename}: " if error.filename else ""
         _stop(f"{where}{(error.strerror or str(error)).lower()}", Exit.UNUSABLE)
     except Exception as error:
-        # Bad flags are click's exceptions in old versions of typer, and its own in new ones.
-        spell: Callable[[], str] | None = getattr(error, "format_message", None)
-        if spell is not None:
-            said = spell().strip().rstrip(".")
-            _stop(f"{said[:1].lower()}{said[1:]}; see --help", Exit.UNUSABLE)
+        # Errors in flags are click's exceptions in old versions of typer, its own in new ones.
+        format_message: Callable[[], str] | None = getattr(error, "format_message", None)
+        if format_message is not None:
+            text = format_message().strip().rstrip(".")
+            _stop(f"{text[:1].lower()}{text[1:]}; see --help", Exit.UNUSABLE)
         traceback.print_exc()
         _stop("this is a bug in dlsched or in a method; please report it", Exit.BROKEN)
 
@@ -78,18 +78,18 @@ def _stop(message: str, code: Exit) -> NoReturn:
 
 
 def printable(text: str) -> str:
-    """Return a text with whatever could move the cursor or the colours spelled out."""
+    """Return a text with control characters escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def put(text: str) -> None:
-    """Write to stdout; if its reader has gone away, exit silently."""
-    if sys.stdout is None:  # closed before we began
+    """Write to stdout; if its reader has closed it, exit silently."""
+    if sys.stdout is None:  # closed from the start
         return
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is still in the buffer would be flushed, and fail, once more at exit.
+        # Python flushes the buffer at exit, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.PIPE)

@@ -18,7 +18,7 @@ Gap = Annotated[
     float, typer.Option("--gap", metavar="G", help="Relative gap at which a proof is good enough.")
 ]
 Threads = Annotated[int, typer.Option("--threads", metavar="N", help="Threads of the solver.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Same seed, same answer.", min=0)]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.", min=0)]
 Solver = Annotated[
     str, typer.Option("--solver", metavar="NAME", help="highs, or any solver that Pyomo knows.")
 ]

@@ -16,8 +16,8 @@ from dlsched.errors import DlschedError, OptionError
 if TYPE_CHECKING:
     from dlsched.schema import Instance
 
-_FLAGS = ("servers", "gpus", "demand")
-"""What has a flag of its own with ``--trace``, and needs no ``--set``."""
+_SHARED = ("elastic", "spread")
+"""Options of `dlsched.traces.snapshot` that ``--set`` takes, whatever the problem."""
 
 
 def generate(
@@ -57,7 +57,7 @@ def generate(
         typer.Option(
             "--column",
             metavar="FIELD=NAME[:UNIT]",
-            help="With --trace: where a field stands, instead of a format; repeatable.",
+            help="With --trace: the column of a field, instead of a format; repeatable.",
         ),
     ] = None,
     as_json: Json = False,
@@ -77,8 +77,8 @@ def generate(
         _validate_trace_flags(given, at, column)
         inst = _random(problem, seed, setting or [])
     else:
-        shape = _columns(column) if column else layout
-        inst = _snapshot(problem, trace, at, shape, given, seed, setting or [])
+        mapping = _columns(column) if column else layout
+        inst = _from_trace(problem, trace, at, mapping, given, seed, setting or [])
     if output is None:
         put(spell(inst.to_data()))
         return
@@ -112,38 +112,30 @@ def _random(problem: str, seed: int, pairs: list[str]) -> Instance:
         raise OptionError(f"generate {problem} cannot take {said}: {error}") from error
 
 
-def _snapshot(
+def _from_trace(
     problem: str,
     trace: str,
     at: str | None,
-    shape: Any,
+    mapping: Any,
     given: dict[str, Any],
     seed: int,
     pairs: list[str],
 ) -> Instance:
-    from dlsched.registry import problem as find
-    from dlsched.traces import parse_duration, queue, read_trace, snapshot
+    from dlsched.state import adapter
+    from dlsched.traces import parse_duration, read_trace, snapshot
 
     if at is None:
         raise OptionError("--trace needs a moment; add --at 3d, or 12h, 90m, 45s")
-    find(problem)
-    make: Any = queue if problem == "interleaving" else snapshot
-    free = parameters(make, skip=2)
-    free = {k: v for k, v in free.items() if k not in (*_FLAGS, "seed", "name")}
-    chosen = settings(pairs, free, "the moment of a trace")
-    moment = parse_duration(at)
-    if make is queue:
-        if "demand" in given:
-            raise OptionError("--demand is for reclaiming; leave it out")
-        made: Instance = queue(read_trace(trace, shape), moment, **given, **chosen)
-        return made
-    shot = snapshot(read_trace(trace, shape), moment, seed=seed, **given, **chosen)
-    if not hasattr(type(shot), problem):
-        raise OptionError(
-            f"a trace gives no {problem} instance; use reclaiming, elastic or interleaving"
-        )
-    made = getattr(shot, problem)
-    return made
+    module = adapter(problem)
+    own = parameters(module.instance)
+    shared = {k: v for k, v in parameters(snapshot, skip=2).items() if k in _SHARED}
+    whose = f"{problem} at the moment of a trace"
+    chosen = {"servers": module.SERVERS} | given | settings(pairs, shared | own, whose)
+    options = {k: chosen.pop(k) for k in own if k in chosen}
+    if "demand" in chosen:
+        raise OptionError(f"{problem} takes no --demand; leave it out")
+    shot = snapshot(read_trace(trace, mapping), parse_duration(at), seed=seed, **chosen)
+    return shot.instance(problem, **options)
 
 
 def _columns(pairs: list[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``dlsched list``: what there is."""
+"""``dlsched list``: problems, instances and methods."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from dlsched import library, registry
 from dlsched.cli.flags import Json
 from dlsched.cli.output import Column, put_json, put_table
 from dlsched.figures import spell
+from dlsched.objective import bound_from_data
+from dlsched.registry import Problem, problem_names
 
 
 class What(StrEnum):
@@ -28,10 +31,7 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """List problems, shipped instances and methods."""
-    from dlsched.registry import problem as find
-    from dlsched.registry import problem_names
-
-    owners = [find(problem)] if problem else [find(name) for name in problem_names()]
+    owners = [registry.problem(name) for name in ([problem] if problem else problem_names())]
     chosen = [what] if what else list(What)
     found = {str(kind): _ROWS[kind](owners) for kind in chosen}
     if as_json:
@@ -51,7 +51,7 @@ def _cell(entry: Any) -> Any:
     return entry
 
 
-def _problems(owners: list[Any]) -> list[dict[str, Any]]:
+def _problems(owners: list[Problem]) -> list[dict[str, Any]]:
     return [
         {
             "problem": owner.name,
@@ -63,21 +63,18 @@ def _problems(owners: list[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _instances(owners: list[Any]) -> list[dict[str, Any]]:
-    from dlsched import library
-    from dlsched.objective import bound_from_data
-
+def _instances(owners: list[Problem]) -> list[dict[str, Any]]:
     names = [owner.name for owner in owners]
     rows = []
     for name, entry in library.index().items():
         if entry["problem"] in names:
             bounds = {k: bound_from_data(b) for k, b in entry["bound"].items()}
-            spelled = {k: float(b.value) for k, b in bounds.items() if b is not None}
-            rows.append({"instance": name, "problem": entry["problem"], "bound": spelled})
+            values = {k: float(b.value) for k, b in bounds.items() if b is not None}
+            rows.append({"instance": name, "problem": entry["problem"], "bound": values})
     return rows
 
 
-def _methods(owners: list[Any]) -> list[dict[str, Any]]:
+def _methods(owners: list[Problem]) -> list[dict[str, Any]]:
     return [
         {
             "problem": owner.name,

@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched.cli.exits import printable, put
 from dlsched.figures import spell
+from dlsched.result import Point
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from dlsched.result import Point
-
 WIDTH = 160
-"""Columns of a table that goes into a file or a pipe."""
+"""Width of a table, in characters, that goes to a file or a pipe."""
 _NARROWEST = 40
 _READABLE = 24
-"""A text that wraps gets so many columns before secondary columns are left out."""
+"""Width that a wrapping column gets before secondary columns are left out."""
 _BETWEEN = 3
-"""What `rich` draws between two columns of this kind of table."""
+"""Characters that `rich` puts between two columns of this kind of table."""
 STYLES = {
     "optimal": "green",
     "feasible": "yellow",
@@ -34,7 +33,8 @@ STYLES = {
     "unbounded": "red",
     "no solution": "red",
 } | dict.fromkeys(
-    ("error", "rejected", "overrun", "memory", "crashed", "killed", "changed", "failed"), "bold red"
+    ("error", "rejected", "wall_timeout", "memory", "crashed", "killed", "changed", "failed"),
+    "bold red",
 )
 
 
@@ -55,11 +55,12 @@ class Column:
     Attributes
     ----------
     right
-        Whether it is of numbers, aligned to the right.
+        Whether it is aligned to the right, as numbers are.
     drop
-        Which columns go first where the terminal is narrow: the highest; one of 0 never goes.
+        On a narrow terminal the columns with the highest value are left out first; those with 0
+        are always shown.
     wraps
-        Whether its text may be broken into lines, at blanks; names and digits never are.
+        Whether its text may be wrapped at blanks.
     """
 
     name: str
@@ -71,12 +72,11 @@ class Column:
 def put_table(
     columns: Sequence[str | Column], rows: Iterable[Sequence[object]], title: str | None = None
 ) -> None:
-    """Write a table that fits the terminal: secondary columns are left out, and a line says which.
+    """Write a table that fits the terminal; a line names the secondary columns left out for that.
 
-    Secondary columns without any value are left out as well.
-
-    No name is broken and no digit lost: what cannot be narrower than the terminal is wider. A
-    column given as a text is one of numbers if it ends in ``>``.
+    Secondary columns without any value are left out, too. Names and numbers are never cut; a table
+    of them may be wider than the terminal. A column given as a text that ends in ``>`` is aligned
+    to the right.
     """
     heads = [c if isinstance(c, Column) else _column(c) for c in columns]
     cells = [[printable(spell(cell)) for _, cell in zip(heads, row, strict=True)] for row in rows]
@@ -94,7 +94,7 @@ def put_table(
 
 
 def _cell_len(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return the width of a text on a terminal."""
     from rich.cells import cell_len
 
     return cell_len(text)
@@ -105,19 +105,19 @@ def _column(name: str) -> Column:
 
 
 def _width() -> int:
-    """Columns of the terminal, or of what ``COLUMNS`` says."""
+    """Width of the terminal; ``COLUMNS`` takes precedence."""
     if not ((sys.stdout and sys.stdout.isatty()) or "COLUMNS" in os.environ):
         return WIDTH
     return max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
 def _whole(head: Column, cells: Iterable[str]) -> int:
-    """Return how wide a column is if nothing wraps."""
+    """Return a column's width without wrapping."""
     return max(map(_cell_len, (head.name, *cells)))
 
 
 def _least(head: Column, cells: Sequence[str], width: int, readable: int) -> int:
-    """Return how wide a column must be: if it wraps, for its longest word, within reason."""
+    """Return a column's least width; with wrapping that of its longest word, up to a limit."""
     whole = _whole(head, cells)
     if not head.wraps:
         return whole
@@ -129,7 +129,7 @@ def _least(head: Column, cells: Sequence[str], width: int, readable: int) -> int
 def _fitting(
     heads: Sequence[Column], cells: Sequence[Sequence[str]], width: int
 ) -> tuple[list[int], list[int]]:
-    """Return which columns are shown and which are left out, both in their order."""
+    """Return the indices of the columns that are shown, and of those that are left out."""
     needs = [_least(h, [row[i] for row in cells], width, _READABLE) for i, h in enumerate(heads)]
     kept = list(range(len(heads)))
     order = sorted((i for i in kept if heads[i].drop), key=lambda i: -heads[i].drop)
@@ -143,15 +143,15 @@ def _total(widths: Iterable[int]) -> int:
 
 
 def _widths(heads: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Give every column what it needs, and what is left to those whose text wraps."""
+    """Return the columns' widths: the least, and the remaining width for columns that wrap."""
     found = [_least(h, [row[i] for row in cells], width, 0) for i, h in enumerate(heads)]
     wants = {i: _whole(h, [row[i] for row in cells]) for i, h in enumerate(heads) if h.wraps}
     while (left := width - _total(found)) > 0:
-        hungry = [i for i, whole in wants.items() if found[i] < whole]
-        if not hungry:
+        growing = [i for i, whole in wants.items() if found[i] < whole]
+        if not growing:
             break
-        for i in hungry[:left]:
-            found[i] += min(max(1, left // len(hungry)), wants[i] - found[i])
+        for i in growing[:left]:
+            found[i] += min(max(1, left // len(growing)), wants[i] - found[i])
     return found
 
 
@@ -173,7 +173,7 @@ def _drawn(
         )  # fmt: skip
     for row in cells:
         table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
-    # Always as wide as the table: rich would rather cut digits than be wider than the terminal.
+    # As wide as the table, since rich would cut numbers to fit the terminal.
     console = Console(file=sys.stdout, width=_total(widths) + _BETWEEN, highlight=False)
     with console.capture() as capture:
         console.print(table)
@@ -183,7 +183,7 @@ def _drawn(
 
 @contextmanager
 def progress(shown: bool = True) -> Iterator[Progress | None]:
-    """Give a progress bar on stderr, or ``None`` if stderr is no terminal."""
+    """Yield a progress bar on stderr, or ``None`` if stderr is no terminal."""
     if not (shown and sys.stderr and sys.stderr.isatty()):
         yield None
         return
@@ -207,7 +207,7 @@ def progress(shown: bool = True) -> Iterator[Progress | None]:
 
 @contextmanager
 def search_line(shown: bool) -> Iterator[Callable[[Point], None] | None]:
-    """Give a listener that shows incumbent and bound on stderr, or ``None`` off a terminal."""
+    """Yield a listener that shows incumbent and bound, or ``None`` if stderr is no terminal."""
     if not (shown and sys.stderr and sys.stderr.isatty()):
         yield None
         return
@@ -225,7 +225,7 @@ def search_line(shown: bool) -> Iterator[Callable[[Point], None] | None]:
 
 @contextmanager
 def stdout_for_answers() -> Iterator[None]:
-    """Send what solvers and methods print, from C too, to stderr: stdout is for the answer."""
+    """Redirect the output of solvers and methods, from C too, from stdout to stderr."""
     try:
         sys.stdout.flush()
         kept = os.dup(1)
@@ -243,7 +243,7 @@ def stdout_for_answers() -> Iterator[None]:
 
 
 def fields(data: Mapping[str, object]) -> None:
-    """Write a table of names and values, leaving out what is not known."""
+    """Write names and values line by line, without empty values."""
     rows = [(name, value) for name, value in data.items() if value not in (None, "")]
     width = max(len(name) for name, _ in rows)
     for name, value in rows:

@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 
+from dlsched import api
 from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import put_json, put_line
 from dlsched.cli.settings import target
-from dlsched.errors import OptionError
+from dlsched.files import write_bytes
+from dlsched.registry import problem
 
 
 def plot(
@@ -25,21 +27,13 @@ def plot(
     as_json: Json = False,
 ) -> None:
     """Draw an instance, with a solution or without."""
-    from dlsched import api
-    from dlsched.files import write_bytes
-    from dlsched.registry import problem
+    import matplotlib
 
     target(output, ".png", ".svg", ".pdf")
     inst = api.load(instance)
     sol = api.load_solution(solution, inst.problem) if solution is not None else None
-    import matplotlib
-
     matplotlib.use("agg")
-    try:
-        draw = problem(inst.problem).module("draw").draw
-    except ModuleNotFoundError:
-        raise OptionError(f"there is no picture of {inst.problem} yet") from None
-    figure = draw(inst, sol).figure
+    figure = problem(inst.problem).module("draw").draw(inst, sol).figure
     picture = io.BytesIO()
     figure.savefig(picture, format=output.suffix[1:], bbox_inches="tight")
     write_bytes(output, picture.getvalue())

@@ -1,4 +1,4 @@
-"""``dlsched report``: a sweep as a page."""
+"""``dlsched report``: the report of a sweep."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dlsched.bench.report import write_report
 from dlsched.cli.flags import Json
 from dlsched.cli.output import put_json, put_line
 
@@ -15,13 +16,13 @@ def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What dlsched bench wrote.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Where it goes; DIR/report by default."),
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Where to write; by default DIR/report."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write a sweep's statistics: a page that needs no network, CSV, Parquet and SVG."""
-    from dlsched.bench.report import write_report
-
+    """Write the statistics of a sweep: a self-contained HTML page, CSV, Parquet and SVG."""
     written = write_report(folder, output)
     if as_json:
         put_json([str(file) for file in written])

@@ -1,4 +1,4 @@
-"""``name=value`` on the command line, checked against the defaults that it replaces."""
+"""``name=value`` on the command line, checked against the types of the defaults."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: 
 
 
 def settings(pairs: Iterable[str], defaults: Mapping[str, Any], whose: str) -> dict[str, Any]:
-    """Return ``{name: value}``; a value is read as JSON if it is JSON, else as text.
+    """Return ``{name: value}``; a value is parsed as JSON if possible, else it is text.
 
     Parameters
     ----------
     pairs
         Texts like ``servers=64``.
     defaults
-        What there is to set, with the default values, which tell the types.
+        The names that can be set, with default values, which determine the types.
     whose
-        Whose settings these are, for the message.
+        Name of the method or generator, for error messages.
 
     Raises
     ------
     OptionError
-        If there is nothing of that name, or the value is of another type than the default.
+        If a name is unknown or set twice, or a value's type differs from that of the default.
     """
     chosen: dict[str, Any] = {}
     for pair in pairs:
@@ -58,7 +58,7 @@ def _value(text: str) -> Any:
 
 
 def _like(default: Any, value: Any, name: str, whose: str) -> Any:
-    """Refuse a value that is not of the default's type; ``None`` and no default tell nothing."""
+    """Raise if a value has not the default's type; with ``None`` or no default any is allowed."""
     if default is None or default is inspect.Parameter.empty or value is None:
         return value
     if isinstance(default, Mapping) and isinstance(value, dict):
@@ -78,7 +78,7 @@ def _with_whole_keys(value: dict[str, Any]) -> dict[Any, Any]:
 
 
 def target(path: Path, *suffixes: str) -> Path:
-    """Check before the work that its result can be written there.
+    """Raise if a result cannot be written to `path`; called before the work.
 
     Raises
     ------

@@ -9,9 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from dlsched import library
+from dlsched.api import load
 from dlsched.cli.flags import INSTANCE_HELP, Json
 from dlsched.cli.output import Column, fields, put_json, put_line, put_table
 from dlsched.cli.settings import parameters
+from dlsched.registry import problem, problem_names
 
 _COLUMNS = {name: Column(name, wraps=True) for name in ("summary", "options", "default", "meaning")}
 
@@ -23,8 +26,6 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a problem with its methods and generator, or an instance's summary."""
-    from dlsched.registry import problem_names
-
     if name in problem_names():
         _problem(name, as_json)
     else:
@@ -32,11 +33,9 @@ def show(
 
 
 def _problem(name: str, as_json: bool) -> None:
-    from dlsched.registry import problem
-
     owner = problem(name)
     generator = owner.module("generate").generate
-    said = described(inspect.getdoc(generator) or "")
+    meanings = described(inspect.getdoc(generator) or "")
     data: dict[str, Any] = {
         "problem": owner.name,
         "title": owner.title,
@@ -47,13 +46,13 @@ def _problem(name: str, as_json: bool) -> None:
                 "method": method.name,
                 "kind": str(method.kind),
                 "summary": method.summary,
-                "options": {k: _plain(v) for k, v in method.options.items()},
+                "options": {k: _as_json(v) for k, v in method.options.items()},
             }
             for method in owner.methods.values()
         ],
         "exact": owner.exact,
         "generator": [
-            {"parameter": k, "default": _plain(v), "meaning": said.get(k, "")}
+            {"parameter": k, "default": _as_json(v), "meaning": meanings.get(k, "")}
             for k, v in parameters(generator).items()
         ],
     }
@@ -67,26 +66,24 @@ def _problem(name: str, as_json: bool) -> None:
         rows = data[part]
         cells = ([_cell(v) for v in row.values()] for row in rows)
         put_table([_COLUMNS.get(name, name) for name in rows[0]], cells, title=title)
-    or_else = ", or what suits the instance better" if owner.choose else ""
-    put_line(f'"exact" stands for {owner.exact}{or_else}.')
+    other = ", or another method that suits the instance better" if owner.choose else ""
+    put_line(f'"exact" stands for {owner.exact}{other}.')
 
 
 def _instance(source: str, as_json: bool) -> None:
-    from dlsched import library
-    from dlsched.api import load
-
     inst = load(source)
     sizes: dict[str, Any] = {}
     for field in type(inst).model_fields:
         value = getattr(inst, field)
         if field not in ("dlsched", "problem", "name", "source", "notes"):
-            sizes[field] = len(value) if isinstance(value, (tuple, dict)) else _plain(value)
+            sizes[field] = len(value) if isinstance(value, (tuple, dict)) else _as_json(value)
     bounds = library.best_bounds(inst.sha256)
     known = bounds.as_dict() if bounds is not None else {}
     if as_json:
         labels = {k: getattr(inst, k) for k in ("name", "problem", "source", "notes", "sha256")}
-        spelled = {k: b and b.to_data() for k, b in known.items()}
-        put_json(labels | {"size": sizes, "bound": spelled})
+        put_json(
+            labels | {"size": sizes, "bound": {k: b and b.to_data() for k, b in known.items()}}
+        )
         return
     fields(
         {"name": inst.name, "problem": inst.problem, "source": inst.source, "notes": inst.notes}
@@ -109,15 +106,15 @@ def described(docstring: str) -> dict[str, str]:
     return {name: " ".join(lines).replace("``", "") for name, lines in found.items()}
 
 
-def _plain(value: Any) -> Any:
-    """Return a default as JSON data; ``None`` stands for no default, too."""
+def _as_json(value: Any) -> Any:
+    """Return a default value as JSON data; ``None`` also if there is no default."""
     if value is inspect.Parameter.empty:
         return None
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): _as_json(v) for k, v in value.items()}
     if isinstance(value, (bool, int, float, str)) or value is None:
         return value
-    return [_plain(v) for v in value] if isinstance(value, (tuple, list)) else str(value)
+    return [_as_json(v) for v in value] if isinstance(value, (tuple, list)) else str(value)
 
 
 def _cell(value: Any) -> Any:

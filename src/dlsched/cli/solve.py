@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
+from dlsched import api
 from dlsched.cli import flags
 from dlsched.cli.exits import put
 from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import put_line, search_line, stdout_for_answers
 from dlsched.cli.settings import settings, target
 from dlsched.cli.verdict import exit_status, put_result
+from dlsched.registry import problem
 
 
 def solve(
@@ -36,19 +38,16 @@ def solve(
     log: Annotated[bool, typer.Option("--log", help="Show the solver's log on stderr.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Solve an instance and have the answer checked.
+    """Solve an instance and check the answer.
 
-    Ctrl-C ends the search and shows what there is.
+    Ctrl-C ends the search; the best solution found so far is shown.
     """
-    from dlsched import api
-    from dlsched.bench.methods import find_method, options_of
-
     if output is not None:
         target(output, ".json", ".json.gz")
     inst = api.load(instance)
-    chosen = find_method(inst.problem, method)
-    options = settings(option or [], options_of(inst.problem, chosen), method)
-    with search_line(not log) as tell, stdout_for_answers():
+    chosen = problem(inst.problem).resolve(method, inst)
+    options = settings(option or [], chosen.options, method)
+    with search_line(not log) as on_progress, stdout_for_answers():
         result = api.solve(
             inst,
             chosen,
@@ -59,7 +58,7 @@ def solve(
             solver=solver,
             start=start,
             log=log,
-            on_progress=tell,
+            on_progress=on_progress,
             **options,
         )
     if output is not None and result.solution is not None:

@@ -1,4 +1,4 @@
-"""``dlsched submit-check``: a solution that somebody sends in."""
+"""``dlsched submit-check``: check a solution of a library instance."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from dlsched.cli.exits import Exit
 from dlsched.cli.flags import Json
 from dlsched.cli.output import Column, put_json, put_line, put_table
 from dlsched.figures import percent
+from dlsched.objective import number_to_data
+from dlsched.submission import check_submission
 
-SAID = {
+VERDICTS = {
     "improves": "improves the best known solution",
     "equals": "equals the best known solution",
     "worse": "is feasible, and worse than the best known solution",
@@ -24,10 +26,7 @@ def submit_check(
     solution: Annotated[Path, typer.Argument(metavar="FILE", help="A solution's .json[.gz].")],
     as_json: Json = False,
 ) -> None:
-    """Check a solution of a shipped instance and say whether it improves the best known one."""
-    from dlsched.objective import number_to_data
-    from dlsched.submission import check_submission
-
+    """Check a solution of a library instance and compare it with the best known solution."""
     found = check_submission(solution)
     report, gaps = found.report, found.report.gap
     if as_json:
@@ -49,7 +48,7 @@ def submit_check(
         )
     else:
         closing = ", and closes its gap" if found.closes and found.verdict == "improves" else ""
-        put_line(f"{solution} {SAID[found.verdict]} of {found.instance}{closing}")
+        put_line(f"{solution} {VERDICTS[found.verdict]} of {found.instance}{closing}")
         for violation in report.violations:
             put_line(f"  {violation.where}: {violation.message}")
         put_table(
@@ -67,4 +66,4 @@ def submit_check(
                 for bound in [found.bound[i]]
             ),
         )
-    raise typer.Exit(Exit.NO if found.verdict == "infeasible" else Exit.FINE)
+    raise typer.Exit(Exit.NEGATIVE if found.verdict == "infeasible" else Exit.OK)

@@ -1,30 +1,29 @@
-"""A sweep on the terminal: its progress, and its summary."""
+"""A sweep on the terminal: its progress and its summary."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dlsched.bench import Suite, run_suite, statistics
+from dlsched.bench.execution import FAILED
+from dlsched.bench.report import findings
+from dlsched.bench.statistics import EvaluatedRun
 from dlsched.cli.output import Column, progress, put_line, put_table
 from dlsched.figures import percent, seconds
 
-if TYPE_CHECKING:
-    from dlsched.bench.suite import Suite
-
 MOST_LINES = 20
 _COUNTS = {"runs": 0, "proven": 2, "feasible": 3, "bound only": 7, "no solution": 6, "failed": 0}
-"""What is counted, and which of it a narrow terminal leaves out first: the highest."""
+"""Columns of counts, and their `Column.drop`."""
 
 
-def run_shown(suite: Suite, out: Path, **how: Any) -> None:
-    """Run a suite with a progress bar; see `dlsched.bench.run_suite`."""
-    from dlsched.bench import run_suite
-
+def run_shown(suite: Suite, out: Path, **options: Any) -> None:
+    """Run a suite with a progress bar; see `dlsched.bench.run_suite` for the options."""
     with progress() as bar:
         if bar is None:
-            run_suite(suite, out, **how)
+            run_suite(suite, out, **options)
             return
         task = bar.add_task(suite.name, total=None)
         made = 0
@@ -32,29 +31,27 @@ def run_shown(suite: Suite, out: Path, **how: Any) -> None:
         def note(row: dict[str, Any], left: int) -> None:
             nonlocal made
             made += 1
-            said = f"{row['instance']} {row['method']}"
-            bar.update(task, completed=made, total=made + left, description=said)
+            text = f"{row['instance']} {row['method']}"
+            bar.update(task, completed=made, total=made + left, description=text)
 
-        run_suite(suite, out, on_row=note, **how)
+        run_suite(suite, out, on_row=note, **options)
 
 
-def put_sweep(rows: Sequence[dict[str, Any]]) -> None:
-    """Write a row per problem and method, then what failed and what looks wrong."""
-    from dlsched.bench import statistics
-    from dlsched.bench.execution import FAILED
-    from dlsched.bench.report import findings
-
-    judged = statistics.judge_rows(rows)
-    table = statistics.summary(judged)
-    for problem in dict.fromkeys(row["problem"] for row in rows):
+def put_sweep(runs: Sequence[EvaluatedRun]) -> None:
+    """Write a row per problem and method, then failed runs and findings."""
+    table = statistics.summary(runs)
+    for problem in dict.fromkeys(run.row["problem"] for run in runs):
         lines = table[table["problem"] == problem].astype(object).to_dict("records")
         put_table(
             [
                 "method",
-                Column("ran", drop=4),
+                Column("resolved_method", drop=4),
                 *(Column(name, right=True, drop=drop) for name, drop in _COUNTS.items()),
-                "mean gap>",
-                Column("median", right=True, drop=5),
+                Column("level", drop=10),
+                "mean gap_to_best>",
+                Column("p50", right=True, drop=5),
+                Column("p90", right=True, drop=9),
+                Column("p99", right=True, drop=9),
                 "worst>",
                 Column("bounds", drop=8),
                 Column("seconds", right=True, drop=1),
@@ -62,9 +59,10 @@ def put_sweep(rows: Sequence[dict[str, Any]]) -> None:
             (
                 [
                     line["method"],
-                    _ran(line),
+                    _resolved(line),
                     *(line[name] or None for name in _COUNTS),
-                    *(percent(_known(line[name])) for name in ("mean", "median", "worst")),
+                    line["level"],
+                    *(percent(_known(line[n])) for n in ("mean", *statistics.PERCENTILES, "worst")),
                     line["bounds"],
                     seconds(_known(line["seconds"])),
                 ]
@@ -72,21 +70,21 @@ def put_sweep(rows: Sequence[dict[str, Any]]) -> None:
             ),
             title=problem,
         )
-    failed = [row for row in rows if row["status"] in FAILED]
+    failed = [run.row for run in runs if run.row["status"] in FAILED]
     for row in failed[:MOST_LINES]:
         put_line(f"{row['instance']} {row['method']}: {row['status']}: {row['reason']}")
     if len(failed) > MOST_LINES:
         put_line(f"and {len(failed) - MOST_LINES} more failed runs")
-    for line in findings(judged)[:MOST_LINES]:
+    for line in findings(runs)[:MOST_LINES]:
         put_line(line)
 
 
-def _ran(line: dict[str, Any]) -> str | None:
-    """Return the methods that ran, if they are not the one that was asked for."""
-    ran = str(line["resolved_method"])
-    return None if not ran or ran == line["method"].split(" ")[0] else ran
+def _resolved(line: dict[str, Any]) -> str | None:
+    """Return the methods that ran, if they differ from the method asked for."""
+    resolved = str(line["resolved_method"])
+    return None if not resolved or resolved == line["method"].split(" ")[0] else resolved
 
 
 def _known(value: Any) -> float | None:
-    """Return a cell of a data frame, whose ``None`` may have become NaN."""
+    """Return a cell of a data frame, where ``None`` may have become NaN."""
     return None if value is None or math.isnan(value) else float(value)

@@ -1,22 +1,20 @@
-"""How results are shown: one result in full, many as rows of a table."""
+"""Results on the terminal: one result in full, or many as rows of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dlsched.cli.exits import Exit
 from dlsched.cli.output import Column, fields, put_table
 from dlsched.figures import percent, seconds, spell
-
-if TYPE_CHECKING:
-    from dlsched.result import Result
-    from dlsched.table import Failure
+from dlsched.registry import Kind, problem
+from dlsched.result import Result, Status, default_termination
+from dlsched.table import Failure
 
 
 def put_result(result: Result) -> None:
-    """Write one result: its head, a row per level, and what else is known."""
-    times = result.seconds
+    """Write one result: method and status, a row per level, times and details."""
     fields(
         {
             "instance": f"{result.instance} ({result.problem})",
@@ -39,47 +37,47 @@ def put_result(result: Result) -> None:
             for i, (level, limit) in enumerate(result.bound.pairs())
         ),
     )
-    solver = f"{result.solver} {result.solver_version or ''}" if result.solver else None
-    phases = zip(("build", "solve", "check", "total"), times, strict=True)
+    phases = result.seconds._asdict().items()
+    start = result.start
     fields(
         {
             "seconds": ", ".join(f"{name} {seconds(value)}" for name, value in phases),
-            "solver": solver,
+            "solver": result.solver and f"{result.solver} {result.solver_version or ''}",
             "seed": result.seed,
-            "start": result.start
-            and f"{'accepted' if result.start.accepted else 'rejected'}: {result.start.reason}",
+            "start": start and f"{'accepted' if start.accepted else 'rejected'}: {start.reason}",
         }
         | {name.replace("_", " "): value for name, value in result.details.items()}
     )
 
 
 def exit_status(result: Result) -> Exit:
-    """Return 0 for a solution, or for bounds from a method that gives only those; else 1."""
+    """Return OK for a solution, or for bounds from a method that returns bounds only."""
     if result.solution is not None:
-        return Exit.FINE
-    bounds_only = result.kind in ("bound", "reference") and result.status == "no solution"
-    return Exit.FINE if bounds_only and any(result.bound) else Exit.NO
+        return Exit.OK
+    bounds_only = result.kind in (Kind.BOUND, Kind.REFERENCE)
+    found = bounds_only and result.status is Status.NO_SOLUTION and any(result.bound)
+    return Exit.OK if found else Exit.NEGATIVE
 
 
 def put_comparison(rows: Sequence[dict[str, Any]]) -> None:
-    """Write rows as `dlsched.table.comparison_rows` makes them, a table per problem."""
-    from dlsched.registry import problem
-
+    """Write the rows of `dlsched.table.comparison_rows`, a table per problem."""
     for name in dict.fromkeys(row["problem"] for row in rows):
-        levels = problem(name).levels
+        levels = [level.name for level in problem(name).levels]
         put_table(
             [
                 "instance",
                 "method",
-                Column("ran", drop=1),
+                Column("resolved_method", drop=4),
                 "status",
-                *(f"{level.name}>" for level in levels),
-                Column("bound", right=True, drop=3),
-                Column("kind", drop=4),
-                "gap>",
-                Column("seconds", right=True, drop=2),
+                Column("termination", drop=1),
+                *(f"{level}>" for level in levels),
+                Column("gap", right=True, drop=5),
+                Column("best_bound", right=True, drop=6),
+                Column("best_bound_kind", drop=7),
+                "gap_to_best>",
+                Column("seconds", right=True, drop=3),
             ],
-            (_cells(row, [e.name for e in levels]) for row in rows if row["problem"] == name),
+            (_cells(row, levels) for row in rows if row["problem"] == name),
             title=name,
         )
     for row in rows:
@@ -88,33 +86,37 @@ def put_comparison(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _cells(row: dict[str, Any], levels: Sequence[str]) -> list[Any]:
-    at = row.get("gap_level")
-    gap = percent(row.get("gap"))
-    bounds = [spell(row.get(f"{name}_bound")) or "-" for name in levels]
-    variant = [f"seed {row['seed']}"] if row.get("seed") else []
-    variant += [row["options"]] if row.get("options", "{}") != "{}" else []
+    bounds = [spell(row.get(f"{name}_best_bound")) or "-" for name in levels]
+    resolved, ended = row.get("resolved_method"), row.get("termination")
+    usual = ended is None or default_termination(Status(row["status"])) == ended
     return [
         row["instance"],
-        f"{row['method']} ({', '.join(variant)})" if variant else row["method"],
-        row.get("resolved_method") if row.get("resolved_method") != row["method"] else None,
+        row["method"],
+        None if resolved == row["method"] else resolved,
         row["status"],
+        None if usual else ended,
         *(row.get(name) for name in levels),
-        ", ".join(bounds) if at or set(bounds) != {"-"} else None,
-        row.get("bound_kind"),
-        f"{gap} ({at})" if at and row["gap"] and at != levels[0] else gap,
+        _gap(row, "gap"),
+        ", ".join(bounds) if set(bounds) != {"-"} else None,
+        row.get("best_bound_kind"),
+        _gap(row, "gap_to_best"),
         seconds(row.get("seconds")),
     ]
 
 
-def failures_status(answers: Sequence[Result | Failure]) -> Exit:
-    """Return 0 if no run failed, 3 if one broke a promise, else 1."""
-    from dlsched.table import Failure
+def _gap(row: dict[str, Any], name: str) -> str | None:
+    """Return a gap with its level."""
+    gap = row.get(name)
+    return None if gap is None else f"{percent(gap)} ({row[f'{name}_level']})"
 
+
+def failures_status(answers: Sequence[Result | Failure]) -> Exit:
+    """Return OK if no run failed, BROKEN if an answer was rejected, else NEGATIVE."""
     return status_of([a.status for a in answers if isinstance(a, Failure)])
 
 
 def status_of(failed: Sequence[str]) -> Exit:
-    """Return 0 if there are no statuses of failed runs, 3 if an answer was rejected, else 1."""
+    """Return the exit status for the statuses of failed runs."""
     if "rejected" in failed:
         return Exit.BROKEN
-    return Exit.NO if failed else Exit.FINE
+    return Exit.NEGATIVE if failed else Exit.OK

@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from dlsched import api
 from dlsched.cli.exits import Exit
 from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import Column, fields, put_json, put_line, put_table
 from dlsched.figures import percent
+from dlsched.objective import number_to_data
 
 
 def verify(
@@ -18,12 +20,9 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Check a solution against the problem's definition; no solver is involved."""
-    from dlsched import api
-    from dlsched.objective import number_to_data
-
     report = api.verify(instance, solution)
     if as_json:
-        worth = report.objective.as_dict() if report.objective is not None else {}
+        objective = report.objective.as_dict() if report.objective is not None else {}
         put_json(
             {
                 "feasible": report.feasible,
@@ -36,7 +35,7 @@ def verify(
                     }
                     for v in report.violations
                 ],
-                "objective": {k: number_to_data(v) for k, v in worth.items()} or None,
+                "objective": {k: number_to_data(v) for k, v in objective.items()} or None,
                 "details": {k: number_to_data(v) for k, v in report.details.items()},
                 "gap": report.gap.as_dict() if report.gap is not None else None,
             }
@@ -60,7 +59,7 @@ def verify(
             )
         if report.details:
             fields({k.replace("_", " "): v for k, v in report.details.items()})
-    raise typer.Exit(Exit.FINE if report.feasible else Exit.NO)
+    raise typer.Exit(Exit.OK if report.feasible else Exit.NEGATIVE)
 
 
 def _text(name: str) -> Column:

@@ -42,7 +42,7 @@ def dual_bound(form: StandardForm, level: int, multipliers: Vector) -> Number | 
         One number per row, from anywhere; the duals of the relaxation make it strong.
     """
     sign = 1 if form.senses[level] == "min" else -1
-    unit, costs, offset = form.counted(level)
+    unit, costs, offset = form.scaled(level)
     y = sign * np.where(np.abs(multipliers) < _ABSURD, multipliers, 0.0) / float(unit)
     y[(y > 0) & np.isinf(form.row_lower)] = 0
     y[(y < 0) & np.isinf(form.row_upper)] = 0

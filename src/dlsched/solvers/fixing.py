@@ -19,7 +19,9 @@ _ROUNDING = 1e-9
 """Allowance for rounding, relative to the largest terms of the sums."""
 
 
-def without_idle(form: StandardForm, level: int, value: float, duals: Vector) -> StandardForm:
+def fix_by_reduced_cost(
+    form: StandardForm, level: int, value: float, duals: Vector
+) -> StandardForm:
     """Return the form with columns fixed that are at a bound in every optimum, at no cost.
 
     Parameters

@@ -1,4 +1,4 @@
-"""HiGHS in process: a standard form in, an outcome out, in one call."""
+"""Back end for HiGHS, called in process."""
 
 from __future__ import annotations
 
@@ -10,38 +10,35 @@ from typing import Any
 import numpy as np
 
 from dlsched.errors import SolverFailure
-from dlsched.result import Start, Status
+from dlsched.result import Start, Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm
 
 NAME = "highs"
 
-# Every HiGHS model status by name: (status with a solution, status without one, reason).
-# What is absent is an error of HiGHS or of ours, never a verdict about the instance.
-_VERDICTS: dict[str, tuple[Status, Status, str]] = {
-    "kOptimal": (Status.OPTIMAL, Status.NO_SOLUTION, "proved optimal"),
-    "kModelEmpty": (Status.OPTIMAL, Status.OPTIMAL, "the model is empty"),
-    "kInfeasible": (Status.INFEASIBLE, Status.INFEASIBLE, "proved infeasible"),
-    "kUnbounded": (Status.UNBOUNDED, Status.UNBOUNDED, "proved unbounded"),
-    "kTimeLimit": (Status.FEASIBLE, Status.NO_SOLUTION, "time limit"),
-    "kIterationLimit": (Status.FEASIBLE, Status.NO_SOLUTION, "iteration limit"),
-    "kSolutionLimit": (Status.FEASIBLE, Status.NO_SOLUTION, "solution limit"),
-    "kMemoryLimit": (Status.FEASIBLE, Status.NO_SOLUTION, "memory limit"),
-    "kObjectiveBound": (Status.FEASIBLE, Status.NO_SOLUTION, "objective bound reached"),
-    "kObjectiveTarget": (Status.FEASIBLE, Status.NO_SOLUTION, "objective target reached"),
-    "kInterrupt": (Status.FEASIBLE, Status.NO_SOLUTION, "interrupted"),
-    "kHighsInterrupt": (Status.FEASIBLE, Status.NO_SOLUTION, "interrupted"),
-    "kUnknown": (Status.FEASIBLE, Status.NO_SOLUTION, "HiGHS could not decide"),
+# HiGHS's model statuses by name. Any other one is a failure of HiGHS or an invalid model.
+_TERMINATIONS = {
+    "kOptimal": Termination.PROVED,
+    "kInfeasible": Termination.INFEASIBLE,
+    "kUnbounded": Termination.UNBOUNDED,
+    "kTimeLimit": Termination.TIME_LIMIT,
+    "kIterationLimit": Termination.ITERATION_LIMIT,
+    "kSolutionLimit": Termination.SOLUTION_LIMIT,
+    "kMemoryLimit": Termination.MEMORY_LIMIT,
+    "kObjectiveBound": Termination.OBJECTIVE_LIMIT,
+    "kObjectiveTarget": Termination.OBJECTIVE_LIMIT,
+    "kInterrupt": Termination.INTERRUPTED,
+    "kHighsInterrupt": Termination.INTERRUPTED,
+    "kUnknown": Termination.UNDECIDED,
 }
 
-
 MANY_COLUMNS, WIDE = 100_000, 1000
-"""Integer programs with more columns, and more columns a row, go without presolve: HiGHS's
-ignores the time limit there (48 rows, 194,580 columns: minutes), and gains nothing."""
+"""Integer programs with more columns, and more columns per row, are solved without presolve, which
+takes minutes there (48 rows, 194,580 columns), ignores the time limit and removes nothing."""
 
-_workers = threading.local()
-"""The number of HiGHS's worker threads, of which it keeps one set per thread of ours."""
+_scheduler = threading.local()
+"""``threads``: the size of HiGHS's thread pool, of which it has one for each calling thread."""
 
 
 @cache
@@ -52,18 +49,22 @@ def version() -> str:
     return str(highspy.Highs().version())
 
 
-def build(form: StandardForm, level: int, integer: bool = True, scaled: bool = False) -> Any:
+def validate_limits(run: Run) -> None:
+    """Do nothing: HiGHS has every limit of a run."""
+
+
+def build(form: StandardForm, level: int, integer: bool = True, conditioned: bool = False) -> Any:
     """Return a ``highspy.HighsLp`` of one level, with the integrality or without.
 
-    With `scaled`, the objective is in the unit that suits HiGHS; see `StandardForm.scaled`.
+    With `conditioned`, the objective is in the unit of `StandardForm.conditioned`.
     """
     import highspy
 
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = form.shape
-    _, costs, offset = form.scaled(level)
-    lp.col_cost_ = costs if scaled else form.costs[level]
-    lp.offset_ = offset if scaled else form.offsets[level]
+    _, costs, offset = form.conditioned(level)
+    lp.col_cost_ = costs if conditioned else form.costs[level]
+    lp.offset_ = offset if conditioned else form.offsets[level]
     lp.col_lower_, lp.col_upper_ = form.lower, form.upper
     lp.row_lower_, lp.row_upper_ = form.row_lower, form.row_upper
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
@@ -87,36 +88,24 @@ def solve(
     start: Vector | None = None,
     quiet: bool = False,
 ) -> Outcome:
-    """Optimise one level of a form within the run's limits.
+    """Optimize one level; see `Backend.solve`.
 
-    Parameters
-    ----------
-    form, level
-        What to optimise.
-    run
-        Limits, seed, threads, progress; an interrupt is noticed at HiGHS's next callback.
-    relax
-        Drop integrality; the outcome then has the row duals.
-    start
-        A point to start the search from.
-    quiet
-        Report no progress; none is reported of a relaxation either.
-
-    Raises
-    ------
-    SolverFailure
-        If HiGHS breaks down or answers with a status that is not on our list.
+    An interrupt takes effect at HiGHS's next callback. With `relax`, integrality is dropped, the
+    outcome has the row duals, and no progress is recorded.
     """
     import highspy
 
     run.record_solver(NAME, version())
-    if getattr(_workers, "count", run.threads) != run.threads:
+    if getattr(_scheduler, "threads", run.threads) != run.threads:
         highspy.Highs.resetGlobalScheduler(True)  # else HiGHS refuses to run
-    _workers.count = run.threads
+    _scheduler.threads = run.threads
     highs = highspy.Highs()
-    callbacks = _Callbacks(run, float(form.scaled(level)[0]), quiet=quiet or relax)
+    callbacks = _Callbacks(run, float(form.conditioned(level)[0]), quiet=quiet or relax)
     _configure(highs, run, callbacks)
-    if highs.passModel(build(form, level, not relax, scaled=True)) == highspy.HighsStatus.kError:
+    if (
+        highs.passModel(build(form, level, not relax, conditioned=True))
+        == highspy.HighsStatus.kError
+    ):
         raise SolverFailure("HiGHS refused the model")
     rows, columns = form.shape
     if not relax and columns > max(MANY_COLUMNS, WIDE * rows):
@@ -129,9 +118,7 @@ def solve(
     if _status(highs) == "kUnboundedOrInfeasible":  # presolve cannot tell which; the solver can
         highs.setOptionValue("presolve", "off")
         highs.run()
-    return _outcome(
-        highs, form, level, relax, callbacks.start_verdict() if start is not None else None
-    )
+    return _outcome(highs, form, level, relax, callbacks.start() if start is not None else None)
 
 
 def _configure(highs: Any, run: Run, callbacks: _Callbacks) -> None:
@@ -156,15 +143,15 @@ def _configure(highs: Any, run: Run, callbacks: _Callbacks) -> None:
 
 
 class _Callbacks:
-    """HiGHS's calls while it works: they report progress and pass on an interrupt."""
+    """HiGHS's callbacks: they record progress and pass on an interrupt."""
 
     def __init__(self, run: Run, unit: float, quiet: bool) -> None:
         self.run, self.unit, self.quiet = run, unit, quiet
-        self.start_words = ""
+        self.start_message = ""
 
     def on_log(self, event: Any) -> None:
         if "MIP start solution" in event.message:
-            self.start_words = event.message.strip()
+            self.start_message = event.message.strip()
 
     def on_progress(self, event: Any) -> None:
         if not self.quiet:
@@ -176,10 +163,10 @@ class _Callbacks:
         if self.run.interrupted:
             event.interrupt()
 
-    def start_verdict(self) -> Start:
-        if "is feasible" in self.start_words:
-            return Start(True, self.start_words)
-        return Start(False, self.start_words or "HiGHS finished before it looked at the start")
+    def start(self) -> Start:
+        if "is feasible" in self.start_message:
+            return Start(True, self.start_message)
+        return Start(False, self.start_message or "HiGHS finished before it read the start")
 
 
 def _status(highs: Any) -> str:
@@ -196,52 +183,32 @@ def _outcome(
     name = _status(highs)
     if name == "kModelEmpty":
         return _empty(form, level)
-    if name not in _VERDICTS:
-        raise SolverFailure(f"HiGHS {version()} ended with {name}: {_words(highs)}")
+    message = f"{name}: {highs.modelStatusToString(highs.getModelStatus())}"
+    if name not in _TERMINATIONS:
+        raise SolverFailure(f"HiGHS {version()} ended with {message}")
     info = highs.getInfo()
-    with_solution, without, reason = _VERDICTS[name]
     found = info.primal_solution_status == 2  # kSolutionStatusFeasible
-    values = np.array(highs.getSolution().col_value) if found else None
-    if name == "kOptimal" and not found:
+    termination = _TERMINATIONS[name]
+    proved = termination is Termination.PROVED
+    if proved and not found:
         raise SolverFailure(f"HiGHS {version()} calls a point optimal that is not feasible")
-    status = with_solution if found else without
-    unit = float(form.scaled(level)[0])
-    duals = None
+    values = np.array(highs.getSolution().col_value) if found else None
+    objective = None if values is None else form.value(level, values)
+    unit = float(form.conditioned(level)[0])
+    bound, duals = None, None
     if relax or not form.integer.any():
-        bound = form.value(level, values) if name == "kOptimal" and values is not None else None
-        if name == "kOptimal":
-            duals = np.array(highs.getSolution().row_dual) * unit
-    else:
+        if proved:
+            bound, duals = objective, np.array(highs.getSolution().row_dual) * unit
+    elif termination not in (Termination.INFEASIBLE, Termination.UNBOUNDED):  # 0 after these
         bound = _finite(info.mip_dual_bound * unit)
-    if status in (Status.INFEASIBLE, Status.UNBOUNDED):
-        bound = None  # HiGHS leaves a 0 there
-    return Outcome(
-        status=status,
-        reason=reason,
-        message=f"{name}: {_words(highs)}",
-        values=values,
-        objective=form.value(level, values) if values is not None else None,
-        bound=bound,
-        duals=duals,
-        start=start,
-    )
+    return Outcome(NAME, termination, message, values, objective, bound, duals, start)
 
 
 def _empty(form: StandardForm, level: int) -> Outcome:
-    """Decide a model without columns, whose rows HiGHS does not look at."""
-    rows = bool(np.all((form.row_lower <= 0) & (form.row_upper >= 0)))
-    solved, unsolved, reason = _VERDICTS["kModelEmpty" if rows else "kInfeasible"]
-    value = form.offsets[level] if rows else None
-    return Outcome(
-        status=solved if rows else unsolved,
-        reason=reason,
-        message="kModelEmpty: Empty",
-        values=form.lower.copy() if rows else None,
-        objective=value,
-        bound=value,
-        duals=np.zeros(form.shape[0]) if rows else None,
-    )
-
-
-def _words(highs: Any) -> str:
-    return str(highs.modelStatusToString(highs.getModelStatus()))
+    """Return the outcome of a form without columns, whose rows HiGHS does not check."""
+    message = "kModelEmpty: Empty"
+    if np.any((form.row_lower > 0) | (form.row_upper < 0)):
+        return Outcome(NAME, Termination.INFEASIBLE, message)
+    value = form.offsets[level]
+    duals = np.zeros(form.shape[0])
+    return Outcome(NAME, Termination.PROVED, message, form.lower.copy(), value, value, duals)

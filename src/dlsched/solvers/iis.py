@@ -1,4 +1,4 @@
-"""Why a model has no solution: an irreducible set of its named constraints."""
+"""Irreducible infeasible subsystems of a model's named constraints."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dlsched.solvers.standard_form import StandardForm
 
 
 def compute_iis(form: StandardForm, run: Run) -> list[str]:
-    """Return names of constraints that contradict each other, none of which can be spared.
+    """Return the names of the constraints of an irreducible infeasible subsystem (IIS).
 
-    A deletion filter: drop constraints, in halves and then one by one, as long as what is left
-    stays infeasible. If the run's time ends first, the set is still infeasible but may not be
+    A deletion filter: constraints are removed, in blocks whose size is halved down to one, as long
+    as the rest is infeasible. If the run ends first, the set is infeasible but may not be
     irreducible, and its last entry says so.
     """
     kept = np.arange(form.shape[0])
@@ -35,6 +35,14 @@ def compute_iis(form: StandardForm, run: Run) -> list[str]:
         if size == 1:
             return [form.row_names[k] for k in kept]
         size //= 2
+
+
+def infeasibility_reason(form: StandardForm, run: Run) -> str:
+    """Return a sentence that names the constraints of an IIS."""
+    names = compute_iis(form, run)
+    if not names:
+        return "the variables' bounds and domains alone have no solution"
+    return f"these constraints contradict each other: {', '.join(names)}"
 
 
 def _infeasible(form: StandardForm, rows: NDArray[np.int64], run: Run) -> bool:

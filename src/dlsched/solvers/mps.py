@@ -27,12 +27,10 @@ def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
         The values that the earlier levels must keep, as rows ``hold_<level>``.
     """
     import highspy
-    import pyomo.environ as pyo
 
-    names = [o.name for o in model.component_data_objects(pyo.Objective)]
     form = compile_model(model)
     for i, value in enumerate(held):
-        form = form.held(i, value, names[i])
+        form = form.held(i, value)
     lp = highs.build(form, level)
     lp.model_name_ = "_".join(name.split())
     lp.col_names_, lp.row_names_ = form.column_names, form.row_names

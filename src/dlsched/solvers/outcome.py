@@ -1,42 +1,53 @@
-"""What one call of a solver came to."""
+"""The result of one call of a solver."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.result import Start, Status
+from dlsched.result import Start, Status, Termination
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one call of a solver came to, in dlsched's words.
+    """The result of one call of a solver, for one level of a standard form.
 
     Attributes
     ----------
-    status, reason, message
-        How far it got, why it stopped, and the solver's raw words.
+    solver
+        Name of the solver.
+    termination, message
+        Why it stopped; its own termination code and message.
     values
-        Variable values in the order of the form's columns; ``None`` if there is no solution.
+        Values of the variables in the order of the form's columns; ``None`` without a solution.
     objective, bound
-        The solver's own figures, in the level's sense; ``None`` if it has none.
+        The solver's figures, in the unit and sense of the level; ``None`` if it reports none.
     duals
-        Row duals, for a linear relaxation solved to its end.
+        Row duals; of a linear relaxation that was solved to optimality.
     start
-        Whether the start was used.
+        Whether the start was used; ``None`` if none was given.
     """
 
-    status: Status
-    reason: str
+    solver: str
+    termination: Termination
     message: str
     values: Vector | None = None
     objective: float | None = None
     bound: float | None = None
     duals: Vector | None = None
     start: Start | None = None
-    extra: Any = None
+
+    @property
+    def status(self) -> Status:
+        """Status of the level."""
+        if self.termination is Termination.INFEASIBLE:
+            return Status.INFEASIBLE
+        if self.termination is Termination.UNBOUNDED:
+            return Status.UNBOUNDED
+        if self.values is None:
+            return Status.NO_SOLUTION
+        return Status.OPTIMAL if self.termination is Termination.PROVED else Status.FEASIBLE

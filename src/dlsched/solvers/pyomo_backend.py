@@ -1,4 +1,4 @@
-"""Any other solver that Pyomo knows, by name."""
+"""Back end for solvers other than HiGHS, called through Pyomo by name."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ import shutil
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dlsched.errors import OptionError, SolverFailure, SolverMissing, UnknownName
-from dlsched.result import Start, Status
+from dlsched.result import Start, Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Outcome, Vector
-from dlsched.solvers.standard_form import StandardForm
+from dlsched.solvers.standard_form import INF, StandardForm
 
 
 @dataclass(frozen=True)
 class Interface:
-    """How a solver is called, what it calls our limits, and where it comes from."""
+    """How a solver is called through Pyomo, its names for the limits, and how to install it."""
 
     plugin: str
-    get: str
+    install: str
     time_limit: str | None = None
     gap: str | None = None
     threads: str | None = None
     seed: str | None = None
-    largest_seed: int = 2**31 - 1
+    seed_modulus: int = 2**31 - 1
     warm_start: bool = False
 
 
@@ -55,145 +57,166 @@ INTERFACES: dict[str, Interface] = {
         "iparam.num_threads", "iparam.mio_seed",
     ),
 }  # fmt: skip
-"""The solvers whose options are known here; ``highs`` has a back end of its own."""
+"""The solvers whose options are known; ``highs`` has a back end of its own."""
 
-# Pyomo's termination conditions by name, of both generations of its interfaces:
-# (status with a solution, status without one, reason). An unknown one is an error.
-_VERDICTS: dict[str, tuple[Status, Status, str]] = {
-    "optimal": (Status.OPTIMAL, Status.NO_SOLUTION, "proved optimal"),
-    "globallyOptimal": (Status.OPTIMAL, Status.NO_SOLUTION, "proved optimal"),
-    "convergenceCriteriaSatisfied": (Status.OPTIMAL, Status.NO_SOLUTION, "proved optimal"),
-    "infeasible": (Status.INFEASIBLE, Status.INFEASIBLE, "proved infeasible"),
-    "provenInfeasible": (Status.INFEASIBLE, Status.INFEASIBLE, "proved infeasible"),
-    "unbounded": (Status.UNBOUNDED, Status.UNBOUNDED, "proved unbounded"),
-    "maxTimeLimit": (Status.FEASIBLE, Status.NO_SOLUTION, "time limit"),
-    "maxIterations": (Status.FEASIBLE, Status.NO_SOLUTION, "iteration limit"),
-    "iterationLimit": (Status.FEASIBLE, Status.NO_SOLUTION, "iteration limit"),
-    "objectiveLimit": (Status.FEASIBLE, Status.NO_SOLUTION, "objective limit reached"),
-    "userInterrupt": (Status.FEASIBLE, Status.NO_SOLUTION, "interrupted"),
-    "interrupted": (Status.FEASIBLE, Status.NO_SOLUTION, "interrupted"),
-    "feasible": (Status.FEASIBLE, Status.NO_SOLUTION, "stopped with a feasible solution"),
-    "intermediateNonInteger": (Status.NO_SOLUTION, Status.NO_SOLUTION, "stopped early"),
+# Pyomo's termination conditions by name, of both generations of its interfaces. A condition that
+# is not in the table raises an error.
+_TERMINATIONS = {
+    "optimal": Termination.PROVED,
+    "globallyOptimal": Termination.PROVED,
+    "convergenceCriteriaSatisfied": Termination.PROVED,
+    "infeasible": Termination.INFEASIBLE,
+    "provenInfeasible": Termination.INFEASIBLE,
+    "unbounded": Termination.UNBOUNDED,
+    "maxTimeLimit": Termination.TIME_LIMIT,
+    "maxIterations": Termination.ITERATION_LIMIT,
+    "iterationLimit": Termination.ITERATION_LIMIT,
+    "objectiveLimit": Termination.OBJECTIVE_LIMIT,
+    "userInterrupt": Termination.INTERRUPTED,
+    "interrupted": Termination.INTERRUPTED,
+    "feasible": Termination.UNDECIDED,
+    "intermediateNonInteger": Termination.UNDECIDED,
 }
+_NO_SOLUTION = {"infeasible", "provenInfeasible", "unbounded", "intermediateNonInteger"}
+"""Conditions after which the values that a solver returns are not a solution."""
 
 
-def find(name: str) -> tuple[Interface, Any]:
-    """Return a solver's interface and its Pyomo object.
+class PyomoBackend:
+    """A solver by its name in `INTERFACES`, by its name in Pyomo, or an executable on the PATH.
 
     Raises
     ------
     UnknownName
-        If Pyomo has never heard of it.
+        If there is none of that name.
     SolverMissing
-        If it is not installed; the message says how to get it.
+        If it is not installed; the message says how to install it.
     """
-    import pyomo.environ as pyo
 
-    interface = INTERFACES.get(name) or Interface(name, "the vendor, and put it on the PATH")
-    if name not in INTERFACES and name not in list(pyo.SolverFactory) and not shutil.which(name):
-        raise UnknownName("solver", name, ["highs", *INTERFACES])
-    solver = pyo.SolverFactory(interface.plugin)
-    if not solver.available(exception_flag=False):
-        raise SolverMissing(
-            f"the solver {name!r} is not installed here; get it with: {interface.get} "
-            f"(solver='highs' comes with dlsched)"
-        )
-    return interface, solver
+    def __init__(self, name: str) -> None:
+        import pyomo.environ as pyo
 
-
-def validate_solver(name: str, run: Run) -> None:
-    """Raise what `solve` would: the solver is unknown, missing, or lacks a limit of the run."""
-    _options(name, find(name)[0], run)
-
-
-def version(name: str) -> str:
-    """Return a solver's version as Pyomo reports it."""
-    found = find(name)[1].version()
-    return ".".join(map(str, found)) if found else "unknown"
-
-
-def _options(name: str, interface: Interface, run: Run) -> dict[str, Any]:
-    asked: dict[str, Any] = {}
-    if run.time_limit is not None:
-        asked["time_limit"] = max(run.remaining(), 0.01)
-    if run.gap:
-        asked["gap"] = run.gap
-    if run.seed:
-        asked["seed"] = run.seed % interface.largest_seed
-    if run.threads != 1:
-        asked["threads"] = run.threads
-    options = {}
-    for ours, value in asked.items():
-        theirs = getattr(interface, ours)
-        if theirs is None:
-            raise OptionError(
-                f"dlsched cannot pass {ours}= to {name!r}; leave it out, or use one of: "
-                + ", ".join(n for n, i in INTERFACES.items() if getattr(i, ours))
+        default = Interface(name, "the vendor, and put it on the PATH")
+        self.name, self.interface = name, INTERFACES.get(name, default)
+        if name not in INTERFACES and name not in pyo.SolverFactory and not shutil.which(name):
+            raise UnknownName("solver", name, ["highs", *INTERFACES])
+        self.solver = pyo.SolverFactory(self.interface.plugin)
+        if not self.solver.available(exception_flag=False):
+            raise SolverMissing(
+                f"the solver {name!r} is not installed here; get it with: "
+                f"{self.interface.install} (solver='highs' comes with dlsched)"
             )
-        options[theirs] = value
-    if name == "glpk" and "tmlim" in options:  # whole seconds only
-        options["tmlim"] = max(1, int(options["tmlim"]))
-    return options
 
+    def version(self) -> str:
+        """Return the solver's version as Pyomo reports it."""
+        found = self.solver.version()
+        return ".".join(map(str, found)) if found else "unknown"
 
-def solve(
-    name: str, model: Any, form: StandardForm, level: int, run: Run, start: Vector | None = None
-) -> Outcome:
-    """Optimise one level of a Pyomo model with a named solver within the run's limits.
+    def validate_limits(self, run: Run) -> None:
+        """Raise `OptionError` if the solver lacks a limit of the run."""
+        self._options(run)
 
-    Parameters
-    ----------
-    name
-        Of the solver.
-    model, form
-        The model and its compiled form; the model holds the rows of earlier levels itself.
-    start
-        A point to start from; passed on to the solvers that take one through Pyomo.
+    def _options(self, run: Run) -> dict[str, Any]:
+        """Return the run's limits as options of the solver."""
+        asked: dict[str, Any] = {}
+        if run.time_limit is not None:
+            asked["time_limit"] = max(run.remaining(), 0.01)
+        if run.gap:
+            asked["gap"] = run.gap
+        if run.seed:
+            asked["seed"] = run.seed % self.interface.seed_modulus
+        if run.threads != 1:
+            asked["threads"] = run.threads
+        options = {}
+        for ours, value in asked.items():
+            theirs = getattr(self.interface, ours)
+            if theirs is None:
+                raise OptionError(
+                    f"dlsched cannot pass {ours}= to {self.name!r}; leave it out, or use one of: "
+                    + ", ".join(n for n, i in INTERFACES.items() if getattr(i, ours))
+                )
+            options[theirs] = value
+        if self.name == "glpk" and "tmlim" in options:  # whole seconds only
+            options["tmlim"] = max(1, int(options["tmlim"]))
+        return options
 
-    Raises
-    ------
-    OptionError
-        If a limit was asked for that the solver does not have.
-    SolverFailure
-        If the solver breaks down or ends with a condition that is not on our list.
-    """
-    import pyomo.environ as pyo
-
-    interface, solver = find(name)
-    run.record_solver(name, version(name))
-    objectives = list(model.component_data_objects(pyo.Objective))
-    keywords: dict[str, Any] = {"load_solutions": False, "tee": run.log}
-    if start is not None and interface.warm_start:
-        form.load(start)
-        keywords["warmstart"] = True
-    for i, objective in enumerate(objectives):
-        (objective.activate if i == level else objective.deactivate)()
-    try:
-        answer = solver.solve(model, options=_options(name, interface, run), **keywords)
+    def solve(
+        self,
+        form: StandardForm,
+        level: int,
+        run: Run,
+        *,
+        start: Vector | None = None,
+        quiet: bool = False,
+    ) -> Outcome:
+        """Optimize one level; see `Backend.solve`. No progress is recorded."""
+        run.record_solver(self.name, self.version())
+        unit = float(form.conditioned(level)[0])
+        model = _pyomo_model(form, level, start)
+        used = start is not None and self.interface.warm_start
+        keywords: dict[str, Any] = {"load_solutions": False, "tee": run.log}
+        if used:
+            keywords["warmstart"] = True
+        answer = self.solver.solve(model, options=self._options(run), **keywords)
         condition = str(answer.solver.termination_condition)
-        if condition not in _VERDICTS:
-            raise SolverFailure(f"{name} ended with {condition}: {answer.solver.message}")
-        with_solution, without, reason = _VERDICTS[condition]
+        if condition not in _TERMINATIONS:
+            raise SolverFailure(f"{self.name} ended with {condition}: {answer.solver.message}")
         values = None
-        if with_solution in (Status.OPTIMAL, Status.FEASIBLE) and len(answer.solution):
+        if condition not in _NO_SOLUTION and len(answer.solution):
+            unused = [x.value for x in model.x.values()]  # by the level and by all rows
             model.solutions.load_from(answer)
-            values = form.point()
-    finally:
-        for objective in objectives:
-            objective.activate()
-    verdict = None
-    if start is not None:
-        verdict = Start(
-            interface.warm_start,
-            f"handed to {name}" if interface.warm_start else f"Pyomo passes no start to {name}",
+            found = [x.value for x in model.x.values()]
+            values = np.array([u if f is None else f for f, u in zip(found, unused, strict=True)])
+        lower, upper = answer.problem.lower_bound, answer.problem.upper_bound
+        bound = lower if form.senses[level] == "min" else upper
+        passed = f"passed to {self.name}" if used else f"Pyomo passes no start to {self.name}"
+        return Outcome(
+            solver=self.name,
+            termination=_TERMINATIONS[condition],
+            message=f"{condition}: {answer.solver.message}",
+            values=values,
+            objective=None if values is None else form.value(level, values),
+            bound=float(bound) * unit if bound is not None and abs(float(bound)) < 1e100 else None,
+            start=None if start is None else Start(used, passed),
         )
-    side = answer.problem.lower_bound if form.senses[level] == "min" else answer.problem.upper_bound
-    return Outcome(
-        status=with_solution if values is not None else without,
-        reason=reason,
-        message=f"{condition}: {answer.solver.message}",
-        values=values,
-        objective=form.value(level, values) if values is not None else None,
-        bound=float(side) if side is not None and abs(float(side)) < 1e100 else None,
-        start=verdict,
+
+
+def _pyomo_model(form: StandardForm, level: int, start: Vector | None) -> Any:
+    """Return a Pyomo model of one level with variables ``x``, which have values of their bounds."""
+    import pyomo.environ as pyo
+    from pyomo.core.expr import LinearExpression
+
+    _, costs, offset = form.conditioned(level)
+    point = np.clip(0.0, form.lower, form.upper) if start is None else start
+    bounds = _intervals(form.lower, form.upper)
+    domains = [pyo.Integers if integer else pyo.Reals for integer in form.integer.tolist()]
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(
+        range(form.shape[1]),
+        bounds=lambda _, j: bounds[j],
+        domain=lambda _, j: domains[j],
+        initialize=point.tolist(),
     )
+    x = list(m.x.values())
+    rows = form.A.tocsr()
+    m.rows = pyo.ConstraintList()
+    for i, (low, high) in enumerate(_intervals(form.row_lower, form.row_upper)):
+        entries = slice(rows.indptr[i], rows.indptr[i + 1])
+        columns, weights = rows.indices[entries].tolist(), rows.data[entries].tolist()
+        if not columns:
+            continue  # some solvers refuse a row without variables; the relaxation has checked it
+        body = LinearExpression(linear_coefs=weights, linear_vars=[x[j] for j in columns])
+        m.rows.add(body == low if low == high else (low, body, high))
+    paid = np.flatnonzero(costs).tolist()
+    m.objective = pyo.Objective(
+        expr=LinearExpression(
+            constant=offset, linear_coefs=costs[paid].tolist(), linear_vars=[x[j] for j in paid]
+        ),
+        sense=pyo.minimize if form.senses[level] == "min" else pyo.maximize,
+    )
+    return m
+
+
+def _intervals(lower: Vector, upper: Vector) -> list[tuple[float | None, float | None]]:
+    """Return pairs of bounds with ``None`` for an infinite one."""
+    pairs = zip(lower.tolist(), upper.tolist(), strict=True)
+    return [(low if low > -INF else None, high if high < INF else None) for low, high in pairs]

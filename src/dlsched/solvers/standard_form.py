@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dlsched.solvers.outcome import Vector
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 INF = float("inf")
 _EPS = float(np.finfo(float).eps)
@@ -44,8 +46,9 @@ class StandardForm:
     offsets: tuple[float, ...]
     senses: tuple[str, ...]
     granularities: tuple[Fraction, ...]
-    variables: Sequence[Any] = field(repr=False)
-    constraints: Sequence[Any] = field(repr=False)
+    level_names: tuple[str, ...] = ("objective",)
+    variables: Sequence[Any] = field(default=(), repr=False)
+    constraints: Sequence[Any] = field(default=(), repr=False)
 
     @classmethod
     def of(
@@ -71,8 +74,6 @@ class StandardForm:
             offsets=(0.0,),
             senses=(sense,),
             granularities=(grid,),
-            variables=(),
-            constraints=(),
         )
 
     @property
@@ -94,7 +95,7 @@ class StandardForm:
         """Return the objective of one level at a point."""
         return float(self.costs[level] @ x) + self.offsets[level]
 
-    def counted(self, level: int) -> tuple[Fraction, Vector, float]:
+    def scaled(self, level: int) -> tuple[Fraction, Vector, float]:
         """Return (unit, costs, offset): one level counted in units of its grid.
 
         The costs are then whole numbers, so a solver's absolute tolerances mean the same whatever
@@ -111,14 +112,14 @@ class StandardForm:
                 return grid, whole[:-1], float(whole[-1])
         return Fraction(1), self.costs[level], offset
 
-    def scaled(self, level: int) -> tuple[Fraction, Vector, float]:
+    def conditioned(self, level: int) -> tuple[Fraction, Vector, float]:
         """Return (unit, costs, offset): one level in the unit that suits a solver's tolerances.
 
         These are absolute, so costs of 1e-9 would be lost in them and costs of 1e15 would never
-        meet them. The unit is that of `counted`, unless its costs are not whole or too large; then
+        meet them. The unit is that of `scaled`, unless its costs are not whole or too large; then
         it is a power of two more or less, so that no cost is rounded.
         """
-        unit, costs, offset = self.counted(level)
+        unit, costs, offset = self.scaled(level)
         largest = float(np.abs(costs).max(initial=0.0))
         whole = self.granularities[level] and unit == self.granularities[level]
         if largest == 0.0 or (whole and largest <= _LARGEST_WHOLE):
@@ -127,16 +128,18 @@ class StandardForm:
         factor = Fraction(2) ** power
         return unit * factor, np.ldexp(costs, -power), math.ldexp(offset, -power)
 
-    def held(self, level: int, value: float, name: str) -> StandardForm:
+    def held(self, level: int, value: float) -> StandardForm:
         """Return the form with one more row: this level is no worse than `value`.
 
-        The row is in the unit of `scaled`.
+        The row is in the unit of `conditioned`.
         """
-        unit, costs, offset = self.scaled(level)
-        counted = self.counted(level)[0]
-        if self.granularities[level] and counted == self.granularities[level]:
-            steps = round(Fraction(value) / counted)
-            limit = float(steps * counted / unit) - offset
+        from scipy import sparse
+
+        unit, costs, offset = self.conditioned(level)
+        granularity = self.granularities[level]
+        if granularity and self.scaled(level)[0] == granularity:
+            steps = round(Fraction(value) / granularity)
+            limit = float(steps * granularity / unit) - offset
         else:
             limit = float(Fraction(value) / unit) - offset
         low, high = (-INF, limit) if self.senses[level] == "min" else (limit, INF)
@@ -146,7 +149,7 @@ class StandardForm:
             A=sparse.csc_array(sparse.vstack([self.A, row], format="csc")),
             row_lower=np.append(self.row_lower, low),
             row_upper=np.append(self.row_upper, high),
-            constraints=[*self.constraints, f"hold_{name}"],
+            constraints=[*self.constraints, f"hold_{self.level_names[level]}"],
         )
 
     def load(self, x: Vector) -> None:
@@ -190,6 +193,7 @@ def compile_model(model: Any) -> StandardForm:
     """
     import pyomo.environ as pyo
     from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+    from scipy import sparse
 
     columns = list(model.component_data_objects(pyo.Var, descend_into=True))
     info = LinearStandardFormCompiler().write(
@@ -216,6 +220,7 @@ def compile_model(model: Any) -> StandardForm:
         offsets=tuple(float(offset) for offset in info.c_offset),
         senses=senses,
         granularities=grids,
+        level_names=tuple(o.name for o in info.objectives),
         variables=info.columns,
         constraints=[row.constraint for row in info.rows],
     )

@@ -1,11 +1,10 @@
-"""Job traces: reading and writing them, making one up, and the cluster at a moment of one."""
+"""Job traces: reading, writing, generating and replaying them; the cluster at a moment of one."""
 
 from dlsched.traces.columns import MAPPINGS
 from dlsched.traces.duration import parse_duration
-from dlsched.traces.interleaving import pool, queue
 from dlsched.traces.reader import read_trace
 from dlsched.traces.replay import Placement, Replay, replay
-from dlsched.traces.snapshot import Snapshot, snapshot
+from dlsched.traces.snapshot import Snapshot, pool, queue, snapshot
 from dlsched.traces.synthetic import synthesise
 from dlsched.traces.trace import Trace, TraceJob
 from dlsched.traces.writer import write_trace

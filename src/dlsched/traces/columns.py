@@ -1,4 +1,4 @@
-"""Which column of a trace file holds which field, and in which unit: known formats by name."""
+"""Which column of a trace file holds which field, and in which unit; the named formats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dlsched.errors import OptionError, UnknownName
 from dlsched.traces.trace import TraceJob
 
 UNITS = {"ms": Fraction(1, 1000), "s": Fraction(1), "min": Fraction(60), "h": Fraction(3600)}
-"""Seconds in each unit of time; ``"date"`` is a date and time of day instead (ISO 8601)."""
+"""Seconds in each unit of time. A submission may be a ``"date"`` instead (ISO 8601)."""
 TIMES = ("submit", "duration", "interval", "iteration_time", "stages")
 REQUIRED = ("id", "gpus", "submit", "duration")
 
@@ -62,7 +62,7 @@ class Column:
 
 
 def columns(mapping: MappingLike) -> tuple[Column, ...]:
-    """Return the columns that a mapping names, a stage's for every stage.
+    """Return the columns that a mapping names; of ``stages``, one for each stage.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def columns(mapping: MappingLike) -> tuple[Column, ...]:
     UnknownName
         If there is no mapping of that name.
     OptionError
-        If a field is unknown or missing, or a unit is unknown or on something that is no time.
+        If a field is unknown or missing, or a unit is unknown or given for a field that is no time.
     """
     if isinstance(mapping, str):
         if mapping not in MAPPINGS:

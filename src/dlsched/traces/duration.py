@@ -1,4 +1,4 @@
-"""Durations as people write them: ``3d``, ``1d12h``, ``90m``, ``3600``."""
+"""Durations as text: ``3d``, ``1d12h``, ``90m``, ``3600``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 
 from dlsched.errors import OptionError
-from dlsched.schema import LARGEST, Number
+from dlsched.schema import LARGEST, Number, brief
 
 UNITS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
 """Seconds in each unit."""
@@ -15,7 +15,7 @@ _SHAPE = re.compile(f"({_PART})|" + "".join(f"(?:({_PART}){unit})?" for unit in 
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds that a duration denotes.
+    """Return a duration in seconds.
 
     Parameters
     ----------
@@ -28,12 +28,11 @@ def parse_duration(text: str) -> float:
     OptionError
         If it is not a duration.
     """
-    tidy = "".join(text.split()).lower()
-    match = _SHAPE.fullmatch(tidy)
-    if not tidy or not match:
-        shown = text if len(text) <= 40 else text[:37] + "..."
+    compact = "".join(text.split()).lower()
+    match = _SHAPE.fullmatch(compact)
+    if not compact or not match:
         raise OptionError(
-            f"{shown!r} is not a duration; write one as 3d, 12h, 1d12h, 90m, 45s or 3600"
+            f"{brief(text)!r} is not a duration; write one as 3d, 12h, 1d12h, 90m, 45s or 3600"
         )
     plain, *parts = match.groups()
     total = Fraction(plain or 0)
@@ -44,8 +43,8 @@ def parse_duration(text: str) -> float:
     return float(total)
 
 
-def spell_duration(seconds: Number) -> str:
-    """Return a duration as `parse_duration` reads it, to the millisecond: ``1d12h``, ``0s``."""
+def format_duration(seconds: Number) -> str:
+    """Return a duration as text that `parse_duration` reads: ``1d12h``, ``0s``; in milliseconds."""
     left, text = round(Fraction(seconds), 3), ""
     for unit in ("d", "h", "m"):
         count, left = divmod(left, UNITS[unit])

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from dlsched import library
 from dlsched.errors import InstanceError
 from dlsched.files import MAX_BYTES
-from dlsched.schema import LARGEST, Flaw, Unusable
+from dlsched.schema import LARGEST, Flaw, Unusable, brief
 from dlsched.traces.columns import UNITS, Column, MappingLike, columns
 from dlsched.traces.trace import Trace, TraceJob
 
@@ -40,16 +40,16 @@ def read_trace(
     source
         A path, or the name of a trace that comes with dlsched (``"synthetic-1"``).
     mapping
-        Where each field stands: a name in `dlsched.traces.MAPPINGS`, or
+        Which column holds which field: a name in `dlsched.traces.MAPPINGS`, or
         ``{field: column or (column, unit)}``; see `dlsched.traces.columns.columns`. Columns that
         the mapping does not name are not read.
     name
-        What to call the trace; the file's name without its suffixes by default.
+        Name of the trace; by default that of the file without its suffixes.
 
     Raises
     ------
     InstanceError
-        Naming the file, the row (the header is row 1), the column, what is wrong, and the remedy.
+        Naming the file, the row (the header is row 1), the column, the flaw and the remedy.
     OptionError, UnknownName
         If the mapping cannot be used.
     """
@@ -63,10 +63,10 @@ def read_trace(
     if not jobs:
         raise InstanceError(where, "row 2", "there is no job", "write one row per job")
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
-    said = stem if path is shipped else path.name
+    shown = stem if path is shipped else path.name
     options = "" if mapping == "muri" else f", {mapping!r}"
     return Trace(
-        name=name or stem or "trace", jobs=tuple(jobs), source=f"read_trace({said!r}{options})"
+        name=name or stem or "trace", jobs=tuple(jobs), source=f"read_trace({shown!r}{options})"
     )
 
 
@@ -91,7 +91,7 @@ def _jobs(path: Path, where: str, wanted: Sequence[Column]) -> Iterator[TraceJob
 
 
 def _lines(text: io.TextIOWrapper, where: str) -> Iterator[str]:
-    """Yield the lines, refusing what no trace has before it fills the memory."""
+    """Yield the lines; raise on a line or a file that is too long before it is in memory."""
     total = 0
     for row, line in enumerate(iter(lambda: text.readline(MAX_LINE), ""), start=1):
         total += len(line)
@@ -129,7 +129,7 @@ def _rows(lines: Iterator[str], where: str, wanted: Sequence[Column]) -> Iterato
             yield job
     except csv.Error as error:
         row = f"row {max(1, reader.line_num)}"
-        raise InstanceError(where, row, f"is not CSV ({error})", "mend it there") from None
+        raise InstanceError(where, row, f"is not CSV ({error})", "correct it there") from None
 
 
 def _places(header: Sequence[str], where: str, wanted: Sequence[Column]) -> list[int]:
@@ -143,7 +143,7 @@ def _places(header: Sequence[str], where: str, wanted: Sequence[Column]) -> list
             raise InstanceError(
                 where,
                 f"row 1, {column.name:.40}",
-                "the column stands twice" if count else "there is no such column",
+                "there are two columns of this name" if count else "there is no such column",
                 "keep one of the two" if count else f"rename one, or pass mapping=; it has: {some}",
             )
     return [names.index(column.name) for column in wanted]
@@ -182,7 +182,7 @@ def _flaw(
 
 
 def _value(column: Column, cell: str) -> Any:
-    """Return what a cell says, a time in seconds; ``None`` for an empty one."""
+    """Return the value of a cell, a time in seconds; None for an empty one."""
     if not cell:
         return None
     if column.field in ("id", "model"):
@@ -192,23 +192,22 @@ def _value(column: Column, cell: str) -> Any:
     number = _number(cell)
     if column.unit is None or isinstance(number, Unusable):
         return number
-    if number < 0:  # said here, in the file's own unit
+    if number < 0:  # checked here, so that the message has the file's unit
         return Unusable(cell, "is too small", "write a number at least 0")
     return number * UNITS[column.unit]
 
 
 def _number(cell: str) -> int | Fraction | Unusable:
-    shown = cell if len(cell) <= 40 else cell[:37] + "..."
     match = _NUMBER.fullmatch(cell)
     if not match:
-        return Unusable(shown, "is not a number", "write a finite decimal")
+        return Unusable(brief(cell), "is not a number", "write a finite decimal")
     if len(cell) > _MAX_LITERAL:
-        return Unusable(shown, "has too many digits", "round it to 15 digits")
+        return Unusable(brief(cell), "has too many digits", "round it to 15 digits")
     if not (match["point"] or match["bare"] or match["exponent"]):
         return int(cell)
     number = Fraction(Decimal(cell))
     if abs(number) > LARGEST:
-        return Unusable(shown, "is too large", "use a unit that keeps it within 1e15")
+        return Unusable(brief(cell), "is too large", "use a unit that keeps it within 1e15")
     return number
 
 

@@ -1,4 +1,4 @@
-"""Replaying a trace's arrivals onto a cluster: first come first served, best fit."""
+"""Replaying a trace onto a cluster: first come first served, best fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
 from dlsched.problems.reclaiming.generate import best_fit
-from dlsched.schema import Flaw, Number, exact
+from dlsched.schema import Flaw, Number, exact, simplify
 from dlsched.traces.duration import parse_duration
 from dlsched.traces.trace import Trace, TraceJob
 
@@ -38,12 +38,12 @@ class Placement:
 
 @dataclass(frozen=True)
 class Replay:
-    """What became of every job submitted until a moment.
+    """The jobs submitted until a moment: started, waiting or refused.
 
     Attributes
     ----------
     until
-        The moment, in seconds from the first submission; ``None`` if the replay ran to its end.
+        The moment, in seconds from the first submission; None if the replay ran to its end.
     placements
         The jobs started, in that order, which is the order of submission.
     queued
@@ -60,7 +60,7 @@ class Replay:
     refused: tuple[TraceJob, ...]
 
     def running(self, at: Number) -> tuple[Placement, ...]:
-        """Return the jobs that hold GPUs at a moment not after ``until``; one leaves on time."""
+        """Return the jobs that hold GPUs at a moment not after ``until``; at its end, none does."""
         return tuple(p for p in self.placements if p.start <= at < p.finish)
 
 
@@ -74,25 +74,24 @@ def replay(
 ) -> Replay:
     """Replay a trace onto servers that are all empty at its first submission.
 
-    Jobs are served strictly in the order of submission: while the first in the queue does not
-    fit, those behind it wait too, even if they would fit (no backfilling). A started job holds
-    its GPUs for its duration. At any moment departures come first, then arrivals, then starts.
+    Jobs start strictly in the order of submission: while the first in the queue does not fit, all
+    others wait, even if they would fit (no backfilling). A started job holds its GPUs for its
+    duration. At any moment jobs end first, then jobs arrive, then jobs start.
 
-    A job is kept together if it can be: it takes as many whole servers as it fills, and the rest
-    of its GPUs on one server, the fullest that has room. If that fails, and with `spread`, it
-    takes single GPUs, each on the fullest server with one left; so a job waits only while there
-    are fewer free GPUs than it needs. A job that needs more GPUs than the cluster has is refused,
-    and one that needs none is not replayed.
+    A job of n GPUs takes n // `gpus` empty servers and n % `gpus` GPUs of one other server, the one
+    with the fewest free GPUs that suffice. If that is impossible and `spread` is true, it takes
+    single GPUs, each on the server with the fewest free ones; so it waits only while fewer GPUs are
+    free than it needs. A job that needs more GPUs than the cluster has is refused, and one that
+    needs none is left out.
 
     Parameters
     ----------
     servers, gpus
         Number of servers, and of GPUs on each.
     until
-        Stop here: seconds from the first submission, or a duration like ``"3d"``. What happens
-        later does not matter to what happened before.
+        End of the replay: seconds from the first submission, or a duration like ``"3d"``.
     spread
-        Whether a job may be spread by single GPUs; otherwise it waits until it can be together.
+        Whether a job may take single GPUs; otherwise it waits for whole servers and one part.
 
     Raises
     ------
@@ -106,13 +105,17 @@ def replay(
     cluster = _Cluster(trace, servers, gpus, spread)
     cluster.run(math.inf if limit is None else math.floor(limit * rate))
     jobs = trace.jobs
+
+    def seconds(ticks: int) -> Number:
+        return simplify(Fraction(ticks, rate))
+
     return Replay(
         servers,
         gpus,
         limit,
         tuple(
-            Placement(jobs[j], _seconds(start, rate), _seconds(start + cluster.length[j], rate), at)
-            for j, start, at in cluster.started
+            Placement(jobs[j], seconds(start), seconds(start + cluster.length[j]), servers_used)
+            for j, start, servers_used in cluster.started
         ),
         tuple(jobs[j] for j in cluster.queue),
         tuple(jobs[j] for j in cluster.refused),
@@ -137,7 +140,7 @@ def moment(value: float | str | Number) -> Number:
 
 
 class _Cluster:
-    """The state of a replay; all times are whole ticks, so that no rounding reorders events."""
+    """The state of a replay; times are whole ticks, so that events are ordered exactly."""
 
     def __init__(self, trace: Trace, servers: int, gpus: int, spread: bool) -> None:
         self.submit, self.length = trace.ticks
@@ -151,7 +154,7 @@ class _Cluster:
         self.leaving: list[tuple[int, int]] = []  # heap of (tick, position in started)
 
     def run(self, limit: float) -> None:
-        """Let everything happen until `limit`, that moment included."""
+        """Process all events until `limit`, that tick included."""
         arrivals = deque(range(len(self.submit)))
         while arrivals or self.leaving:
             now = min(
@@ -168,14 +171,14 @@ class _Cluster:
                 self.queue.popleft()
 
     def arrive(self, j: int) -> None:
-        """Queue a job that the cluster could hold."""
+        """Add a job to the queue, or to the refused jobs if it exceeds the cluster."""
         if self.size[j] > self.total:
             self.refused.append(j)
         elif self.size[j]:
             self.queue.append(j)
 
     def start(self, j: int, now: int) -> bool:
-        """Start a job if it fits."""
+        """Start a job if it fits; return whether it did."""
         if self.size[j] > self.idle:
             return False
         where = place(self.free, self.gpus, self.size[j], self.spread)
@@ -187,7 +190,7 @@ class _Cluster:
         return True
 
     def release(self, position: int) -> None:
-        """Give a job's GPUs back."""
+        """Free a job's GPUs."""
         j, _, where = self.started[position]
         self.idle += self.size[j]
         for server, gpus in where:
@@ -197,21 +200,21 @@ class _Cluster:
 def place(
     free: NDArray[np.int64], gpus: int, size: int, spread: bool = True
 ) -> dict[int, int] | None:
-    """Place a job on servers of `gpus` GPUs by the rule of `replay`, and book its GPUs.
+    """Place a job on servers of `gpus` GPUs by the rule of `replay`, and take its GPUs from `free`.
 
     Returns
     -------
     dict or None
-        ``{server: GPUs}`` in the order of placement; ``None``, with nothing booked, if it does
+        ``{server: GPUs}`` in the order of placement; None, with `free` unchanged, if it does
         not fit.
     """
     whole, rest = divmod(size, gpus)
-    room = free.copy()
-    servers = best_fit(room, gpus, whole)
+    remaining = free.copy()
+    servers = best_fit(remaining, gpus, whole)
     if servers is not None:
-        last = best_fit(room, rest, 1) if rest else []
+        last = best_fit(remaining, rest, 1) if rest else []
         if last is not None:
-            free[:] = room
+            free[:] = remaining
             return dict.fromkeys(servers, gpus) | dict.fromkeys(last, rest)
     singles = best_fit(free, 1, size) if spread else None
     if singles is None:
@@ -220,8 +223,3 @@ def place(
     for server in singles:
         where[server] = where.get(server, 0) + 1
     return where
-
-
-def _seconds(ticks: int, rate: int) -> Number:
-    seconds = Fraction(ticks, rate)
-    return int(seconds) if seconds.denominator == 1 else seconds

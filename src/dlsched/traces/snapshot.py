@@ -1,28 +1,26 @@
-"""The cluster at a moment of a trace, as an instance of reclaiming and an epoch of elastic."""
+"""The cluster at a moment of a trace, and the instances that the problems' adapters make of it."""
 
 from __future__ import annotations
 
 import hashlib
-import math
+import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dlsched import registry
 from dlsched.errors import OptionError
 from dlsched.labels import labelled
-from dlsched.problems.reclaiming.schema import Instance as Reclaiming
-from dlsched.schema import Id, Instance, Number, to_json
-from dlsched.traces.duration import spell_duration
+from dlsched.schema import AnyInstance, Id, Number, to_json
+from dlsched.state import ClusterState, JobState, Server, adapter
+from dlsched.traces.duration import format_duration
 from dlsched.traces.replay import Placement, moment, replay
 from dlsched.traces.trace import Trace, TraceJob
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A cluster on loan at one moment of a trace.
+    """A cluster at one moment of a trace.
 
     Attributes
     ----------
@@ -31,7 +29,7 @@ class Snapshot:
     servers, gpus
         Number of servers, and of GPUs on each.
     demand
-        Servers that `reclaiming` asks back.
+        Servers that `reclaiming` asks to return; None for a tenth.
     running
         The jobs that hold GPUs, with where and since when, in the order of their start.
     queued
@@ -39,22 +37,25 @@ class Snapshot:
     refused
         The jobs submitted so far that are larger than the cluster.
     finished
-        How many jobs have left.
+        Number of jobs that have ended.
     elastic_ids
         Ids of the running and queued jobs that are elastic.
     name
-        Name of the instances; ``None`` for one made of problem, trace, moment and cluster.
+        Name of the instances; None for one made of problem, trace, moment, cluster and options.
     source
-        How to obtain the snapshot again, as a Python expression.
+        Python expression that returns the snapshot.
     settings
         The options that are not at their defaults, for the instances' names.
+    state
+        What the problems' adapters take. The servers are s1, s2, and so on; an elastic job can run
+        with half of its GPUs, rounded up, and with twice that number.
     """
 
     trace: str
     at: Number
     servers: int
     gpus: int
-    demand: int
+    demand: int | None
     running: tuple[Placement, ...]
     queued: tuple[TraceJob, ...]
     refused: tuple[TraceJob, ...]
@@ -62,7 +63,8 @@ class Snapshot:
     elastic_ids: frozenset[Id]
     name: str | None
     source: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any]
+    state: ClusterState
 
     @property
     def held_gpus(self) -> int:
@@ -71,82 +73,57 @@ class Snapshot:
 
     @property
     def free_gpus(self) -> int:
-        """GPUs that nobody holds."""
+        """GPUs that no job holds."""
         return self.servers * self.gpus - self.held_gpus
 
-    def base_gpus(self, job: TraceJob) -> int:
-        """GPUs that a job cannot run without: half of an elastic job's, rounded up, else all."""
-        return job.gpus - job.gpus // 2 if job.id in self.elastic_ids else job.gpus
+    def instance(self, problem: str, **options: Any) -> AnyInstance:
+        """Return the instance of a problem at this moment.
+
+        Parameters
+        ----------
+        problem
+            Name of a problem that has an adapter: a module ``state``.
+        **options
+            Keyword arguments of the adapter's function ``instance``.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such problem.
+        OptionError
+            If the problem has no adapter, or this has no such option or cannot take the value.
+        """
+        function = adapter(problem).instance
+        known = inspect.signature(function).parameters
+        for name in options:
+            if name not in list(known)[1:]:
+                raise OptionError(
+                    f"the state of {problem} has no option {name!r}; it has: {list(known)[1:]}"
+                )
+        made: AnyInstance = function(self.state, **options)
+        chosen = {k: v for k, v in options.items() if v != known[k].default}
+        label = f"{problem}-{self.trace}-{format_duration(self.at)}-{self.servers}x{self.gpus}"
+        given = "".join(f", {k}={v!r}" for k, v in options.items() if v is not None)
+        counts = (
+            f"{len(self.running)} jobs running, {len(self.queued)} queued, "
+            f"{len(self.refused)} refused, {self.finished} finished; {self.free_gpus} GPUs free"
+        )
+        labels = {
+            "name": self.name or labelled(label, chosen | dict(self.settings)),
+            "source": f"{self.source}.instance({problem!r}{given})",
+            "notes": "; ".join(filter(None, (counts, made.notes))),
+        }
+        return made.model_copy(update=labels)
 
     @cached_property
-    def reclaiming(self) -> Reclaiming:
-        """Which `demand` servers to return (Lyra, section 4): the running jobs where they are.
-
-        A worker of the instance is all that a job holds on a server, split where some of it is
-        flexible. An elastic job's flexible GPUs are those that it was given last.
-        """
-        data = self._envelope("reclaiming") | {
-            "demand": self.demand,
-            "servers": [{"id": f"s{s + 1}", "gpus": self.gpus} for s in range(self.servers)],
-            "jobs": [{"id": p.job.id, "workers": self._workers(p)} for p in self.running],
-        }
-        return Reclaiming.parse(data, "the snapshot")
+    def reclaiming(self) -> AnyInstance:
+        """Which `demand` servers to return (Lyra, section 4)."""
+        return self.instance("reclaiming", demand=self.demand)
 
     @cached_property
-    def elastic(self) -> Instance:
-        """The epoch's allocation (Lyra, section 5.2): who gets the GPUs that no base worker holds.
-
-        A worker has one GPU. An elastic job has from its base to twice its base workers, any
-        other exactly its GPUs. Running times are what the trace's duration leaves, scaled from
-        the job's recorded GPUs to its most workers, and rounded up to whole milliseconds.
-        """
-        jobs = [self._ranged(p.job, p.finish - self.at, True) for p in self.running]
-        jobs += [self._ranged(job, job.duration, False) for job in self.queued]
-        held = sum(self.base_gpus(p.job) for p in self.running)
-        data = self._envelope("elastic") | {
-            "capacity": self.servers * self.gpus - held,
-            "jobs": jobs,
-        }
-        made: Instance = registry.problem("elastic").instance.parse(data, "the snapshot")
-        return made
-
-    def _envelope(self, problem: str) -> dict[str, Any]:
-        label = f"{problem}-{self.trace}-{spell_duration(self.at)}-{self.servers}x{self.gpus}"
-        label = labelled(label, self.settings)
-        return {
-            "dlsched": 1,
-            "problem": problem,
-            "name": self.name or label,
-            "source": self.source,
-            "notes": f"{len(self.running)} jobs running, {len(self.queued)} queued, "
-            f"{len(self.refused)} refused, {self.finished} finished; {self.free_gpus} GPUs free",
-        }
-
-    def _workers(self, placement: Placement) -> list[dict[str, Any]]:
-        base = self.base_gpus(placement.job)
-        workers: list[dict[str, Any]] = []
-        for server, gpus in placement.gpus:
-            stays = min(gpus, base)
-            base -= stays
-            for count, flexible in ((stays, False), (gpus - stays, True)):
-                if count:
-                    worker = {"server": f"s{server + 1}", "gpus": count, "flexible": flexible}
-                    workers.append(worker)
-        return workers
-
-    def _ranged(self, job: TraceJob, left: Number, running: bool) -> dict[str, Any]:
-        least = self.base_gpus(job)
-        most = 2 * least if job.id in self.elastic_ids else job.gpus
-        milliseconds = math.ceil(Fraction(left) * 1000 * job.gpus / most)
-        entry = {
-            "id": job.id,
-            "gpus_per_worker": 1,
-            "min_workers": least,
-            "max_workers": most,
-            # A job that is over in no time would have no running time to scale.
-            "min_running_time": Fraction(max(1, milliseconds), 1000),
-        }
-        return entry | ({"running": True} if running else {})
+    def elastic(self) -> AnyInstance:
+        """Which jobs get the GPUs that no base worker holds (Lyra, section 5.2)."""
+        return self.instance("elastic")
 
 
 def snapshot(
@@ -167,18 +144,18 @@ def snapshot(
     ----------
     at
         Seconds from the trace's first submission, or a duration like ``"3d"``. Jobs submitted at
-        that moment are there; jobs that finish at it are gone.
+        that moment are included; jobs that finish at it are not.
     servers, gpus, spread
         The cluster, and whether jobs may be spread over it; see `dlsched.traces.replay`.
     demand
-        Servers to return; a tenth by default, at least one.
+        Servers to return, for `Snapshot.reclaiming`; a tenth by default, at least one.
     elastic
         Share of the jobs with two GPUs or more that are elastic, which no trace records. Half of
         such a job's GPUs, rounded down, are flexible workers.
     seed
-        Decides, job by job from its id, which they are.
+        With a job's id alone, decides whether the job is elastic.
     name
-        Name of both instances.
+        Name of all instances.
 
     Raises
     ------
@@ -190,13 +167,36 @@ def snapshot(
     if demand is not None and demand < 0:
         raise OptionError(f"demand={demand} must be at least 0 servers")
     seconds = moment(at)
-    story = replay(trace, servers=servers, gpus=gpus, until=seconds, spread=spread)
-    running = story.running(seconds)
-    jobs = [*(p.job for p in running), *story.queued]
-    demand = max(1, servers // 10) if demand is None else demand
-    chosen = {"demand": demand, "elastic": elastic, "seed": seed, "spread": spread}
-    usual = {"demand": max(1, servers // 10), "elastic": 0.2, "seed": 0, "spread": True}
-    options = f"{servers=}, {gpus=}, {demand=}, {elastic=}, {seed=}, {spread=}"
+    history = replay(trace, servers=servers, gpus=gpus, until=seconds, spread=spread)
+    running = history.running(seconds)
+    present = [*(p.job for p in running), *history.queued]
+    elastic_ids = frozenset(
+        job.id for job in present if job.gpus > 1 and _uniform(job.id, seed) < elastic
+    )
+
+    def job_state(job: TraceJob, **progress: Any) -> JobState:
+        least = job.gpus - job.gpus // 2
+        bounds = (least, 2 * least) if job.id in elastic_ids else (job.gpus, job.gpus)
+        return _job_state(trace, job, *bounds, **progress)
+
+    state = ClusterState(
+        time=seconds,
+        servers=tuple(Server(f"s{i + 1}", gpus) for i in range(servers)),
+        running=tuple(
+            job_state(
+                p.job,
+                remaining=p.finish - seconds,
+                attained=seconds - p.start,
+                allocation=tuple((f"s{server + 1}", count) for server, count in p.gpus),
+            )
+            for p in running
+        ),
+        waiting=tuple(job_state(job, remaining=job.duration) for job in history.queued),
+    )
+    chosen = {"elastic": elastic, "seed": seed, "spread": spread}
+    defaults = {"elastic": 0.2, "seed": 0, "spread": True}
+    options = f"{servers=}, {gpus=}, {elastic=}, {seed=}, {spread=}"
+    options += "" if demand is None else f", {demand=}"
     return Snapshot(
         trace=trace.name,
         at=seconds,
@@ -204,20 +204,84 @@ def snapshot(
         gpus=gpus,
         demand=demand,
         running=running,
-        queued=story.queued,
-        refused=story.refused,
-        finished=len(story.placements) - len(running),
-        elastic_ids=frozenset(
-            job.id for job in jobs if job.gpus > 1 and _lot(job.id, seed) < elastic
-        ),
+        queued=history.queued,
+        refused=history.refused,
+        finished=len(history.placements) - len(running),
+        elastic_ids=elastic_ids,
         name=name,
         source=f"dlsched.traces.snapshot({trace.source or trace.name}, "
         f"at={to_json(seconds)}, {options})",
-        settings={k: v for k, v in chosen.items() if v != usual[k]},
+        settings={k: v for k, v in chosen.items() if v != defaults[k]},
+        state=state,
     )
 
 
-def _lot(job: str, seed: int) -> float:
-    """Draw from [0, 1) by the job's id alone, so that other jobs do not change its lot."""
+def queue(
+    trace: Trace,
+    at: float | str | Number,
+    *,
+    servers: int = 8,
+    gpus: int = 8,
+    resources: int = 3,
+    order: str = "srsf",
+    name: str | None = None,
+) -> AnyInstance:
+    """Return the jobs that Muri would group at a moment (Algorithm 1, lines 3-5).
+
+    Parameters
+    ----------
+    at, servers, gpus, name
+        As in `snapshot`.
+    resources, order
+        As in `dlsched.problems.interleaving.state.instance`.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such order.
+    """
+    shot = snapshot(trace, at, servers=servers, gpus=gpus, name=name)
+    return shot.instance("interleaving", resources=resources, order=order)
+
+
+def pool(
+    trace: Trace, *, resources: int = 3, budget: float | None = None, name: str | None = None
+) -> AnyInstance:
+    """Return all jobs of a trace as one cover of interleaving, as if they waited at once.
+
+    Parameters
+    ----------
+    resources, budget
+        As in `dlsched.problems.interleaving.state.pool`.
+    name
+        Name of the instance.
+    """
+    jobs = [
+        _job_state(trace, job, job.gpus, job.gpus, remaining=job.duration) for job in trace.jobs
+    ]
+    made: AnyInstance = adapter("interleaving").pool(jobs, resources=resources, budget=budget)
+    label = f"interleaving-{trace.name}-k{resources}"
+    label += "" if budget is None else f"-budget={budget}"
+    source = f"dlsched.traces.pool({trace.source or trace.name}, {resources=}, {budget=})"
+    return made.model_copy(update={"name": name or label, "source": source})
+
+
+def _job_state(
+    trace: Trace, job: TraceJob, min_gpus: int, max_gpus: int, **progress: Any
+) -> JobState:
+    return JobState(
+        id=job.id,
+        gpus=job.gpus,
+        min_gpus=min_gpus,
+        max_gpus=max_gpus,
+        submit=job.submit - trace.first,
+        model=job.model,
+        stages=job.stages,
+        **progress,
+    )
+
+
+def _uniform(job: str, seed: int) -> float:
+    """Return a random number in [0, 1) that depends on the seed and this job's id alone."""
     digest = hashlib.blake2b(f"{seed}:{job}".encode(), digest_size=6).digest()
     return int.from_bytes(digest) / 2.0**48

@@ -1,4 +1,4 @@
-"""A trace made up from a few stated distributions, in the same format as the real ones."""
+"""A random trace from stated distributions, with the fields of recorded ones."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ MODELS = {
     "recommender": (95, 40, 120),
     "game-agent": (430, 12, 3),
 }
-"""Milliseconds per iteration of loading, GPU and network; names and numbers are ours."""
+"""Milliseconds per iteration of loading, GPU and network **(D)**."""
 SIGMA = 1.6
 LONGEST = 6
-"""Durations are cut at so many times the median."""
+"""Longest duration, in medians."""
 DAY = 86400
 
 
@@ -38,14 +38,14 @@ def synthesise(
     busy_gpus: float = 600,
     name: str | None = None,
 ) -> Trace:
-    """Make up a trace.
+    """Return a random trace.
 
-    Submissions are a Poisson process with a rhythm: busiest in the afternoon, quietest at night,
-    and half as many at weekends; the clock starts at midnight before a Monday. Sizes are drawn from
-    `SIZES`, models from `MODELS`. Durations are log-normal with sigma 1.6, cut at 6 times the
-    median, and all scaled by one factor so that the jobs would keep `busy_gpus` GPUs busy over the
-    `days` if none had to wait. Network time grows with the number of GPUs, and is 0 on one;
-    an iteration takes as long as its stages together.
+    Submissions are a Poisson process whose rate is a cosine of the hour, highest at 15:00 and
+    lowest at 3:00, and half as high at weekends; the clock starts at 0:00 of a Monday. Sizes are
+    drawn from `SIZES`, models uniformly from `MODELS`. Durations are log-normal with sigma 1.6,
+    at most 6 times the median, and all scaled by one factor so that the GPU-seconds of all jobs
+    are `busy_gpus` GPUs times `days`. Network time grows with the number of GPUs, and is 0 on one;
+    an iteration takes the sum of its stages.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def synthesise(
     days
         Time over which they are submitted.
     busy_gpus
-        The load; 600 is above the 512 GPUs of 64 servers with 8.
+        Mean number of GPUs in use if no job waited; 64 servers of 8 have 512.
     name
         Name of the trace; ``synthetic-<seed>`` by default.
 
@@ -80,7 +80,7 @@ def synthesise(
     work = sum(length * size for length, size in zip(lengths, sizes, strict=True))
     median = busy_gpus * days * DAY / work
     made = []
-    before = submits[0]
+    previous = submits[0]
     for j in range(jobs):
         stages = _stages(models[j], sizes[j])
         iteration = sum(stages)
@@ -94,27 +94,29 @@ def synthesise(
                 iterations=iterations,
                 model=models[j],
                 batch_size=32,
-                interval=submits[j] - before,
+                interval=submits[j] - previous,
                 iteration_time=Fraction(iteration, 1000),
                 stages=tuple(Fraction(stage, 1000) for stage in stages),
                 priority=priorities[j],
             )
         )
-        before = submits[j]
-    said = f"seed={seed}, jobs={jobs}, days={days}, busy_gpus={busy_gpus}"
-    return Trace(name=name or f"synthetic-{seed}", jobs=tuple(made), source=f"synthesise({said})")
+        previous = submits[j]
+    options = f"seed={seed}, jobs={jobs}, days={days}, busy_gpus={busy_gpus}"
+    return Trace(
+        name=name or f"synthetic-{seed}", jobs=tuple(made), source=f"synthesise({options})"
+    )
 
 
 def _submissions(rng: np.random.Generator, jobs: int, days: float) -> list[int]:
-    """Draw whole seconds, by keeping a uniform moment with the probability of its hour and day."""
+    """Draw whole seconds: a uniform second is kept with the probability of its hour and day."""
     kept: list[int] = []
     while len(kept) < jobs:
         u, v = rng.random(2).tolist()
         second = int(u * days * DAY)
         hour = second % DAY / 3600
-        rhythm = 0.55 - 0.45 * math.cos((hour - 3) / 24 * 2 * math.pi)
+        daily = 0.55 - 0.45 * math.cos((hour - 3) / 24 * 2 * math.pi)
         weekend = 0.5 if second // DAY % 7 >= 5 else 1.0
-        if v < rhythm * weekend:
+        if v < daily * weekend:
             kept.append(second)
     return sorted(kept)
 

@@ -1,4 +1,4 @@
-"""What a trace is: jobs with the time they were submitted, their GPUs, and how long they ran."""
+"""A trace: jobs with their time of submission, GPUs and duration."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class TraceJob(Document):
     gpus
         GPUs that the job holds while it runs; 0 for a job that needs none.
     submit
-        When it was submitted, from any origin.
+        Time of its submission, from any origin.
     duration
-        How long it runs with those GPUs.
+        Running time with those GPUs.
     interval
-        As recorded; traces differ in what it is the interval to, and nothing here uses it.
+        As recorded and not used: traces differ in which interval it is.
     iteration_time, stages
-        Seconds per iteration, in all and by resource. The stages need not add up to the whole.
+        Seconds per iteration, in total and by resource. The stages need not add up to the total.
     """
 
     id: Id
@@ -42,12 +42,12 @@ class TraceJob(Document):
 
 
 class Trace(Document):
-    """Jobs in the order of their submission; those submitted at once, in the order given.
+    """Jobs in the order of submission; those submitted at the same time, in the order given.
 
     Attributes
     ----------
     source
-        How to obtain it again, as a Python expression.
+        Python expression that returns the trace.
     """
 
     name: Id
@@ -68,7 +68,7 @@ class Trace(Document):
 
     @property
     def first(self) -> Number:
-        """When the first job was submitted: the origin of a replay's clock."""
+        """Submission of the first job: the origin of a replay's clock."""
         return self.jobs[0].submit
 
     @property
@@ -78,7 +78,7 @@ class Trace(Document):
 
     @cached_property
     def ticks_per_second(self) -> int:
-        """The coarsest clock on which all the trace's times are whole: 1000 for milliseconds."""
+        """Least number of ticks per second with which all times are whole: 1000 for ms."""
         times = {
             t.denominator for job in self.jobs for t in (job.submit - self.first, job.duration)
         }
@@ -86,7 +86,7 @@ class Trace(Document):
 
     @cached_property
     def ticks(self) -> tuple[list[int], list[int]]:
-        """Submissions, from the first one, and durations, as whole numbers of ticks."""
+        """Submissions, counted from the first one, and durations; both in ticks."""
         rate, first = self.ticks_per_second, self.first
         return (
             [int((job.submit - first) * rate) for job in self.jobs],

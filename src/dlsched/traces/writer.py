@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.files import write_bytes
-from dlsched.schema import to_json
+from dlsched.schema import simplify, to_json
 from dlsched.traces.columns import MAPPINGS, UNITS, Column, columns
 from dlsched.traces.trace import Trace, TraceJob
 
@@ -18,7 +17,7 @@ from dlsched.traces.trace import Trace, TraceJob
 def write_trace(trace: Trace, path: str | Path) -> None:
     """Write a trace as ``.csv`` or ``.csv.gz``, in the columns of the mapping ``"muri"``.
 
-    What a job does not have is an empty cell. Reading the file gives the same jobs.
+    A field that a job does not have is an empty cell. Reading the file gives the same jobs.
 
     Raises
     ------
@@ -50,5 +49,4 @@ def _cell(job: TraceJob, column: Column, stage: Any) -> str:
     value = next(stage, None) if column.field == "stages" else getattr(job, column.field)
     if value is None or isinstance(value, str):
         return value or ""
-    number = Fraction(value) / UNITS[column.unit] if column.unit else Fraction(value)
-    return str(int(number)) if number.denominator == 1 else repr(to_json(number))
+    return repr(to_json(simplify(value / UNITS[column.unit] if column.unit else value)))

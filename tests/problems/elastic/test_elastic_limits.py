@@ -16,7 +16,7 @@ from dlsched.problems.elastic import Instance, search
 from dlsched.problems.elastic.check import evaluate, used
 from dlsched.problems.elastic.exact import dp
 from dlsched.problems.elastic.knapsack import fill_table, items_of, proves
-from dlsched.problems.elastic.lagrange import relax
+from dlsched.problems.elastic.lagrangian import relax
 from dlsched.problems.elastic.reduce import needless, uses
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched.compilation import entries
 from dlsched.problems.utility import Instance, model
-from dlsched.problems.utility.bounds import priced_bound
-from dlsched.problems.utility.dual import Dual, Stopped
-from dlsched.problems.utility.gangs import Gangs
+from dlsched.problems.utility.bounds import lagrangian_bound
+from dlsched.problems.utility.dual import Dual
+from dlsched.problems.utility.gangs import Gangs, Stopped
 from dlsched.problems.utility.insertion import Insertion
 from dlsched.problems.utility.pricing import best_schedule
 from dlsched.problems.utility.work import Units, units
+from dlsched.result import Termination
 from dlsched.testing import oracles, strategies
 
 RULES = (
@@ -73,8 +74,8 @@ def test_any_prices_give_a_bound(instance: Instance, seed: int) -> None:
     scale = 10 ** rng.uniform(-2, 1)
     kinds = sorted({k for masks in instance.speeds for s in masks for k in s.types})
     prices = {kind: (scale * rng.random(instance.slots)).tolist() for kind in kinds}
-    bound = priced_bound(instance, prices)
-    coarse = priced_bound(instance, prices, units=3)
+    bound = lagrangian_bound(instance, prices)
+    coarse = lagrangian_bound(instance, prices, units=3)
     if truth is not None:
         assert truth.utility <= bound
         assert truth.utility <= coarse
@@ -97,9 +98,9 @@ def test_a_bound_whatever_the_unit_of_utilities(power: int) -> None:
     for method in ("milp", "dantzig_wolfe"):
         result = dlsched.solve(made, method)
         assert (result.status, result.objective[0]) == ("optimal", worth)
-    assert priced_bound(made, {}) >= 8 * Fraction(str(unit))
-    assert priced_bound(made, {"A": [1 * unit, 0]}) >= worth
-    bound = dlsched.solve(made, "priced").certified[0].value
+    assert lagrangian_bound(made, {}) >= 8 * Fraction(str(unit))
+    assert lagrangian_bound(made, {"A": [1 * unit, 0]}) >= worth
+    bound = dlsched.solve(made, "lagrangian").certified[0].value
     assert worth <= bound <= worth * Fraction(1001, 1000)
 
 
@@ -126,9 +127,9 @@ def test_prices_near_the_largest_float() -> None:
         "machines": [{"id": "m", "gpus": {"A": 1}}],
         "jobs": [{"id": "a", "arrival": 1, "workers": 1, "iterations": 2, "rates": {"A": 1}}],
     }  # fmt: skip
-    assert priced_bound(Instance(**data), {"A": [1e308] * 3}) >= 1
+    assert lagrangian_bound(Instance(**data), {"A": [1e308] * 3}) >= 1
     late = [data["jobs"][0] | {"iterations": 4}]
-    assert priced_bound(Instance(**data | {"jobs": late}), {"A": [1e308] * 3}) == -1
+    assert lagrangian_bound(Instance(**data | {"jobs": late}), {"A": [1e308] * 3}) == -1
 
 
 def test_values_far_apart() -> None:
@@ -151,7 +152,7 @@ def test_values_far_apart() -> None:
         ],
     )  # fmt: skip
     for made in (tables, work):
-        for method in ("milp", "dantzig_wolfe", "priced", *RULES):
+        for method in ("milp", "dantzig_wolfe", "lagrangian", *RULES):
             result = dlsched.solve(made, method)
             assert result.objective is None or float(result.objective[0]) == 1e15
     forking = work.model_copy(update={"forking": True})
@@ -178,13 +179,13 @@ def test_a_stop_ends_building_and_pricing() -> None:
     instance = dlsched.generate("utility", 1, jobs=12, slots=40, gpus=12)
     asked: list[int] = []
 
-    def third_time() -> str | None:
+    def third_time() -> Termination | None:
         asked.append(1)
-        return "interrupted" if len(asked) > 2 else None
+        return Termination.INTERRUPTED if len(asked) > 2 else None
 
-    with pytest.raises(model.Stopped, match="interrupted"):
+    with pytest.raises(Stopped, match="interrupted"):
         model.build(instance, third_time)
-    stopped = Dual(Gangs(instance, lambda: "interrupted"))
+    stopped = Dual(Gangs(instance, lambda: Termination.INTERRUPTED))
     with pytest.raises(Stopped):
         stopped.price(np.zeros((40, 3)))
     result = dlsched.solve(instance, "milp", time_limit=1e-3)
@@ -200,10 +201,10 @@ def test_prices_must_make_sense() -> None:
     instance = dlsched.generate("utility", 1, jobs=3, slots=4, gpus=3)
     for prices in ({"X": [1] * 4}, {"V100": [1, 1, 1, -1]}, {"V100": [1]}, {"V100": [np.inf] * 4}):
         with pytest.raises(dlsched.OptionError):
-            priced_bound(instance, prices)
+            lagrangian_bound(instance, prices)
     forking = dlsched.generate("utility", 1, jobs=3, slots=4, gpus=3, forking=True)
     with pytest.raises(dlsched.OptionError, match="forking"):
-        priced_bound(forking, {})
+        lagrangian_bound(forking, {})
 
 
 @given(
@@ -262,7 +263,7 @@ def test_long_jobs_do_not_vanish() -> None:
     )  # fmt: skip
     for method in ("dantzig_wolfe", "insertion", "fifo"):
         assert dlsched.solve(instance, method).objective[0] == 1001
-    assert priced_bound(instance, {}) == pytest.approx(1001, rel=1e-9)
+    assert lagrangian_bound(instance, {}) == pytest.approx(1001, rel=1e-9)
 
 
 def test_a_long_job_of_two_speeds_takes_its_fastest() -> None:
@@ -298,16 +299,16 @@ def test_the_cheapest_slots_are_the_programs() -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_booked_gangs_always_find_gpus(seed: int) -> None:
     """Whatever Hall's condition lets in expands to machines: the checker finds nothing."""
-    instance = dlsched.generate("utility", seed, jobs=12, slots=15, gpus=9, load=2.0)
+    instance = dlsched.generate("utility", seed, jobs=12, slots=15, gpus=9, utilization=2.0)
     gangs = Gangs(instance)
     made = Insertion(gangs)
     rng = np.random.default_rng(seed)
     for _ in range(5):
         made.fill([j for j in rng.permutation(12).tolist() if not made.worth[j]])
         for j in np.flatnonzero(made.worth)[::2].tolist():
-            made.drop(j)
+            made.remove(j)
         assert (made.free == gangs.free(made.levels)).all()
-        assert dlsched.verify(instance, gangs.solution(made.levels, "x")).feasible
+        assert dlsched.verify(instance, gangs.solution(made.levels)).feasible
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -326,7 +327,7 @@ def test_both_methods_agree_on_eight_jobs(seed: int) -> None:
 def test_solving_compiles_nothing() -> None:
     """Every call of a compiled function has the types that were compiled before the run."""
     instance = dlsched.generate("utility", 1, jobs=4, slots=8, gpus=6)
-    for method in ("dantzig_wolfe", "insertion", "hadar", "hadar_pooled", "priced"):
+    for method in ("dantzig_wolfe", "insertion", "hadar", "hadar_pooled", "lagrangian"):
         dlsched.solve(instance, method)
     for module in ("pricing", "knapsack"):
         for compiled, signatures in entries(f"dlsched.problems.utility.{module}"):
@@ -369,9 +370,9 @@ def test_same_seed_same_answer() -> None:
 
 
 def test_bound_alone() -> None:
-    """priced is the bound without a schedule, and no worse than no prices at all."""
+    """`lagrangian` is the bound without a schedule, and no worse than no prices at all."""
     instance = dlsched.generate("utility", 1, jobs=12, slots=20, gpus=6, arrivals=0.5)
-    bound = dlsched.solve(instance, "priced")
+    bound = dlsched.solve(instance, "lagrangian")
     assert (bound.status, bound.solution) == ("no solution", None)
-    assert bound.certified[0].value <= priced_bound(instance, {})
+    assert bound.certified[0].value <= lagrangian_bound(instance, {})
     assert bound.certified[0].value >= dlsched.solve(instance, "insertion").objective[0]

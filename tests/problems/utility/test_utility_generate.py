@@ -33,7 +33,7 @@ def test_the_papers_cluster() -> None:
 
 def test_groups_of_gpu_hours() -> None:
     """Unscaled, the share of jobs below an hour is that of the small group."""
-    made = dlsched.generate("utility", 1, jobs=2000, slots=10, gpus=60, load=None)
+    made = dlsched.generate("utility", 1, jobs=2000, slots=10, gpus=60, utilization=None)
     hours = [float(j.iterations / max(j.rates.values())) * j.workers / 3600 for j in made.jobs]
     share = sum(h <= 1 for h in hours) / len(hours)
     assert share == pytest.approx(GPU_HOURS["small"][2], abs=0.04)
@@ -41,7 +41,7 @@ def test_groups_of_gpu_hours() -> None:
 
 def test_jobs_are_there_at_first_and_their_models_follow_their_size() -> None:
     """Section IV-A and Table III: arrivals in slot 1; the small jobs' model is ResNet-18 only."""
-    made = dlsched.generate("utility", 1, jobs=300, slots=2000, gpus=60, load=None, mix="uniform")
+    made = dlsched.generate("utility", 1, jobs=300, slots=2000, gpus=60, utilization=None, mix="uniform")
     assert {job.arrival for job in made.jobs} == {1}
     models: dict[str, set[tuple[float, float]]] = {}
     for job in made.jobs:
@@ -75,22 +75,22 @@ def test_measured_rates_follow_the_size(tmp_path: Path) -> None:
     path.write_text(json.dumps(rows))
     assert read_throughputs(path, group="small") == [{"V100": 2.0}]
     assert read_throughputs(path, group="medium") == []
-    made = from_throughputs(path, jobs=40, slots=900, gpus=9, load=None, seed=1)
+    made = from_throughputs(path, jobs=40, slots=900, gpus=9, utilization=None, seed=1)
     for job, hours in zip(made.jobs, _hours(made), strict=True):
         if hours < 1:
             assert job.rates == {"V100": 2}
 
 
-def test_load_is_kept() -> None:
+def test_utilization_is_kept() -> None:
     """The jobs' GPU hours on the fastest type are the share of the horizon's that was asked for."""
-    made = dlsched.generate("utility", 2, jobs=200, slots=500, gpus=30, load=0.7)
+    made = dlsched.generate("utility", 2, jobs=200, slots=500, gpus=30, utilization=0.7)
     seconds = sum(float(j.iterations / max(j.rates.values())) * j.workers for j in made.jobs)
     assert seconds / (30 * 500 * 360) == pytest.approx(0.7, rel=0.02)
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"jobs": -1}, {"slots": 0}, {"gpus": 0}, {"load": 0.0}, {"arrivals": 2.0}, {"mix": "odd"},
+    [{"jobs": -1}, {"slots": 0}, {"gpus": 0}, {"utilization": 0.0}, {"arrivals": 2.0}, {"mix": "odd"},
      {"utility": "steep"}],
 )  # fmt: skip
 def test_options_out_of_range_are_refused(options: dict) -> None:

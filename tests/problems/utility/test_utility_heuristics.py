@@ -184,7 +184,7 @@ def test_more_speeds_than_eight_bits_are_refused() -> None:
     """130 different rates are more than the exact methods can tell apart; they say so."""
     row = {"workers": 1, "iterations": 5, "rates": {f"T{i}": i + 1 for i in range(130)}}
     made = instance([row], {f"T{i}": 1 for i in range(130)}, slots=3)
-    for method in ("milp", "dantzig_wolfe", "insertion", "priced"):
+    for method in ("milp", "dantzig_wolfe", "insertion", "lagrangian"):
         with pytest.raises(dlsched.OptionError, match="too many ways"):
             dlsched.solve(made, method)
 

@@ -59,7 +59,7 @@ def test_rows_grow_with_the_slots() -> None:
     """
     sizes = []
     for slots in (200, 400):
-        made = dlsched.generate("utility", 1, jobs=2, slots=slots, gpus=3, load=0.5)
+        made = dlsched.generate("utility", 1, jobs=2, slots=slots, gpus=3, utilization=0.5)
         m = model.build(made)
         sizes.append(compile_model(m).A.nnz)
     assert sizes[1] < 2.2 * sizes[0]

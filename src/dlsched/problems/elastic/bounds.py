@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from dlsched.objective import Bound
 from dlsched.problems.elastic.knapsack import Items, items_of
-from dlsched.problems.elastic.lagrange import Relaxation, relax
+from dlsched.problems.elastic.lagrangian import Relaxation, relax
 from dlsched.problems.elastic.schema import Instance
 from dlsched.registry import method
 from dlsched.result import Claim, Status
 from dlsched.run import Run
-from dlsched.schema import Number
 
 
 @method("elastic", kind="bound")
@@ -19,25 +16,21 @@ def lp(instance: Instance, run: Run) -> Claim:
     """Hull relaxation without an LP solver: two multipliers, evaluated in integers.
 
     Level 1 is exact: the smallest base demands fit up to L* jobs, and no L* + 1 of them do.
-    Level 2 is the linear relaxation's value, rounded down to the grid of the reductions.
+    Level 2 is the value of the linear relaxation, rounded down to the granularity of the
+    reductions.
     """
     items = items_of(instance)
-    bounds = relaxation_bounds(items, relax(items, run.stop_reason))
-    return Claim(status=Status.NO_SOLUTION, reason="bound only", bounds=bounds)
-
-
-def relaxation_bounds(items: Items, relaxation: Relaxation) -> list[list[Bound]]:
-    """Return the two levels' certified bounds."""
-    value = seconds(items, relaxation.bound >> relaxation.shift)
-    return [[launch_bound(items)], [Bound(value, "certified", "hull relaxation")]]
+    relaxation = relax(items, run.stop_reason)
+    bounds = [[launch_bound(items)], [reduction_bound(items, relaxation)]]
+    return Claim(status=Status.NO_SOLUTION, bounds=bounds)
 
 
 def launch_bound(items: Items) -> Bound:
-    """Return the number of pending jobs whose base demands fit, smallest first."""
+    """Return the bound of level 1: the number of smallest base demands that fit."""
     return Bound(items.most_launched, "certified", "smallest base demands")
 
 
-def seconds(items: Items, units: int) -> Number:
-    """Return grid units as seconds."""
-    value = Fraction(units) * items.unit
-    return int(value) if value.denominator == 1 else value
+def reduction_bound(items: Items, relaxation: Relaxation) -> Bound:
+    """Return the relaxation's bound of level 2."""
+    value = items.seconds(relaxation.bound >> relaxation.shift)
+    return Bound(value, "certified", "hull relaxation")

@@ -1,4 +1,4 @@
-"""The definition of elastic: what an allocation breaks, and what it is worth."""
+"""The definition of elastic: the violations and the objective of an allocation."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ LEVELS = (Level("launched", "max", "jobs"), Level("reduction", "max", "seconds")
 
 
 def check(instance: Instance, solution: Solution) -> Report:
-    """Judge a solution.
+    """Return the violations and the objective of a solution.
 
-    Violations: ``instance`` (made for another one), ``unknown_job``, ``below_min``, ``above_max``,
-    ``running_stopped`` (a running job without workers), ``over_capacity``.
-
-    ``details`` has ``gpus``, the GPUs taken from the capacity.
+    Kinds of violations: ``unknown_job``, ``below_min``, ``above_max``, ``running_stopped`` (a
+    running job without workers), ``over_capacity``. ``details`` has ``gpus``, the GPUs taken from
+    the capacity.
     """
     workers = {job.id: solution.workers.get(job.id, 0) for job in instance.jobs}
     violations = list(_violations(instance, solution, workers))
@@ -36,7 +35,7 @@ def used(instance: Instance, workers: Mapping[str, int]) -> int:
 
 
 def evaluate(instance: Instance, workers: Mapping[str, int]) -> ByLevel[Number]:
-    """Return (pending jobs launched, seconds of running time saved); jobs absent have none."""
+    """Return (pending jobs launched, seconds of running time saved); absent jobs get no workers."""
     launched = sum(not job.running for job in instance.jobs if workers.get(job.id, 0))
     reduction: Number = 0
     for job in instance.jobs:
@@ -73,5 +72,5 @@ def _violations(
 
 
 def explain(instance: Instance) -> str:
-    """Say why no solution exists: never, since base workers of running jobs take no capacity."""
+    """Return an empty string: there is a solution, as base workers of running jobs take no GPUs."""
     return ""

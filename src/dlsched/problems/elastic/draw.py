@@ -1,9 +1,10 @@
-"""The picture of elastic: one bar of GPUs per job, with its running time."""
+"""Plot of an elastic instance: one bar of GPUs per job, with its running time."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dlsched.labels import shorten
 from dlsched.problems.elastic.check import evaluate, used
 from dlsched.problems.elastic.schema import Instance, Job, Solution
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ROWS = 40
-"""Of more jobs than this only the largest are drawn."""
+"""Most jobs that are drawn; of more the largest."""
 _STYLES: dict[str, dict[str, Any]] = {
     "base workers, running": {"facecolor": "#3d5a80", "edgecolor": "black"},
     "base workers, launched": {"facecolor": "#98c1d9", "edgecolor": "black"},
@@ -19,24 +20,24 @@ _STYLES: dict[str, dict[str, Any]] = {
     "not given": {"facecolor": "none", "edgecolor": "0.6", "linestyle": "--"},
     "not launched": {"facecolor": "none", "edgecolor": "0.3", "linestyle": ":"},
 }
-"""What a part of a bar looks like; the order is that of the legend."""
+"""The style of each part of a bar, in the order of the legend."""
 
 
 def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None = None) -> Axes:
-    """Draw a bar of GPUs per job: base and extra workers, and what the job could still take.
+    """Draw a bar of GPUs per job: base workers, extra workers, and those that it could still get.
 
-    At a bar's end stand the running time and, where extra workers shorten it, the saving. Running
-    jobs are dark, launched ones light, extra workers hatched, jobs not launched dotted. Of more
-    than 40 jobs the 40 that can use the most GPUs are drawn, in the file's order.
+    The running time and the time saved by extra workers are printed at the bar's end. Base workers
+    of running jobs are dark, of launched ones light, extra workers hatched, jobs not launched
+    dotted. Of more than 40 jobs the 40 that can use the most GPUs are drawn, in the file's order.
 
     Parameters
     ----------
     instance
         Jobs and capacity.
     solution
-        How many workers each job gets; without one every running job has its base.
+        The workers of each job; without one every running job has its base workers.
     ax
-        Where to draw; a new figure by default.
+        Axes to draw on; those of a new figure by default.
 
     Returns
     -------
@@ -67,7 +68,7 @@ def _reach(job: Job) -> int:
 
 
 def _parts(job: Job, given: int) -> list[tuple[str, int, int]]:
-    """Return (style, from, to) in workers, left to right; the checker judges, this only shows."""
+    """Return (style, from, to) in workers, left to right; `to` is -1 for the most workers."""
     if not given:
         return [("not launched", 0, job.min_workers), ("not given", job.min_workers, -1)]
     base = min(given, job.min_workers)
@@ -76,7 +77,7 @@ def _parts(job: Job, given: int) -> list[tuple[str, int, int]]:
 
 
 def _bar(ax: Axes, row: int, job: Job, given: int) -> set[str]:
-    """Draw one job's bar and the words at its end; return the styles used."""
+    """Draw one job's bar and its label; return the styles used."""
     per, used_styles = job.gpus_per_worker, set()
     for style, left, right in _parts(job, given):
         end = job.max_workers if right < 0 else right
@@ -105,16 +106,16 @@ def _finish(
     solved: bool,
     own: bool,
 ) -> None:
-    """Set the axes, the title, and a legend of what is there."""
+    """Set the axes, the title and the legend."""
     from matplotlib.patches import Patch
     from matplotlib.ticker import MaxNLocator
 
-    ax.set_yticks(range(len(jobs)), [_short(job.id) for job in jobs], fontsize=7)
+    ax.set_yticks(range(len(jobs)), [shorten(job.id, 12) for job in jobs], fontsize=7)
     ax.set_ylim(max(len(jobs), 1) - 0.4, -0.6)
     widest = max(
         (max(_reach(j), workers.get(j.id, 0) * j.gpus_per_worker) for j in jobs), default=1
     )
-    ax.set_xlim(0, widest * 1.28)  # space for the words at the longest bar's end
+    ax.set_xlim(0, widest * 1.28)  # space for the longest bar's label
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
     ax.set_xlabel("GPUs held", fontsize=8)
     ax.tick_params(axis="x", labelsize=8)
@@ -140,12 +141,8 @@ def _finish(
         ax.legend(**place)
 
 
-def _short(name: str, length: int = 12) -> str:
-    return name if len(name) <= length else name[: length - 1] + "…"
-
-
 def _seconds(value: Any) -> str:
-    """Return a time in the unit that reads best."""
+    """Return a time in seconds, minutes or hours."""
     seconds = float(value)
     if abs(seconds) < 600:
         return f"{seconds:.4g} s"

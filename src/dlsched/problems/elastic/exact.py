@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
-from dlsched.problems.elastic.bounds import seconds
+from dlsched.problems.elastic import model
 from dlsched.problems.elastic.knapsack import Items, items_of, solution_of
+from dlsched.problems.elastic.reduce import Reduced, needless, uses
 from dlsched.problems.elastic.schema import Instance, Solution
 from dlsched.problems.elastic.search import Search
 from dlsched.registry import method
@@ -18,10 +19,10 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     """Integer program: first the jobs launched, then, held at its optimum, the reduction.
 
-    Exact because the model's solutions are the instance's (models/elastic.md) and a branch and
-    bound searches them all, but for choices that some optimum does without (`reduce.needless`); the
-    certified part of the bound comes from the relaxation's duals. Where the seconds saved are no
-    multiples of a unit of at least a billionth of the largest, the solver's tolerances can leave a
+    Exact because solutions of the model and of the instance correspond (models/elastic.md) and
+    branch and bound searches all of them except those with choices that some optimum does not use
+    (`reduce.needless`). The certified bound comes from the relaxation's duals. If the granularity
+    of the reductions is below a billionth of the largest one, the solver's tolerances can leave a
     gap of about 1e-9, which is stated; `dp` leaves none.
 
     Parameters
@@ -29,12 +30,8 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     levels
         1 to stop after the jobs launched.
     """
-    from dlsched.problems.elastic import model
-    from dlsched.problems.elastic.reduce import Reduced, needless, uses
-
-    # A start that makes such a choice would not be a point of the reduced model.
-    start = run.start
-    whole = isinstance(start, Solution) and uses(start, needless(instance))
+    # A start that uses such a choice is not a point of the reduced model.
+    whole = isinstance(run.start, Solution) and uses(run.start, needless(instance))
     return solve_levels(instance, run, model if whole else Reduced, levels)
 
 
@@ -42,14 +39,14 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
 def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
     """Dynamic program over the GPUs, after Lagrangian fixing where the table would be large.
 
-    Exact because a table row holds the lexicographic optimum for every number of GPUs, and an item
-    is left out only if the multipliers prove, in integers, that no allocation with it beats the
-    incumbent. The table is re-checked by its inequalities, apart from the loop that filled it.
+    Exact because a row of the table holds the lexicographic optimum for every number of GPUs, and
+    an item is left out only if the multipliers prove, in integers, that no allocation with it beats
+    the incumbent. The finished table is certified by checking its inequalities.
 
     Parameters
     ----------
     memory_gib
-        Largest table; if it would not suffice, the incumbent and its bound are returned.
+        Largest table; if more is needed, the incumbent and the relaxation's bound are returned.
     """
     began = time.perf_counter()
     items = items_of(instance)
@@ -62,10 +59,11 @@ def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
     search.solve()
     assert search.incumbent is not None
     return Claim(
-        solution=solution_of(instance, items, search.incumbent, "dp"),
+        solution=solution_of(instance, items, search.incumbent),
         status=search.status,
+        termination=search.termination,
         reason=search.reason,
-        objective=[search.launched, seconds(items, search.value)],
+        objective=[search.launched, items.seconds(search.value)],
         bounds=search.bounds,
         build_seconds=built,
         start=start,

@@ -12,7 +12,7 @@ from dlsched.errors import OptionError
 from dlsched.problems.elastic.schema import Instance
 
 GPUS_PER_WORKER = {1: 0.4, 2: 0.3, 4: 0.2, 8: 0.1}
-"""Weights of the GPUs that a worker takes; our choice, the paper does not print its mix."""
+"""Weights of the GPUs per worker; chosen here, as the paper does not print its mix."""
 LOSS = 0.2
 """Share of its speed that an added worker loses (Lyra, section 7.2)."""
 SCALINGS = ("linear", "loss", "power_loss")
@@ -31,7 +31,7 @@ def generate(
     max_base: int = 4,
     hours: tuple[float, float] = (0.1, 48.0),
 ) -> Instance:
-    """Draw the jobs that compete in one scheduling epoch.
+    """Return the randomly drawn jobs of one scheduling epoch.
 
     Parameters
     ----------
@@ -39,16 +39,16 @@ def generate(
         Number of jobs; ignored if `items` is given.
     items
         Draw jobs until the knapsack has this many items (`Instance.items`), as in the paper's worst
-        epoch of 354 items and 245 GPUs; the last job is cut to fit.
+        epoch of 354 items and 245 GPUs; the last job gets fewer workers if needed.
     capacity
         Free GPUs; by default 2 per job.
     running
         Share of jobs that run already; with 1 this is the paper's phase two.
     elastic
-        Share of elastic jobs; their most is twice to four times their least number of workers.
+        Share of elastic jobs; their most workers are two to four times their least.
     scaling
         ``"linear"``; ``"loss"``: each added worker brings 0.8 of a base worker (section 7.2); or
-        ``"power_loss"``, a variant of ours: the n-th added worker brings 0.8**n.
+        ``"power_loss"``, a variant of this library: the n-th added worker brings 0.8**n.
     gpus_per_worker
         ``{GPUs: weight}``.
     max_base
@@ -99,9 +99,9 @@ def generate(
 def lossy_times(seconds: int, base: int, most: int, power: bool = False) -> list[int]:
     """Return running times in seconds from base to most workers when each added one loses 20 %.
 
-    Lyra, section 7.2: whenever a worker is added, the throughput that this worker brings has a loss
-    of 20 %. So each brings 0.8 of a base worker. With `power` the n-th brings 0.8**n, a variant of
-    ours. The last time is `seconds`; times are rounded to whole seconds.
+    Lyra, section 7.2: the throughput that an added worker brings has a loss of 20 %, so it brings
+    0.8 of a base worker. With `power` the n-th brings 0.8**n, a variant of this library. The last
+    time is `seconds`; times are rounded to whole seconds.
     """
     keep = 1 - LOSS
     added = [keep**n if power else keep for n in range(1, most - base + 1)]

@@ -1,4 +1,4 @@
-"""Lyra's two phases (section 5.2), a hull greedy, and the baselines."""
+"""Lyra's two phases (section 5.2), a greedy on convex hulls, and the baselines."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from dlsched.run import Run
 
 @method("elastic", kind="heuristic")
 def lyra(instance: Instance, run: Run, shortest: str = "base") -> Claim:
-    """Shortest job first for base demands, then the knapsack on what is left.
+    """Shortest job first for base demands, then the knapsack on the remaining GPUs.
 
-    Lyra, section 5.2. Phase one starts pending jobs with their base workers, by running time with
-    those, passing over what does not fit. Phase two shares the remaining GPUs among all jobs that
-    run, to the largest reduction: the multiple-choice knapsack of Figure 6, solved by `dp`.
+    Lyra, section 5.2. Phase one starts pending jobs with their base workers in the order of their
+    running times; jobs that do not fit are skipped. Phase two divides the remaining GPUs among the
+    started jobs: the multiple-choice knapsack of Figure 6, solved by `dp`.
 
     Parameters
     ----------
     shortest
-        Phase one is for "jobs with fixed demands and known running times": ``"base"`` orders by the
-        running time with base workers. What is known of an elastic job is its minimum running time:
-        ``"minimum"`` orders by that, the time with the most workers.
+        Phase one is for "jobs with fixed demands and known running times": ``"base"`` orders by
+        the running time with base workers. The time known of an elastic job is its minimum running
+        time, that with the most workers: ``"minimum"`` orders by that.
     """
     if shortest not in ("base", "minimum"):
         raise OptionError(f"shortest={shortest!r} must be 'base' or 'minimum'")
@@ -50,17 +50,16 @@ def lyra(instance: Instance, run: Run, shortest: str = "base") -> Claim:
     search = Search(items, run)
     search.solve()
     assert search.incumbent is not None
-    workers = solution_of(phase_two, items, search.incumbent, "lyra").workers
-    return Claim(solution=_solution(instance, "lyra", workers))
+    return Claim(solution=solution_of(phase_two, items, search.incumbent))
 
 
 @method("elastic", kind="heuristic")
 def greedy(instance: Instance, rng: np.random.Generator) -> Solution:
     """Most jobs first, then steps along each job's convex hull, most seconds per GPU first.
 
-    Sinha and Zoltners (1979) and Pisinger (1995): the greedy for the linear relaxation, passing
-    over a step that does not fit. Pending jobs start by smallest base demand, which launches as
-    many as possible.
+    Sinha and Zoltners (1979) and Pisinger (1995): the greedy for the linear relaxation; the first
+    step of a job that does not fit ends its growth. Pending jobs start by smallest base demand,
+    which launches the most.
     """
     order = sorted(_pending(instance), key=lambda job: job.gpus(job.min_workers))
     workers, free = _start(instance, order)
@@ -77,7 +76,7 @@ def greedy(instance: Instance, rng: np.random.Generator) -> Solution:
             continue
         workers[instance.jobs[i].id] = w
         free -= gpus
-    return _solution(instance, "greedy", workers)
+    return Solution(workers=workers)
 
 
 @method("elastic", kind="baseline")
@@ -85,10 +84,10 @@ def afs(instance: Instance, rng: np.random.Generator) -> Solution:
     """Base demand to each job first, then one worker at a time to the largest gain per GPU.
 
     AFS (Hwang et al., NSDI'21) as Lyra implements it (section 7.1): every job gets its base demand,
-    then the job with the largest gain in throughput per GPU gets one more worker, again and again.
-    Base demands go in queue order, the file's, passing over what does not fit, as Lyra's phase one
-    does; the paper does not say. A job's throughput is 1 / running time. Steps that do not fit, or
-    that gain nothing, end a job's growth.
+    then repeatedly the job with the largest gain in throughput per GPU gets one more worker. Base
+    demands are served in queue order, the file's, and jobs that do not fit are skipped, as in
+    Lyra's phase one; the paper does not state the order. A job's throughput is 1 / running time. A
+    step that does not fit or gains nothing ends a job's growth.
     """
     workers, free = _start(instance, _pending(instance))
     started = [(i, job) for i, job in enumerate(instance.jobs) if job.id in workers]
@@ -103,33 +102,32 @@ def afs(instance: Instance, rng: np.random.Generator) -> Solution:
         free -= job.gpus_per_worker
         if step := _gain(i, job, workers[job.id]):
             heapq.heappush(heap, step)
-    return _solution(instance, "afs", workers)
+    return Solution(workers=workers)
 
 
 @method("elastic", kind="baseline")
 def fifo(instance: Instance, rng: np.random.Generator) -> Solution:
     """In the file's order: base demands until one does not fit, then more workers for each."""
-    workers = {job.id: job.min_workers for job in instance.jobs if job.running}
-    free = instance.capacity
-    for job in _pending(instance):
-        if job.gpus(job.min_workers) > free:
-            break
-        workers[job.id] = job.min_workers
-        free -= job.gpus(job.min_workers)
+    workers, free = _start(instance, _pending(instance), skip=False)
     for job in instance.jobs:
         if job.id in workers:
             more = min(job.max_workers - job.min_workers, free // job.gpus_per_worker)
             workers[job.id] += more
             free -= more * job.gpus_per_worker
-    return _solution(instance, "fifo", workers)
+    return Solution(workers=workers)
 
 
 def _pending(instance: Instance) -> list[Job]:
     return [job for job in instance.jobs if not job.running]
 
 
-def _start(instance: Instance, order: Iterable[Job]) -> tuple[dict[str, int], int]:
-    """Give base workers in an order as far as they fit; return the workers and the GPUs left."""
+def _start(
+    instance: Instance, order: Iterable[Job], skip: bool = True
+) -> tuple[dict[str, int], int]:
+    """Give base workers to jobs in an order; return the workers and the remaining GPUs.
+
+    A job that does not fit is skipped or, without `skip`, ends the loop.
+    """
     workers = {job.id: job.min_workers for job in instance.jobs if job.running}
     free = instance.capacity
     for job in order:
@@ -137,11 +135,16 @@ def _start(instance: Instance, order: Iterable[Job]) -> tuple[dict[str, int], in
         if demand <= free:
             workers[job.id] = job.min_workers
             free -= demand
+        elif not skip:
+            break
     return workers, free
 
 
 def _hull(job: Job) -> list[tuple[Fraction, int, int]]:
-    """Return a job's steps on the upper hull of (GPUs, reduction): seconds per GPU, to, GPUs."""
+    """Return a job's steps on the upper hull of (GPUs, reduction).
+
+    A step has the seconds saved per GPU, the workers after it, and the GPUs that it takes.
+    """
     corners = [(job.min_workers, Fraction(0))]
     for w in range(job.min_workers + 1, job.max_workers + 1):
         point = (w, Fraction(job.reduction(w)))
@@ -158,12 +161,8 @@ def _slope(a: tuple[int, Fraction], b: tuple[int, Fraction]) -> Fraction:
 
 
 def _gain(i: int, job: Job, workers: int) -> tuple[Fraction, int] | None:
-    """Return minus what one more worker adds to a job's throughput, per GPU, and the job."""
+    """Return minus the gain in throughput per GPU of one more worker, and the job's position."""
     if workers == job.max_workers:
         return None
     now, then = (1 / Fraction(job.running_time(w)) for w in (workers, workers + 1))
     return (-(then - now) / job.gpus_per_worker, i) if then > now else None
-
-
-def _solution(instance: Instance, name: str, workers: dict[str, int]) -> Solution:
-    return Solution(workers=workers)

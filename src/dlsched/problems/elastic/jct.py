@@ -1,4 +1,4 @@
-"""Completion times when one job is favoured and GPUs are handed on (Lyra, Tables 3 and 4)."""
+"""Completion times when jobs are served in an order of priority (Lyra, Tables 3 and 4)."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from dlsched.schema import Number
 
 
 class Completion(NamedTuple):
-    """When each job completes, in seconds from the epoch's start, and the mean of that."""
+    """Completion time of each job, in seconds from the epoch's start, and their mean."""
 
     times: dict[str, Number]
     mean: Number
 
 
 def jct(instance: Instance, rule: str | Sequence[str] = "shortest") -> Completion:
-    """Return the completion times when jobs are served in an order, again at each completion.
+    """Return the completion times when GPUs are reallocated, by priority, at each completion.
 
-    At the start and whenever a job completes, jobs at work keep their least number of workers, then
-    the others get theirs, in the order of service, as far as the GPUs go; what is left then goes to
-    the jobs at work in the same order, each up to its most. With ``"equal"`` what is left is dealt
-    one worker at a time.
+    At the start and whenever a job completes, started jobs keep their least number of workers, then
+    the others get theirs in the order of service as far as the GPUs suffice. The remaining GPUs go
+    to the started jobs in the same order, each up to its most workers; with ``"equal"`` they are
+    given out one worker at a time in turn.
 
     Parameters
     ----------
     instance
-        Its jobs all start now; ``capacity`` is what they share, and a running job adds the GPUs of
-        its base workers to that.
+        All its jobs arrive now and share ``capacity`` plus the GPUs that the base workers of
+        running jobs hold.
     rule
-        The ids of the jobs in the order of service, favoured first; or ``"shortest"`` and
-        ``"longest"`` (by ``min_running_time``), or ``"equal"``.
+        The ids of the jobs in the order of service, or ``"shortest"``, ``"longest"`` (by the
+        running time with the most workers) or ``"equal"``.
 
     Raises
     ------
     OptionError
-        If the rule is unknown or no permutation of the ids, or a job fits at no time.
+        If the rule is unknown or not a permutation of the ids, or a job never fits.
     """
     order = _order(instance, rule)
     capacity = instance.capacity + sum(
         job.gpus_per_worker * job.min_workers for job in instance.jobs if job.running
     )
-    left = {job.id: Fraction(1) for job in order}  # share of the job's work that is still to do
+    left = {job.id: Fraction(1) for job in order}  # share of the job's work that remains
     now = Fraction(0)
     times: dict[str, Number] = {}
     while left:
         active = [job for job in order if job.id in left]
-        active.sort(key=lambda job: left[job.id] == 1)  # stable: those at work come first
-        workers = _hand_out(active, order, capacity, equal=rule == "equal")
+        active.sort(key=lambda job: left[job.id] == 1)  # stable: started jobs first
+        workers = _allocate(active, order, capacity, equal=rule == "equal")
         ends = {
             job.id: now + left[job.id] * job.running_time(workers[job.id])
             for job in active
@@ -84,8 +84,8 @@ def _order(instance: Instance, rule: str | Sequence[str]) -> list[Job]:
     return [by_id[name] for name in rule]
 
 
-def _hand_out(jobs: list[Job], order: list[Job], capacity: int, *, equal: bool) -> dict[str, int]:
-    """Give bases to `jobs` as they stand, and what is left in the order of service."""
+def _allocate(jobs: list[Job], order: list[Job], capacity: int, *, equal: bool) -> dict[str, int]:
+    """Give base workers to `jobs` in their order, the remaining GPUs in the order of service."""
     workers = dict.fromkeys((job.id for job in jobs), 0)
     for job in jobs:
         if job.gpus_per_worker * job.min_workers <= capacity:

@@ -1,9 +1,9 @@
 """The multiple-choice knapsack as integer arrays, its table, and the check of a table.
 
-Every job may always be left at its base for free: a pending job without workers, a running one
-with its least number. So an instance is a set of optional items, at most one per job, each with the
-GPUs it takes, whether it launches its job, and the running time it saves. Times are counted in
-multiples of the instance's grid, hence integers, and nothing here is rounded.
+Every job can be left at its base without cost: a pending job without workers, a running one with
+its least number. So an instance is a set of optional items, at most one per job, each with the GPUs
+it takes, whether it launches its job, and the running time it saves. Times are multiples of the
+reductions' granularity, hence integers, and nothing here is rounded.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.elastic.schema import Instance, Job, Solution
+from dlsched.schema import Number, simplify
 
 Ints = NDArray[Any]
-"""64-bit integers, or Python's own where those are too short."""
+"""64-bit integers, or Python's where those are too short."""
 
 SAFE = 2**62
+"""Sums below this are computed in 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,12 @@ class Items:
     Attributes
     ----------
     job, workers, gpus, launch, value
-        One entry per item; ``launch`` is 1 if it starts a pending job, ``value`` is in grid units.
+        One entry per item; ``launch`` is 1 if it starts a pending job, ``value`` is the reduction
+        in units.
     capacity
         Free GPUs.
     unit
-        Seconds per grid unit.
+        The granularity of the reductions, in seconds.
     """
 
     job: NDArray[np.int64]
@@ -65,7 +68,7 @@ class Items:
 
     @cached_property
     def row(self) -> NDArray[np.int64]:
-        """For each item the number of its job among those with items."""
+        """For each item the position of its job among those with items."""
         return np.repeat(np.arange(len(self.starts)), self.ends - self.starts)
 
     @cached_property
@@ -77,16 +80,20 @@ class Items:
 
     @cached_property
     def step(self) -> int:
-        """What a launched job is worth in one number: more than all reductions together."""
+        """The weight of a launched job in `worth`: more than all reductions together."""
         if not len(self):
             return 1
         return 1 + int(sum(np.maximum.reduceat(self.value, self.starts).tolist()))
 
     @cached_property
     def worth(self) -> Ints:
-        """What each item counts for in one number, level 1 before level 2."""
+        """Each item's contribution to both levels as one integer, ordered lexicographically."""
         worth: Ints = self.value + self.launch.astype(self.value.dtype) * self.step
         return worth
+
+    def seconds(self, units: int) -> Number:
+        """Return a number of units in seconds."""
+        return simplify(units * self.unit)
 
     def pick(self, keep: NDArray[np.bool_], capacity: int) -> Items:
         """Return some of the items with another capacity."""
@@ -102,9 +109,10 @@ class Items:
 
 
 def items_of(instance: Instance) -> Items:
-    """Return the items that fit and that no item of the same job beats at no more GPUs.
+    """Return the items that fit and that no other item of the same job dominates.
 
-    GPUs are counted in their greatest common divisor, and no more than all jobs together can use.
+    GPUs are divided by their greatest common divisor; the capacity is at most what all jobs
+    together can use.
     """
     rows: list[tuple[int, int, int, int]] = []
     fractions: list[tuple[int, int]] = []
@@ -155,8 +163,8 @@ def _reductions(job: Job) -> Iterator[tuple[int, tuple[int, int]]]:
         yield w, (work * (w - job.min_workers), divisor * w)
 
 
-def solution_of(instance: Instance, items: Items, chosen: Sequence[int], method: str) -> Solution:
-    """Return the allocation of some chosen items, every other job at its base."""
+def solution_of(instance: Instance, items: Items, chosen: Sequence[int]) -> Solution:
+    """Return the allocation of the chosen items, every other job at its base."""
     workers = {job.id: job.min_workers for job in instance.jobs if job.running}
     for i in chosen:
         workers[instance.jobs[items.job[i]].id] = int(items.workers[i])
@@ -164,11 +172,10 @@ def solution_of(instance: Instance, items: Items, chosen: Sequence[int], method:
 
 
 def fill_table(items: Items, stop: Callable[[], str | None]) -> Ints | None:
-    """Return the dynamic program's table, or ``None`` if told to stop.
+    """Return the dynamic program's table, or ``None`` if `stop` returns a reason.
 
-    Row r, column c: the most that the first r jobs with items are worth on c GPUs, a launched job
-    counting ``items.step`` grid units. The order is lexicographic because a step outweighs every
-    sum of reductions.
+    Row r, column c is the largest sum of ``items.worth`` of the first r jobs with items on c GPUs.
+    The order is lexicographic because ``items.step`` exceeds every sum of reductions.
     """
     table = np.zeros((len(items.starts) + 1, items.capacity + 1), dtype=items.value.dtype)
     worth = items.worth
@@ -184,7 +191,7 @@ def fill_table(items: Items, stop: Callable[[], str | None]) -> Ints | None:
 
 
 def read_table(items: Items, table: Ints) -> list[int]:
-    """Return the items of an optimal choice."""
+    """Return the numbers of the items of an optimal choice."""
     worth = items.worth
     chosen = []
     c = items.capacity
@@ -201,11 +208,11 @@ def read_table(items: Items, table: Ints) -> list[int]:
 
 
 def proves(items: Items, table: Ints, stop: Callable[[], str | None]) -> bool:
-    """Whether a table, from anywhere, proves that its last entry bounds every choice of items.
+    """Whether a table, however computed, proves that its last entry bounds every choice of items.
 
     If row 0 is non-negative and each row is at least the one before it, also after adding any of
-    the job's items, then by induction a row bounds all choices among its jobs. Being told to stop
-    before the end proves nothing.
+    the job's items, then by induction a row bounds all choices among its jobs. The result is False
+    if `stop` returns a reason before all inequalities are checked.
     """
     width = items.capacity + 1
     if table.shape != (len(items.starts) + 1, width) or (table[0] < 0).any():

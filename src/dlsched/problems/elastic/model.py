@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyomo.environ as pyo
-
 from dlsched.problems.elastic.schema import Instance, Solution
 from dlsched.schema import granularity
 
 
 def build(instance: Instance) -> Any:
     """Return the Pyomo model: a multiple-choice knapsack with both levels as objectives."""
+    import pyomo.environ as pyo
+
     jobs = {job.id: job for job in instance.jobs}
     items = {(i.job, i.workers): i for choices in instance.choices for i in choices}
     pending = {(j, w) for j, w in items if not jobs[j].running}

@@ -1,4 +1,4 @@
-"""Choices that some optimum does without, found in whole numbers before a solver sees them."""
+"""Choices that some optimum does not use, found in exact arithmetic before a solver is called."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from dlsched.problems.elastic.schema import Instance, Solution
 def needless(instance: Instance) -> set[tuple[str, int]]:
     """Return pairs (job, workers) such that an optimum exists that uses none of them.
 
-    Left out are choices that save no more than one of the same job with fewer workers, and those
-    that do not fit beside the smallest other base demands, when as many jobs are launched as can
-    be. So a solver with tolerances is not asked what whole numbers answer: where nothing is left
-    to save, its bound is exactly 0.
+    These are choices that save no more than one of the same job with fewer workers, and choices
+    that do not fit beside the smallest other base demands when the most jobs are launched. Without
+    them a solver's tolerances cannot add to its bound: if nothing can be saved, the bound is 0.
     """
     bases = sorted(job.gpus(job.min_workers) for job in instance.jobs if not job.running)
     totals = [0, *itertools.accumulate(bases)]
@@ -24,7 +23,7 @@ def needless(instance: Instance) -> set[tuple[str, int]]:
     for job, choices in zip(instance.jobs, instance.choices, strict=True):
         others = totals[launched]
         if not job.running and launched:
-            # If this job is launched, the smallest others are one fewer.
+            # If this job is launched, one other job fewer is.
             others -= min(job.gpus(job.min_workers), bases[launched - 1])
         free = instance.capacity - others
         best = None
@@ -38,14 +37,14 @@ def needless(instance: Instance) -> set[tuple[str, int]]:
 
 
 class Reduced:
-    """The model with needless choices fixed at 0, as a module that `solve_levels` can use."""
+    """The model with needless choices fixed at 0, as `solve_levels` takes it."""
 
     read = staticmethod(model.read)
     assign = staticmethod(model.assign)
 
     @staticmethod
     def build(instance: Instance) -> Any:
-        """Return the model; its sets are the instance's, as on the card."""
+        """Return the Pyomo model; its sets are the instance's, as on the card."""
         m = model.build(instance)
         for key in needless(instance):
             m.x[key].setub(0)
@@ -53,5 +52,5 @@ class Reduced:
 
 
 def uses(solution: Solution, choices: set[tuple[str, int]]) -> bool:
-    """Whether a solution makes one of these choices."""
+    """Whether a solution uses one of these choices."""
     return any(pair in choices for pair in solution.workers.items())

@@ -11,14 +11,14 @@ from dlsched import schema
 from dlsched.schema import Count, Document, Flaw, Id, Number, PositiveAmount, PositiveCount, derived
 
 MOST_CHOICES = 10**6
-"""An instance with more choices than this is refused: each is a column of the model."""
+"""Most choices that an instance may have; each is a column of the model."""
 
 
 class Job(Document):
     """A training job that runs with ``min_workers`` to ``max_workers`` workers.
 
-    ``min_running_time`` is its running time in seconds with ``max_workers``, and time scales as
-    1 / workers; ``running_times`` gives the time for each number of workers instead.
+    ``min_running_time`` is its running time in seconds with ``max_workers``, if time scales as
+    1 / workers; otherwise ``running_times`` gives the time for each number of workers.
     """
 
     id: Id
@@ -53,7 +53,7 @@ class Job(Document):
         return self
 
     def running_time(self, workers: int) -> Number:
-        """Return the running time in seconds with that many workers, from min to max."""
+        """Return the running time in seconds with a number of workers from min to max."""
         if self.running_times is not None:
             return self.running_times[workers - self.min_workers]
         assert self.min_running_time is not None
@@ -64,9 +64,9 @@ class Job(Document):
         return self.running_time(self.min_workers) - self.running_time(workers)
 
     def gpus(self, workers: int) -> int:
-        """Return the GPUs that this many workers take from the epoch's capacity.
+        """Return the GPUs that a number of workers takes from the epoch's capacity.
 
-        The base workers of a running job hold their GPUs already.
+        The base workers of a running job take none, since they hold their GPUs already.
         """
         return self.gpus_per_worker * (workers - self.min_workers * self.running)
 
@@ -86,7 +86,7 @@ class Item(NamedTuple):
 
 
 class Instance(schema.Instance):
-    """The GPUs that are free for one scheduling epoch, and the jobs that want them."""
+    """The GPUs that are free for one scheduling epoch, and the jobs that can use them."""
 
     problem: Literal["elastic"] = "elastic"
     capacity: Count
@@ -108,7 +108,7 @@ class Instance(schema.Instance):
 
     @derived
     def choices(self) -> tuple[tuple[Item, ...], ...]:
-        """For each job its numbers of workers from min to max, with what they take and save."""
+        """For each job its numbers of workers from min to max, with the GPUs and the reduction."""
         return tuple(
             tuple(
                 Item(job.id, w, job.gpus(w), job.reduction(w))
@@ -124,7 +124,7 @@ class Instance(schema.Instance):
 
 
 class Solution(schema.Solution):
-    """The number of workers of each job; a job that is absent gets none."""
+    """The number of workers of each job; an absent job gets none."""
 
     problem: Literal["elastic"] = "elastic"
     workers: dict[Id, Count]

@@ -1,4 +1,4 @@
-"""The search of `dp`: bound, fix what the bound decides, and fill the table of the rest."""
+"""The search of `dp`: bound, fix items by the bound, and fill the table of the others."""
 
 from __future__ import annotations
 
@@ -11,28 +11,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.objective import Bound
-from dlsched.problems.elastic.bounds import launch_bound, relaxation_bounds, seconds
+from dlsched.problems.elastic.bounds import launch_bound, reduction_bound
 from dlsched.problems.elastic.knapsack import Items, fill_table, proves, read_table
-from dlsched.problems.elastic.lagrange import Relaxation, relax
-from dlsched.result import Status
+from dlsched.problems.elastic.lagrangian import Relaxation, relax
+from dlsched.result import Status, Termination
 from dlsched.run import Run
 
 Mask: TypeAlias = NDArray[np.bool_]
 
 SMALL = 4_000_000
-"""Up to this many table steps (items x GPUs) the whole table is cheaper than reducing first."""
+"""Up to this many steps (items x GPUs) filling the whole table is faster than fixing first."""
 CORE = 64
-"""Jobs whose choice is least certain, solved first for a good incumbent."""
-_CELL = {"int64": 8, "object": 48}
-"""Bytes of a table's cell; a Python integer is an object beside its reference."""
+"""Number of jobs with the least second-best loss, solved first for a good incumbent."""
+_ENTRY_BYTES = {"int64": 8, "object": 48}
+"""Bytes of a table's entry; a Python integer is an object and a reference to it."""
 
 
 @dataclass
 class Search:
-    """The incumbent, as item numbers with its launched jobs and grid units, and the proof.
+    """The incumbent and what is proved about it.
 
     Attributes
     ----------
+    memory_gib
+        Largest table that is filled.
+    incumbent, launched, value
+        Numbers of the incumbent's items, the jobs that they launch, and their reduction in units.
+    status, termination, reason
+        As in `Claim`.
     bounds
         For each level, the bounds found.
     """
@@ -44,10 +50,11 @@ class Search:
     launched: int = -1
     value: int = 0
     status: Status = Status.FEASIBLE
+    termination: Termination | None = None
     reason: str = ""
 
     def __post_init__(self) -> None:
-        """Begin with what needs no search: level 1."""
+        """Set the bound of level 1, which needs no search."""
         self.bounds: list[list[Bound]] = [[launch_bound(self.items)], []]
 
     def offer(self, chosen: Sequence[int]) -> None:
@@ -55,30 +62,31 @@ class Search:
         launched, value = self.worth(chosen)
         if self.incumbent is None or (launched, value) > (self.launched, self.value):
             self.incumbent, self.launched, self.value = chosen, launched, value
-            self.run.record(float(seconds(self.items, value)), None)
+            self.run.record(float(self.items.seconds(value)), None)
 
     def worth(self, chosen: Sequence[int]) -> tuple[int, int]:
-        """Return (jobs launched, grid units saved) of some items."""
+        """Return (jobs launched, units saved) of some items."""
         picked = np.array(chosen, dtype=np.int64)
         return int(self.items.launch[picked].sum()), sum(self.items.value[picked].tolist())
 
     def solve(self) -> None:
-        """Fill the table of all items; if that is large, bound and fix first."""
+        """Fill the table of all items; if it is large, bound and fix items first."""
         small = len(self.items) * self.items.capacity <= SMALL
         if small and self.fill(self.items, proof=True):
             return
         relaxation = relax(self.items, self.run.stop_reason)
-        self.offer(self.filled(relaxation))
-        if not self.met(relaxation):
+        self.offer(self.extended(relaxation))
+        if not self.at_bound(relaxation):
             self.solve_core(relaxation, self.uncertain(relaxation), slack=0)
-        if not self.met(relaxation):
+        if not self.at_bound(relaxation):
             slack = relaxation.bound - ((self.value + 1) << relaxation.shift)
             if not self.solve_core(relaxation, relaxation.loss <= slack, slack, proof=True):
-                self.bounds = relaxation_bounds(self.items, relaxation)
-                self.reason = self.run.stop_reason() or self.reason
+                self.bounds[1] = [reduction_bound(self.items, relaxation)]
+                if stopped := self.run.stop_reason():
+                    self.termination, self.reason = stopped, ""
 
-    def filled(self, relaxation: Relaxation) -> list[int]:
-        """Use the GPUs that the relaxation's choice leaves, least loss first."""
+    def extended(self, relaxation: Relaxation) -> list[int]:
+        """Return the relaxation's choice with the remaining GPUs used, least loss first."""
         items = self.items
         now = dict(zip(items.row[relaxation.chosen].tolist(), relaxation.chosen, strict=True))
         left = items.capacity - sum(items.gpus[relaxation.chosen].tolist())
@@ -88,26 +96,24 @@ class Search:
             row = int(items.row[i])
             held = now.get(row)
             if held is None and items.launch[i]:
-                continue  # as many pending jobs are launched as can be
+                continue  # the most pending jobs are launched already
             gpus, value = (items.gpus[held], items.value[held]) if held is not None else (0, 0)
             if items.value[i] > value and items.gpus[i] - gpus <= left:
                 now[row] = i
                 left -= int(items.gpus[i] - gpus)
         return list(now.values())
 
-    def met(self, relaxation: Relaxation) -> bool:
-        """Whether the relaxation alone proves the incumbent, within the gap asked for."""
+    def at_bound(self, relaxation: Relaxation) -> bool:
+        """Whether the relaxation proves the incumbent optimal, within the gap asked for."""
         limit = relaxation.bound >> relaxation.shift
         complete = self.launched == self.items.most_launched
-        slack = Fraction(self.run.gap) * max(abs(limit), abs(self.value))  # beyond a double
+        slack = Fraction(self.run.gap) * max(abs(limit), abs(self.value))  # may exceed a double
         if not complete or limit - self.value > slack:
             return False
-        self.bounds = relaxation_bounds(self.items, relaxation)
-        self.status, self.reason = Status.OPTIMAL, "the relaxation meets the incumbent"
-        return True
+        return self.prove(reduction_bound(self.items, relaxation))
 
     def uncertain(self, relaxation: Relaxation) -> Mask:
-        """Return which items to keep: all of the jobs with the closest second choices."""
+        """Return a mask of the items of the `CORE` jobs with the least second-best losses."""
         items = self.items
         second = np.array(
             [
@@ -125,8 +131,9 @@ class Search:
     ) -> bool:
         """Fix the jobs that have one choice left, and fill the table of the others.
 
-        With `proof`, every choice left out is one that costs the relaxation more than the slack
-        between its bound and the next better value, so the incumbent is the optimum of all.
+        With `proof`, `keep` and `slack` must leave out only choices whose loss exceeds the slack
+        between the relaxation's bound and the next better value than the incumbent's. If the
+        result is True, the incumbent is then the optimum of all items.
         """
         items = self.items
         fixed: list[int] = []
@@ -137,8 +144,8 @@ class Search:
                 fixed.append(int(left[0]))
                 free[left] = False
         capacity = items.capacity - sum(items.gpus[fixed].tolist())
-        if capacity < 0:  # what must be chosen does not fit, so nothing beats the incumbent
-            return proof and self.prove()
+        if capacity < 0:  # the fixed items do not fit, so nothing beats the incumbent
+            return proof and self.prove_incumbent()
         free &= items.gpus <= capacity
         return self.fill(items.pick(free, capacity), proof, fixed, np.flatnonzero(free))
 
@@ -149,21 +156,22 @@ class Search:
         fixed: Sequence[int] = (),
         numbers: NDArray[np.int64] | None = None,
     ) -> bool:
-        """Fill a table, offer its optimum, and re-check it if it is to be a proof.
+        """Fill a table and offer its optimum; with `proof`, check the table.
 
         Parameters
         ----------
         part, fixed, numbers
-            Items to choose from, those chosen already, and the numbers of `part` among all.
+            Items to choose from, the numbers of items chosen already, and those of `part`.
 
         Returns
         -------
         bool
-            Whether it got to the end.
+            Whether the table was filled and, with `proof`, proves the incumbent optimal.
         """
-        cells = (len(part.starts) + 1) * (part.capacity + 1)
-        gib = cells * _CELL[part.value.dtype.name] / 2**30
+        entries = (len(part.starts) + 1) * (part.capacity + 1)
+        gib = entries * _ENTRY_BYTES[part.value.dtype.name] / 2**30
         if gib > self.memory_gib:
+            self.termination = Termination.MEMORY_LIMIT
             self.reason = f"the table needs {gib:.1f} GiB, the limit is {self.memory_gib:g}"
             return False
         table = fill_table(part, self.run.stop_reason)
@@ -176,11 +184,14 @@ class Search:
         launched, value = self.worth(fixed)
         more, rest = divmod(int(table[-1, -1]), part.step)
         held = (launched + more, value + rest) <= (self.launched, self.value)
-        return held and proves(part, table, self.run.stop_reason) and self.prove()
+        return held and proves(part, table, self.run.stop_reason) and self.prove_incumbent()
 
-    def prove(self) -> bool:
-        """Note that the incumbent is optimal."""
-        value = seconds(self.items, self.value)
-        self.bounds = [[launch_bound(self.items)], [Bound(value, "certified", "dp table")]]
-        self.status, self.reason = Status.OPTIMAL, "proved optimal"
+    def prove_incumbent(self) -> bool:
+        """Record that a table proves the incumbent optimal."""
+        return self.prove(Bound(self.items.seconds(self.value), "certified", "dp table"))
+
+    def prove(self, bound: Bound) -> bool:
+        """Record that the incumbent is optimal by a bound of level 2; return True."""
+        self.bounds[1] = [bound]
+        self.status, self.termination, self.reason = Status.OPTIMAL, None, ""
         return True

@@ -1,4 +1,4 @@
-"""Random small elastic instances."""
+"""Hypothesis strategy for small elastic instances."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dlsched.problems.elastic.schema import Instance
 
 VALUES = st.one_of(st.integers(1, 60), st.sampled_from([Fraction("0.5"), Fraction("12.25")]))
 UNITS = [Fraction(10) ** e for e in (0, 3, 9, -3, -9)]
-"""What running times are counted in, from the plainest."""
+"""Units of running times, the simplest first, as Hypothesis shrinks towards it."""
 
 
 @st.composite
@@ -20,15 +20,15 @@ def instances(
 ) -> Instance:
     """Draw an instance with linear and tabulated running times, running and pending jobs.
 
-    Times are from 1e-9 to 6e10; capacities may be those where the smallest base demands just fit,
-    or far above all demands.
+    Times are from 5e-10 to 6e10 seconds; among the capacities are those that the smallest base
+    demands use up exactly, and one above all demands.
 
     Parameters
     ----------
     max_jobs, max_choices
         Upper limits; the brute force enumerates up to (max_choices + 1) ** max_jobs allocations.
     mixed
-        Give each job a unit of its own; no solver with tolerances can tell the values apart then.
+        Give each job a unit of its own, so that values differ by more digits than a solver has.
     """
     units = st.sampled_from(UNITS)
     unit = draw(units)

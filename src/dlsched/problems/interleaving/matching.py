@@ -122,7 +122,9 @@ def match_types(weights: Vector, counts: Indices) -> Indices:
     )
     solved = highs.solve(form, 0, Run(), quiet=True)
     if solved.values is None:
-        raise SolverFailure(f"HiGHS could not match {len(counts)} types: {solved.reason}")
+        raise SolverFailure(
+            f"HiGHS could not match {len(counts)} types: {solved.termination.sentence}"
+        )
     often[a, b] = np.rint(solved.values)
     return often
 

@@ -21,10 +21,10 @@ from dlsched.problems.placement.tally import state_of
 from dlsched.result import Claim, Start, Status
 from dlsched.run import Run
 from dlsched.schema import Number
-from dlsched.solvers import highs, pyomo_backend
+from dlsched.solvers import highs
+from dlsched.solvers.backend import find_backend
 from dlsched.solvers.certificate import dual_bound
-from dlsched.solvers.iis import compute_iis
-from dlsched.solvers.levels import blame
+from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
@@ -48,6 +48,7 @@ class Refinement:
 
     def __init__(self, instance: Instance, run: Run) -> None:
         self.instance, self.run = instance, run
+        self.backend = find_backend(run.solver)
         self.data = arrays(instance)
         self.estimate = Estimate.coarse(self.data)
         self.best: Solution | None = None
@@ -68,8 +69,7 @@ class Refinement:
 
     def search(self) -> Claim:
         """Run to a proof or a limit."""
-        if self.run.solver != highs.NAME:
-            pyomo_backend.validate_solver(self.run.solver, self.run)
+        self.backend.validate_limits(self.run)
         self.start()
         self.relax()
         while True:
@@ -90,7 +90,7 @@ class Refinement:
                 found = model.read(self.instance, built)
                 fresh = self.offer(found)
             if outcome.bound is not None:
-                unit = float(form.scaled(0)[0]) if self.run.solver == highs.NAME else 1.0
+                unit = float(form.conditioned(0)[0])
                 off = SOLVER_PRECISION * abs(outcome.bound) + _REDUCED_COST * unit
                 bound = outcome.bound - off
                 if fresh and bound > self.cost * (1 + _CLOSE):
@@ -101,7 +101,7 @@ class Refinement:
             if self.closed():
                 return self.claim(Status.OPTIMAL, "proved optimal")
             if outcome.status is not Status.OPTIMAL:
-                return self.claim(Status.FEASIBLE, outcome.reason)
+                return self.claim(Status.FEASIBLE, outcome.termination.sentence)
             if not fresh and found is not None:
                 # The estimate is exact here, but HiGHS uses its tolerances to undercut it; or the
                 # placement breaks a limit by less than these. Its cost is known, so go on without.
@@ -111,7 +111,7 @@ class Refinement:
 
     def infeasible(self, form: StandardForm) -> Claim:
         """Return that there is no placement, and why."""
-        reason = blame(compute_iis(form, self.run))
+        reason = infeasibility_reason(form, self.run)
         if self.excluded:  # every one of them breaks a limit
             reason = "every placement breaks a limit, some by less than the solver's tolerances"
         return Claim(
@@ -148,7 +148,7 @@ class Refinement:
             if outcome.duals is not None:
                 multipliers = form, outcome.duals
             else:
-                self.missing = f"the relaxation ended with {outcome.reason}"
+                self.missing = f"the relaxation ended with {outcome.termination.sentence}"
             if outcome.values is None or outcome.bound is None:
                 break
             form.load(outcome.values)
@@ -184,9 +184,7 @@ class Refinement:
         if self.best is not None and self.best.home not in [s.home for s in self.excluded]:
             model.assign(self.instance, built, self.best)
             point = form.point()
-        if self.run.solver == highs.NAME:
-            return highs.solve(form, 0, self.run, start=point, quiet=True)
-        return pyomo_backend.solve(self.run.solver, built, form, 0, self.run, point)
+        return self.backend.solve(form, 0, self.run, start=point, quiet=True)
 
     def offer(self, solution: Solution) -> bool:
         """Evaluate a placement truly and refine there; return whether this changed the estimate."""
@@ -222,10 +220,6 @@ class Refinement:
         near = self.best is not None and self.cost - self.bound <= TOLERANCE * self.cost
         how = f"the gap left is within the solver's tolerances after {_EXCLUDED} exclusions"
         return (Status.OPTIMAL if near else Status.FEASIBLE), how
-
-    def version(self) -> str:
-        """Return the version of the solver."""
-        return highs.version() if self.run.solver == highs.NAME else ""
 
     def claim(self, status: Status, reason: str) -> Claim:
         """Return what is known."""

@@ -1,18 +1,13 @@
 """Reclaiming: which on-loan servers to return so that the fewest jobs are preempted (Lyra)."""
 
 from dlsched.problems.reclaiming.check import LEVELS, check, explain
+from dlsched.problems.reclaiming.components import choose
 from dlsched.problems.reclaiming.frontier import frontier
 from dlsched.problems.reclaiming.nearest import nearest_optimum
 from dlsched.problems.reclaiming.schema import Instance, Solution
 from dlsched.registry import Problem
 
 __all__ = ["PROBLEM", "Instance", "Solution", "frontier", "nearest_optimum"]
-
-
-def _choose(instance: Instance) -> str:
-    from dlsched.problems.reclaiming.exact import choose
-
-    return choose(instance)
 
 
 PROBLEM = Problem(
@@ -28,5 +23,5 @@ PROBLEM = Problem(
     bound="lp",
     size="servers",
     package=__name__,
-    choose=_choose,
+    choose=choose,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.schema import Instance
 from dlsched.registry import method
 from dlsched.result import Claim
@@ -13,9 +14,7 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level
 def lp(instance: Instance, run: Run) -> Claim:
     """Linear relaxation of level 1, certified from its duals and rounded up.
 
-    The preempted weight is a whole number when all weights are, so the bound may be rounded up to
-    the next multiple of their greatest common divisor. Level 2 has no bound apart from level 1.
+    The preempted weight is a multiple of the weights' greatest common divisor, so the bound is
+    rounded up to the next one. Level 2 gets no bound: its bound would depend on level 1's optimum.
     """
-    from dlsched.problems.reclaiming import model
-
     return relax_first_level(instance, run, model)

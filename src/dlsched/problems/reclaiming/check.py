@@ -1,4 +1,4 @@
-"""The definition of reclaiming: what a set of returned servers breaks, and what it costs."""
+"""The definition of reclaiming: the violations and the objective of a set of returned servers."""
 
 from __future__ import annotations
 
@@ -13,21 +13,18 @@ LEVELS = (Level("preempted", "min", "jobs"), Level("collateral", "min", "GPUs"))
 
 
 def check(instance: Instance, solution: Solution) -> Report:
-    """Judge a solution.
+    """Return the violations and the objective of a solution.
 
-    Violations: ``instance`` (made for another one), ``unknown_server``, ``repeated_server``,
-    ``too_few_servers``, ``too_many_servers``.
-
-    ``details`` has ``collateral_fraction``, the collateral GPUs per GPU of the returned servers,
-    and ``gpus_returned``.
+    Kinds of violations: ``unknown_server``, ``repeated_server``, ``too_few_servers``,
+    ``too_many_servers``. ``details`` has ``gpus_returned``, the GPUs of the returned servers, and
+    ``collateral_fraction``, the collateral GPUs divided by these.
     """
-    violations = list(_violations(instance, solution))
     index = instance.server_index
     returned = {index[s] for s in solution.returned if s in index}
     objective = evaluate(instance, returned)
     gpus = sum(instance.servers[s].gpus for s in returned)
     details = {"gpus_returned": gpus, "collateral_fraction": objective[1] / gpus if gpus else 0}
-    return Report(tuple(violations), objective, details)
+    return Report(tuple(_violations(instance, solution)), objective, details)
 
 
 def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
@@ -40,19 +37,17 @@ def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
             yield Violation("repeated_server", where, f'server "{server}" is returned twice')
         seen.add(server)
     count = len(seen & instance.server_index.keys())
-    if count < instance.demand:
+    if count != instance.demand:
+        kind = "too_few_servers" if count < instance.demand else "too_many_servers"
         message = f"demand {instance.demand} servers, {count} are returned"
-        yield Violation("too_few_servers", "returned", message, instance.demand - count)
-    if count > instance.demand:
-        message = f"demand {instance.demand} servers, {count} are returned"
-        yield Violation("too_many_servers", "returned", message, count - instance.demand)
+        yield Violation(kind, "returned", message, abs(count - instance.demand))
 
 
 def evaluate(instance: Instance, returned: set[int]) -> ByLevel[Number]:
-    """Return (preempted weight, collateral GPUs) when these servers go back.
+    """Return (preempted weight, collateral GPUs) if the servers at these positions are returned.
 
-    A job is preempted if one of its base workers sits on a returned server; it then loses all its
-    workers. Those on servers that stay are the collateral damage.
+    A job is preempted if one of its base workers is on a returned server; it then loses all its
+    workers. The GPUs of those on other servers are the collateral damage.
     """
     preempted: Number = 0
     collateral = 0
@@ -64,7 +59,7 @@ def evaluate(instance: Instance, returned: set[int]) -> ByLevel[Number]:
 
 
 def explain(instance: Instance) -> str:
-    """Say why no solution exists; an empty string if one does."""
+    """Return why no solution exists; an empty string if one does."""
     if instance.demand > len(instance.servers):
         return f"demand {instance.demand} servers, {len(instance.servers)} exist"
     return ""

@@ -1,7 +1,7 @@
-"""Decomposition of reclaiming into components that share nothing but the demand.
+"""Decomposition of reclaiming into components that are coupled by the demand alone.
 
-A table per component says what it costs to return ``k`` of its servers; a min-plus convolution of
-the tables says how to share out the demand. Costs are whole numbers, so nothing is rounded.
+A table per component holds the least cost of returning ``k`` of its servers; the min-plus
+convolution of the tables divides the demand optimally. Costs are integers, so nothing is rounded.
 """
 
 from __future__ import annotations
@@ -16,16 +16,22 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.problems.reclaiming import model
+from dlsched.problems.reclaiming.check import evaluate
 from dlsched.problems.reclaiming.schema import Instance
 from dlsched.result import Claim
 from dlsched.run import Run
-from dlsched.schema import Number
+from dlsched.schema import Number, simplify
+from dlsched.solvers.levels import solve_levels
 
 Costs: TypeAlias = NDArray[Any]
 """Costs by number of servers returned: 64-bit integers, or Python's where those are too short."""
 
 SMALL = 14
 """Up to this many servers a component's subsets are enumerated."""
+MANY_UNITS = 400_000
+"""If the weights add up to more multiples of their granularity, a solver's tolerance on a bound is
+too large for the bound to be rounded to the next multiple."""
 _WORD = 2**61
 """Two costs below this can be added in 64 bits."""
 
@@ -41,8 +47,8 @@ class Component:
 def split(instance: Instance, collateral: bool) -> list[Component]:
     """Return the connected components, in the order of their first servers.
 
-    Base workers of one job connect servers. With `collateral`, so do its flexible workers: what
-    they hold is vacated when the job is preempted.
+    Base workers of one job connect servers. With `collateral`, its flexible workers do so too,
+    because their GPUs are vacated when the job is preempted.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -69,10 +75,10 @@ def split(instance: Instance, collateral: bool) -> list[Component]:
 
 
 class Units:
-    """Objectives as whole numbers that compare as the objectives do.
+    """Objectives as integers in the same order.
 
-    A pair of weight and collateral is ``weight * step + collateral``, where a step is more than
-    all GPUs; without `collateral` a step is 1.
+    Weight and collateral are encoded as ``weight * step + collateral``, the weight in multiples of
+    1 / `denominator`; `step` exceeds the number of all GPUs, and is 1 without `collateral`.
     """
 
     def __init__(self, instance: Instance, collateral: bool) -> None:
@@ -93,9 +99,19 @@ class Units:
 
     def decode(self, cost: int) -> tuple[Number, int]:
         """Return the (weight, collateral) of a cost."""
-        weight = Fraction(cost // self.step, self.denominator)
-        whole = weight.denominator == 1
-        return (int(weight) if whole else weight), cost % self.step
+        return simplify(Fraction(cost // self.step, self.denominator)), cost % self.step
+
+
+def choose(instance: Instance) -> str:
+    """Return the name of the exact method that suits an instance.
+
+    If the weights have more digits than a solver with tolerances can distinguish and every
+    component is small, `components` decides in integers; otherwise `milp` is faster.
+    """
+    if sum(Units(instance, collateral=False).weights) <= MANY_UNITS:
+        return "milp"
+    parts = split(instance, collateral=True)
+    return "components" if all(len(part.servers) <= SMALL for part in parts) else "milp"
 
 
 @cache
@@ -109,7 +125,7 @@ def _by_size(n: int) -> list[NDArray[np.int64]]:
 def enumerate_subsets(
     instance: Instance, part: Component, units: Units
 ) -> tuple[Costs, list[tuple[int, ...]]]:
-    """Return the least cost of returning k of the component's servers, for every k, and which."""
+    """Return the least cost of returning k of the component's servers, and these, for every k."""
     place = {s: i for i, s in enumerate(part.servers)}
     masks = np.arange(1 << len(place), dtype=np.int64)
     costs = np.zeros(len(masks), dtype=units.dtype)
@@ -127,11 +143,8 @@ def enumerate_subsets(
 def solve_part(instance: Instance, part: Component, k: int, levels: int, run: Run) -> Claim:
     """Solve a component alone, for demand `k`, by the integer program.
 
-    For the first level alone only base workers matter; flexible ones may be in other components.
+    For level 1 alone flexible workers are left out; they may be on servers of other components.
     """
-    from dlsched.problems.reclaiming import model
-    from dlsched.solvers.levels import solve_levels
-
     jobs = [instance.jobs[j] for j in part.jobs]
     if levels == 1:
         jobs = [
@@ -152,11 +165,9 @@ def bracket(
 ) -> tuple[Costs, Costs]:
     """Return lower and upper bounds of level 1 for k from 0 to `limit`; equal unless stopped.
 
-    The minimum is monotone in k: a server less to return can preempt no more. So values between
-    two equal ones need no solving, and whatever is proved for one k bounds its neighbours.
+    The minimum never falls as k rises. So values between two equal ones need no solving, and a
+    bound for one k also bounds its neighbours on one side.
     """
-    from dlsched.problems.reclaiming.check import evaluate
-
     everything = sum(units.weights[j] for j in part.jobs)
     lower, upper = [0] * (limit + 1), [everything] * (limit + 1)
     upper[0] = 0
@@ -167,10 +178,10 @@ def bracket(
             return
         claim = solve_part(instance, part, k, 1, run)
         if claim.solution is not None:
-            # Flexible workers are not costed here, so the whole instance gives level 1 as well.
+            # Level 1 does not depend on flexible workers, so the whole instance can evaluate it.
             returned = {instance.server_index[s] for s in claim.solution.returned}
             upper[k] = units.encode(evaluate(instance, returned)[0])
-        # The bound and not the status: a solver's tolerances may leave a gap in what it has proved.
+        # The bound and not the status: a solver's tolerances may leave a gap in a proof.
         for bound in claim.bounds[0] if claim.bounds else ():
             lower[k] = max(lower[k], math.ceil(Fraction(bound.value) * units.denominator))
 
@@ -211,9 +222,9 @@ def fold(tables: Iterable[Costs], units: Units, limit: int) -> Costs:
 def merge_singles(
     instance: Instance, parts: Sequence[Component], units: Units, limit: int
 ) -> tuple[Costs, list[int]]:
-    """Return the table of all components of one server, and the servers in the order they go.
+    """Return the table of all components of one server, and their servers by rising cost.
 
-    Among single servers the cheapest go first, so sorting them is their convolution.
+    The least cost of k single servers is that of the k cheapest, so sorting replaces a convolution.
     """
     costs = [(sum(units.weights[j] for j in p.jobs) * units.step, p.servers[0]) for p in parts]
     costs.sort()

@@ -1,4 +1,4 @@
-"""A heuristic of ours for reclaiming: the group of servers that is cheapest per server."""
+"""A heuristic of this library: the group of servers with the least weight per server."""
 
 from __future__ import annotations
 
@@ -7,33 +7,30 @@ from collections.abc import Iterable
 import numpy as np
 
 from dlsched.problems.reclaiming.components import Units
-from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.problems.reclaiming.schema import Instance, Solution, solution_of
 from dlsched.registry import method
 
 
 @method("reclaiming", kind="heuristic")
 def densest(instance: Instance, rng: np.random.Generator) -> Solution:
-    """Take the group of servers that frees the most servers per weight of preempted jobs.
+    """Return the group of servers that frees the most servers per weight of preempted jobs.
 
-    A heuristic of ours, not the paper's. Candidates are the servers that become idle when all jobs
-    of one server, or all jobs on the servers of one job, are preempted; no more servers count than
-    the demand still asks for. Lyra's cost of 1 / servers assumes that every server of a job will
-    be returned; here a group counts with what it costs and with what it frees. Ties go to the
-    larger group, then to the earlier server or job in the file.
+    A heuristic of this library, not the paper's. A candidate is the group of servers that become
+    idle when all jobs of one server, or all jobs on the servers of one job, are preempted; its
+    score is the preempted weight divided by its number of servers, counted up to the remaining
+    demand. (Lyra's cost of 1 / servers assumes that every server of a job will be returned.) Ties
+    go to the larger group, then to the earlier server or job in the file.
     """
     groups = _Groups(instance)
     returned: list[int] = []
     while len(returned) < instance.demand:
         left = instance.demand - len(returned)
-        chosen = groups.cheapest(left)
-        returned += groups.take(chosen, left)
-    return Solution(
-        returned=tuple(instance.servers[s].id for s in returned),
-    )
+        returned += groups.take(groups.cheapest(left), left)
+    return solution_of(instance, returned)
 
 
 class _Groups:
-    """The candidates: number ``c`` below the number of servers is a server's, then the jobs'."""
+    """The candidates: the first `size` numbers are those of servers, the following of jobs."""
 
     def __init__(self, instance: Instance) -> None:
         self.base = instance.base_servers
@@ -60,8 +57,7 @@ class _Groups:
         return sum(self.weights[j] for j in preempted), idle
 
     def cheapest(self, left: int) -> int:
-        """Return the candidate with the least weight per server of those still demanded."""
-
+        """Return the candidate with the least weight per server, counted up to `left` servers."""
         best, least, most = -1, 0, 0
         for c, (weight, idle) in self.known.items():
             useful = min(len(idle), left)

@@ -1,19 +1,22 @@
-"""The picture of reclaiming: servers as rows of GPU cells, returned ones marked."""
+"""Plot of a reclaiming instance: servers as rows of GPU cells, returned ones marked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from colorsys import hls_to_rgb
 from typing import TYPE_CHECKING, Any
 
+from dlsched.labels import shorten
+from dlsched.problems.reclaiming.check import evaluate
 from dlsched.problems.reclaiming.schema import Instance, Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ROWS = 40
-"""More servers than this stand in several columns, without the names of jobs."""
+"""More servers than this are drawn in several columns, without their names."""
 _NAMED = 24
-"""Up to this many servers, cells carry the names of their jobs."""
+"""Up to this number of servers, cells are labelled with the names of their jobs."""
 
 
 def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None = None) -> Axes:
@@ -27,9 +30,9 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
     instance
         Servers and jobs.
     solution
-        Which servers go back; without one only the instance is drawn.
+        The servers to return; without one only the instance is drawn.
     ax
-        Where to draw; a new figure by default.
+        Axes to draw on; those of a new figure by default.
 
     Returns
     -------
@@ -55,7 +58,7 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
 
 
 class _Picture:
-    """The cells, server by server, and what was used of the legend."""
+    """What the cells of every server show."""
 
     def __init__(
         self, instance: Instance, solution: Solution | None, ax: Axes, compact: bool
@@ -91,7 +94,7 @@ class _Picture:
                 ax.plot(
                     [x + g] * 2, [row + 0.08, row + 0.92], color="0.3", lw=0.5, ls=":", zorder=2.5
                 )
-            ax.text(x - 0.3, row + 0.5, _short(server.id), ha="right", va="center", fontsize=8)
+            ax.text(x - 0.3, row + 0.5, shorten(server.id, 8), ha="right", va="center", fontsize=8)
         if s in self.returned:
             frame: dict[str, Any] = {"facecolor": "none", "edgecolor": "black", "zorder": 5}
             lw = 1.3 if self.compact else 2.6
@@ -119,18 +122,18 @@ class _Picture:
             for ends in ((row + 0.06, row + 0.94), (row + 0.94, row + 0.06)):
                 self.ax.plot([x, x + gpus], ends, **line)
         if self.named:
-            name = _short(self.instance.jobs[j].id, 3 * gpus)
+            name = shorten(self.instance.jobs[j].id, 3 * gpus)
             light = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
             at = (x + gpus / 2, row + 0.5)
             self.ax.text(*at, name, ha="center", va="center", fontsize=7, bbox=light, zorder=4)
 
     def finish(self, right: float, rows: int) -> None:
-        """Set the limits, the title, and a legend of what is there."""
+        """Set the axes' limits, the title and the legend."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
 
         ax, instance = self.ax, self.instance
-        longest = max((len(_short(s.id)) for s in instance.servers), default=1)
+        longest = max((len(shorten(s.id, 8)) for s in instance.servers), default=1)
         left = 0.5 if self.compact else 0.7 + 0.3 * longest
         ax.set_xlim(-left, right + (1.2 if self.compact else 2.6))
         ax.set_ylim(rows + 0.1, -0.1)
@@ -142,11 +145,8 @@ class _Picture:
                 Patch(facecolor="0.85", edgecolor="0.2", hatch="////", label="flexible worker")
             )
         if self.solved:
-            from dlsched.problems.reclaiming.check import evaluate
-
-            worth = evaluate(instance, self.returned)
-            preempted = f"{float(worth[0]):g}"
-            title += f"\npreempted {preempted}, collateral {worth[1]} GPUs"
+            preempted, collateral = evaluate(instance, self.returned)
+            title += f"\npreempted {float(preempted):g}, collateral {collateral} GPUs"
             frame = Patch(facecolor="none", edgecolor="black", linewidth=2, label="returned")
             cross = Line2D(
                 [], [], color="black", marker="x", linestyle="none", label="preempted job"
@@ -163,13 +163,7 @@ class _Picture:
         )
 
 
-def _short(name: str, length: int = 8) -> str:
-    return name if len(name) <= length else name[: max(1, length - 1)] + "…"
-
-
 def _colour(j: int) -> Sequence[float]:
-    """Return a job's colour: hues far apart for neighbours, lightness that survives grey print."""
-    from colorsys import hls_to_rgb
-
+    """Return a job's colour: neighbours differ in hue, and in lightness for print in grey."""
     hue = (j * 0.618034) % 1
     return hls_to_rgb(hue, (0.86, 0.7, 0.78, 0.62)[j % 4], 0.6)

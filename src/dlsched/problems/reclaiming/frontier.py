@@ -1,4 +1,4 @@
-"""The least preemption for every demand at once."""
+"""The least preempted weight for every demand at once."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from dlsched.problems.reclaiming.components import (
     merge_singles,
     split,
 )
+from dlsched.problems.reclaiming.heuristics import lyra
 from dlsched.problems.reclaiming.schema import Instance
 from dlsched.run import Run
 
@@ -26,22 +27,22 @@ if TYPE_CHECKING:
 def frontier(instance: Instance, *, time_limit: float | None = None) -> pandas.DataFrame:
     """Return the minimum of level 1 for every demand from 0 to all servers.
 
-    The instance's own demand plays no part. Servers that no job links are decided apart; a
-    min-plus convolution of their tables gives the whole.
+    The instance's own demand is ignored. Each component of servers linked by base workers gets a
+    table of its minimum by number of servers; the min-plus convolution of the tables is the result.
 
     Parameters
     ----------
     instance
         Servers and jobs.
     time_limit
-        Wall-clock seconds, or ``None``. After that, the rows that are not proved yet have the best
-        value found and a bound below it.
+        Wall-clock seconds, or ``None``. Rows that are not proved by then have the best value found
+        and a smaller bound.
 
     Returns
     -------
     pandas.DataFrame
-        Columns: demand; preempted, the weight of the preempted jobs; bound, which no choice of
-        servers can beat; proven, whether the two are equal.
+        Columns: demand; preempted, the weight of the preempted jobs; bound, a lower bound on that
+        weight over all choices of servers; proven, whether the two are equal.
     """
     import pandas as pd
 
@@ -51,18 +52,18 @@ def frontier(instance: Instance, *, time_limit: float | None = None) -> pandas.D
     n = len(instance.servers)
     singles, _ = merge_singles(instance, [p for p in parts if len(p.servers) == 1], units, n)
     lower, upper = [singles], [singles]
-    # Small ones first: a limit then strikes where it leaves the least open.
+    # Small components first, so that a time limit leaves few rows without a proof.
     for part in sorted((p for p in parts if len(p.servers) > 1), key=lambda p: len(p.servers)):
         size = len(part.servers)
         if size <= SMALL:
-            table, _ = enumerate_subsets(instance, part, units)
-            low = high = table
+            low, _ = enumerate_subsets(instance, part, units)
+            high = low
         else:
             low, high = bracket(instance, part, units, size, run)
         lower.append(low)
         upper.append(high)
     bounds = fold(lower, units, n)
-    values = np.minimum(fold(upper, units, n), _greedy(instance, units))
+    values = np.minimum(fold(upper, units, n), _lyra_costs(instance, units))
     return pd.DataFrame(
         {
             "demand": range(n + 1),
@@ -73,10 +74,8 @@ def frontier(instance: Instance, *, time_limit: float | None = None) -> pandas.D
     )
 
 
-def _greedy(instance: Instance, units: Units) -> Costs:
-    """Return what the servers cost in the order in which Lyra would return them all."""
-    from dlsched.problems.reclaiming.heuristics import lyra
-
+def _lyra_costs(instance: Instance, units: Units) -> Costs:
+    """Return the preempted weight of the first k servers that `lyra` returns, for every k."""
     servers, jobs = instance.servers, instance.jobs
     everything = Instance(name="all", demand=len(servers), servers=servers, jobs=jobs)
     here: list[list[int]] = [[] for _ in instance.servers]

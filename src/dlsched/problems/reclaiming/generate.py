@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,12 +35,12 @@ def generate(
     flexible: float = 0.0,
     scattered: int | None = None,
 ) -> Instance:
-    """Fill on-loan servers with jobs.
+    """Return servers on loan, filled with randomly drawn jobs.
 
-    How a job's workers lie on the servers decides which rule comes closest to the optimum, and the
-    paper does not print it; so it is a parameter here, in four parts: `placement`, `spread`, `odd`
-    and `churn`. The paper's Figure 5 has jobs of 10 GPUs with 8 on a server of their own and 2 on
-    a shared one: ``placement="remnants"`` with odd sizes.
+    Which heuristic is closest to the optimum depends on how jobs are spread over servers, which the
+    paper does not describe. Four parameters determine it: `placement`, `spread`, `odd` and `churn`.
+    The paper's Figure 5 has jobs of 10 GPUs with 8 on a server of their own and 2 on a shared one:
+    ``placement="remnants"`` with odd sizes.
 
     Parameters
     ----------
@@ -48,37 +49,36 @@ def generate(
         those, 291 can be on loan at a time: 42 % of the GPUs are in use in the quietest hours
         (Figure 1) and 2 % are never lent (section 7.1).
     jobs
-        Jobs that arrive; one that does not fit is turned away. By default they arrive until the
-        first is turned away.
+        Number of arrivals; a job that does not fit is rejected. By default jobs arrive until the
+        first is rejected.
     demand
-        Servers to return; a tenth by default.
+        Servers to return; a tenth of them by default.
     sizes
         ``{GPUs of a job: weight}``. A job of n GPUs has workers of 1, 2, 4 or 8 GPUs, each size
         that divides n and fits a server being equally likely.
     placement
         ``"best_fit"``: each worker on the fullest server where it fits. ``"together"``: the whole
-        job on one server by best fit, or, if it is larger than a server, on servers that nothing
-        else may use. ``"shared"``: whole servers as far as the job fills them, and the rest of the
-        job on one server shared with others, by best fit. ``"remnants"``: the same, but the rests
-        of jobs larger than a server are gathered on servers that hold nothing else, as server 5 of
-        Figure 5. Under the last three a job has one worker per server.
+        job on one server by best fit, or, if it is larger than a server, on servers of its own.
+        ``"shared"``: whole servers as far as the job fills them, and the remaining GPUs on one
+        server shared with other jobs, by best fit. ``"remnants"``: the same, but the remaining GPUs
+        of jobs larger than a server share servers with each other only, as server 5 of Figure 5.
+        With the last three a job has one worker per server.
     spread
         Share of jobs whose workers must sit on distinct servers; for ``"best_fit"`` only.
     odd
-        Share of jobs of more than 2 GPUs that get fewer GPUs than drawn: from more than half as
-        many to one less, each number being equally likely.
+        Share of jobs of more than 2 GPUs whose number of GPUs n is replaced by a number drawn
+        uniformly from n // 2 + 1 to n - 1.
     churn
-        Departures, per job of the full fleet. Each is of a job drawn at random; then arrivals start
-        in their order until one does not fit, which waits for the next departure (with `jobs`, one
-        starts at most). So workers end up wherever GPUs became free.
+        Departures per job of the full fleet. Each removes a job drawn at random; then arrivals
+        start in their order until one does not fit, which waits for the next departure (with
+        `jobs`, at most one starts). So workers are placed where GPUs became free.
     flexible
         Share of jobs with at least two workers that are elastic; half of their workers, rounded
         down, are flexible.
     scattered
-        Give each of `jobs` jobs a base worker of 1 GPU on so many servers drawn at random instead,
-        whatever is free: nothing separates and the linear relaxation says little, as in no
-        fleet of practice. Then `sizes` and the parameters from `placement` to `flexible` mean
-        nothing.
+        Give each of `jobs` jobs a base worker of 1 GPU on this number of servers drawn at random
+        instead: an artificial fleet without separate components and with a weak linear relaxation.
+        `sizes` and the parameters from `placement` to `flexible` are then ignored.
     """
     if servers < 1 or gpus < 1:
         raise OptionError("servers and gpus must be at least 1")
@@ -119,32 +119,30 @@ class _Arrival(NamedTuple):
     elastic: bool
 
 
+@dataclass
 class _Fleet:
-    """The free GPUs of each server and the workers of each job, while jobs come and go."""
+    """The free GPUs of each server and the workers of each running job."""
 
-    def __init__(
-        self,
-        rng: np.random.Generator,
-        servers: int,
-        gpus: int,
-        sizes: Mapping[int, float],
-        placement: str,
-        spread: float,
-        odd: float,
-        flexible: float,
-    ) -> None:
-        self.rng, self.gpus, self.placement = rng, gpus, placement
-        self.spread, self.odd, self.flexible = spread, odd, flexible
-        self.free = np.full(servers, gpus)
-        self.closed = np.zeros(servers, dtype=bool)  # to other jobs
-        self.gathers = np.zeros(servers, dtype=bool)  # remnants of larger jobs, and nothing else
-        self.values = np.array(sorted(sizes))
-        weights = np.array([sizes[v] for v in self.values.tolist()], dtype=float)
+    rng: np.random.Generator
+    servers: int
+    gpus: int
+    sizes: Mapping[int, float]
+    placement: str
+    spread: float
+    odd: float
+    flexible: float
+
+    def __post_init__(self) -> None:
+        self.free = np.full(self.servers, self.gpus)
+        self.closed = np.zeros(self.servers, dtype=bool)  # to other jobs
+        self.gathers = np.zeros(self.servers, dtype=bool)  # remnants of larger jobs only
+        self.values = np.array(sorted(self.sizes))
+        weights = np.array([self.sizes[v] for v in self.values.tolist()], dtype=float)
         self.shares = weights / weights.sum()
         self.running: list[list[dict[str, Any]]] = []
 
     def fill(self, jobs: int | None, churn: float) -> list[list[dict[str, Any]]]:
-        """Return the workers of the jobs that run in the end."""
+        """Simulate arrivals and departures; return the workers of the jobs that run afterwards."""
         waiting = self.draw()
         for _ in itertools.count() if jobs is None else range(jobs):
             if not self.start(waiting) and jobs is None:
@@ -172,7 +170,7 @@ class _Fleet:
         )
 
     def start(self, job: _Arrival) -> bool:
-        """Place a job if it fits; say whether it did."""
+        """Place a job if it fits; return whether it does."""
         if self.placement == "best_fit":
             where = best_fit(self.free, job.worker, job.size // job.worker, job.apart)
             held = [(s, job.worker) for s in where or ()]
@@ -190,12 +188,12 @@ class _Fleet:
         return True
 
     def whole_servers(self, size: int) -> list[tuple[int, int]]:
-        """Place a job on as few servers as it can, and book them.
+        """Place a job on as few servers as possible and allocate its GPUs.
 
         Returns
         -------
         list of (int, int)
-            Servers with the GPUs taken there; empty, with nothing booked, if the job does not fit.
+            Servers with the GPUs taken there; empty, with nothing allocated, if it does not fit.
         """
         whole, rest = divmod(size, self.gpus)
         remnant = whole > 0 and rest > 0
@@ -223,7 +221,7 @@ class _Fleet:
         return held
 
     def leave(self, j: int) -> None:
-        """End a job and free its GPUs; a server that it had for itself becomes free."""
+        """Remove a job and free its GPUs; a server that was closed to others is opened."""
         for worker in self.running.pop(j):
             s = int(worker["server"][1:]) - 1
             self.free[s] += worker["gpus"]
@@ -236,12 +234,12 @@ class _Fleet:
 def best_fit(
     free: NDArray[np.int64], gpus: int, workers: int, apart: bool = False
 ) -> list[int] | None:
-    """Place a gang of workers, each on the fullest server where it fits, and book their GPUs.
+    """Place a gang of workers, each on the fullest server where it fits; update `free`.
 
     Returns
     -------
     list of int or None
-        Server of each worker; ``None``, with nothing booked, if they do not all fit.
+        Server of each worker; ``None``, with `free` unchanged, if they do not all fit.
     """
     chosen: list[int] = []
     left = free.copy()
@@ -259,10 +257,10 @@ def best_fit(
 
 
 def examples() -> list[Instance]:
-    """Return the paper's Figure 5, to whose servers Table 1 gives three costs.
+    """Return the paper's Figure 5; Table 1 gives three costs for each of its servers.
 
-    The figure does not print every number; what is free is chosen as simply as possible: 8 GPUs
-    per server, job a with 8 on each of its two, job b with 8.
+    The figure does not print every number. The missing ones are chosen here: 8 GPUs per server,
+    job a with 8 on each of its two servers, job b with 8.
     """
     jobs: dict[str, list[tuple[str, int]]] = {
         "a": [("1", 8), ("2", 8)],

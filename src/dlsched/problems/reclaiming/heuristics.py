@@ -1,8 +1,8 @@
-"""Lyra's heuristic for reclaiming (section 4), what the paper compares it with, and two of ours.
+"""Lyra's heuristic for reclaiming (section 4), the paper's baselines, and two of this library.
 
-`lyra`, `gpu_fraction` and `scf_updated` are one greedy loop: take the server of least cost, preempt
-its jobs, update the servers that those jobs leave. They differ in what a job adds to the cost of a
-server. `scf` and `random` choose all servers at once.
+`lyra`, `gpu_fraction` and `scf_updated` share one greedy loop: take the server of least cost,
+preempt its jobs, update the costs of the jobs' other servers. They differ in what a job adds to the
+cost of a server. `scf` and `random` choose all servers at once.
 """
 
 from __future__ import annotations
@@ -16,63 +16,61 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.reclaiming.densest import densest  # noqa: F401  (registers it)
-from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.problems.reclaiming.schema import Instance, Solution, solution_of
 from dlsched.registry import method
 
 TIES = ("absorbed", "collateral", "file", "random")
-"""What decides between servers of equal cost; see `lyra`."""
+"""Rules that decide between servers of equal cost; see `lyra`."""
 
 
 @method("reclaiming", kind="heuristic")
 def lyra(instance: Instance, rng: np.random.Generator, ties: str = "absorbed") -> Solution:
     """Least server preemption cost first: a job adds weight / (servers that host it) to each.
 
-    Lyra, section 4: the cost of a server is the sum, over its jobs, of the fraction of the job's
-    servers that it is; a job's weight multiplies its fraction, and with weights of 1 this is the
-    paper's. For a demand of one server the paper iterates over the servers and takes the one with
-    the fewest preemptions: the cost is then the weight of the server's jobs. Only base workers
-    make a server a host, so a server without them costs 0.
+    Lyra, section 4: the cost of a server is the sum over its jobs of 1 / (servers that host the
+    job); here each term is multiplied by the job's weight, 1 in the paper. For a demand of one
+    server the paper takes the server with the fewest preemptions: the cost is then the weight of
+    the server's jobs. A server hosts a job if it has a base worker of it; without any it costs 0.
 
     Parameters
     ----------
     ties
-        Between servers of equal cost, ``"collateral"`` takes the least collateral damage, the GPUs
-        vacated elsewhere (section 4, last sentence). ``"absorbed"`` does not count GPUs on servers
-        that become idle and that the rest of the demand can still take; with it, and not with
-        plain collateral damage, the optimum of Figure 5 is found. ``"file"`` takes the earlier
-        server, ``"random"`` any; in the first two, further ties go to the earlier server.
+        Between servers of equal cost, ``"collateral"`` takes the least collateral damage: GPUs
+        vacated on other servers (section 4, last sentence). ``"absorbed"`` leaves out GPUs on
+        servers that become idle, as far as the remaining demand can return them; it finds the
+        optimum of Figure 5, and plain collateral damage does not. ``"file"`` takes the earlier
+        server, ``"random"`` any; with the first two, further ties go to the earlier server.
     """
-    if instance.demand == 1:
-        return _greedy(instance, "lyra", count_shares(instance), ties, rng)
-    return _greedy(instance, "lyra", lyra_shares(instance), ties, rng)
+    shares = count_shares(instance) if instance.demand == 1 else lyra_shares(instance)
+    return _greedy(instance, shares, ties, rng)
 
 
 @method("reclaiming", kind="baseline")
 def gpu_fraction(instance: Instance, rng: np.random.Generator, ties: str = "absorbed") -> Solution:
-    """Cost by GPUs, the definition the paper rejects: a job counts its GPUs here / its GPUs.
+    """Cost by GPUs, the definition the paper rejects: weight * (GPUs here / GPUs of the job).
 
-    Lyra, section 4 and Table 1. GPUs of base and flexible workers count alike; a job's weight
-    multiplies its fraction.
+    Lyra, section 4 and Table 1. GPUs of base and flexible workers are counted.
 
     Parameters
     ----------
     ties
         As for `lyra`.
     """
-    return _greedy(instance, "gpu_fraction", gpu_shares(instance), ties, rng)
+    return _greedy(instance, gpu_shares(instance), ties, rng)
 
 
 @method("reclaiming", kind="baseline")
 def scf(instance: Instance, rng: np.random.Generator, ties: str = "file") -> Solution:
     """Smallest (job) count first: the servers that host the smallest numbers of jobs.
 
-    Lyra, section 7.1. Every server's jobs are counted once, weights play no part, and nothing is
-    updated when a job is preempted. Jobs with a base worker on the server count.
+    Lyra, section 7.1. Jobs with a base worker on the server are counted once, without weights and
+    without updates when a job is preempted.
 
     Parameters
     ----------
     ties
-        ``"file"``: of equal counts the earlier server; ``"random"``: any. The paper names no rule.
+        With equal counts ``"file"`` takes the earlier server, ``"random"`` any; the paper has no
+        rule.
     """
     if ties not in ("file", "random"):
         raise OptionError(f"ties={ties!r} must be 'file' or 'random'")
@@ -83,29 +81,29 @@ def scf(instance: Instance, rng: np.random.Generator, ties: str = "file") -> Sol
     order = list(range(len(counts)))
     if ties == "random":
         rng.shuffle(order)
-    return _solution(instance, "scf", sorted(order, key=counts.__getitem__)[: instance.demand])
+    return solution_of(instance, sorted(order, key=counts.__getitem__)[: instance.demand])
 
 
 @method("reclaiming", kind="baseline")
 def scf_updated(instance: Instance, rng: np.random.Generator, ties: str = "absorbed") -> Solution:
-    """Least weight of jobs first, updated: a reading of ours of `scf`, not the paper's.
+    """Least weight of jobs first, updated: a variant of `scf` by this library.
 
-    The cost of a server is the weight of the jobs based on it; the loop and the ties are `lyra`'s,
-    so the difference between the two is the definition of the cost alone.
+    The cost of a server is the weight of the jobs with a base worker on it. Loop and ties are
+    those of `lyra`, so the two methods differ in the definition of the cost only.
 
     Parameters
     ----------
     ties
         As for `lyra`.
     """
-    return _greedy(instance, "scf_updated", count_shares(instance), ties, rng)
+    return _greedy(instance, count_shares(instance), ties, rng)
 
 
 @method("reclaiming", kind="baseline")
 def random(instance: Instance, rng: np.random.Generator) -> Solution:
-    """Return servers drawn at random (Lyra, section 7.1)."""
+    """Servers drawn uniformly at random (Lyra, section 7.1)."""
     chosen = rng.permutation(len(instance.servers))[: instance.demand]
-    return _solution(instance, "random", chosen.tolist())
+    return solution_of(instance, chosen.tolist())
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ class Shares:
     weight: list[Fraction]
 
     def costs(self, servers: int) -> list[Fraction]:
-        """Return each server's cost before anything is returned, a column of Table 1."""
+        """Return each server's cost before any server is returned, a column of Table 1."""
         result = [Fraction(0)] * servers
         for parts, whole, weight in zip(self.parts, self.whole, self.weight, strict=True):
             for s, part in parts.items():
@@ -125,28 +123,28 @@ class Shares:
         return result
 
     def units(self) -> list[int]:
-        """Return for each job what one part counts, as whole numbers over one denominator."""
+        """Return for each job weight / whole, as integers over a common denominator."""
         parts = [w / n if n else Fraction(0) for w, n in zip(self.weight, self.whole, strict=True)]
         scale = math.lcm(*{part.denominator for part in parts})
         return [int(part * scale) for part in parts]
 
 
 def lyra_shares(instance: Instance) -> Shares:
-    """One part of as many as there are servers hosting the job."""
+    """Return 1 / (servers that host the job)."""
     base = instance.base_servers
     parts = [dict.fromkeys(b, 1) for b in base]
     return Shares(parts, [len(b) for b in base], _weights(instance))
 
 
 def gpu_shares(instance: Instance) -> Shares:
-    """The job's GPUs on the server, of all its GPUs."""
+    """Return (GPUs of the job on the server) / (all its GPUs)."""
     held, base = instance.held, instance.base_servers
     parts = [{s: h[s] for s in b} for h, b in zip(held, base, strict=True)]
     return Shares(parts, [sum(h.values()) for h in held], _weights(instance))
 
 
 def count_shares(instance: Instance) -> Shares:
-    """The job as a whole."""
+    """Return 1 for every job."""
     parts = [dict.fromkeys(b, 1) for b in instance.base_servers]
     return Shares(parts, [1] * len(instance.jobs), _weights(instance))
 
@@ -155,16 +153,8 @@ def _weights(instance: Instance) -> list[Fraction]:
     return [Fraction(job.weight) for job in instance.jobs]
 
 
-def _solution(instance: Instance, name: str, returned: list[int]) -> Solution:
-    return Solution(
-        returned=tuple(instance.servers[s].id for s in returned),
-    )
-
-
-def _greedy(
-    instance: Instance, name: str, shares: Shares, ties: str, rng: np.random.Generator
-) -> Solution:
-    """Take the cheapest server until the demand is met."""
+def _greedy(instance: Instance, shares: Shares, ties: str, rng: np.random.Generator) -> Solution:
+    """Return the cheapest server, update the costs, and repeat until the demand is met."""
     if ties not in TIES:
         raise OptionError(f"ties={ties!r} must be one of: {', '.join(TIES)}")
     n = len(instance.servers)
@@ -175,15 +165,15 @@ def _greedy(
         server = state.cheapest(left if ties == "absorbed" else 0, ties in TIES[:2])
         order.append(server)
         state.take(server)
-    return _solution(instance, name, order)
+    return solution_of(instance, order)
 
 
 class _State:
     """Costs as integers over a common denominator, and a heap of (cost, collateral, rank).
 
-    Collateral damage only breaks ties, so it is measured when a server surfaces, not before: an
-    entry starts as (cost, -1, rank). ``key`` has each server's valid entry; others are stale.
-    ``rank`` is the server's place in the order that breaks what ties remain.
+    Collateral damage only breaks ties, so it is computed when a server reaches the top of the heap:
+    an entry starts as (cost, -1, rank). ``key`` has each server's valid entry; others are stale.
+    ``rank`` is the server's position in the order that breaks the remaining ties.
     """
 
     def __init__(self, instance: Instance, shares: Shares, rank: list[int]) -> None:
@@ -210,12 +200,12 @@ class _State:
         heapq.heapify(self.heap)
 
     def cheapest(self, left: int, collateral: bool = True) -> int:
-        """Take the cheapest server off the heap.
+        """Remove the cheapest server from the heap and return it.
 
         Parameters
         ----------
         left
-            Servers still to be taken after this one that may absorb what it vacates.
+            Number of servers to be returned after this one; as many idle ones are not counted.
         collateral
             Whether collateral damage breaks ties.
         """
@@ -236,10 +226,14 @@ class _State:
             self.push((cost, lasting, rank))
 
     def measure(self, s: int) -> tuple[int, list[int]]:
-        """Find the GPUs that taking `s` vacates elsewhere: for good, and on servers it empties.
+        """Return the GPUs vacated on other servers if `s` is returned.
 
-        A server that loses its last base worker this way can be returned next at no cost, so what
-        is vacated there is collateral damage only if the demand does not get that far.
+        Returns
+        -------
+        (int, list of int)
+            GPUs on servers that keep a base worker, and, sorted, on each of those that keep none.
+            The latter can be returned next at no cost, so their GPUs are collateral damage only if
+            the demand ends before them.
         """
         vacated: dict[int, int] = {}
         jobs = self.jobs[s]
@@ -258,7 +252,7 @@ class _State:
         heapq.heappush(self.heap, key)
 
     def take(self, server: int) -> None:
-        """Return a server: its jobs leave all their servers, and neighbours are measured anew."""
+        """Return a server: remove its jobs from all their servers and update the costs of these."""
         self.taken[server] = True
         stale: set[int] = set()
         for j in self.guests[server]:

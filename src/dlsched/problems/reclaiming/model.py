@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyomo.environ as pyo
-
 from dlsched.problems.reclaiming.schema import Instance, Solution
 from dlsched.schema import granularity
 
@@ -15,12 +13,14 @@ def build(instance: Instance) -> Any:
 
     Sets and variables are indexed by the instance's ids.
     """
+    import pyomo.environ as pyo
+
     jobs = {job.id: job for job in instance.jobs}
     servers = [server.id for server in instance.servers]
     held = dict(zip(jobs, instance.held, strict=True))
     base = dict(zip(jobs, instance.base_servers, strict=True))
     base_pairs = [(j, servers[s]) for j in jobs for s in sorted(base[j])]
-    # Collateral needs a variable only where the job can be preempted while the server stays.
+    # Collateral needs a variable only where the job can be preempted and the server not returned.
     damage = {
         (j, servers[s]): gpus
         for j in jobs
@@ -38,7 +38,7 @@ def build(instance: Instance) -> Any:
     m.y = pyo.Var(m.JOBS, domain=pyo.Binary)
     m.z = pyo.Var(m.DAMAGE, domain=pyo.Binary)
 
-    # A job without base workers cannot be preempted: its weight must not set the level's scale.
+    # The weight of a job that cannot be preempted must not enter the level's granularity.
     weights = {j: job.weight for j, job in jobs.items() if base[j] and job.weight}
     for j in jobs:
         if not base[j]:
@@ -52,7 +52,7 @@ def build(instance: Instance) -> Any:
         "collateral": granularity(damage.values()),
     }
 
-    met = pyo.quicksum(m.x.values()) == instance.demand  # a truth value without servers
+    met = pyo.quicksum(m.x.values()) == instance.demand  # True or False without servers
     m.demand = pyo.Constraint(expr=pyo.Constraint.Feasible if met is True else met)
 
     m.preempt = pyo.Constraint(m.BASE, rule=lambda m, j, s: m.y[j] >= m.x[s])
@@ -75,7 +75,7 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
 
 
 def assign_preemptions(instance: Instance, m: Any, solution: Solution) -> None:
-    """Set the variables of level 1."""
+    """Set the variables of level 1, ``x`` and ``y``, to the values that the solution gives them."""
     index = {instance.server_index[s] for s in solution.returned}
     for s in m.SERVERS:
         m.x[s].set_value(int(instance.server_index[s] in index), skip_validation=True)

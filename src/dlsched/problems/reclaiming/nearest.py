@@ -1,4 +1,4 @@
-"""The optimum that has the most servers in common with a given choice."""
+"""The optimum that has the most servers in common with a given solution."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlsched.errors import DlschedError, SolverDisagreement
+from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.check import check
 from dlsched.problems.reclaiming.schema import Instance, Solution
-from dlsched.result import Status
+from dlsched.registry import Kind, Method
+from dlsched.result import Claim, Status, default_termination
 from dlsched.run import Run
+from dlsched.solvers.levels import solve_levels
 
 
 def nearest_optimum(
@@ -17,46 +20,52 @@ def nearest_optimum(
 ) -> Solution:
     """Return the optimum of level 1 that shares the most servers with a solution.
 
-    Optima are seldom unique, so the share of the optimum's servers that a rule returns (Lyra,
-    section 7.3: 84 % on average) depends on which optimum it is compared with. This is one more
-    integer program: with the preempted weight held at its minimum, the shared servers are
-    maximised. Collateral damage plays no part.
+    Optima are seldom unique, so the share of the optimum's servers that a heuristic returns (Lyra,
+    section 7.3: 84 % on average) depends on the optimum it is compared with. This solves one more
+    integer program: the number of shared servers is maximised with the preempted weight held at
+    its minimum. Collateral damage is not part of it.
 
     Parameters
     ----------
     instance, solution
-        The instance, and the choice of servers to be close to.
+        The instance, and the solution to compare with.
     time_limit
         Wall-clock seconds, or ``None``.
 
     Raises
     ------
     DlschedError
-        If the limit struck before the answer was proved, or the instance is infeasible.
+        If the instance is infeasible, or the time limit ended the proof.
     """
-    from dlsched.solvers.levels import solve_levels
 
-    claim = solve_levels(instance, Run(time_limit), _Model(frozenset(solution.returned)))
+    def solve(instance: Instance, run: Run) -> Claim:
+        return solve_levels(instance, run, _Model(frozenset(solution.returned)))
+
+    labelled = Method("nearest_optimum", "reclaiming", Kind.EXACT, solve)
+    claim = labelled(instance, Run(time_limit), {})
     if claim.status is not Status.OPTIMAL:
-        raise DlschedError(f"the nearest optimum was not found: {claim.reason}")
+        ended = claim.termination or default_termination(claim.status)
+        raise DlschedError(f"the nearest optimum was not found: {claim.reason or ended.sentence}")
     found = claim.solution
     assert isinstance(found, Solution)
     report = check(instance, found)
     if not report:
-        raise SolverDisagreement(f"the nearest optimum is none: {report.violations[0].message}")
+        raise SolverDisagreement(
+            f"the nearest optimum is infeasible: {report.violations[0].message}"
+        )
     return found
 
 
 @dataclass(frozen=True)
 class _Model:
-    """The model of the problem with another second level."""
+    """The model with the number of shared servers as level 2."""
 
     near: frozenset[str]
+    read = staticmethod(model.read)
+    assign = staticmethod(model.assign_preemptions)
 
     def build(self, instance: Instance) -> Any:
         import pyomo.environ as pyo
-
-        from dlsched.problems.reclaiming import model
 
         m = model.build(instance)
         for name in ("collateral", "vacate", "z", "DAMAGE"):
@@ -66,13 +75,3 @@ class _Model:
         )
         m.GRANULARITY = {"preempted": m.GRANULARITY["preempted"], "shared": 1}
         return m
-
-    def read(self, instance: Instance, m: Any) -> Solution:
-        from dlsched.problems.reclaiming import model
-
-        return model.read(instance, m).model_copy(update={"method": "nearest_optimum"})
-
-    def assign(self, instance: Instance, m: Any, solution: Solution) -> None:
-        from dlsched.problems.reclaiming import model
-
-        model.assign_preemptions(instance, m, solution)

@@ -1,4 +1,4 @@
-"""The model without jobs that no optimum preempts: each alone outweighs a known choice."""
+"""A smaller model: jobs heavier than a known solution's preempted weight are fixed as running."""
 
 from __future__ import annotations
 
@@ -13,27 +13,30 @@ from dlsched.schema import Number, granularity
 
 @dataclass(frozen=True)
 class Reduced:
-    """What `solve_levels` takes as a model: jobs above a limit stay, and so do their servers.
+    """The model, as `solve_levels` takes it, without jobs that no optimum preempts.
 
-    A solver's tolerances are relative to the largest weight that it sees, so weights far above the
-    optimum would hide the differences that matter.
+    Jobs heavier than `limit` and their base servers are fixed at 0. A solver's tolerances are
+    relative to the largest weight that it is given, so weights far above the optimum would hide
+    the differences that matter.
 
     Attributes
     ----------
     limit
-        Preempted weight of a feasible choice.
+        Preempted weight of a feasible solution.
     """
 
     limit: Number
+    read = staticmethod(model.read)
+    assign = staticmethod(model.assign)
 
     @classmethod
     def by(cls, instance: Instance, solution: Solution) -> Reduced:
-        """Return the model for what is no worse than a solution."""
+        """Return the model of all solutions that are no worse than a given one."""
         index = instance.server_index
         return cls(evaluate(instance, {index[s] for s in solution.returned})[0])
 
     def build(self, instance: Instance) -> Any:
-        """Return the model; its sets are the instance's, as on the card."""
+        """Return the Pyomo model; its sets are the instance's, as on the card."""
         import pyomo.environ as pyo
 
         m = model.build(instance)
@@ -48,11 +51,3 @@ class Reduced:
         m.preempted.set_value(pyo.quicksum(float(job.weight) * m.y[job.id] for job in light))
         m.GRANULARITY = m.GRANULARITY | {"preempted": granularity(job.weight for job in light)}
         return m
-
-    def read(self, instance: Instance, m: Any) -> Solution:
-        """Return the solution that the model's variables hold."""
-        return model.read(instance, m)
-
-    def assign(self, instance: Instance, m: Any, solution: Solution) -> None:
-        """Set every variable to the value that the solution gives it."""
-        model.assign(instance, m, solution)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, Self
 
 from pydantic import StrictBool, model_validator
@@ -20,7 +21,7 @@ class Server(Document):
 class Worker(Document):
     """Some GPUs that a job holds on a server.
 
-    A base worker (``flexible`` false) takes its job down with it; a flexible one stops alone.
+    Stopping a base worker (``flexible`` false) preempts its job; a flexible one may stop alone.
     """
 
     server: Id
@@ -29,7 +30,7 @@ class Worker(Document):
 
 
 class Job(Document):
-    """A training job and where its workers are."""
+    """A training job and its workers."""
 
     id: Id
     weight: Amount = 1
@@ -37,7 +38,7 @@ class Job(Document):
 
 
 class Instance(schema.Instance):
-    """Servers on loan, the jobs on them, and how many servers must go back."""
+    """Servers on loan, the jobs on them, and the number of servers to return."""
 
     problem: Literal["reclaiming"] = "reclaiming"
     demand: Count
@@ -70,7 +71,7 @@ class Instance(schema.Instance):
 
     @derived
     def base_servers(self) -> tuple[frozenset[int], ...]:
-        """For each job the servers that host a base worker of it."""
+        """For each job the positions of the servers with a base worker of it."""
         index = self.server_index
         return tuple(
             frozenset(index[w.server] for w in job.workers if not w.flexible) for job in self.jobs
@@ -78,7 +79,7 @@ class Instance(schema.Instance):
 
     @derived
     def held(self) -> tuple[dict[int, int], ...]:
-        """For each job the GPUs that it holds, base and flexible, by server."""
+        """For each job the GPUs that it holds, base and flexible, by position of the server."""
         result = []
         for job in self.jobs:
             gpus: dict[int, int] = {}
@@ -90,7 +91,12 @@ class Instance(schema.Instance):
 
 
 class Solution(schema.Solution):
-    """The servers that go back."""
+    """The returned servers."""
 
     problem: Literal["reclaiming"] = "reclaiming"
     returned: tuple[Id, ...]
+
+
+def solution_of(instance: Instance, returned: Iterable[int]) -> Solution:
+    """Return the solution with the servers at these positions."""
+    return Solution(returned=tuple(instance.servers[s].id for s in returned))

@@ -1,4 +1,4 @@
-"""Random small reclaiming instances."""
+"""Hypothesis strategy for small reclaiming instances."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dlsched.problems.reclaiming.schema import Instance
 
 WEIGHTS = [Fraction(w) for w in ("1", "2", "3", "0", "0.5", "1.25")]
 UNITS = [Fraction(10) ** e for e in (0, 3, 9, -3, -9)]
-"""What weights are counted in, from the plainest."""
+"""Units of weights, the simplest first, as Hypothesis shrinks towards it."""
 
 
 @st.composite
@@ -35,9 +35,9 @@ def instances(
     flexible
         Allow flexible workers, and jobs with no base worker at all.
     scaled
-        Count the weights in a unit from 1e-9 to 1e9.
+        Multiply all weights by one unit, from 1e-9 to 1e9.
     mixed
-        Count each weight in a unit of its own, from 1e-9 to 1e9.
+        Multiply each weight by a unit of its own, from 1e-9 to 1e9.
     """
     free = draw(st.lists(st.integers(1, 8), min_size=1, max_size=max_servers))
     servers = len(free)
@@ -59,7 +59,7 @@ def instances(
                 job["weight"] *= draw(st.sampled_from(UNITS))
         jobs.append(job)
     demand = min(draw(st.integers(0, max_servers)), servers)
-    # One unit for all comes last, where shrinking drops it without a trace.
+    # The common unit is drawn last, so that shrinking can remove it without changing other draws.
     unit = draw(st.sampled_from(UNITS)) if weighted and scaled and not mixed else 1
     for job in jobs:
         if "weight" in job:

@@ -4,11 +4,13 @@ from dlsched.problems.utility.check import LEVELS, check, explain
 from dlsched.problems.utility.schema import Held, Instance, Job, Machine, Solution
 from dlsched.registry import Problem
 
+MOST_RUNS = 1_500
+"""The most triples of job, slot and speed with which the integer program is tried first."""
 
-def _choose(instance: Instance) -> str:
-    from dlsched.problems.utility.exact import choose
 
-    return choose(instance)
+def choose(instance: Instance) -> str:
+    """Return the name of the exact method for an instance: `milp` if it is small or forking."""
+    return "milp" if instance.forking or instance.runs <= MOST_RUNS else "dantzig_wolfe"
 
 
 PROBLEM = Problem(
@@ -21,10 +23,10 @@ PROBLEM = Problem(
     definition=check,
     explain=explain,
     exact="dantzig_wolfe",
-    bound="priced",
+    bound="lagrangian",
     size="jobs",
     package=__name__,
-    choose=_choose,
+    choose=choose,
 )
 
 __all__ = ["PROBLEM", "Held", "Instance", "Job", "Machine", "Solution"]

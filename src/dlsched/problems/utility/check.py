@@ -1,4 +1,4 @@
-"""The definition of utility: what a schedule breaks, and what it is worth."""
+"""The definition of utility: the violations of a schedule, and its utility."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 from dlsched.objective import ByLevel, Level
 from dlsched.problems.utility.schema import Held, Instance, Job, Solution
 from dlsched.result import Report, Violation
-from dlsched.schema import Number
+from dlsched.schema import Number, simplify
 
 LEVELS = (Level("utility", "max", "utility"),)
 
@@ -16,16 +16,15 @@ Schedule = Mapping[str, tuple[Held, ...]]
 
 
 def check(instance: Instance, solution: Solution) -> Report:
-    """Judge a solution.
+    """Check a solution.
 
-    Violations: ``instance`` (made for another one), ``unknown_job``, ``slot_range``,
-    ``before_arrival``, ``repeated_slot``, ``unknown_machine``, ``unknown_type`` (the machine has
-    none of it), ``no_rate``, ``too_few_workers``, ``too_many_workers``, ``several_on_machine``
-    (forking: one copy of a job a machine), ``gpus_exceeded``, ``unfinished`` (where every job must
-    finish).
+    Violations: ``unknown_job``, ``slot_range``, ``before_arrival``, ``repeated_slot``,
+    ``unknown_machine``, ``unknown_type`` (the machine has no GPU of it), ``no_rate``,
+    ``too_few_workers``, ``too_many_workers``, ``several_on_machine`` (forking: at most one copy of
+    a job on a machine), ``gpus_exceeded``, ``unfinished`` (if every job must finish).
 
-    ``details`` has the jobs that ``finished`` and those ``unfinished``, the ``mean_completion`` of
-    the former in slots, the ``last_slot`` in use, and the share of GPUs ``used`` up to it.
+    ``details`` has the numbers of jobs ``finished`` and ``unfinished``, the ``mean_completion`` of
+    the finished ones in slots, the ``last_slot`` in use, and the share of GPUs ``used`` up to it.
     """
     violations = list(_violations(instance, solution))
     objective = evaluate(instance, solution.schedule)
@@ -45,7 +44,7 @@ def check(instance: Instance, solution: Solution) -> Report:
 
 
 def progress(instance: Instance, job: Job, held: Held) -> Number:
-    """Return what a job gets done in a slot; 0 if it holds nothing that it can use.
+    """Return the iterations that a job does in a slot; 0 if it holds no GPU that it can use.
 
     A gang's rate is that of its slowest GPU (1b); the copies of a forking job add up (section V).
     """
@@ -72,16 +71,14 @@ def completions(instance: Instance, schedule: Schedule) -> dict[str, int]:
 
 
 def evaluate(instance: Instance, schedule: Schedule) -> ByLevel[Number]:
-    """Return the sum of utilities of the jobs that finish; what makes no sense counts nothing."""
+    """Return the sum of utilities of the jobs that finish; invalid entries add nothing."""
     times = completions(instance, schedule)
     total: Number = sum(
         instance.worth(job, min(max(times[job.id], 1), instance.slots - job.arrival + 1))
         for job in instance.jobs
         if job.id in times
     )
-    if isinstance(total, Fraction) and total.denominator == 1:
-        total = int(total)
-    return ByLevel(LEVELS, (total,))
+    return ByLevel(LEVELS, (simplify(total),))
 
 
 def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
@@ -95,7 +92,7 @@ def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
         for i, held in enumerate(rows):
             where = f"schedule.{name}[{i}]"
             if held.slot in seen:
-                yield Violation("repeated_slot", f"{where}.slot", f"slot {held.slot} stands twice")
+                yield Violation("repeated_slot", f"{where}.slot", f"slot {held.slot} is repeated")
             seen.add(held.slot)
             yield from _of_slot(instance, jobs[name], held, where)
             for machine, kinds in held.gpus.items():
@@ -156,7 +153,7 @@ def _of_slot(instance: Instance, job: Job, held: Held, where: str) -> Iterable[V
 
 
 def explain(instance: Instance) -> str:
-    """Say why no schedule exists; an empty string if one does, or none is known not to."""
+    """Return why no schedule exists; an empty string if no reason is known."""
     if not instance.must_finish:
         return ""
     for j, job in enumerate(instance.jobs):

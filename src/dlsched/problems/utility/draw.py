@@ -1,4 +1,4 @@
-"""The pictures of utility: every GPU's slots by job, and prices by slot and type."""
+"""Pictures of utility: the jobs on every GPU by slot, and prices by slot and type."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_GPUS = 64
-"""A picture shows so many GPUs, the first ones."""
+"""The most GPUs that a picture shows, the first ones."""
 COLOURS = ("#ffffff", "#d9d9d9", "#bdbdbd", "#a6bddb", "#fdd0a2", "#c7e9c0", "#dadaeb", "#fcbba1")
 PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85}
-"""Behind a name, which a hatch would make illegible."""
+"""The box behind a name, which would be illegible on a hatch."""
 HATCHES = ("", "//", "..", "xx", "--", "oo", "\\\\")
 
 
 def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None = None) -> Axes:
     """Draw a lane for every GPU, by machine and type, and a box for each slot that a job holds it.
 
-    A gang is what has one name in a column: one that mixes types is seen in lanes of several.
+    The boxes of a gang have one name in one column; a gang that mixes types has lanes of several.
 
     Parameters
     ----------
@@ -76,12 +76,12 @@ def _box(ax: Axes, slot: int, row: int, job: int, name: str) -> None:
 def draw_prices(
     instance: Instance, prices: Mapping[str, Sequence[float]], ax: Axes | None = None
 ) -> Axes:
-    """Draw the price of a GPU by slot and type as a heat map; darker is dearer.
+    """Draw the price of a GPU by slot and type as a heat map; darker is more expensive.
 
     Parameters
     ----------
     prices
-        For each type one number a slot, as `priced_bound` takes them.
+        For each type one number per slot, as `lagrangian_bound` takes them.
     ax
         Axes to draw into; new ones by default.
     """

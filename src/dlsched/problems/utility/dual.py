@@ -1,9 +1,9 @@
-"""Prices of GPUs by slot and type: each vector bounds every schedule, and better ones are sought.
+"""The Lagrangian dual: prices of GPUs by slot and type, their bounds, and the search for prices.
 
-With prices p >= 0, a schedule is worth at most what all GPUs cost plus, for each job, the largest
-utility minus the cost of a schedule of its own (Hadar's dual D2; Lagrangian duality). One pass of
-`pricing` finds the latter for every finish slot at once. Prices go up where the jobs' own best
-schedules ask for more GPUs than there are, and down where for fewer.
+With prices p >= 0, the utility of a schedule is at most the cost of all GPUs plus, for each job,
+the largest utility minus cost of a schedule of its own (Hadar's dual D2). One pass of `pricing`
+computes the latter for every finish slot at once. Prices rise where the jobs' own best schedules
+need more GPUs than there are, and fall where they need fewer.
 """
 
 from __future__ import annotations
@@ -16,31 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
-from dlsched.problems.utility.gangs import Gangs, Vector
-from dlsched.problems.utility.pricing import price_all
+from dlsched.problems.utility.gangs import Gangs, Stopped, Vector, require
 from dlsched.problems.utility.schema import Instance
 from dlsched.problems.utility.work import Work
 from dlsched.run import Run
 
 EPS = float(np.finfo(float).eps)
 _HIGHEST = 2.0**600
-"""No price is above this, in units of the largest utility: then no sum of costs overflows."""
+"""The highest scaled price, with which no sum of costs overflows."""
 _STEPS = 50_000_000
-"""A pricing pass looks at the limits after jobs of about so many steps."""
+"""A pricing pass checks the limits after jobs that take about this many steps."""
 _TINY = 2.0**-600
-"""More than the roundings of products and sums below the normal floats add up to."""
-
-
-class Stopped(Exception):
-    """A pricing pass was stopped by a limit."""
+"""More than the sum of the roundings of products and sums below the normal floats."""
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The bound that prices prove, in floats, and the jobs' own best schedules at them.
-
-    Bound and values are in the units of `Gangs`.
-    """
+class Priced:
+    """The scaled bound of prices, in floats, and the jobs' own best schedules at these prices."""
 
     bound: float
     values: Vector
@@ -50,75 +42,82 @@ class Answer:
 class Dual:
     """The instance's dual: pricing, bounds with their rounding, and the search for prices.
 
-    Prices are in the units of `Gangs`.
+    Prices are scaled as the utilities of `Gangs`.
+
+    Parameters
+    ----------
+    most
+        The most units of a job's work; by default those of `Gangs`.
     """
 
     def __init__(self, gangs: Gangs, most: int | None = None) -> None:
         self.gangs, self.instance = gangs, gangs.instance
-        self.work = Work(self.instance, up=True, most=most or gangs.most_units)
-        self.safe = gangs.safe
-        count, width = self.work.gains.shape
+        self.rounded_up = Work(self.instance, up=True, most=most or gangs.most_units)
+        count, width = self.rounded_up.gains.shape
         self.of = np.zeros((count, width), dtype=np.int64)
         for j, row in enumerate(gangs.of):
             self.of[j, : len(row)] = row
-        kinds = len(gangs.kinds)
-        self.holds = np.array(
-            [[mask >> k & 1 for k in range(kinds)] for mask in gangs.masks], dtype=bool
-        ).reshape(len(gangs.masks), kinds)
+        self.holds = gangs.contains(gangs.masks)
         self.supply = np.array([self.instance.supply[k] for k in gangs.kinds], dtype=np.int64)
 
     def by_mask(self, prices: Vector) -> Vector:
-        """Return slots x masks: the cheapest type of each."""
-        where = np.where(self.holds[None, :, :], prices[:, None, :], np.inf)
-        return np.ascontiguousarray(where.min(axis=2, initial=np.inf))
+        """Return slots x masks: the price of the cheapest type of each."""
+        return np.ascontiguousarray(self._each(prices).min(axis=2, initial=np.inf))
 
-    def price(self, prices: Vector, safe: bool = False) -> Answer:
+    def _each(self, prices: Vector) -> Vector:
+        """Return slots x masks x types: the price of a type, infinite where not in the mask."""
+        return np.where(self.holds[None, :, :], prices[:, None, :], np.inf)
+
+    def price(self, prices: Vector, round_down: bool = False) -> Priced:
         """Price every job's schedules at slots x types.
 
-        With `safe` work is rounded down: the schedules finish in truth, the bound is none.
+        With `round_down` the gains of work are rounded down instead of up: the schedules finish in
+        exact numbers, and the bound is not valid.
 
         Raises
         ------
         Stopped
-            If `Gangs.stop` says so before the last job.
+            If there is a reason to stop before the last job.
         """
-        inst, work, gangs = self.instance, self.safe if safe else self.work, self.gangs
+        from dlsched.problems.utility.pricing import price_all
+
+        inst, gangs = self.instance, self.gangs
+        work = gangs.rounded_down if round_down else self.rounded_up
         values = np.zeros(len(inst.jobs))
         rows = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
         by_mask = self.by_mask(prices)
-        for a, b in self._parts(work):
-            if gangs.stop():
-                raise Stopped
+        for part in self._parts(work):
+            require(gangs.stop)
             price_all(
-                by_mask, self.of[a:b], work.speeds[a:b], work.gains[a:b], work.needs[a:b],
-                gangs.first[a:b], gangs.workers[a:b], gangs.worth[a:b], inst.must_finish,
-                values[a:b], rows[a:b],
+                by_mask, self.of[part], work.speeds[part], work.gains[part], work.needs[part],
+                gangs.first[part], gangs.workers[part], gangs.worth[part], inst.must_finish,
+                values[part], rows[part],
             )  # fmt: skip
-        return Answer(float(prices.sum(axis=0) @ self.supply + values.sum()), values, rows)
+        return Priced(float(prices.sum(axis=0) @ self.supply + values.sum()), values, rows)
 
-    def _parts(self, work: Work) -> Iterator[tuple[int, int]]:
+    def _parts(self, work: Work) -> Iterator[slice]:
         """Yield ranges of jobs that take about `_STEPS` each."""
         steps = work.needs * work.speeds * self.instance.slots
         first, total = 0, 0
         for j, each in enumerate(steps.tolist()):
             if total and total + each > _STEPS:
-                yield first, j
+                yield slice(first, j)
                 first, total = j, 0
             total += each
-        yield first, len(steps)
+        yield slice(first, len(steps))
 
-    def bound(self, prices: Vector, answer: Answer) -> Fraction:
-        """Return the bound, in the instance's own units, with its rounding.
+    def bound(self, prices: Vector, priced: Priced) -> Fraction:
+        """Return the bound in the instance's own unit, valid in exact arithmetic.
 
-        Sums are exact, and values are raised by what they may be off: one is a utility minus a sum
-        of at most one cost a slot, each a product, so by no more than slots + 8 roundings of the
-        larger of the two, and `_TINY` for those of the smallest floats. Where a job must finish
-        and cannot, even alone, the bound is -1: no schedule is worth less than 0.
+        Sums are exact, and each value is raised by its largest rounding error: it is a utility
+        minus a sum of at most one cost per slot, each a product, so the error is at most slots + 8
+        roundings of the larger of the two, and `_TINY` for those of the smallest floats. If a job
+        must finish and cannot, even alone, the bound is -1, as no utility is below 0.
         """
         total = Fraction(0)
         for count, column in zip(self.supply.tolist(), prices.T.tolist(), strict=True):
             total += count * sum(map(Fraction, column), Fraction(0))
-        for j, value in enumerate(answer.values.tolist()):
+        for j, value in enumerate(priced.values.tolist()):
             if value == -np.inf:
                 return Fraction(-1)
             largest = 2 * float(self.gangs.worth[j].max(initial=0)) + abs(value)
@@ -127,30 +126,29 @@ class Dual:
         return total * Fraction(2) ** self.gangs.exponent
 
     def usage(self, prices: Vector, rows: NDArray[np.int8]) -> Vector:
-        """Return slots x types: GPUs that the schedules ask for, each gang of its cheapest type."""
+        """Return slots x types: GPUs that the schedules use, each gang of its cheapest type."""
         used = np.zeros_like(prices)
-        where = np.where(self.holds[None, :, :], prices[:, None, :], np.inf)
-        cheapest = where.argmin(axis=2)
+        cheapest = self._each(prices).argmin(axis=2)
         jobs, slots = np.nonzero(rows >= 0)
         kinds = cheapest[slots, self.of[jobs, rows[jobs, slots]]]
         np.add.at(used, (slots, kinds), self.gangs.workers[jobs].astype(float))
         return used
 
-    def descend(self, run: Run, value: float, start: Vector, passes: int) -> tuple[Vector, Answer]:
-        """Look for good prices by the volume algorithm (Barahona and Anbil 2000).
+    def minimise(self, run: Run, value: float, start: Vector, passes: int) -> tuple[Vector, Priced]:
+        """Minimise the bound over prices by the volume algorithm (Barahona and Anbil 2000).
 
         Prices move from the best ones known along an average of the schedules' excess use of GPUs,
-        which approaches the relaxation's; the step follows from how far the bound is above a
-        known schedule's worth, and shrinks while nothing improves.
+        which approaches that of the relaxation. The step is proportional to the distance of the
+        bound from a known schedule's utility, and shrinks while the bound does not improve.
 
         Parameters
         ----------
         value
-            The worth of a known schedule, in the units of `Gangs`.
+            The scaled utility of a known schedule.
         start
-            Prices to begin with, slots x types.
+            Initial prices, slots x types.
         passes
-            At most so many pricing passes.
+            The most pricing passes.
         """
         best_prices, best = start, self.price(start)
         average = self.usage(start, best.rows)
@@ -166,16 +164,16 @@ class Dual:
             aim = max(best.bound - value, 1e-3 * abs(best.bound))
             prices = np.maximum(0.0, best_prices + step * aim / norm * excess)
             try:
-                answer = self.price(prices)
+                priced = self.price(prices)
             except Stopped:
                 break
-            used = self.usage(prices, answer.rows)
+            used = self.usage(prices, priced.rows)
             average += self._mix(average, used, mixing) * (used - average)
-            if answer.bound < best.bound:
+            if priced.bound < best.bound:
                 along = float((excess * (used - self.supply)).sum())
-                best, best_prices, failures = answer, prices, 0
-                run.record(self.gangs.real(value), self.gangs.real(best.bound))
-                if along > 0:  # the next schedules ask for the same: go further
+                best, best_prices, failures = priced, prices, 0
+                run.record(self.gangs.unscaled(value), self.gangs.unscaled(best.bound))
+                if along > 0:  # the new schedules have the same excess: take longer steps
                     step = min(2.0, 1.1 * step)
             else:
                 failures += 1
@@ -198,13 +196,13 @@ class Dual:
         return float(np.clip(float((old * (old - new)).sum()) / step, most / 10, most))
 
 
-def priced_bound(
+def lagrangian_bound(
     instance: Instance, prices: Mapping[str, Sequence[float]], units: int | None = None
 ) -> Fraction:
-    """Return a value that no schedule exceeds, from prices alone; no solver is involved.
+    """Return a utility that no schedule exceeds, from prices alone; no solver is involved.
 
-    It is negative if some job must finish and cannot, even alone. A price that is far above all
-    utilities is lowered: the bound is then that of the lower price.
+    It is negative if some job must finish and cannot, even alone. A price far above all utilities
+    is lowered, and the bound is that of the lower price.
 
     Parameters
     ----------
@@ -212,13 +210,13 @@ def priced_bound(
         For each GPU type the price of one GPU in every slot, none negative; a type left out costs
         nothing.
     units
-        Work that is rounded is in at most about so many units a job; more are slower and tighter.
+        About the most units of a job's work, where it is rounded; more are slower and tighter.
 
     Raises
     ------
     OptionError
         If a type is unknown, a price is negative or not finite, or their number is not that of the
-        slots; and for a forking instance, whose copies have prices of their own.
+        slots; and for a forking instance, whose machines would need prices of their own.
     """
     if instance.forking:
         raise OptionError("prices of types bound gang jobs; this instance is forking")

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
-from dlsched.problems.utility.schema import Instance
+from dlsched.objective import Bound
+from dlsched.problems.utility import model
+from dlsched.problems.utility.columns import Search
+from dlsched.problems.utility.gangs import Stopped, levels_of
+from dlsched.problems.utility.insertion import Insertion
+from dlsched.problems.utility.schema import Instance, Solution
 from dlsched.registry import method
-from dlsched.result import Claim, Start, Status
+from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
-MOST_RUNS = 1_500
-"""Up to so many triples of job, slot and speed the integer program is tried first."""
 _COMPILING = 1.0
-"""Pyomo takes about this share of the time for building to turn a model into arrays."""
-
-
-def choose(instance: Instance) -> str:
-    """Return the exact method for an instance: `milp` where it is small, or forking."""
-    runs = sum(
-        (instance.slots - job.arrival + 1) * len(speeds)
-        for job, speeds in zip(instance.jobs, instance.speeds, strict=True)
-    )
-    return "milp" if instance.forking or runs <= MOST_RUNS else "dantzig_wolfe"
+"""Pyomo's time to turn a model into arrays, as a share of the time to build it."""
 
 
 @method("utility", kind="exact", preload=SOLVER_LIBRARIES)
@@ -38,43 +33,75 @@ def milp(instance: Instance, run: Run) -> Claim:
 
 def solve_model(instance: Instance, run: Run) -> Claim:
     """Solve the integer program within the run's limits, building included."""
-    from dlsched.problems.utility import model
-
     try:
-        return solve_levels(instance, run, _Building(run), 1)
-    except model.Stopped as error:
+        return solve_levels(instance, run, _LimitedModel(run))
+    except Stopped as error:
         reason = f"{error} while the integer program was built"
-        if run.start is not None:
-            return Claim(solution=run.start, reason=reason, start=Start(True, "as it was given"))
-        return Claim(status=Status.NO_SOLUTION, reason=reason)
+        start = Start(True, "returned as it was given") if run.start is not None else None
+        return Claim(
+            solution=run.start,
+            status=Status.FEASIBLE if start else Status.NO_SOLUTION,
+            termination=error.termination,
+            reason=reason,
+            start=start,
+        )
 
 
-class _Building:
+class _LimitedModel:
     """The model's module, with a `build` that ends at the run's limits."""
 
-    def __init__(self, run: Run) -> None:
-        from dlsched.problems.utility import model
+    read, assign = staticmethod(model.read), staticmethod(model.assign)
 
-        self.run, self.read, self.assign, self.module = run, model.read, model.assign, model
+    def __init__(self, run: Run) -> None:
+        self.run = run
 
     def build(self, instance: Instance) -> Any:
         began = time.perf_counter()
-        built = self.module.build(instance, self.run.stop_reason)
-        spent = time.perf_counter() - began
-        if _COMPILING * spent > self.run.remaining():
-            raise self.module.Stopped("time limit")
+        built = model.build(instance, self.run.stop_reason)
+        if _COMPILING * (time.perf_counter() - began) > self.run.remaining():
+            raise Stopped(Termination.TIME_LIMIT)
         return built
 
 
-@method("utility", kind="exact", preload=(".columns",))
+@method("utility", kind="exact", preload=(".pricing", *SOLVER_LIBRARIES))
 def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     """Columns are the jobs' schedules, priced by one dynamic program for all finish slots at once.
 
-    The prices' bound is re-checked by one pricing pass, `priced_bound`; the incumbent comes from
-    insertion with neighbourhoods and from the integer master over the columns met. It is exact
-    where the two meet, and else returns the certified gap. A job's work is rounded up to whole
-    units for the bound, and down for schedules, so both are on the safe side.
+    The prices' bound is re-checked by one pricing pass, `lagrangian_bound`; the incumbent comes
+    from insertion with neighbourhood search and from the integer master over the columns found. It
+    is exact where the two meet; elsewhere the gap is certified. Gains of work are rounded up to
+    whole units for the bound, and down for schedules, so that both are valid.
     """
-    from dlsched.problems.utility.columns import search
+    began = time.perf_counter()
+    search = Search(instance, run)
+    if not search.gangs.masks:
+        bound = Bound(0, "certified", "no job can run")
+        return Claim(
+            solution=search.solution,
+            status=Status.OPTIMAL,
+            reason="no job can run",
+            objective=[0],
+            bounds=[[bound]],
+        )
+    built = time.perf_counter() - began
+    if isinstance(run.start, Solution):
+        better = search.propose(Insertion(search.gangs, levels_of(instance, run.start)))
+        search.start = Start(True, "the first incumbent" if better else "its utility is 0")
+    search.solve()
+    claim = search.claim(built)
+    decided = claim.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    return _close(instance, run, claim) if search.fits_milp and not decided else claim
 
-    return search(instance, run, "dantzig_wolfe")
+
+def _close(instance: Instance, run: Run, claim: Claim) -> Claim:
+    """Close the gap by the integer program, which starts from the claim's schedule."""
+    if run.stop_reason():
+        return claim
+    part = run.nested()
+    part.start = claim.solution or run.start
+    last = solve_model(instance, part)
+    bounds = [[*claim.bounds[0], *(last.bounds or [[]])[0]]]
+    if last.status is Status.NO_SOLUTION:
+        return replace(claim, bounds=bounds, termination=last.termination, reason=last.reason)
+    reason = "proved by the integer program" if last.status is Status.OPTIMAL else last.reason
+    return replace(last, bounds=bounds, reason=reason, start=claim.start)

@@ -14,9 +14,9 @@ from dlsched.schema import Number
 def forked(instance: Instance) -> Solution:
     """Return HadarE's schedule, slot by slot.
 
-    Jobs by the time they would need on all machines, shortest first. A job takes machines, slowest
-    for it first, until they do what is left of it; machines that remain join the jobs in the queue
-    in turn, fastest job first.
+    Jobs by the time that they would need on all machines, shortest first. A job takes machines,
+    slowest for it first, until they do the rest of its work; remaining machines then take copies
+    of the jobs in the same order, as many as they have GPUs.
     """
     left: list[Number] = [job.iterations for job in instance.jobs]
     rows: dict[str, list[Held]] = {}
@@ -40,16 +40,14 @@ def forked(instance: Instance) -> Solution:
                 left[j] -= sum(instance.gain(job, job.rates[k]) for k in held[j].values())
                 gpus = {instance.machines[m].id: {k: 1} for m, k in sorted(held[j].items())}
                 rows.setdefault(job.id, []).append(Held(slot=slot, gpus=gpus))
-    return Solution(
-        schedule={name: tuple(each) for name, each in rows.items()},
-    )
+    return Solution(schedule={name: tuple(each) for name, each in rows.items()})
 
 
 def divisible_load(instance: Instance) -> float:
     """Return the fewest slots in which all work could be done if it were divisible at will.
 
-    A linear program: shares of slots of every machine's GPUs to jobs. No forked schedule of jobs
-    that must all finish is shorter.
+    A linear program: shares of slots of every machine's GPUs for each job. No forked schedule in
+    which all jobs finish is shorter.
 
     Raises
     ------

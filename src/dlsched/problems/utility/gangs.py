@@ -1,8 +1,8 @@
-"""Gang jobs as arrays: speeds, sets of types, and schedules of speeds given out to machines.
+"""Gang jobs as arrays: speeds, sets of types, and the assignment of speeds to machines.
 
-Machines matter only through what they hold of each type, so methods decide at which speed a job
-runs in a slot, not on which GPUs. That so many gangs fit together is Hall's condition: for every
-set of types, the gangs that can use nothing else need no more GPUs than there are of these types.
+Machines matter only through their GPUs of each type, so methods decide at which speed a job runs in
+a slot, not on which GPUs. A set of gangs fits if Hall's condition holds: for every set of types,
+the gangs that can use only these types need no more GPUs than there are of them.
 """
 
 from __future__ import annotations
@@ -12,28 +12,52 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
+from dlsched.problems.utility.check import completions, progress
 from dlsched.problems.utility.schema import Instance, Solution
 from dlsched.problems.utility.work import UNITS, Work
+from dlsched.result import Termination
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
 Levels = NDArray[np.int8]
 """Jobs x slots: the index of the speed at which a job runs, -1 where it does not."""
+Stop = Callable[[], Termination | None]
+"""Returns why to stop now, ``None`` to go on, as `Run.stop_reason`."""
 
 MOST_SETS = 127
-"""Hall's condition has a row for each union of speeds' types; more are refused.
+"""The most unions of speeds' types, each of which is a row of Hall's condition.
 
-It bounds the speeds of a job too, whose indices are kept in 8 bits.
+It also limits the speeds of a job, whose indices have 8 bits.
 """
 UNIT_STEPS = 1_200_000_000
-"""Units of work are so few that a pricing pass takes about as many steps, ..."""
+"""The number of units of work is chosen so that a pricing pass takes about this many steps, ..."""
 FEWEST_UNITS = 300
-"""... but not fewer than this."""
+"""... but not below this."""
+
+
+class Stopped(Exception):
+    """Work was stopped by a limit or an interrupt.
+
+    Attributes
+    ----------
+    termination
+        Which of them.
+    """
+
+    def __init__(self, termination: Termination) -> None:
+        self.termination = termination
+        super().__init__(termination.sentence)
+
+
+def require(stop: Stop) -> None:
+    """Raise `Stopped` if there is a reason to stop."""
+    reason = stop()
+    if reason is not None:
+        raise Stopped(reason)
 
 
 class Gangs:
@@ -41,21 +65,20 @@ class Gangs:
 
     Attributes
     ----------
+    stop
+        Why to stop, if there is a reason; callers look at it between jobs.
     kinds
         The GPU types; sets of them are bit masks.
     masks
         The sets of types that a speed of some job may use.
     sets
-        All unions of these: Hall's condition needs no others.
+        All unions of these; Hall's condition needs no others.
     capacity
         GPUs of each of `sets`.
     within
-        masks x sets: whether the one is part of the other.
+        masks x sets: whether the mask is a subset of the set.
     of
         For each job, and each of its speeds, the position of its mask in `masks`.
-
-    stop
-        Says why to stop, or nothing; looked at between jobs.
 
     Raises
     ------
@@ -63,7 +86,7 @@ class Gangs:
         If there are more than `MOST_SETS` unions.
     """
 
-    def __init__(self, instance: Instance, stop: Callable[[], str | None] = lambda: None) -> None:
+    def __init__(self, instance: Instance, stop: Stop = lambda: None) -> None:
         self.instance, self.stop = instance, stop
         self.kinds = tuple(instance.supply)
         bit = {kind: 1 << i for i, kind in enumerate(self.kinds)}
@@ -71,12 +94,17 @@ class Gangs:
         self.masks = sorted({mask for row in rows for mask in row})
         self.of = [[self.masks.index(mask) for mask in row] for row in rows]
         self.sets = self._unions()
-        self.capacity = np.array([self.gpus(s) for s in self.sets], dtype=np.int64)
-        self.within = np.array(
-            [[mask & s == mask for s in self.sets] for mask in self.masks], dtype=bool
-        ).reshape(len(self.masks), len(self.sets))
+        contains = self.contains(self.sets)
+        supply = np.array([instance.supply[kind] for kind in self.kinds], dtype=np.int64)
+        self.capacity = contains @ supply
+        self.within = ~(self.contains(self.masks) @ ~contains.T)
         self.workers = np.array([job.workers for job in instance.jobs], dtype=np.int64)
         self.first = np.array([job.arrival - 1 for job in instance.jobs], dtype=np.int64)
+
+    def contains(self, masks: Sequence[int]) -> NDArray[np.bool_]:
+        """Return masks x kinds: whether each type is in the set."""
+        bits = [[mask >> i & 1 for i in range(len(self.kinds))] for mask in masks]
+        return np.array(bits, dtype=bool).reshape(len(masks), len(self.kinds))
 
     def _unions(self) -> list[int]:
         found = set(self.masks)
@@ -91,17 +119,12 @@ class Gangs:
                 )
         return sorted(found)
 
-    def gpus(self, mask: int) -> int:
-        """Return the GPUs of a set of types."""
-        supply = self.instance.supply
-        return sum(supply[kind] for i, kind in enumerate(self.kinds) if mask >> i & 1)
-
     @cached_property
     def exponent(self) -> int:
-        """Utilities are counted here in units of two to this power.
+        """Scaled utilities are in units of two to this power.
 
         The largest that a job can have is then between 1/2 and 1, whatever the instance's own
-        units are: tolerances of solvers are absolute.
+        unit is, as the tolerances of solvers are absolute.
         """
         inst = self.instance
         most = max(
@@ -117,8 +140,8 @@ class Gangs:
         e = most.numerator.bit_length() - most.denominator.bit_length()
         return e + (most >= Fraction(2) ** e)
 
-    def real(self, value: float) -> float:
-        """Return a sum of utilities in the instance's own units; infinite beyond the floats."""
+    def unscaled(self, value: float) -> float:
+        """Return a scaled utility in the instance's own unit; infinite if it overflows."""
         try:
             return math.ldexp(value, self.exponent)
         except OverflowError:
@@ -126,11 +149,11 @@ class Gangs:
 
     @cached_property
     def worth(self) -> Vector:
-        """Jobs x slots: the utility of finishing in a slot, in the units here.
+        """Jobs x slots: the scaled utility of finishing in a slot.
 
-        Where a job cannot finish it is that of the first slot in which it could, and 0 if there is
-        none, or before its arrival. Each is off by a relative 2 EPS at most, or by the smallest
-        float.
+        In slots from its arrival in which a job cannot finish yet, that of the first one in which
+        it could; 0 before its arrival, and everywhere if it can never finish. The relative error
+        is at most 2 EPS, or the absolute one the smallest float.
         """
         inst, unit = self.instance, Fraction(2) ** self.exponent
         table = np.zeros((len(inst.jobs), inst.slots))
@@ -149,7 +172,7 @@ class Gangs:
 
     @cached_property
     def fewest(self) -> list[int]:
-        """The fewest slots in which each job can finish, alone; 0 if it cannot."""
+        """The fewest slots in which each job can finish alone; 0 if it cannot."""
         inst, found = self.instance, []
         for job, speeds in zip(inst.jobs, inst.speeds, strict=True):
             least = int(-(-job.iterations // speeds[0].gain)) if speeds else 0
@@ -158,30 +181,30 @@ class Gangs:
 
     @cached_property
     def most_units(self) -> int:
-        """Units that a job's work may have here, the size of the instance considered."""
+        """The most units into which a job's work is divided, by the size of the instance."""
         runs = max(1, len(self.instance.jobs) * self.instance.slots * 3)
         return min(UNITS, max(FEWEST_UNITS, UNIT_STEPS // runs))
 
     @cached_property
-    def safe(self) -> Work:
-        """The jobs' work rounded down: what is scheduled by it finishes in truth."""
+    def rounded_down(self) -> Work:
+        """The jobs' work with gains rounded down: what finishes by it finishes exactly."""
         return Work(self.instance, up=False, most=self.most_units)
 
     def free(self, levels: Levels) -> Indices:
-        """Return slots x sets: the GPUs that Hall's condition leaves."""
+        """Return slots x sets: the GPUs left free by a schedule."""
         left = np.tile(self.capacity, (self.instance.slots, 1))
         for j, row in enumerate(levels):
             self.book(left, j, row)
         return left
 
     def book(self, free: Indices, job: int, row: NDArray[np.int8], sign: int = 1) -> None:
-        """Take what a job's row of levels needs from the free GPUs; give it back with sign -1."""
+        """Subtract the GPUs of a job's row of levels from the free ones; add them with sign -1."""
         slots = np.flatnonzero(row >= 0)
         masks = np.array(self.of[job], dtype=np.int64)[row[slots]]
         free[slots] -= sign * self.workers[job] * self.within[masks]
 
-    def solution(self, levels: Levels, method: str) -> Solution:
-        """Return the schedule on machines, each gang on few of them where that is easy."""
+    def solution(self, levels: Levels) -> Solution:
+        """Return the schedule on machines; a greedy rule keeps each gang on few of them."""
         inst = self.instance
         schedule: dict[str, list[dict[str, object]]] = {job.id: [] for job in inst.jobs}
         known: dict[tuple[tuple[int, int], ...], dict[int, dict[str, dict[str, int]]]] = {}
@@ -192,34 +215,26 @@ class Gangs:
                 known[running] = place(inst, self._types(running))
             for j, gpus in known[running].items():
                 schedule[inst.jobs[j].id].append({"slot": t + 1, "gpus": gpus})
-        held = {name: tuple(rows) for name, rows in schedule.items() if rows}
-        return Solution(
-            schedule=held,
-        )
+        return Solution(schedule={name: tuple(rows) for name, rows in schedule.items() if rows})
 
     def _types(self, running: Sequence[tuple[int, int]]) -> dict[int, dict[str, int]]:
-        """Return how many GPUs of each type every gang gets: a maximum flow.
+        """Return the GPUs of each type that every gang gets: a maximum flow.
 
-        Gangs that can use the fewest types go first; where each can use all that an earlier one
-        could, that is a flow already.
+        A greedy rule is tried first, gangs that can use the fewest types first; it is enough where
+        these sets of types are nested.
         """
-        supply = self.instance.supply
         speeds = self.instance.speeds
-        free, given = dict(supply), {}
+        free, given = dict(self.instance.supply), {}
         for j, level in sorted(running, key=lambda pair: len(speeds[pair[0]][pair[1]].types)):
-            left, gpus = int(self.workers[j]), {}
-            for kind in sorted(speeds[j][level].types, key=lambda k: (-free[k], k)):
-                count = min(left, free[kind])
-                if count:
-                    gpus[kind] = count
-                    free[kind] -= count
-                    left -= count
-            if left:
+            order = sorted(speeds[j][level].types, key=lambda k: (-free[k], k))
+            given[j] = take(free, order, int(self.workers[j]))
+            if sum(given[j].values()) < self.workers[j]:
                 return self._flow(running)
-            given[j] = gpus
         return {j: given[j] for j, _ in running}
 
     def _flow(self, running: Sequence[tuple[int, int]]) -> dict[int, dict[str, int]]:
+        import networkx as nx
+
         graph = nx.DiGraph()
         supply = self.instance.supply
         for kind, count in supply.items():
@@ -236,22 +251,45 @@ class Gangs:
         }
 
 
+def levels_of(instance: Instance, solution: Solution) -> Levels:
+    """Return the rows of speeds of the jobs that finish in a feasible solution."""
+    done = completions(instance, solution.schedule)
+    levels = np.full((len(instance.jobs), instance.slots), -1, dtype=np.int8)
+    for j, job in enumerate(instance.jobs):
+        gains = [speed.gain for speed in instance.speeds[j]]
+        for held in solution.schedule[job.id] if job.id in done else ():
+            levels[j, held.slot - 1] = gains.index(progress(instance, job, held))
+    return levels
+
+
+def take(free: dict[str, int], kinds: Sequence[str], need: int) -> dict[str, int]:
+    """Take up to `need` GPUs of these types in turn; return those taken by type."""
+    taken: dict[str, int] = {}
+    for kind in kinds:
+        count = min(need, free[kind])
+        if count:
+            taken[kind] = count
+            free[kind] -= count
+            need -= count
+    return taken
+
+
 def place(
     instance: Instance,
     counts: Mapping[int, Mapping[str, int]],
     free: list[dict[str, int]] | None = None,
 ) -> dict[int, dict[str, dict[str, int]]]:
-    """Give the GPUs of gangs, by type, out to machines, on few of them where that is easy.
+    """Assign the GPUs of gangs, given by type, to machines.
 
-    Largest gangs first; each on the fullest machine that has all it needs of a type, else on the
-    emptiest ones.
+    Largest gangs first; each on the machine with the fewest free GPUs of a type that has all it
+    needs, else on those with the most.
 
     Parameters
     ----------
     counts
         For each job its GPUs by type.
     free
-        The free GPUs of each machine, from which they are taken; all of them by default.
+        The free GPUs of each machine, reduced in place; all of them by default.
     """
     machines = instance.machines
     if free is None:

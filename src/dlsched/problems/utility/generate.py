@@ -18,7 +18,7 @@ MODELS: Mapping[str, tuple[float, float, float]] = {
     "cyclegan": (1.0, 0.55, 0.14),
     "transformer": (1.0, 0.72, 0.30),
 }
-"""Speed on each type relative to the first, for the models of Table III; the numbers are ours."""
+"""Speed on each type relative to the first, for the models of Table III; our numbers."""
 MODELS_OF: Mapping[str, tuple[str, ...]] = {
     "small": ("resnet18",),
     "medium": ("cyclegan",),
@@ -32,12 +32,12 @@ GPU_HOURS: Mapping[str, tuple[float, float, float]] = {
     "large": (10, 50, 0.08),
     "extra large": (60, 100, 0.02),
 }
-"""From, to and weight of the groups of section IV-A, in GPU hours; the weights are ours.
+"""From, to (in GPU hours) and weight of the groups of section IV-A; the weights are ours.
 
-The paper's small group begins at 0, where a job has nothing to do; ours at 0.1.
+The paper's small group begins at 0, where a job has no work; ours at 0.1.
 """
 WORKERS = {1: 0.5, 2: 0.25, 4: 0.2, 8: 0.05}
-"""Weights of gangs' sizes; our choice."""
+"""Weights of the numbers of workers; our choice."""
 
 
 def generate(
@@ -49,7 +49,7 @@ def generate(
     per_machine: int = 4,
     slot_seconds: float = 360,
     mix: str = "groups",
-    load: float | None = 0.9,
+    utilization: float | None = 0.9,
     arrivals: float = 0.0,
     utility: str = "effective_throughput",
     rates: Sequence[Mapping[str, float]]
@@ -70,23 +70,27 @@ def generate(
     slot_seconds
         Six minutes in the paper.
     mix
-        ``"groups"``, the GPU-hour groups of section IV-A with our weights; ``"uniform"``, each of
-        these groups as often as the others, as the section may be read; or ``"even"``: GPU hours
-        within a factor of five, where no job stands out. In groups a job's model is one of its
-        size's in Table III.
-    load
-        The jobs' GPU hours on the fastest type, as a share of all GPUs over the horizon: the drawn
-        hours are scaled to it. None leaves them as drawn.
+        ``"groups"``, the GPU-hour groups of section IV-A with our weights; ``"uniform"``, the same
+        groups with equal weights, another reading of the section; or ``"even"``, GPU hours within a
+        factor of five. In groups a job's model is drawn from those of its size in Table III.
+    utilization
+        The jobs' GPU hours on the fastest type, as a share of all GPU hours of the horizon; the
+        drawn hours are scaled to it. None leaves them as drawn.
     arrivals
-        Jobs arrive evenly over this share of the horizon; by default all of them are there in the
-        first slot, as in section IV-A.
+        Jobs arrive evenly over this share of the horizon; by default all in the first slot, as in
+        section IV-A.
     utility
         ``"effective_throughput"``, ``"linear"``, or ``"table"`` for a step down at a deadline.
     rates
         Measured rates on the three types to draw from, instead of the models'; by size group, or
-        the same ones for all jobs.
+        the same for all jobs.
     forking
         HadarE: machines of one GPU each, and jobs that may hold many.
+
+    Raises
+    ------
+    OptionError
+        If an option is out of range.
     """
     if utility not in ("effective_throughput", "linear", "table"):
         raise OptionError(f"utility={utility!r} must be effective_throughput, linear or table")
@@ -94,8 +98,8 @@ def generate(
         raise OptionError(f"mix={mix!r} must be 'groups', 'uniform' or 'even'")
     if jobs < 0 or slots < 1 or gpus < 1 or per_machine < 1 or not 0 <= arrivals <= 1:
         raise OptionError("jobs from 0; slots, gpus, per_machine from 1; arrivals from 0 to 1")
-    if load is not None and load <= 0:
-        raise OptionError(f"load={load} must be above 0, or none")
+    if utilization is not None and utilization <= 0:
+        raise OptionError(f"utilization={utilization} must be above 0, or none")
     machines = _machines(gpus, 1 if forking else per_machine)
     largest = max(1, sum(sum(m["gpus"].values()) for m in machines if KINDS[0] in m["gpus"]))
     groups = {"": (1.0, 5.0, 1.0)} if mix == "even" else GPU_HOURS
@@ -110,8 +114,9 @@ def generate(
         workers = 1 if forking else int(rng.choice(sizes, p=chances / chances.sum()))
         drawn.append((hours, workers, _rates(rng, group, rates)))
     scale = 1.0
-    if load is not None and drawn:
-        scale = load * gpus * slots * slot_seconds / 3600 / sum(h for h, _, _ in drawn)
+    if utilization is not None and drawn:
+        total = sum(hours for hours, _, _ in drawn)
+        scale = utilization * gpus * slots * slot_seconds / 3600 / total
     rows: list[dict[str, Any]] = []
     for j, (hours, workers, speed) in enumerate(drawn):
         seconds = max(slot_seconds / 4, scale * hours * 3600 / workers)
@@ -169,7 +174,7 @@ def _rates(
 
 
 def _deadline(rng: np.random.Generator, longest: int, least: float) -> list[float]:
-    """Return a worth that falls to a fifth after a deadline of 1.5 to 4 times the least time."""
+    """Return utilities that fall to a fifth after a deadline of 1.5 to 4 times the least time."""
     worth, deadline = int(rng.integers(10, 101)), least * float(rng.uniform(1.5, 4))
     return [worth if c <= deadline else worth / 5 for c in range(1, longest + 1)]
 
@@ -181,8 +186,8 @@ def examples() -> list[Instance]:
     epochs, at the rates that the section prints, in epochs a round. An epoch is 360 iterations
     here, so that a rate in iterations a second is in epochs per slot of six minutes.
 
-    Theorem 2: one type, four GPUs, two jobs of four workers in one slot, worth 1 and 8. Who takes
-    the first one, as a primal-dual algorithm does that sees them in this order, has an eighth of
+    Theorem 2: one type, four GPUs, two jobs of four workers in one slot, with utilities 1 and 8. A
+    primal-dual algorithm that sees them in this order admits the first one and has an eighth of
     the optimum, while the theorem promises 1 / 6.93.
     """
     rates = {

@@ -1,7 +1,7 @@
 """Hadar's online algorithm (section III): prices that grow with use, and a program over the queue.
 
 Repairs to Algorithm 2, each with a test: read literally it minimises cost, and the empty allocation
-costs nothing; here it maximises the sum of payoffs, each at the prices before the job's own GPUs.
+costs 0; here it maximises the sum of payoffs, each at the prices before the job's own GPUs.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.gangs import place
-from dlsched.problems.utility.knapsack import fill
 from dlsched.problems.utility.rounds import Grants, Rounds
 from dlsched.problems.utility.schema import Instance, Speed
 
 MOST_STEPS = 10_000_000
-"""Jobs times states of the program; beyond it jobs are scanned by payoff instead."""
+"""The most jobs times states of the program; above it jobs are scanned by payoff instead."""
 MOST_BYTES = 400_000_000
-"""Memory of the program; beyond it likewise."""
+"""The most memory of the program; above it likewise."""
 _LEAST_SHARE = 1e-6
-"""Of the highest price the lowest one, where a utility of 0 at the horizon would make it 0."""
+"""The lowest price as a share of the highest, where a utility of 0 at the horizon makes it 0."""
 
 
 class Pool(NamedTuple):
@@ -48,7 +47,7 @@ def pools_of(instance: Instance, by_machine: bool = True) -> list[Pool]:
 
 
 class Terms(NamedTuple):
-    """What a job contributes to eq. 6: its highest and lowest utility of a GPU and slot.
+    """The terms of a job in eq. 6: its highest and lowest utility of a GPU and slot.
 
     `longest` is t_max of eq. 7, in slots and rounded up, times the job's workers.
     """
@@ -139,15 +138,15 @@ class Hadar:
         self.scanned = 0
 
     def worth(self, job: int, completion: int) -> float:
-        """Return a job's utility, which `Instance.worth` has in exact numbers, as a float."""
+        """Return `Instance.worth`, a job's utility, as a float."""
         if self.instance.utility.kind == "effective_throughput":
             return self.rates[job] / completion
         return float(self.instance.worth(self.instance.jobs[job], completion))
 
-    def offers(self, rounds: Rounds, job: int) -> list[float]:
-        """Return the worth of each speed, if the job goes on with it until it is done.
+    def utilities(self, rounds: Rounds, job: int) -> list[float]:
+        """Return the utility at each speed, if the job runs at it in every slot from now on.
 
-        Finishing after the horizon is worth nothing.
+        Finishing after the horizon has utility 0.
         """
         inst, owner = self.instance, self.instance.jobs[job]
         found = []
@@ -160,28 +159,30 @@ class Hadar:
     def decide(self, rounds: Rounds) -> Grants:
         """Return the slot's allocation of the largest sum of payoffs (Algorithm 2, repaired).
 
-        A program over jobs in the queue's order and the GPUs of each pool in use: a job is left
-        out, or takes at one of its speeds the cheapest GPUs, if they cost less than it is worth.
-        Where that is too large (`MOST_STEPS`, `MOST_BYTES`), jobs are scanned instead, in the order
-        of worth per GPU.
+        A dynamic program over jobs in the queue's order and the GPUs of each pool in use: a job is
+        left out, or takes the cheapest GPUs at one of its speeds, if they cost less than its
+        utility. Where that is too large (`MOST_STEPS`, `MOST_BYTES`), jobs are scanned instead, in
+        the order of utility per GPU.
         """
+        from dlsched.problems.utility.knapsack import fill
+
         queue = rounds.queue
         if not queue:
             return {}
         prices = Prices(self.instance, queue, self.pools, self.terms)
-        offers = {j: self.offers(rounds, j) for j in queue}
+        utilities = {j: self.utilities(rounds, j) for j in queue}
         memory = self.states * (4 * len(queue) + 16 * len(self.pools) + 16)
         if self.states * len(queue) > MOST_STEPS or memory > MOST_BYTES:
             self.scanned += 1
-            order = sorted(queue, key=lambda j: -max(offers[j]) / self.instance.jobs[j].workers)
-            return self.scan(offers, prices, order, stop=False)
+            order = sorted(queue, key=lambda j: -max(utilities[j]) / self.instance.jobs[j].workers)
+            return self.scan(utilities, prices, order, stop=False)
         caps = np.array([pool.gpus for pool in self.pools], dtype=np.int64)
         table = np.zeros((len(caps), int(caps.max()) + 1))
         for r, row in enumerate(prices.table):
             table[r, : len(row)] = row
-        width = max(map(len, offers.values()))
+        width = max(map(len, utilities.values()))
         worth, masks = np.zeros((len(queue), width)), np.zeros((len(queue), width), dtype=np.int64)
-        for i, (j, offer) in enumerate(offers.items()):
+        for i, (j, offer) in enumerate(utilities.items()):
             worth[i, : len(offer)] = offer
             masks[i, : len(offer)] = [sum(1 << p for p in pools) for pools in self.usable[j]]
         workers = np.array([self.instance.jobs[j].workers for j in queue], dtype=np.int64)
@@ -209,7 +210,7 @@ class Hadar:
 
     def scan(
         self,
-        offers: Mapping[int, Sequence[float]],
+        utilities: Mapping[int, Sequence[float]],
         prices: Prices,
         order: Sequence[int],
         stop: bool,
@@ -218,10 +219,10 @@ class Hadar:
 
         Parameters
         ----------
-        offers
-            For each job its worth at each speed.
+        utilities
+            For each job its utility at each speed.
         stop
-            Whether a job that fits nowhere ends the scan, as Algorithm 2 has it.
+            Whether a job that does not fit ends the scan, as in Algorithm 2.
         """
         left = [pool.gpus for pool in self.pools]
         price = [float(row[0]) for row in prices.table]
@@ -231,13 +232,13 @@ class Hadar:
             if not cheapest:
                 break
             need, best, chosen, fits = self.instance.jobs[j].workers, 0.0, None, False
-            for worth, speed in zip(offers[j], self.instance.speeds[j], strict=True):
+            for utility, speed in zip(utilities[j], self.instance.speeds[j], strict=True):
                 gpus, cost = self._take(cheapest, speed, need, price, left)
                 if gpus is None:
                     continue
                 fits = True
-                if worth - cost > best:
-                    best, chosen = worth - cost, gpus
+                if utility - cost > best:
+                    best, chosen = utility - cost, gpus
             if not fits and stop:
                 break
             if chosen is not None:
@@ -249,7 +250,7 @@ class Hadar:
         return self._grants(taken)
 
     def _cheapest(self, price: Sequence[float], left: Sequence[int]) -> list[int]:
-        """Return the pools with free GPUs, cheapest first; of equal ones that with most free."""
+        """Return the pools with free GPUs, cheapest first, ties by the most free GPUs."""
         return sorted((p for p, n in enumerate(left) if n), key=lambda p: (price[p], -left[p], p))
 
     def _take(
@@ -273,10 +274,10 @@ class Hadar:
         return None, 0.0
 
     def literal(self, rounds: Rounds) -> Grants:
-        """Return what a scan by arrival admits, ended by the first job that fits nowhere."""
+        """Return the jobs admitted by a scan that ends at the first that does not fit."""
         queue = rounds.queue
         if not queue:
             return {}
         prices = Prices(self.instance, queue, self.pools, self.terms)
-        offers = {j: self.offers(rounds, j) for j in queue}
-        return self.scan(offers, prices, queue, stop=True)
+        utilities = {j: self.utilities(rounds, j) for j in queue}
+        return self.scan(utilities, prices, queue, stop=True)

@@ -1,4 +1,4 @@
-"""Hadar, insertion with neighbourhoods, and the baselines."""
+"""Hadar, insertion with neighbourhood search, and the baselines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dlsched.errors import OptionError
+from dlsched.problems.utility.check import completions
+from dlsched.problems.utility.columns import CLOSE, Search
+from dlsched.problems.utility.forking import forked
+from dlsched.problems.utility.gangs import Stopped
+from dlsched.problems.utility.hadar import Hadar
+from dlsched.problems.utility.policies import CapacityQueue, least_attained, listed, two_queues
 from dlsched.problems.utility.rounds import Grants, Rounds
 from dlsched.problems.utility.schema import Instance, Solution
 from dlsched.registry import method
@@ -20,31 +26,29 @@ def hadar(instance: Instance, run: Run) -> Claim:
     A payoff is the utility that the job has if it goes on like this, minus the price of its GPUs,
     which grows exponentially with those in use on each machine and of each type (eq. 5-7). See
     `hadar.Hadar` and the card. Where the program over machines and types is too large, jobs are
-    scanned by payoff; the reason says so.
+    scanned by payoff, and the result's reason states it.
     """
     return _hadar(instance, run, by_machine=True)
 
 
 @method("utility", kind="heuristic", preload=(".knapsack",))
 def hadar_pooled(instance: Instance, run: Run) -> Claim:
-    """`hadar` with one price for each type, whatever the machine.
+    """`hadar` with one price for each type over all machines.
 
-    Ours: the program has a state for each number of GPUs in use of each type, so it is in reach at
-    the size of section IV, where that over machines is not.
+    Ours: the program has a state for each number of GPUs in use of each type, which is small enough
+    at the size of section IV, where the program over machines is not.
     """
     return _hadar(instance, run, by_machine=False)
 
 
 @method("utility", kind="baseline", preload=(".knapsack",))
 def hadar_literal(instance: Instance, run: Run) -> Claim:
-    """Algorithm 2 closer to its letter: jobs in turn, until the first that fits nowhere.
+    """Algorithm 2 closer to its text: jobs in turn, until the first that does not fit.
 
-    Read to the letter it would schedule nothing, as the empty allocation has the least cost; here
-    each job takes its best payoff.
+    Read literally it would schedule nothing, as the empty allocation has the least cost; here each
+    job takes its best payoff.
     """
-    from dlsched.problems.utility.hadar import Hadar
-
-    return _played(instance, Hadar(instance).literal, "hadar_literal", run)
+    return _simulate(instance, Hadar(instance).literal, run)
 
 
 @method("utility", kind="baseline")
@@ -54,14 +58,12 @@ def yarn_cs(instance: Instance, run: Run) -> Claim:
     Jobs are never preempted, and the head of the queue blocks the rest. See
     `policies.CapacityQueue`.
     """
-    from dlsched.problems.utility.policies import CapacityQueue
-
-    return _played(instance, CapacityQueue(instance), "yarn_cs", run)
+    return _simulate(instance, CapacityQueue(instance), run)
 
 
 @method("utility", kind="baseline")
 def tiresias(instance: Instance, run: Run, threshold: float = 3250) -> Claim:
-    """Tiresias as section IV-B configures it: two queues, no promotion, blind to types.
+    """Tiresias as section IV-B configures it: two queues, no promotion, types not distinguished.
 
     Jobs of little attained service run before the others, in each queue in the order in which they
     started. A gang gets GPUs of one type. See `policies.two_queues`.
@@ -72,127 +74,105 @@ def tiresias(instance: Instance, run: Run, threshold: float = 3250) -> Claim:
         GPU seconds of service after which a job is in the second queue. The paper gives none; the
         default is the first limit in the simulator that Tiresias's authors published.
     """
-    from dlsched.problems.utility.policies import two_queues
-
     if not threshold > 0:
         raise OptionError(f"threshold={threshold} must be above 0 GPU seconds")
-    return _played(instance, two_queues(threshold), "tiresias", run)
+    return _simulate(instance, two_queues(threshold), run)
 
 
 @method("utility", kind="baseline")
 def las(instance: Instance, run: Run) -> Claim:
     """Least attained service in GPU slots first, without queues, mixing types. Ours."""
-    from dlsched.problems.utility.policies import least_attained
-
-    return _played(instance, least_attained, "las", run)
+    return _simulate(instance, least_attained, run)
 
 
 @method("utility", kind="baseline")
 def fifo(instance: Instance, run: Run) -> Claim:
     """First come first served with backfilling and preemption. Ours; see `yarn_cs`.
 
-    Slot by slot the jobs in the order of arrival, each at its fastest speed that is free; a gang
-    that does not fit is passed over.
+    In each slot the jobs in the order of arrival, each at its fastest possible speed; a gang that
+    does not fit is skipped.
     """
-    from dlsched.problems.utility.policies import listed
-
-    return _played(instance, listed(lambda rounds, queue: queue), "fifo", run)
+    return _simulate(instance, listed(lambda rounds, queue: queue), run)
 
 
 @method("utility", kind="baseline")
 def srtf(instance: Instance, run: Run) -> Claim:
-    """Shortest remaining time at its fastest first, slot by slot; as `fifo` else. Ours."""
-    from dlsched.problems.utility.policies import listed
-
+    """Shortest remaining time at the fastest speed first, slot by slot; otherwise `fifo`. Ours."""
     order = listed(lambda rounds, queue: sorted(queue, key=rounds.slots_left))
-    return _played(instance, order, "srtf", run)
+    return _simulate(instance, order, run)
 
 
-@method("utility", kind="heuristic", preload=(".columns",))
+@method("utility", kind="heuristic", preload=(".pricing",))
 def insertion(instance: Instance, run: Run, rounds: int = 5000) -> Claim:
-    """Jobs inserted in the order of the dual, each optimally; then neighbourhoods.
+    """Jobs inserted optimally one by one, in the order of the dual; then neighbourhood search.
 
     Prices come from a few passes of the volume algorithm. A job is inserted by the dynamic program
-    of pricing; the neighbourhood search takes a few jobs out and inserts them in another order.
-    Ours, not the paper's.
+    of pricing; the neighbourhood search removes a few jobs and inserts them in another order. Ours,
+    not the paper's.
 
     Parameters
     ----------
     rounds
         Rounds of neighbourhood search.
     """
-    _validate_no_forking(instance, "insertion")
-    from dlsched.problems.utility.columns import CLOSE, Search
-    from dlsched.problems.utility.dual import Stopped
-
+    _require_gangs(instance)
     search = Search(instance, run)
     if not search.gangs.masks:
-        return Claim(solution=search.gangs.solution(search.best.levels, "insertion"))
-    search.offer(search.inserted(None))
+        return Claim(solution=search.solution)
+    search.propose(search.inserted(None))
     limit = run.time_limit
     try:
-        prices, found = search.dual.descend(
+        prices, found = search.dual.minimise(
             run.nested(0.3 * limit if limit else 60.0), search.value, search.prices, 200
         )
-        search.offer(search.inserted(prices))
-        if found.bound > search.value * (1 + CLOSE) or not search.complete():
+        search.propose(search.inserted(prices))
+        if found.bound > search.value * (1 + CLOSE) or not search.complete:
             search.best.improve(run, search.dual.by_mask(prices), rounds)
     except Stopped:
-        pass  # the best schedule by now is the answer
-    if not search.complete():
+        pass  # the best schedule found so far is returned
+    if not search.complete:
         return Claim(status=Status.NO_SOLUTION, reason="not every job could be inserted")
-    solution = search.gangs.solution(search.best.levels, "insertion")
-    return Claim(solution=solution, reason=run.stop_reason() or "")
+    return Claim(solution=search.solution, termination=run.stop_reason())
 
 
 @method("utility", kind="heuristic")
 def hadare(instance: Instance) -> Claim:
     """HadarE (section V): every job is forked onto many nodes; steps divided by throughput.
 
-    Slot by slot, the job that needs least takes nodes, slowest first, until they do what is left
-    of it; nodes that remain join in, so that none idles while there is work. Only for forking
-    instances.
+    In each slot the job with the least time left on all nodes takes nodes, slowest first, until
+    they do the rest of its work; remaining nodes run further copies, so that none is idle while
+    there is work. Only for forking instances.
     """
     if not instance.forking:
         raise OptionError("hadare forks jobs: the instance needs forking true; use hadar")
-    from dlsched.problems.utility.forking import forked
-
-    return _judged(instance, forked(instance))
+    return _finished_jobs(instance, forked(instance))
 
 
 def _hadar(instance: Instance, run: Run, by_machine: bool) -> Claim:
-    from dlsched.problems.utility.hadar import Hadar
-
-    name = "hadar" if by_machine else "hadar_pooled"
-    _validate_no_forking(instance, name)
     decider = Hadar(instance, by_machine)
-    claim = _played(instance, decider.decide, name, run)
+    claim = _simulate(instance, decider.decide, run)
     if not decider.scanned:
         return claim
-    said = f"jobs scanned by payoff in {decider.scanned} slots: {decider.states:.1e} states"
-    if decider.states > 10**300:
-        said = f"jobs scanned by payoff in {decider.scanned} slots: too many states"
-    return replace(claim, reason="; ".join(part for part in (claim.reason, said) if part))
+    states = f"{decider.states:.1e}" if decider.states <= 10**300 else "too many"
+    scanned = f"jobs scanned by payoff in {decider.scanned} slots: {states} states"
+    ended = claim.reason or (claim.termination and claim.termination.sentence)
+    return replace(claim, reason=f"{ended}; {scanned}" if ended else scanned)
 
 
-def _validate_no_forking(instance: Instance, name: str) -> None:
+def _require_gangs(instance: Instance) -> None:
     if instance.forking:
-        raise OptionError(f"{name} schedules gangs, and the instance is forking; use hadare")
+        raise OptionError("this method schedules gangs, and the instance is forking; use hadare")
 
 
-def _played(instance: Instance, policy: Callable[[Rounds], Grants], name: str, run: Run) -> Claim:
-    _validate_no_forking(instance, name)
-    claim = _judged(instance, Rounds(instance).run(policy, name, run.stop_reason))
+def _simulate(instance: Instance, policy: Callable[[Rounds], Grants], run: Run) -> Claim:
+    _require_gangs(instance)
+    claim = _finished_jobs(instance, Rounds(instance).run(policy, run.stop_reason))
     stop = run.stop_reason()
-    if stop is None:
-        return claim
-    return replace(claim, reason=f"{stop}; {claim.reason}" if claim.reason else stop)
+    return replace(claim, termination=stop, reason="" if stop else claim.reason)
 
 
-def _judged(instance: Instance, solution: Solution) -> Claim:
-    """Return a solution, unless every job must finish and one does not."""
-    from dlsched.problems.utility.check import completions
-
+def _finished_jobs(instance: Instance, solution: Solution) -> Claim:
+    """Return the jobs of a schedule that finish; no solution if all must and one does not."""
     done = completions(instance, solution.schedule)
     if instance.must_finish and len(done) < len(instance.jobs):
         late = next(job.id for job in instance.jobs if job.id not in done)

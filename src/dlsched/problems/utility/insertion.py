@@ -1,4 +1,4 @@
-"""Schedules job by job, by the program of pricing where GPUs are left; then neighbourhoods."""
+"""Insertion of jobs one by one, each optimally into the free GPUs; then neighbourhood search."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable
 import numpy as np
 
 from dlsched.problems.utility.gangs import Gangs, Indices, Levels, Vector
-from dlsched.problems.utility.pricing import best_schedule
 from dlsched.run import Run
 
-_WARMTH = 0.03
-"""The first temperature, as a share of a job's mean worth."""
-_MOST_OUT = 5
-"""So many jobs, at most, are taken out at once."""
+_TEMPERATURE = 0.03
+"""The initial temperature, as a share of a job's mean utility."""
+_MOST_REMOVED = 5
+"""The most jobs that are removed at once."""
 _WEIGHTS = (0.0, 0.7, 1.0)
-"""What prices weigh in an insertion."""
+"""Weights of prices in an insertion."""
 _TIE = 1e-12
-"""Of a job's largest worth, the cost of a slot that is free: of equal schedules the shortest."""
+"""The least cost of a slot, as a share of a job's largest utility: of schedules of equal utility
+the one with the fewest slots is chosen."""
 
 
 class Insertion:
@@ -25,28 +25,27 @@ class Insertion:
 
     def __init__(self, gangs: Gangs, levels: Levels | None = None) -> None:
         inst = gangs.instance
-        self.gangs, self.work = gangs, gangs.safe
+        self.gangs, self.work = gangs, gangs.rounded_down
         self.levels: Levels = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
         self.worth = np.zeros(len(inst.jobs))
         self.all_needed = inst.must_finish
         self.free = gangs.free(self.levels)
         if levels is not None:
-            for j in range(len(levels)):
-                self.put(j, levels[j])
+            self.reset(levels)
 
     @property
     def total(self) -> float:
-        """The schedule's worth."""
+        """The schedule's scaled utility."""
         return float(self.worth.sum())
 
     @property
     def merit(self) -> tuple[int, float]:
-        """What is compared: how many jobs are scheduled, if all must be, then the worth."""
+        """What is compared: the number of jobs scheduled, if all must finish, then the utility."""
         placed = int((self.levels >= 0).any(axis=1).sum()) if self.all_needed else 0
         return placed, self.total
 
     def put(self, job: int, row: np.ndarray) -> None:
-        """Give a job a row of speeds; one that does not finish is left out."""
+        """Give a job a row of speeds; an empty one is ignored."""
         used = np.flatnonzero(row >= 0)
         if len(used):
             self.levels[job] = row
@@ -54,22 +53,24 @@ class Insertion:
             self.gangs.book(self.free, job, row)
 
     def left_out(self) -> list[int]:
-        """Return the jobs that have no schedule; one of a scheduled job may be worth 0."""
+        """Return the jobs without a schedule. (A scheduled one may have utility 0.)"""
         return [j for j, row in enumerate(self.levels) if row.max(initial=-1) < 0]
 
-    def drop(self, job: int) -> None:
-        """Take a job out."""
+    def remove(self, job: int) -> None:
+        """Remove a job."""
         self.gangs.book(self.free, job, self.levels[job], sign=-1)
         self.levels[job], self.worth[job] = -1, 0.0
 
     def insert(self, job: int, price: Vector | None = None, weight: float = 0.0) -> bool:
-        """Insert a job at the largest worth minus weighted cost; return whether it finishes.
+        """Insert a job at the largest utility minus weighted cost; return whether it finishes.
 
         Parameters
         ----------
         price
-            Slots x masks: what a GPU costs.
+            Slots x masks: the price of a GPU.
         """
+        from dlsched.problems.utility.pricing import best_schedule
+
         of = np.array(self.gangs.of[job], dtype=np.int64)
         if not len(of):
             return False
@@ -93,14 +94,14 @@ class Insertion:
         return True
 
     def fill(self, order: Iterable[int], price: Vector | None = None, weight: float = 0.0) -> None:
-        """Insert jobs one after the other, where they fit, until there is a reason to stop."""
+        """Insert jobs in turn, where they fit, until there is a reason to stop."""
         for job in order:
             if self.gangs.stop():
                 return
             self.insert(job, price, weight)
 
     def improve(self, run: Run, price: Vector | None, rounds: int) -> None:
-        """Take some jobs out and insert them anew, in another order; anneal, and keep the best.
+        """Remove some jobs and insert them again in another order; anneal, and keep the best.
 
         Worse schedules are accepted at a temperature that falls to 0 over the rounds, or over the
         run's time if that ends sooner.
@@ -108,27 +109,27 @@ class Insertion:
         Parameters
         ----------
         price
-            Slots x masks: what a GPU costs; insertion weighs it in part or in full.
+            Slots x masks: the price of a GPU, which insertions weigh by one of `_WEIGHTS`.
         rounds
-            At most so many.
+            The most rounds.
         """
         rng, count = run.rng, len(self.worth)
         if count < 2:
             return
-        density = self._density(list(range(count)))
-        warmth = _WARMTH * self.total / count
+        density = self.density()
+        initial = _TEMPERATURE * self.total / count
         best, kept_levels = self.merit, self.levels.copy()
         for i in range(rounds):
             if run.stop_reason():
                 break
             spent = run.elapsed() / run.time_limit if run.time_limit else 0.0
-            temperature = warmth * (1 - max(i / rounds, min(1.0, spent)))
+            temperature = initial * (1 - max(i / rounds, min(1.0, spent)))
             before = self.total
             first = int(rng.integers(count))
-            chosen = self._near(first, int(rng.integers(1, _MOST_OUT)), run)
+            chosen = self._near(first, int(rng.integers(1, _MOST_REMOVED)), run)
             old = {j: self.levels[j].copy() for j in chosen}
             for j in chosen:
-                self.drop(j)
+                self.remove(j)
             if rng.random() < 0.5:
                 noisy = density[chosen] * rng.uniform(0.5, 1.8, len(chosen))
                 order = [chosen[i] for i in np.argsort(-noisy)]
@@ -142,31 +143,31 @@ class Insertion:
             chance = np.exp(-loss / max(temperature, 1e-12 * before)) if loss > 0 else 1.0
             if missing or rng.random() >= chance:
                 for j in chosen:
-                    self.drop(j)
+                    self.remove(j)
                 for j, row in old.items():
                     self.put(j, row)
             elif self.merit > best:
                 best, kept_levels = self.merit, self.levels.copy()
-                run.record(self.gangs.real(self.total), None)
+                run.record(self.gangs.unscaled(self.total), None)
         if self.merit < best:
             self.reset(kept_levels)
 
     def reset(self, levels: Levels) -> None:
-        """Start anew from other rows."""
+        """Replace the schedule by these rows of speeds."""
         self.levels[:], self.worth[:] = -1, 0.0
         self.free = self.gangs.free(self.levels)
         for j, row in enumerate(levels):
             self.put(j, row)
 
-    def _density(self, jobs: list[int]) -> Vector:
-        """Return the best worth of each job per GPU and slot at its fastest."""
+    def density(self) -> Vector:
+        """Return each job's largest utility per GPU and slot at its fastest."""
         work, gangs = self.work, self.gangs
-        slots = -(-work.needs[jobs] // np.maximum(1, work.gains[jobs, 0]))
-        density: Vector = gangs.worth[jobs].max(axis=1) / (gangs.workers[jobs] * slots)
+        slots = -(-work.needs // np.maximum(1, work.gains[:, 0]))
+        density: Vector = gangs.worth.max(axis=1) / (gangs.workers * slots)
         return density
 
     def _near(self, job: int, count: int, run: Run) -> list[int]:
-        """Return a job and some that hold GPUs where it could."""
+        """Return a job and up to `count` random ones that run up to its last slot."""
         start = int(self.gangs.first[job])
         used = np.flatnonzero(self.levels[job] >= 0)
         stop = int(used[-1]) + 1 if len(used) else self.levels.shape[1]
@@ -176,8 +177,7 @@ class Insertion:
         return [job, *picked.tolist()]
 
 
-def by_density(gangs: Gangs, prices: Vector | None = None) -> Indices:
-    """Return the jobs in the order of worth per GPU and slot, the best first."""
-    insertion = Insertion(gangs)
-    order: Indices = np.argsort(-insertion._density(list(range(len(gangs.workers)))), kind="stable")
+def by_density(gangs: Gangs) -> Indices:
+    """Return the jobs by utility per GPU and slot, the largest first."""
+    order: Indices = np.argsort(-Insertion(gangs).density(), kind="stable")
     return order

@@ -1,4 +1,4 @@
-"""The program of Hadar's Algorithm 2 over GPUs in use, compiled."""
+"""The dynamic program of Hadar's Algorithm 2 over GPUs in use, compiled."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dlsched.compilation import entry
 
 @entry("int64[:, ::1](int64[::1], float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[::1])")
 def fill(caps: Any, price: Any, worth: Any, masks: Any, workers: Any) -> Any:
-    """Choose which jobs of a queue run, and on what, for the largest sum of payoffs.
+    """Choose the jobs of a queue that run, and their GPUs, for the largest sum of payoffs.
 
     Parameters
     ----------
     caps
         GPUs of each pool, of which there are at most 62.
     price
-        Pools x (in use): the price of the next GPUs.
+        Pools x GPUs in use: the price of the next GPUs.
     worth, masks
-        Jobs x speeds: what a job is worth at a speed (0 for none), and the pools it may use.
+        Jobs x speeds: the utility at a speed (0 for none), and the pools it may use as bits.
     workers
         By job.
 

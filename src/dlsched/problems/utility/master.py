@@ -1,6 +1,6 @@
-"""The restricted master of Dantzig-Wolfe: at most one known schedule a job, within Hall's rows.
+"""The restricted master of Dantzig-Wolfe: at most one known schedule per job, within Hall's rows.
 
-Utilities are in the units of `Gangs`: HiGHS's tolerances are absolute.
+Utilities are scaled as in `Gangs`, because HiGHS's tolerances are absolute.
 """
 
 from __future__ import annotations
@@ -8,97 +8,118 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
-from dlsched.problems.utility.gangs import Vector
+from dlsched.problems.utility.gangs import Gangs, Levels, Vector
+from dlsched.run import Run
+from dlsched.solvers import highs
+from dlsched.solvers.standard_form import StandardForm
 
 if TYPE_CHECKING:
-    from dlsched.problems.utility.columns import Search
+    from scipy import sparse
+
+
+class Columns:
+    """Schedules of single jobs: for each column its job, and its row of speeds by slot."""
+
+    def __init__(self, gangs: Gangs) -> None:
+        self.gangs = gangs
+        self.jobs: list[int] = []
+        self.rows: list[NDArray[np.int8]] = []
+        self.known: set[tuple[int, bytes]] = set()
+
+    def add(self, levels: Levels) -> int:
+        """Add the jobs' rows, one each, that are not empty; return how many are new."""
+        before = len(self.jobs)
+        for j in np.flatnonzero((levels >= 0).any(axis=1)).tolist():
+            key = (j, levels[j].tobytes())
+            if key not in self.known:
+                self.known.add(key)
+                self.jobs.append(j)
+                self.rows.append(levels[j].copy())
+        return len(self.jobs) - before
+
+    def matrix(self, first: int = 0) -> tuple[sparse.csc_array, Vector]:
+        """Return the columns from the first on, and their scaled utilities.
+
+        Rows are slots x sets of types, then jobs.
+        """
+        from scipy import sparse
+
+        gangs, slots, width = self.gangs, self.gangs.instance.slots, len(self.gangs.sets)
+        utilities = np.zeros(len(self.jobs) - first)
+        at, into, entries = [], [], []
+        for c, (j, row) in enumerate(zip(self.jobs[first:], self.rows[first:], strict=True)):
+            used = np.flatnonzero(row >= 0)
+            utilities[c] = gangs.worth[j, used[-1]]
+            masks = np.array(gangs.of[j], dtype=np.int64)[row[used]]
+            t, s = np.nonzero(gangs.within[masks])
+            at += [used[t] * width + s, np.array([slots * width + j])]
+            into.append(np.full(len(t) + 1, c))
+            entries.append(np.append(np.full(len(t), float(gangs.workers[j])), 1.0))
+        shape = (slots * width + len(gangs.workers), len(utilities))
+        if not entries:
+            return sparse.csc_array(shape), utilities
+        data = (np.concatenate(entries), (np.concatenate(at), np.concatenate(into)))
+        return sparse.csc_array(sparse.coo_array(data, shape=shape)), utilities
+
+    def limits(self) -> tuple[Vector, Vector]:
+        """Return the lower and upper limits of the rows."""
+        inst = self.gangs.instance
+        capacity = np.tile(self.gangs.capacity, inst.slots).astype(float)
+        least = np.full(len(inst.jobs), 1.0 if inst.must_finish else -np.inf)
+        return (
+            np.append(np.full(len(capacity), -np.inf), least),
+            np.append(capacity, np.ones(len(inst.jobs))),
+        )
+
+    def integer_master(self) -> StandardForm:
+        """Return the integer program over the columns."""
+        A, utilities = self.matrix()
+        lower, upper = self.limits()
+        return StandardForm.of(A, lower, upper, np.ones(len(utilities)), utilities, sense="max")
 
 
 class Master:
-    """The restricted master: a row for each slot and set of types, and one for each job."""
+    """The linear relaxation of the master; columns are added as they become known."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, columns: Columns, run: Run) -> None:
         import highspy
 
-        self.search, self.gangs = search, search.gangs
-        inst = search.instance
-        self.count = inst.slots * len(self.gangs.sets)
-        self.size = 0
+        run.record_solver(highs.NAME, highs.version())
+        self.columns, self.run, self.size = columns, run, 0
         self.highs = highspy.Highs()
         for name, value in {"output_flag": False, "threads": 1, "random_seed": 0}.items():
             self.highs.setOptionValue(name, value)
         self.highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
-        for limit in np.tile(self.gangs.capacity, inst.slots).tolist():
-            self.highs.addRow(-highspy.kHighsInf, float(limit), 0, [], [])
-        low = 1.0 if inst.must_finish else -highspy.kHighsInf
-        for _ in inst.jobs:
-            self.highs.addRow(low, 1.0, 0, [], [])
-        self.highs.cbSimplexInterrupt += self._on_chance
+        for low, high in zip(*(limit.tolist() for limit in columns.limits()), strict=True):
+            self.highs.addRow(low, high, 0, [], [])
+        self.highs.cbSimplexInterrupt += self._on_interrupt
 
-    def _on_chance(self, event: Any) -> None:
-        if self.search.run.stop_reason():
+    def _on_interrupt(self, event: Any) -> None:
+        if self.run.stop_reason():
             event.interrupt()
-
-    def columns(self, first: int) -> tuple[sparse.csc_array, Vector]:
-        """Return the columns from the first on, and their worth."""
-        gangs, search = self.gangs, self.search
-        jobs, rows = search.jobs[first:], search.rows[first:]
-        at, into, entries = [], [], []
-        worth = np.zeros(len(jobs))
-        for c, (j, row) in enumerate(zip(jobs, rows, strict=True)):
-            slots = np.flatnonzero(row >= 0)
-            worth[c] = gangs.worth[j, slots[-1]]
-            masks = np.array(gangs.of[j], dtype=np.int64)[row[slots]]
-            t, s = np.nonzero(gangs.within[masks])
-            at += [slots[t] * len(gangs.sets) + s, np.array([self.count + j])]
-            into.append(np.full(len(t) + 1, c))
-            entries.append(np.append(np.full(len(t), float(gangs.workers[j])), 1.0))
-        shape = (self.count + len(search.instance.jobs), len(jobs))
-        if not jobs:
-            return sparse.csc_array(shape), worth
-        data = (np.concatenate(entries), (np.concatenate(at), np.concatenate(into)))
-        return sparse.csc_array(sparse.coo_array(data, shape=shape)), worth
 
     def extend(self) -> None:
         """Add the columns that are new."""
-        A, worth = self.columns(self.size)
-        count = len(worth)
+        A, utilities = self.columns.matrix(self.size)
+        count = len(utilities)
         self.highs.addCols(
-            count, worth, np.zeros(count), np.full(count, np.inf), A.nnz,
+            count, utilities, np.zeros(count), np.full(count, np.inf), A.nnz,
             A.indptr[:-1].astype(np.int32), A.indices.astype(np.int32), A.data,
         )  # fmt: skip
         self.size += count
 
     def solve(self) -> tuple[float, Vector] | None:
-        """Return the optimum over the columns and its prices of types; ``None`` if stopped."""
+        """Return the optimum and the prices of types, slots x types; ``None`` if stopped."""
         if not self.size:
             self.extend()
         self.highs.run()
         if self.highs.getModelStatus().name != "kOptimal":
             return None
-        duals = np.maximum(0.0, np.array(self.highs.getSolution().row_dual)[: self.count])
-        by_set = duals.reshape(self.search.instance.slots, len(self.gangs.sets))
-        kinds = len(self.gangs.kinds)
-        inside = np.array(
-            [[s >> k & 1 for k in range(kinds)] for s in self.gangs.sets], dtype=float
-        ).reshape(len(self.gangs.sets), kinds)
-        return self.highs.getInfo().objective_function_value, by_set @ inside
-
-    def form(self) -> Any:
-        """Return the integer master."""
-        from dlsched.solvers.standard_form import StandardForm
-
-        inst = self.search.instance
-        A, worth = self.columns(0)
-        limits = np.tile(self.gangs.capacity, inst.slots).astype(float)
-        low = np.full(len(inst.jobs), 1.0 if inst.must_finish else -np.inf)
-        return StandardForm.of(
-            A,
-            np.append(np.full(len(limits), -np.inf), low),
-            np.append(limits, np.ones(len(inst.jobs))),
-            np.ones(len(worth)),
-            worth,
-            sense="max",
-        )
+        gangs = self.columns.gangs
+        shape = gangs.instance.slots, len(gangs.sets)
+        duals = np.array(self.highs.getSolution().row_dual)[: shape[0] * shape[1]]
+        by_set = np.maximum(0.0, duals).reshape(shape)
+        by_type = by_set @ gangs.contains(gangs.sets).astype(float)
+        return self.highs.getInfo().objective_function_value, by_type

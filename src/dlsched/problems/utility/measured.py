@@ -20,13 +20,13 @@ GROUPS: Mapping[str, str] = {
     "Transformer": "large",
     "ResNet-50": "extra large",
 }
-"""How the jobs' names begin in Gavel's files, and the size of that model in Hadar's Table III."""
+"""Prefixes of the jobs' names in Gavel's files, and the model's size in Hadar's Table III."""
 
 
 def read_throughputs(
     path: str | Path, workers: int = 1, group: str | None = None
 ) -> list[dict[str, float]]:
-    """Read measured iterations per second of jobs with so many workers, by type.
+    """Read measured iterations per second, by type, of jobs with this number of workers.
 
     The file is a list of ``{"job_type", "scale_factor", "iterations_per_second": {"v100": ...}}``.
     Types on which a job was not measured are left out, and so are jobs without any.
@@ -34,12 +34,12 @@ def read_throughputs(
     Parameters
     ----------
     group
-        Only jobs whose model is of this size (`GROUPS`); all by default.
+        Only jobs whose model has this size (`GROUPS`); all by default.
 
     Raises
     ------
     InstanceError
-        If the file is not of this form, or has no job of so many workers.
+        If the file does not have this form, or has no job with this number of workers.
     """
     where = str(path)
     names = {kind.lower(): kind for kind in KINDS}
@@ -68,8 +68,8 @@ def read_throughputs(
 def from_throughputs(path: str | Path, *, seed: int = 0, **options: Any) -> Instance:
     """Generate an instance whose jobs have measured rates; options as of the generator.
 
-    The rates are those measured with one worker, whatever the gang (Gavel's files have few others),
-    of a model of the job's size group where the file has one.
+    The rates are those measured with one worker, for gangs of any size (Gavel's files have few
+    others), of a model of the job's size group where the file has one.
     """
     sizes = sorted(set(GROUPS.values()))
     rates = {"": read_throughputs(path)} | {size: read_throughputs(path, 1, size) for size in sizes}

@@ -1,34 +1,30 @@
-"""The declarative model of utility; components are named as on models/utility.md."""
+"""The Pyomo model of utility; components are named as on models/utility.md."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import pyomo.environ as pyo
+import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.problems.utility.gangs import Gangs
+from dlsched.problems.utility.check import completions
+from dlsched.problems.utility.gangs import Gangs, Stop, levels_of, require
 from dlsched.problems.utility.schema import Held, Instance, Job, Solution
 from dlsched.problems.utility.work import units
 from dlsched.schema import granularity
 
 MOST_VARIABLES = 200_000
-"""The model has one for every job, slot and speed, and refuses to have more."""
-_FINEST_GRID = 1e-7
-"""A grid finer than this share of the largest utility is not worth rounding to."""
+"""The most variables of job, slot and speed."""
+_FINEST = 1e-7
+"""Bounds are not rounded to a granularity below this share of the largest utility."""
 _BLOCK = 32
-"""Work is summed up over so many slots at once: rows of all slots before would be too long."""
-_WATCH = 200
-"""After so many rows the limits are looked at."""
+"""Slots over which work is summed in a row; rows of all slots before would be too long."""
+_ROWS = 200
+"""The limits are checked each time after this many rows."""
 
 
-class Stopped(Exception):
-    """Building was stopped; the message says why."""
-
-
-def build(instance: Instance, stop: Callable[[], str | None] = lambda: None) -> Any:
+def build(instance: Instance, stop: Stop = lambda: None) -> Any:
     """Return the Pyomo model: when each job runs, at which speed, and when it is complete.
 
     For a forking instance a run is a copy on a machine instead, see the card.
@@ -36,7 +32,7 @@ def build(instance: Instance, stop: Callable[[], str | None] = lambda: None) -> 
     Parameters
     ----------
     stop
-        Called now and then; says why to stop building, or nothing.
+        Called repeatedly; building ends when it returns a reason.
 
     Raises
     ------
@@ -45,6 +41,8 @@ def build(instance: Instance, stop: Callable[[], str | None] = lambda: None) -> 
     Stopped
         If there is a reason to stop.
     """
+    import pyomo.environ as pyo
+
     watch = _Watch(stop)
     copies = _copies(instance) if instance.forking else _speeds(instance)
     total = sum(len(rows) * (instance.slots - job.arrival + 1)
@@ -68,7 +66,7 @@ def build(instance: Instance, stop: Callable[[], str | None] = lambda: None) -> 
     )
     m.z = pyo.Var(m.RUNS, domain=pyo.Binary)
     m.done = pyo.Var(m.ENDS, domain=pyo.Binary)
-    watch.now()
+    require(stop)
 
     worth = {(j, f): Fraction(instance.worth(jobs[j], f - jobs[j].arrival + 1)) for j, f in m.ENDS}
     m.utility = pyo.Objective(
@@ -78,12 +76,12 @@ def build(instance: Instance, stop: Callable[[], str | None] = lambda: None) -> 
         ),
         sense=pyo.maximize,
     )
-    # Every value is a multiple of this, so bounds may be rounded to one; 0 for no such number.
+    # All values are multiples of this, so bounds may be rounded to one; 0 means no such number.
     step = granularity(worth.values())
     m.GRANULARITY = {
-        "utility": step if step > _FINEST_GRID * max(worth.values(), default=Fraction(0)) else 0
+        "utility": step if step > _FINEST * max(worth.values(), default=Fraction(0)) else 0
     }
-    watch.now()
+    require(stop)
 
     m.order = pyo.Constraint(m.ENDS)
     m.completion = pyo.Constraint(m.JOBS)
@@ -116,26 +114,23 @@ def build(instance: Instance, stop: Callable[[], str | None] = lambda: None) -> 
 
 
 class _Watch:
-    """Looks at the limits while a model is built."""
+    """Checks the limits, once in `_ROWS` calls, while a model is built."""
 
-    def __init__(self, stop: Callable[[], str | None]) -> None:
+    def __init__(self, stop: Stop) -> None:
         self.stop, self.count = stop, 0
 
     def __call__(self) -> None:
         self.count += 1
-        if self.count % _WATCH == 0:
-            self.now()
-
-    def now(self) -> None:
-        reason = self.stop()
-        if reason:
-            raise Stopped(reason)
+        if self.count % _ROWS == 0:
+            require(self.stop)
 
 
 def _work(
     instance: Instance, m: Any, copies: dict[str, list[Any]], ends: dict[str, range], watch: _Watch
 ) -> None:
-    """Add the rows of progress: a job that is done by a slot has done its work by then."""
+    """Add the rows of progress: a job that has finished by a slot has done its work by then."""
+    import pyomo.environ as pyo
+
     jobs = {job.id: job for job in instance.jobs}
     blocks = {
         j: range(jobs[j].arrival + _BLOCK - 1, each[-1], _BLOCK) for j, each in ends.items() if each
@@ -161,7 +156,7 @@ def _work(
 def _units(instance: Instance, job: Job, gains: list[Any]) -> tuple[list[float], int]:
     """Return the gains of runs in units of work, and the units to be done.
 
-    Whole numbers where few of them are exact, which makes the relaxation tighter; else shares of
+    Whole numbers where small ones are exact, which tightens the relaxation; otherwise shares of
     the iterations.
     """
     each: list[Fraction] = sorted({Fraction(g) for g in gains}, reverse=True)
@@ -201,7 +196,7 @@ def places(instance: Instance, job: Job) -> list[tuple[str, str]]:
 
 
 def _ends(instance: Instance, job: Job, gains: list[Any]) -> range:
-    """Return the slots in which a job can finish: not before it could at its fastest."""
+    """Return the slots in which a job can finish: from the first one at its fastest."""
     if not gains:
         return range(0)
     best = max(gains)
@@ -216,6 +211,8 @@ def _ends(instance: Instance, job: Job, gains: list[Any]) -> range:
 
 def _capacity(instance: Instance, m: Any, runs: list[tuple[str, int, int]], watch: _Watch) -> None:
     """Add the rows of Hall's condition, or of machines and types for copies."""
+    import pyomo.environ as pyo
+
     users: dict[Any, list[tuple[tuple[str, int, int], int]]] = {}
     limit: dict[Any, int] = {}
     if instance.forking:
@@ -238,7 +235,7 @@ def _capacity(instance: Instance, m: Any, runs: list[tuple[str, int, int]], watc
             for s in gangs.within[gangs.of[i][v]].nonzero()[0].tolist():
                 users.setdefault((t, labels[s]), []).append(((j, t, v), int(gangs.workers[i])))
                 limit[t, labels[s]] = int(gangs.capacity[s])
-    # Rows that cannot be broken say nothing.
+    # Rows that no assignment violates are left out.
     tight = [key for key, rows in users.items() if sum(w for _, w in rows) > limit[key]]
     m.LIMITS = pyo.Set(initialize=sorted(tight), dimen=2)
     m.capacity = pyo.Constraint(m.LIMITS)
@@ -248,17 +245,15 @@ def _capacity(instance: Instance, m: Any, runs: list[tuple[str, int, int]], watc
 
 
 def read(instance: Instance, m: Any) -> Solution:
-    """Return the solution that the model's variables hold, given out to machines."""
+    """Return the solution of the model's variables, assigned to machines."""
     if instance.forking:
         return _read_copies(instance, m)
-    import numpy as np
-
     levels = np.full((len(instance.jobs), instance.slots), -1, dtype=np.int8)
     index = {job.id: i for i, job in enumerate(instance.jobs)}
     for j, t, v in m.RUNS:
         if round(m.z[j, t, v].value or 0) == 1:
             levels[index[j], t - 1] = v
-    return Gangs(instance).solution(levels, "milp")
+    return Gangs(instance).solution(levels)
 
 
 def _read_copies(instance: Instance, m: Any) -> Solution:
@@ -272,34 +267,31 @@ def _read_copies(instance: Instance, m: Any) -> Solution:
         j: tuple(Held(slot=t, gpus=gpus) for t, gpus in sorted(slots.items()))
         for j, slots in schedule.items()
     }
-    return Solution(
-        schedule=rows,
-    )
+    return Solution(schedule=rows)
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
-    """Set every variable to the value that the solution gives it; unfinished jobs do not run."""
-    from dlsched.problems.utility.check import completions
+    """Set every variable to its value in a solution; unfinished jobs do not run."""
+    import pyomo.environ as pyo
 
     done = completions(instance, solution.schedule)
     for var in (m.z, m.done, m.work):
         for key in var:
             var[key].set_value(0, skip_validation=True)
+    levels = None if instance.forking else levels_of(instance, solution)
     for j, job in enumerate(instance.jobs):
         if job.id not in done:
             continue
         for f in range(job.arrival + done[job.id] - 1, instance.slots + 1):
             m.done[job.id, f].set_value(1, skip_validation=True)
+        spots = places(instance, job)
         for held in solution.schedule[job.id]:
-            if instance.forking:
-                spots = places(instance, job)
-                for machine, kinds in held.gpus.items():
-                    v = spots.index((machine, next(iter(kinds))))
-                    m.z[job.id, held.slot, v].set_value(1, skip_validation=True)
-            else:
-                slowest = min(instance.rate(job, k) for ks in held.gpus.values() for k in ks)
-                gains = [s.gain for s in instance.speeds[j]]
-                v = gains.index(instance.gain(job, slowest))
+            runs = (
+                [int(levels[j, held.slot - 1])]
+                if levels is not None
+                else [spots.index((name, next(iter(kinds)))) for name, kinds in held.gpus.items()]
+            )
+            for v in runs:
                 m.z[job.id, held.slot, v].set_value(1, skip_validation=True)
     for key in m.BLOCKS:  # in the order of slots: each sums up those before
         m.work[key].set_value(abs(pyo.value(m.block[key].body)), skip_validation=True)

@@ -1,4 +1,4 @@
-"""Brute force for utility."""
+"""Brute force for utility, from the definition alone."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from itertools import product
 from dlsched.objective import ByLevel, Objective
 from dlsched.problems.utility.check import LEVELS
 from dlsched.problems.utility.schema import Instance, Job
-from dlsched.schema import Number
+from dlsched.schema import Number, simplify
 
 _Held = tuple[tuple[int, str, int], ...]
-"""What a job holds in a slot: machine, type, number."""
+"""The GPUs that a job holds in a slot: machine, type, number."""
 
 
 def brute_force(instance: Instance) -> Objective | None:
-    """Return the optimum over all that jobs can hold in every slot; ``None`` if there is none.
+    """Return the optimum over all allocations in every slot; ``None`` if none is feasible.
 
-    By recursion over the slots: what matters of the past is how much of each job is left. For
-    about three jobs, four slots and six GPUs.
+    By recursion over the slots; the state is the work left of each job. For about three jobs, four
+    slots and six GPUs.
     """
     jobs = instance.jobs
     by_slot = {
@@ -49,15 +49,11 @@ def brute_force(instance: Instance) -> Objective | None:
         return found
 
     value = best(1, tuple(job.iterations for job in jobs))
-    return None if value is None else ByLevel(LEVELS, (_number(value),))
-
-
-def _number(value: Fraction) -> Number:
-    return int(value) if value.denominator == 1 else value
+    return None if value is None else ByLevel(LEVELS, (simplify(value),))
 
 
 def _gains(instance: Instance, there: list[bool]) -> set[tuple[Number, ...]]:
-    """Return what jobs can get done in a slot, each and all together."""
+    """Return every combination of the jobs' progress that is possible in a slot."""
     options = [
         list(_options(instance, job)) if here else [((), 0)]
         for job, here in zip(instance.jobs, there, strict=True)
@@ -71,7 +67,7 @@ def _gains(instance: Instance, there: list[bool]) -> set[tuple[Number, ...]]:
 
 
 def _options(instance: Instance, job: Job) -> Iterator[tuple[_Held, Number]]:
-    """Yield what a job can hold in a slot, nothing included, and what it gets done with that."""
+    """Yield what a job can hold in a slot, nothing included, and its progress with that."""
     places = [
         (m, kind, count)
         for m, machine in enumerate(instance.machines)

@@ -1,49 +1,50 @@
-"""Policies of the comparators: what runs in the next slot, decided slot by slot."""
+"""Policies of the comparators: which jobs run in the next slot, and on which GPUs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from dlsched.problems.utility.gangs import place
-from dlsched.problems.utility.rounds import Grants, Rounds, grab, take
+from dlsched.problems.utility.gangs import place, take
+from dlsched.problems.utility.rounds import Grants, Rounds
 from dlsched.problems.utility.schema import Instance
 
 
 def listed(order: Callable[[Rounds, list[int]], Iterable[int]]) -> Callable[[Rounds], Grants]:
-    """Return the policy that gives GPUs to jobs in an order, each as fast as it can be.
+    """Return the policy that gives jobs GPUs in an order, each at its fastest possible speed.
 
-    Jobs are preempted, and one that does not fit is passed over.
+    Jobs are preempted; a job that does not fit is skipped.
     """
 
     def policy(rounds: Rounds) -> Grants:
-        free, counts = dict(rounds.instance.supply), {}
-        for j in order(rounds, rounds.queue):
-            taken = take(rounds.instance, j, free)
-            if taken:
-                counts[j] = taken
-        return place(rounds.instance, counts)
+        free = dict(rounds.instance.supply)
+        counts = {j: rounds.take_fastest(j, free) for j in order(rounds, rounds.queue)}
+        return place(rounds.instance, {j: gpus for j, gpus in counts.items() if gpus})
 
     return policy
 
 
 def least_attained(rounds: Rounds) -> Grants:
-    """Least attained service in GPU slots first; GPUs of the types of which most are free."""
+    """Least attained service in GPU slots first; GPUs of the types with the most free ones."""
     instance = rounds.instance
     free, counts = dict(instance.supply), {}
     for j in sorted(rounds.queue, key=lambda j: rounds.attained[j]):
-        job = instance.jobs[j]
-        usable = sorted(instance.speeds[j][-1].types, key=lambda k: (-free[k], k))
-        if sum(free[k] for k in usable) >= job.workers:
-            counts[j] = grab(free, usable, job.workers)
+        usable, need = most_free(instance, j, free), instance.jobs[j].workers
+        if sum(free[k] for k in usable) >= need:
+            counts[j] = take(free, usable, need)
     return place(instance, counts)
+
+
+def most_free(instance: Instance, job: int, free: dict[str, int]) -> list[str]:
+    """Return the types that a job can use, those with the most free GPUs first."""
+    return sorted(instance.speeds[job][-1].types, key=lambda k: (-free[k], k))
 
 
 def two_queues(threshold: float) -> Callable[[Rounds], Grants]:
     """Return Tiresias's policy: two queues by attained service, first started first in each.
 
     A job moves to the second queue when it has attained `threshold` GPU seconds, and never back.
-    Its gang gets GPUs of one type, that of which most are free: Tiresias does not know types, and
-    does not mix them (section IV-B: it leaves GPUs unused as Gavel does).
+    Its gang gets GPUs of one type, that with the most free ones: Tiresias does not distinguish
+    types, and does not mix them (section IV-B: it leaves GPUs unused as Gavel does).
     """
 
     def policy(rounds: Rounds) -> Grants:
@@ -57,10 +58,9 @@ def two_queues(threshold: float) -> Callable[[Rounds], Grants]:
 
         for j in sorted(rounds.queue, key=rank):
             need = instance.jobs[j].workers
-            enough = [k for k in instance.speeds[j][-1].types if free[k] >= need]
-            if enough:
-                kind = min(enough, key=lambda k: (-free[k], k))
-                counts[j] = grab(free, [kind], need)
+            kind = most_free(instance, j, free)[0]
+            if free[kind] >= need:
+                counts[j] = take(free, [kind], need)
         return place(instance, counts)
 
     return policy
@@ -69,8 +69,8 @@ def two_queues(threshold: float) -> Callable[[Rounds], Grants]:
 class CapacityQueue:
     """YARN-CS: first come first served without preemption; the head of the queue blocks.
 
-    A job keeps its GPUs until it is complete. Types are not told apart: a gang gets GPUs that it
-    can use wherever most are free, of several types if need be.
+    A job keeps its GPUs until it is complete. Types are not distinguished: a gang gets GPUs of the
+    types that it can use with the most free ones, of several types if needed.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -90,9 +90,8 @@ class CapacityQueue:
             if j in self.running:
                 continue
             free = {k: sum(gpus.get(k, 0) for gpus in left) for k in instance.supply}
-            usable = sorted(instance.speeds[j][-1].types, key=lambda k: (-free[k], k))
-            need = instance.jobs[j].workers
+            usable, need = most_free(instance, j, free), instance.jobs[j].workers
             if sum(free[k] for k in usable) < need:
                 break
-            self.running |= place(instance, {j: grab(free, usable, need)}, left)
+            self.running |= place(instance, {j: take(free, usable, need)}, left)
         return dict(self.running)

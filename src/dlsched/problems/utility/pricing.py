@@ -1,9 +1,9 @@
 """The cheapest schedules of a job at given prices: one pass over slots, for every finish at once.
 
-Compiled. ``cost[t, v]`` is what running in slot t at speed v costs, infinite where it may not.
-Two programs, by a job's work: where every slot counts as one unit or none, the cheapest slots so
-far are kept; else ``least[p]`` is the cheapest way, so far, to get at least p units of work done,
-and a slot changes it in place, from the top, as each slot is used once.
+Compiled. ``cost[t, v]`` is the cost of running in slot t at speed v, infinite if not allowed. There
+are two programs: if every slot does one unit of work or none, the cheapest slots so far are kept in
+a heap; otherwise ``least[p]`` is the least cost of doing at least p units in the slots so far, and
+each slot updates it in place, in descending p, since a slot is used at most once.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from dlsched.compilation import entry, loop
 
 INF = np.inf
-_DOUBTFUL = 1e-10
-"""A running sum of costs may be off by this share of the largest it has been."""
+_ROUNDING = 1e-10
+"""The error of a running sum of costs, as a share of the largest that it has been."""
 
 
 @loop
 def _sift(heap: Any, size: int) -> None:
-    """Restore a heap, largest on top, whose top may be too small."""
+    """Restore a heap with the largest on top, after its top was replaced by a smaller one."""
     i = 0
     while True:
         child = 2 * i + 1
@@ -44,10 +44,10 @@ def _cheapest_slots(
     low = np.full(slots, INF)
     heap = np.full(need, -INF)
     count, running, peak = 0, 0.0, 0.0
-    best, finish, dearest = (-INF if must else 0.0), -1, 0.0
+    best, finish, highest = (-INF if must else 0.0), -1, 0.0
     for t in range(first, slots):
         if worth[t] <= best:
-            break  # worth never increases, and costs are not negative
+            break  # utilities never increase, and costs are not negative
         for v in range(speeds):
             if gain[v] > 0:
                 low[t] = min(low[t], cost[t, v])
@@ -69,22 +69,22 @@ def _cheapest_slots(
         else:
             continue
         peak = max(peak, running)
-        if count == need and worth[t] - running + _DOUBTFUL * peak > best:
+        if count == need and worth[t] - running + _ROUNDING * peak > best:
             total = 0.0
             for i in range(need):
                 total += heap[i]
             value = worth[t] - total
             if value > best:
-                best, finish, dearest = value, t, heap[0]
+                best, finish, highest = value, t, heap[0]
     if finish < 0:
         return best
     equal = need
     for t in range(first, finish + 1):
-        if low[t] < dearest:
+        if low[t] < highest:
             equal -= 1
     for t in range(first, finish + 1):
-        take = low[t] < dearest
-        if low[t] == dearest and equal > 0:
+        take = low[t] < highest
+        if low[t] == highest and equal > 0:
             equal -= 1
             take = True
         if take:
@@ -99,7 +99,7 @@ def _cheapest_slots(
 def best_schedule(
     cost: Any, gain: Any, need: int, first: int, worth: Any, must: bool, row: Any
 ) -> float:
-    """Find the schedule of the largest worth minus cost.
+    """Find the schedule of the largest utility minus cost.
 
     Parameters
     ----------
@@ -112,11 +112,11 @@ def best_schedule(
     first
         Index of the first slot.
     worth
-        By finish slot.
+        The utility by finish slot.
     must
-        Whether the job has to finish; else not running at all is worth 0.
+        Whether the job has to finish; if not, not running has value 0.
     row
-        By slot; the speeds of the schedule are written there, -1 where it does not run.
+        By slot. Written: the speeds of the schedule, -1 where it does not run.
 
     Returns
     -------
@@ -182,16 +182,20 @@ def price_all(
     values: Any,
     rows: Any,
 ) -> None:
-    """Price every job's schedules; write each one's value and best row of speeds.
+    """Price every job's schedules; write each job's value and best row of speeds.
 
     Parameters
     ----------
     price
-        Slots x masks: what a GPU costs that may be of any type of the mask.
-    of, speeds, gains
-        Jobs x speeds: position of the mask; how many speeds; work of each in units.
+        Slots x masks: the price of the cheapest type of the mask.
+    of, gains
+        Jobs x speeds: the position of the mask, and the units of work in a slot.
+    speeds, needs, firsts, workers
+        By job: the number of speeds, units of work, the index of the first slot, GPUs.
+    worth
+        Jobs x slots: the utility of finishing in a slot.
     values, rows
-        Jobs; jobs x slots. Written.
+        By job, and jobs x slots. Written.
     """
     slots = price.shape[0]
     for j in range(len(needs)):

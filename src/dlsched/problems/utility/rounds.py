@@ -1,10 +1,12 @@
-"""Round by round: what a scheduler that decides slot by slot makes of an instance."""
+"""Simulation of a policy that decides slot by slot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from dlsched.problems.utility.check import progress
+from dlsched.problems.utility.gangs import Stop, take
 from dlsched.problems.utility.schema import Held, Instance, Solution
 from dlsched.schema import Number
 
@@ -13,7 +15,7 @@ Grants: TypeAlias = Mapping[int, Mapping[str, Mapping[str, int]]]
 
 
 class Rounds:
-    """The state that policies see.
+    """The state on which policies decide.
 
     Attributes
     ----------
@@ -24,7 +26,7 @@ class Rounds:
     attained
         GPU slots held so far, by job.
     started
-        The first slot held, by job; not there before it.
+        The first slot held, by job; jobs that have not started have no entry.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -36,7 +38,7 @@ class Rounds:
 
     @property
     def queue(self) -> list[int]:
-        """Jobs that have arrived, are not finished, and can run at all, by arrival."""
+        """Jobs that have arrived, are not finished, and have a speed, in the order of arrival."""
         jobs = self.instance.jobs
         waiting = [
             j
@@ -49,50 +51,29 @@ class Rounds:
         """Return the slots that a job needs at one of its speeds."""
         return int(-(-self.left[job] // self.instance.speeds[job][speed].gain))
 
-    def run(
-        self,
-        policy: Callable[[Rounds], Grants],
-        method: str,
-        stop: Callable[[], str | None] = lambda: None,
-    ) -> Solution:
-        """Play all slots, or until there is a reason to stop, and return the schedule."""
+    def run(self, policy: Callable[[Rounds], Grants], stop: Stop = lambda: None) -> Solution:
+        """Simulate slot after slot, until there is a reason to stop, and return the schedule."""
         inst = self.instance
         rows: dict[str, list[Held]] = {}
         for self.slot in range(1, inst.slots + 1):
             if stop():
                 break
             for j, gpus in policy(self).items():
-                job = inst.jobs[j]
-                slowest = min(inst.rate(job, kind) for kinds in gpus.values() for kind in kinds)
-                self.left[j] -= inst.gain(job, slowest)
+                job, held = inst.jobs[j], Held(slot=self.slot, gpus=gpus)
+                self.left[j] -= progress(inst, job, held)
                 self.attained[j] += job.workers
                 self.started.setdefault(j, self.slot)
-                rows.setdefault(job.id, []).append(Held(slot=self.slot, gpus=gpus))
-        return Solution(
-            schedule={name: tuple(held) for name, held in rows.items()},
-        )
+                rows.setdefault(job.id, []).append(held)
+        return Solution(schedule={name: tuple(held) for name, held in rows.items()})
 
+    def take_fastest(self, job: int, free: dict[str, int]) -> dict[str, int] | None:
+        """Take a gang's GPUs at the fastest speed for which enough are free; ``None`` if too few.
 
-def take(instance: Instance, job: int, free: dict[str, int]) -> dict[str, int] | None:
-    """Take a gang's GPUs, by type, at the fastest speed that is free; ``None`` if none is.
-
-    Of the types that are fast enough the slowest go first, as faster ones would not help.
-    """
-    owner = instance.jobs[job]
-    for speed in instance.speeds[job]:
-        if sum(free[kind] for kind in speed.types) >= owner.workers:
-            order = sorted(speed.types, key=lambda k: (owner.rates[k], k))
-            return grab(free, order, owner.workers)
-    return None
-
-
-def grab(free: dict[str, int], order: list[str], need: int) -> dict[str, int]:
-    """Take GPUs from these types in turn."""
-    taken: dict[str, int] = {}
-    for kind in order:
-        count = min(need, free[kind])
-        if count:
-            taken[kind] = count
-            free[kind] -= count
-            need -= count
-    return taken
+        Of the types that are fast enough the slowest are taken first.
+        """
+        owner = self.instance.jobs[job]
+        for speed in self.instance.speeds[job]:
+            if sum(free[kind] for kind in speed.types) >= owner.workers:
+                order = sorted(speed.types, key=lambda k: (owner.rates[k], k))
+                return take(free, order, owner.workers)
+        return None

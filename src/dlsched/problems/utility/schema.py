@@ -22,9 +22,9 @@ from dlsched.schema import (
 )
 
 MOST_SLOTS = 10**5
-"""A longer horizon is refused."""
+"""The longest horizon that is accepted."""
 _LEAST_WORTH = Fraction(1, 10**300)
-"""Utilities are kept within this and its reciprocal, where floats have all their digits."""
+"""Utilities lie between this and its reciprocal, where floats have full precision."""
 
 
 class Machine(Document):
@@ -35,15 +35,15 @@ class Machine(Document):
 
 
 class Utility(Document):
-    """What a job is worth, by its completion time in slots."""
+    """The kind of utility function, of a job's completion time in slots."""
 
     kind: Literal["effective_throughput", "linear", "table"] = "effective_throughput"
 
 
 class Job(Document):
-    """A gang job: how many GPUs it holds at once, its work, and its rate on each type per second.
+    """A gang job: GPUs that it holds at once, iterations, and iterations per second by type.
 
-    `utilities`, for the utility kind "table", has its worth by completion time in slots.
+    `utilities`, for the utility kind "table", has its utility by completion time in slots.
     """
 
     id: Id
@@ -55,7 +55,7 @@ class Job(Document):
 
 
 class Speed(NamedTuple):
-    """A way to run for a slot: the progress, and the types that are at least that fast."""
+    """Iterations done in a slot, and the types that are at least that fast."""
 
     gain: Number
     types: frozenset[str]
@@ -87,11 +87,11 @@ class Instance(schema.Instance):
                     f"{job.arrival} is after the last slot, {self.slots}",
                     "drop the job, or add slots",
                 )
-            self._check_worth(j, job)
-            self._check_table(j, job)
+            self._validate_worth(j, job)
+            self._validate_table(j, job)
         return self
 
-    def _check_worth(self, j: int, job: Job) -> None:
+    def _validate_worth(self, j: int, job: Job) -> None:
         if self.utility.kind == "effective_throughput":
             rate = Fraction(job.iterations) / Fraction(self.slot_seconds)
             if not _LEAST_WORTH <= rate <= 1 / _LEAST_WORTH:
@@ -101,7 +101,7 @@ class Instance(schema.Instance):
                     "use other units of time or work",
                 )
 
-    def _check_table(self, j: int, job: Job) -> None:
+    def _validate_table(self, j: int, job: Job) -> None:
         path = ("jobs", j, "utilities")
         if self.utility.kind != "table":
             if job.utilities is not None:
@@ -116,7 +116,7 @@ class Instance(schema.Instance):
                 raise Flaw((*path, i), "is too small", "write 0, or a number from 1e-300")
         for i, (a, b) in enumerate(pairwise(job.utilities), start=1):
             if b > a:
-                raise Flaw((*path, i), "is above the one before", "let utilities never increase")
+                raise Flaw((*path, i), "is above the one before", "let them never increase")
 
     @derived
     def machine_index(self) -> dict[str, int]:
@@ -125,7 +125,7 @@ class Instance(schema.Instance):
 
     @derived
     def supply(self) -> dict[str, int]:
-        """GPUs of each type on all machines, in the order of the file; none without GPUs."""
+        """GPUs of each type on all machines, in file order; types without GPUs are left out."""
         total: dict[str, int] = {}
         for machine in self.machines:
             for kind, count in machine.gpus.items():
@@ -134,12 +134,12 @@ class Instance(schema.Instance):
         return total
 
     def gain(self, job: Job, rate: Number) -> Number:
-        """Return the progress of a slot at this rate (Hadar, 1a)."""
+        """Return the iterations done in a slot at this rate (Hadar, 1a)."""
         times = job.workers if self.progress == "per_worker" and not self.forking else 1
         return rate * self.slot_seconds * times
 
     def rate(self, job: Job, kind: str) -> Number:
-        """Return a job's rate on a type; 0 if it has none."""
+        """Return a job's rate on a type in iterations per second; 0 if it has none."""
         return job.rates.get(kind, 0)
 
     @derived
@@ -147,9 +147,15 @@ class Instance(schema.Instance):
         """For each job the speeds it can run at, fastest first.
 
         Its rate is the lowest of the types it holds (1b), so at a speed it may use every type that
-        is as fast or faster; those with too few GPUs in the cluster are left out.
+        is as fast or faster; speeds for which the cluster has too few GPUs are left out.
         """
         return tuple(self._speeds(job) for job in self.jobs)
+
+    @derived
+    def runs(self) -> int:
+        """The number of triples of job, slot and speed."""
+        pairs = zip(self.jobs, self.speeds, strict=True)
+        return sum((self.slots - job.arrival + 1) * len(speeds) for job, speeds in pairs)
 
     def _speeds(self, job: Job) -> tuple[Speed, ...]:
         rates = {kind: self.rate(job, kind) for kind in self.supply if self.rate(job, kind)}
@@ -161,7 +167,7 @@ class Instance(schema.Instance):
         return tuple(found)
 
     def worth(self, job: Job, completion: int) -> Number:
-        """Return the utility of finishing after so many slots, arrival and last slot included."""
+        """Return the utility of a completion time in slots, first and last slot included."""
         if self.utility.kind == "effective_throughput":
             return Fraction(job.iterations) / (completion * Fraction(self.slot_seconds))
         if self.utility.kind == "linear":
@@ -178,7 +184,7 @@ class Held(Document):
 
 
 class Solution(schema.Solution):
-    """For each job the slots in which it runs, and on what."""
+    """For each job the slots in which it runs, and the GPUs that it holds there."""
 
     problem: Literal["utility"] = "utility"
     schedule: dict[Id, tuple[Held, ...]]

@@ -47,7 +47,7 @@ def instances(
     jobs: list[dict[str, Any]] = []
     for j in range(draw(st.integers(0, max_jobs))):
         arrival = draw(st.integers(1, slots))
-        # Most jobs take a few slots; `seconds_power` is in the work, so it says nothing of them.
+        # Most jobs take a few slots: `seconds_power` and `rate_power` are in the work, too.
         work = draw(st.sampled_from(["1", "2", "3", "4.66", "6", "7.9", "12"]))
         job: dict[str, Any] = {
             "id": f"j{j}",

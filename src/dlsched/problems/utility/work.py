@@ -1,9 +1,9 @@
-"""A job's work in whole units: exact where small integers are, else rounded to the safe side.
+"""A job's work in whole units: exact if small integers are, otherwise rounded up or down.
 
-A job is complete when the gains of its slots add up to its iterations. All that matters of the
-gains is which combinations of slots are enough, and small integers often say the same: one slot of
-7 or two of 4 iterations complete a job of 6 as 2 and 1 units complete one of 2. Such integers make
-the program of pricing smaller, and the integer program's relaxation tighter.
+A job is complete when the gains of its slots add up to its iterations. Only the set of combinations
+of slots that are enough matters, and small integers often have the same set: one slot of 7 or two
+of 4 iterations complete a job of 6, as 2 and 1 units complete one of 2. Such integers make the
+program of pricing smaller, and the relaxation of the integer program tighter.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from dlsched.problems.utility.schema import Instance
 from dlsched.schema import granularity
 
 UNITS = 2000
-"""A job's work is divided into at most so many units, unless it needs nearly as many slots."""
+"""The most units into which a job's work is divided, unless it needs nearly as many slots."""
 _PER_SLOT = 16
-"""A longer job may have so many units for each slot that it needs at its fastest."""
+"""A longer job may have this many units for each slot that it needs at its fastest."""
 _CELLS = 100_000_000
-"""Slots times units of a job, at most: the size of its program."""
+"""The most slots times units of a job: the size of its program."""
 _MOST_COMBINATIONS = 50_000
-"""With more combinations of slots to tell apart, integers are not looked for."""
+"""With more combinations of slots to distinguish, no integers are searched for."""
 _EXACT_INTEGERS = 2**50
 """Products of numbers below this and `UNITS` fit 64 bits."""
 _TIGHTEST, _CANDIDATES = 32, 40
-"""Combinations that are looked at first, and numbers of units that are then looked at in full."""
+"""Combinations that are tested first, and numbers of units that are then tested in full."""
 
 Combinations: TypeAlias = NDArray[np.int64]
 """Rows of slots at each speed."""
@@ -41,8 +41,8 @@ Combinations: TypeAlias = NDArray[np.int64]
 class Units:
     """Gains of a slot at each speed, and the work to be done, in whole units.
 
-    `exact` says that a combination of as many slots as there are does the work in units if and
-    only if it does in truth.
+    With `exact`, a combination of slots of the horizon does the work in units if and only if it
+    does the iterations.
     """
 
     gains: tuple[int, ...]
@@ -55,17 +55,17 @@ def units(
 ) -> Units:
     """Return a job's work in whole units.
 
-    Exact with the fewest units found, if combinations of slots can be told apart by at most `most`
-    of them. Else gains are rounded up, so that whatever does the work in truth does it here, or
-    down, so that what does it here does it in truth; a job is never rounded to one that cannot be
-    done, if it can be done at its fastest.
+    Exact with the fewest units found, if at most `most` units distinguish the combinations of
+    slots. Otherwise gains are rounded up, so that whatever does the iterations does the units, or
+    down, so that whatever does the units does the iterations; a job that can finish at its fastest
+    still can after rounding down.
 
     Parameters
     ----------
     gains
         Iterations of a slot at each speed, fastest first; all above 0.
     slots
-        No more can be used.
+        The most slots that can be used.
     """
     step = granularity(gains)
     need = int(-(-iterations // step))
@@ -84,12 +84,12 @@ def units(
 
 @lru_cache(maxsize=4096)
 def _integers(gains: tuple[int, ...], need: int, slots: int, most: int) -> Units | None:
-    """Return the fewest units, of those tried, in which the same combinations do the work."""
+    """Return the fewest units, of those tested, in which the same combinations do the work."""
     both = _combinations(list(gains), need, slots)
     if both is None:
         return None
     enough, short = both
-    # Tight ones first: most candidates fail there already.
+    # Tight combinations first, as most candidates fail there.
     value = np.array(gains, dtype=float) / float(need) if need < 2**1000 else None
     if value is not None:
         enough = enough[np.argsort(enough @ value, kind="stable")]
@@ -125,8 +125,8 @@ def _tables(gains: list[int], need: int, most: int) -> list[NDArray[np.int64]]:
 def _combinations(
     gains: list[int], need: int, slots: int
 ) -> tuple[Combinations, Combinations] | None:
-    """Return combinations of slots that do the work, all minimal ones among them, and all maximal
-    ones that do not; ``None`` if they are too many.
+    """Return combinations of slots that do the work, with all minimal ones, and those that do not,
+    with all maximal ones; ``None`` if they are too many.
     """  # fmt: skip
     heads = np.zeros((1, 0), dtype=np.int64)
     small = need < _EXACT_INTEGERS
@@ -157,7 +157,7 @@ def _combinations(
 
 
 def _rounded(gains: list[int], need: int, fewest: int, up: bool, most: int) -> Units:
-    """Return rounded gains, at the number of units where that changes least."""
+    """Return rounded gains, at the number of units where rounding changes them least."""
     if most < 2 * fewest:  # too long a job: every slot counts as one of the fastest, or not at all
         row = (1,) * len(gains) if up else tuple(int(g == gains[0]) for g in gains)
         return Units(row, fewest, exact=False)
@@ -165,11 +165,11 @@ def _rounded(gains: list[int], need: int, fewest: int, up: bool, most: int) -> U
     share = np.array([float(Fraction(g, need)) for g in gains])[:, None]
     shares = share * counts
     rounded = np.ceil(shares) if up else np.floor(shares)
-    truth = np.array([float(min(-(-need // g), 1 << 60)) for g in gains])[:, None]
+    slots = np.array([float(min(-(-need // g), 1 << 60)) for g in gains])[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.abs(rounded / np.maximum(shares, 1e-300) - 1).max(axis=0)
-        wrong = np.ceil(counts / rounded) != truth
-    # Whether a speed alone takes as many slots as in truth: above all the fastest.
+        wrong = np.ceil(counts / rounded) != slots
+    # First of all, each speed alone should take as many slots as exactly, above all the fastest.
     off = np.minimum(off, 1.0) + 2.0 ** np.arange(len(gains), 0, -1) @ wrong
     n = int(counts[int(off.argmin())])
     scaled = [-(-g * n // need) if up else g * n // need for g in gains]
@@ -177,7 +177,7 @@ def _rounded(gains: list[int], need: int, fewest: int, up: bool, most: int) -> U
 
 
 class Work:
-    """Gains and needs of all jobs, as the compiled loops want them.
+    """Gains and needs of all jobs, as arrays for the compiled loops.
 
     Attributes
     ----------

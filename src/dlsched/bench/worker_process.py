@@ -1,4 +1,4 @@
-"""The runner's side of a worker: one process that is watched, killed and replaced as needed."""
+"""The runner's side of a worker process: started, watched, killed and replaced as needed."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ import sys
 import tempfile
 import threading
 import time
-from typing import IO, Any
-
-import psutil
+from typing import IO, TYPE_CHECKING, Any
 
 from dlsched.bench import wire
 from dlsched.bench.execution import Outcome, blank_row, now
 from dlsched.bench.task import Task
 from dlsched.errors import DlschedError
 
+if TYPE_CHECKING:
+    import psutil
+
 POLL_SECONDS = 0.05
 GRACE_SECONDS = 5
-"""How long a worker that has closed its connection may take to end."""
+"""Time for a worker process that has closed its connection to end."""
 MOST_STARTS = 10
-"""Attempts at starting a worker for one run; each may be killed from outside."""
+"""Attempts to start a worker process for one run, each of which may be killed from outside."""
 START_SECONDS = 300
-"""How long a worker may take to be ready, to take a task, or to make its instance."""
+"""Time for a worker process to be ready, to read a task, or to make its instance."""
 GROWN_BYTES = 512 * 2**20
-"""A worker that holds so much more than when it was new is replaced after the run."""
+"""A worker process that has grown by more than this is replaced after the run."""
 MOST_BYTES_PRINTED = 64 * 2**20
 _GIB = 2**30
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -35,57 +36,60 @@ _LAST_BYTES = 300
 
 
 class Stopped(Exception):
-    """The sweep was told to stop; the run at hand was given up."""
+    """The sweep was stopped, and the current run was abandoned."""
 
 
 class NoWorker(DlschedError):
-    """Worker processes that cannot be started; the message has what the last one said."""
+    """No worker process can be started; the message has the last one's output."""
 
 
-class Cell:
-    """A worker process for one run at a time; used by one thread.
+class WorkerProcess:
+    """A worker process that executes one task at a time; used by one thread.
 
     Parameters
     ----------
     stop
-        When it is set, the run at hand is given up with `Stopped`.
+        When it is set, the current run is abandoned and `Stopped` is raised.
     share
-        How many cells share this machine's memory.
+        Number of worker processes that share this machine's memory.
     fresh
         Whether every run gets a new process.
     """
 
     def __init__(self, stop: threading.Event, share: int = 1, fresh: bool = False) -> None:
+        import psutil
+
         self.stop, self.fresh = stop, fresh
         self.memory_bytes = int(0.9 * psutil.virtual_memory().total / share)
         self.process: subprocess.Popen[bytes] | None = None
 
     def run(self, task: Task) -> Outcome:
-        """Return the outcome of a run; a row that says so if its process did not survive it.
+        """Execute a task and return its outcome; if the process ended, a row that states so.
 
         Raises
         ------
         Stopped
-            If `stop` was set meanwhile.
+            If `stop` is set.
         NoWorker
-            If no worker can be started.
+            If no worker process can be started.
         """
         self.started = now()
         self._send(task)
-        outcome = self._await(task)
+        outcome = self._receive(task)
         grown = outcome.resident_bytes > self.initial_bytes + GROWN_BYTES
         if self.fresh or grown or outcome.unclean:
             self.close()
         return outcome
 
     def close(self) -> None:
-        """End the process, with all that it has started."""
+        """Kill the process and everything that it has started."""
+        import psutil
+
         if self.process is None:
             return
-        with contextlib.suppress(psutil.Error):  # those that have left its process group, too
-            for child in psutil.Process(self.process.pid).children(recursive=True):
-                with contextlib.suppress(psutil.Error):
-                    child.kill()
+        for child in self._tree()[1:]:  # also those that have left its process group
+            with contextlib.suppress(psutil.Error):
+                child.kill()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -95,12 +99,12 @@ class Cell:
         self.process = None
 
     def _send(self, task: Task) -> None:
-        """Hand the task to a worker that lives; one that was killed while idle is replaced."""
+        """Send the task to a process that is alive; start one if there is none."""
         for _ in range(MOST_STARTS):
             if self.stop.is_set():
                 self.close()
                 raise Stopped
-            with contextlib.suppress(EOFError, OSError, wire.Damaged):  # it died meanwhile
+            with contextlib.suppress(EOFError, OSError, wire.Damaged):  # the process has ended
                 if self.process is None or self.process.poll() is not None:
                     self._start()
                 self.stderr.truncate(0)
@@ -110,25 +114,25 @@ class Cell:
                 return
             printed = self._last_output()
             self.close()
-        raise NoWorker(f"no worker process can be started: {printed or 'they end at once'}")
+        raise NoWorker(f"no worker process can be started: {printed or 'it ends at once'}")
 
     def _start(self) -> None:
-        """Start a worker and wait until it is ready.
+        """Start a process and wait until it is ready.
 
         Raises
         ------
         EOFError
-            If it dies before, or takes too long.
+            If it ends before, or is not ready after `START_SECONDS`.
         """
         self.close()
         mark = wire.new_mark()
-        self.stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the process)
+        self.stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "dlsched.bench.worker", mark.hex()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.stderr,
-            start_new_session=True,  # Ctrl-C is for the runner; killing takes the whole group
+            start_new_session=True,  # Ctrl-C reaches the runner only; killing reaches the group
         )
         assert self.process.stdin and self.process.stdout
         self.tasks = os.dup(self.process.stdin.fileno())
@@ -139,11 +143,11 @@ class Cell:
         while self.answers.poll(mark, POLL_SECONDS) is None:
             if self.stop.is_set() or self.process.poll() is not None or time.monotonic() > deadline:
                 raise EOFError
-        self.watched = psutil.Process(self.process.pid)
-        self.initial_bytes = self._resident()
+        self.initial_bytes = self._resident_bytes()
 
-    def _await(self, task: Task) -> Outcome:
-        limit, looked = task.limits.wall_limit, 0.0
+    def _receive(self, task: Task) -> Outcome:
+        """Wait for the answer; enforce the limits meanwhile."""
+        limit, last_check = task.limits.wall_limit, 0.0
         deadline = time.monotonic() + START_SECONDS + limit
         while True:
             ended = self.process is not None and self.process.poll() is not None
@@ -152,77 +156,89 @@ class Cell:
             except (EOFError, OSError):
                 return self._ended(task)
             except wire.Damaged:
-                reason = "its answer arrived damaged: something else wrote to the connection"
-                return self._give_up(task, "crashed", reason, self._resident())
-            if found is not None and "began" in found[0]:  # what it compiled does not count
+                reason = "its answer is damaged: the method wrote to the connection"
+                return self._abandon(task, "crashed", reason, self._resident_bytes())
+            if found is not None and "began" in found[0]:  # making and compiling do not count
                 deadline = time.monotonic() + limit
                 continue
             if found is not None:
                 return self._accept(task, *found)
-            if ended:  # though what it has forked may keep the connection open
+            if ended:  # a child process may keep the connection open
                 return self._ended(task)
             if self.stop.is_set():
                 self.close()
                 raise Stopped
-            # A method that writes without an end must not have its memory looked at as often.
-            if time.monotonic() >= min(looked + POLL_SECONDS, deadline):
-                looked = time.monotonic()
-                excess = self._excess(task, looked > deadline)
+            # Output of the method ends a poll early, and measuring memory takes milliseconds.
+            if time.monotonic() >= min(last_check + POLL_SECONDS, deadline):
+                last_check = time.monotonic()
+                excess = self._check_limits(task, last_check > deadline)
                 if excess:
                     return excess
 
     def _accept(self, task: Task, data: dict[str, Any], solution: bytes | None) -> Outcome:
-        """Return the answer; one to another task is not put down to this one."""
+        """Return the answer, if it belongs to this task."""
         if data["row"]["key"] != task.key:
-            return self._give_up(task, "crashed", "it answered another task", self._resident())
+            reason = "it answered another task"
+            return self._abandon(task, "crashed", reason, self._resident_bytes())
         return Outcome(data["row"], solution, data["resident_bytes"], data["unclean"])
 
-    def _excess(self, task: Task, overdue: bool) -> Outcome | None:
-        """Give the run up if it takes too long or too much memory."""
-        limits, resident = task.limits, self._resident()
+    def _check_limits(self, task: Task, timed_out: bool) -> Outcome | None:
+        """Abandon the run if it takes too long or too much memory."""
+        limits, resident = task.limits, self._resident_bytes()
         most = self.memory_bytes
         if limits.memory_limit_gib is not None:
             most = int(limits.memory_limit_gib * _GIB)
         if os.fstat(self.stderr.fileno()).st_size > MOST_BYTES_PRINTED:
-            self.stderr.truncate(0)  # a method that prints for hours must not fill the disk
-        if overdue:
+            self.stderr.truncate(0)  # output must not fill the disk
+        if timed_out:
             reason = f"killed after wall_limit = {limits.wall_limit:g} s"
-            return self._give_up(task, "overrun", reason, resident)
+            return self._abandon(task, "wall_timeout", reason, resident)
         if resident > most:
             reason = f"killed at {resident / _GIB:.2f} GiB, above {most / _GIB:.2f} GiB"
-            return self._give_up(task, "memory", reason, resident)
+            return self._abandon(task, "memory", reason, resident)
         return None
 
     def _ended(self, task: Task) -> Outcome:
-        """Return the row of a run whose process died by itself or was killed by somebody."""
+        """Return the row of a run whose process has ended or closed its connection."""
         assert self.process is not None
         try:
             code = self.process.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:  # it lives, and nothing will ever come from it
+        except subprocess.TimeoutExpired:
             reason = "it closed the connection to the runner"
-            return self._give_up(task, "crashed", reason, self._resident())
+            return self._abandon(task, "crashed", reason, self._resident_bytes())
         printed = self._last_output()
-        said = f"; its last output: {printed}" if printed else ""
+        output = f"; its last output: {printed}" if printed else ""
         if code < 0:
             name = signal.Signals(-code).name
             outside = -code in _FROM_OUTSIDE
-            status, reason = ("killed" if outside else "crashed"), f"by {name}{said}"
+            status, reason = ("killed" if outside else "crashed"), f"by {name}{output}"
         else:
-            status, reason = "crashed", f"the process ended itself with status {code}{said}"
-        return self._give_up(task, status, reason, None)
+            status, reason = "crashed", f"the process ended with status {code}{output}"
+        return self._abandon(task, status, reason, None)
 
-    def _give_up(self, task: Task, status: str, reason: str, resident: int | None) -> Outcome:
+    def _abandon(self, task: Task, status: str, reason: str, resident: int | None) -> Outcome:
         self.close()
         row = blank_row(task, status, reason, self.started) | {"peak_memory_bytes": resident}
         return Outcome(row)
 
-    def _resident(self) -> int:
-        """Return the resident bytes of the process and of what it has started."""
+    def _tree(self) -> list[psutil.Process]:
+        """Return the process and all that it has started; nothing if it has ended."""
+        import psutil
+
+        if self.process is not None:
+            with contextlib.suppress(psutil.Error):
+                first = psutil.Process(self.process.pid)
+                return [first, *first.children(recursive=True)]
+        return []
+
+    def _resident_bytes(self) -> int:
+        """Return the resident memory of the process and of those that it has started."""
+        import psutil
+
         total = 0
-        with contextlib.suppress(psutil.Error):
-            total = self.watched.memory_info().rss
-            for child in self.watched.children(recursive=True):
-                total += child.memory_info().rss
+        for process in self._tree():
+            with contextlib.suppress(psutil.Error):
+                total += process.memory_info().rss
         return total
 
     def _last_output(self) -> str:

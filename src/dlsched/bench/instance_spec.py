@@ -1,0 +1,131 @@
+"""Instance specifications: how to make an instance, in whichever process needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from dlsched import api, library
+from dlsched.errors import DlschedError
+from dlsched.labels import labelled
+from dlsched.schema import Instance
+
+
+@dataclass(frozen=True)
+class InstanceSpec:
+    """How to make an instance, as plain data that can be sent to another process.
+
+    Attributes
+    ----------
+    problem
+        Name of the problem.
+    name
+        Name of the instance.
+    source
+        A library name, a path, or the call that generates the instance; shown in tables.
+    identity
+        Text that differs between specifications of different instances: a digest, or the call that
+        generates the instance.
+    recipe
+        Keyword arguments of one of the makers below, and its name under ``maker``.
+    sha256
+        The instance's digest, if it is known before the instance is made.
+    """
+
+    problem: str
+    name: str
+    source: str
+    identity: str
+    recipe: Mapping[str, Any]
+    sha256: str | None = None
+
+    @classmethod
+    def shipped(cls, name: str) -> InstanceSpec:
+        """Return the specification of a library instance."""
+        entry = library.index()[name]
+        digest, recipe = entry["sha256"], {"maker": "load", "source": name}
+        return cls(entry["problem"], name, name, digest, recipe, digest)
+
+    @classmethod
+    def from_file(cls, path: Path) -> InstanceSpec:
+        """Return the specification of a file; the file is read now.
+
+        Raises
+        ------
+        InstanceError
+            If the file cannot be used.
+        """
+        return cls._of(api.load(path), str(path), str(path.resolve()))
+
+    @classmethod
+    def given(cls, instance: Instance) -> InstanceSpec:
+        """Return the specification of an instance in memory."""
+        return cls._of(instance, instance.source or instance.name, instance.to_data())
+
+    @classmethod
+    def _of(cls, instance: Instance, source: str, data: str | Mapping[str, Any]) -> InstanceSpec:
+        recipe = {"maker": "load", "source": data}
+        identity = f"{instance.name} {instance.sha256}"
+        return cls(instance.problem, instance.name, source, identity, recipe, instance.sha256)
+
+    @classmethod
+    def generated(cls, problem: str, seed: int, parameters: Mapping[str, Any]) -> InstanceSpec:
+        """Return the specification of a call of a generator."""
+        arguments = "".join(f", {name}={value!r}" for name, value in parameters.items())
+        source = f"dlsched.generate({problem!r}, seed={seed}{arguments})"
+        name = f"{labelled(problem, parameters)}-{seed}"
+        recipe = {"maker": "generate", "problem": problem, "seed": seed, "name": name}
+        return cls(problem, name, source, source, recipe | {"parameters": parameters})
+
+    def make(self) -> Instance:
+        """Return the instance. The last one made by this process is cached.
+
+        Raises
+        ------
+        Changed
+            If the instance has another digest than the specification.
+        """
+        made = _make(_ByIdentity(self))
+        if self.sha256 not in (None, made.sha256):
+            forget()
+            what = f"{self.source} is not the instance that the sweep was planned with"
+            raise Changed(f"{what}: its digest is {made.sha256[:12]}, not {str(self.sha256)[:12]}")
+        return made
+
+
+class Changed(DlschedError):
+    """An instance that changed since the sweep was planned; the message has both digests."""
+
+
+def forget() -> None:
+    """Clear the cache, since a method may have changed the cached instance."""
+    _make.cache_clear()
+
+
+class _ByIdentity:
+    """A hashable key of the cache."""
+
+    def __init__(self, spec: InstanceSpec) -> None:
+        self.spec = spec
+
+    def __hash__(self) -> int:
+        return hash(self.spec.identity)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByIdentity) and other.spec == self.spec
+
+
+@lru_cache(maxsize=1)
+def _make(key: _ByIdentity) -> Instance:
+    recipe = dict(key.spec.recipe)
+    return _MAKERS[recipe.pop("maker")](**recipe)
+
+
+def _generate(problem: str, seed: int, name: str, parameters: Mapping[str, Any]) -> Instance:
+    return api.generate(problem, seed, **parameters).model_copy(update={"name": name})
+
+
+_MAKERS: dict[str, Callable[..., Instance]] = {"load": api.load, "generate": _generate}

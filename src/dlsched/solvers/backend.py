@@ -1,0 +1,60 @@
+"""The interface of the solvers, and the back end for a solver's name."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from dlsched.run import Run
+from dlsched.solvers import highs
+from dlsched.solvers.outcome import Outcome, Vector
+from dlsched.solvers.pyomo_backend import PyomoBackend
+from dlsched.solvers.standard_form import StandardForm
+
+
+class Backend(Protocol):
+    """A solver for one level of a standard form; the module `highs`, or a `PyomoBackend`."""
+
+    def validate_limits(self, run: Run) -> None:
+        """Raise `OptionError` if the solver lacks a limit of the run."""
+
+    def solve(
+        self,
+        form: StandardForm,
+        level: int,
+        run: Run,
+        *,
+        start: Vector | None = None,
+        quiet: bool = False,
+    ) -> Outcome:
+        """Optimize one level within the run's limits.
+
+        Parameters
+        ----------
+        form, level
+            What to optimize. The solver sees the costs of `StandardForm.conditioned`, so that its
+            absolute tolerances are in that unit.
+        run
+            Limits, seed, threads and progress.
+        start
+            A point to start the search from.
+        quiet
+            Do not record progress.
+
+        Raises
+        ------
+        SolverFailure
+            If the solver fails or ends with an unknown termination code.
+        """
+
+
+def find_backend(name: str) -> Backend:
+    """Return the back end for a solver's name.
+
+    Raises
+    ------
+    UnknownName
+        If Pyomo does not know the solver.
+    SolverMissing
+        If it is not installed; the message says how to install it.
+    """
+    return highs if name == highs.NAME else PyomoBackend(name)

@@ -1,0 +1,103 @@
+"""A cluster's state at a moment, and the adapters that make a problem's instance from it.
+
+The adapter of a problem is the module ``state`` of its package. Its function ``instance(state, *,
+...)`` returns the instance that a scheduler would solve at that moment, without labels; its keyword
+arguments are what neither the state nor a trace records. ``SERVERS`` is how many servers of 8 GPUs
+a trace is replayed onto unless told otherwise.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from typing import Any
+
+from dlsched import registry
+from dlsched.errors import OptionError
+from dlsched.schema import Id, Number
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One server and its number of GPUs."""
+
+    id: Id
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """What a scheduler may know of one job at a moment. All times are in seconds.
+
+    Attributes
+    ----------
+    gpus
+        GPUs that the job was submitted with.
+    min_gpus, max_gpus
+        Fewest and most GPUs that it can run with; both are `gpus` unless the job is elastic.
+    submit
+        When it was submitted, on the clock of the state's `time`.
+    remaining, attained
+        Time that it still needs and time that it has run, both with `gpus` GPUs.
+    allocation
+        ``(server id, GPUs held there)`` in the order of allocation; empty while the job waits.
+    stages
+        Time per iteration by resource, as recorded: data loading with preprocessing, GPU, network.
+    """
+
+    id: Id
+    gpus: int
+    min_gpus: int
+    max_gpus: int
+    submit: Number
+    remaining: Number
+    attained: Number = 0
+    allocation: tuple[tuple[Id, int], ...] = ()
+    model: str | None = None
+    stages: tuple[Number, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """Servers and jobs at a moment.
+
+    Attributes
+    ----------
+    time
+        Seconds from the first submission.
+    running, waiting
+        Jobs that hold GPUs, in the order of their start, and jobs that wait, in that of submission.
+    """
+
+    time: Number
+    servers: tuple[Server, ...]
+    running: tuple[JobState, ...]
+    waiting: tuple[JobState, ...]
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of all servers."""
+        return sum(server.gpus for server in self.servers)
+
+
+def adapter(problem: str) -> Any:
+    """Return the module ``state`` of a problem.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such problem.
+    OptionError
+        If the problem has no adapter, naming those that have one.
+    """
+    owner = registry.problem(problem)
+    if not _has_adapter(owner):
+        able = [p for p in registry.problem_names() if _has_adapter(registry.problem(p))]
+        raise OptionError(
+            f"{problem} has no adapter from a cluster's state; those that have: {', '.join(able)}"
+        )
+    return owner.module("state")
+
+
+def _has_adapter(owner: registry.Problem) -> bool:
+    return importlib.util.find_spec(f"{owner.package}.state") is not None

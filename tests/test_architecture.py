@@ -1,0 +1,126 @@
+"""What may import what: no circle, and the layers of docs/architecture.md."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+SRC = Path(__file__).parents[1] / "src"
+PROBLEM_PARTS = {"oracle": {"schema", "check"}, "check": {"schema"}, "schema": set()}
+"""What these modules of a problem's package may import of it."""
+LAYERS = [
+    {"errors", "compilation", "figures"},
+    {"schema"},
+    {"objective"},
+    {"result"},
+    {"run"},
+    {"files", "solvers", "labels"},
+    {"registry"},
+    {"records", "refutation", "evaluation", "state"},
+    {"library"},
+    {"problems"},
+    {"table"},
+    {"api"},
+    {"submission", "traces"},
+    {"bench", "testing"},
+    {"cli"},
+]
+"""Modules and packages from the lowest layer up; none imports a higher one."""
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name of a source file."""
+    parts = path.relative_to(SRC).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in (SRC / "dlsched").rglob("*.py")}
+
+
+def imports(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Yield the import statements of a module, those inside functions included.
+
+    What is imported for type checkers alone is left out.
+    """
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield node
+        elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            yield from imports(node)
+
+
+def targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """Yield the modules of dlsched that a statement imports."""
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            name = alias.name
+        else:
+            assert node.level == 0, "imports are absolute"
+            inside = f"{node.module}.{alias.name}"
+            name = inside if inside in MODULES else str(node.module)
+        if name in MODULES:
+            yield name
+
+
+def graph() -> nx.DiGraph[str]:
+    """Return the graph of imports between modules of dlsched."""
+    edges = [
+        (name, target)
+        for name, path in MODULES.items()
+        for node in imports(ast.parse(path.read_text(encoding="utf-8")))
+        for target in targets(node)
+        if target != name
+    ]
+    found: nx.DiGraph[str] = nx.DiGraph(edges)
+    return found
+
+
+GRAPH = graph()
+
+
+def test_no_circle() -> None:
+    """No modules import each other, directly or by way of others, not even inside functions."""
+    circles = [sorted(part) for part in nx.strongly_connected_components(GRAPH) if len(part) > 1]
+    assert circles == []
+
+
+def layer(name: str) -> int:
+    """Return the number of a module's layer, from below."""
+    top = name.split(".")[1]
+    return next(i for i, names in enumerate(LAYERS) if top in names)
+
+
+def test_no_layer_imports_a_higher_one() -> None:
+    """Imports go down; every module has its layer; only __init__ stands above all."""
+    upward = [
+        (name, target)
+        for name, target in GRAPH.edges
+        if name != "dlsched" and (target == "dlsched" or layer(target) > layer(name))
+    ]
+    assert upward == []
+
+
+def test_problems_do_not_import_each_other() -> None:
+    """A problem's package imports no other problem's; checks and oracles only the definition."""
+    wrong = []
+    for name, target in GRAPH.edges:
+        mine, theirs = (n.removeprefix("dlsched.problems.").split(".") for n in (name, target))
+        if "dlsched.problems." in name and "dlsched.problems." in target:
+            allowed = PROBLEM_PARTS.get(mine[-1], {theirs[-1]})
+            if mine[0] != theirs[0] or theirs[-1] not in allowed:
+                wrong.append((name, target))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_lazy_imports_are_of_other_libraries(name: str) -> None:
+    """Inside functions, only third-party libraries are imported."""
+    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    top = {id(node) for node in tree.body}
+    lazy = [node for node in imports(tree) if id(node) not in top]
+    own = [ast.unparse(node) for node in lazy if list(targets(node))]
+    assert own == []
