@@ -62,9 +62,9 @@ def build(form: StandardForm, level: int, integer: bool = True, conditioned: boo
 
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = form.shape
-    _, costs, offset = form.conditioned(level)
-    lp.col_cost_ = costs if conditioned else form.costs[level]
-    lp.offset_ = offset if conditioned else form.offsets[level]
+    lp.col_cost_, lp.offset_ = form.costs[level], form.offsets[level]
+    if conditioned:
+        _, lp.col_cost_, lp.offset_ = form.conditioned(level)
     lp.col_lower_, lp.col_upper_ = form.lower, form.upper
     lp.row_lower_, lp.row_upper_ = form.row_lower, form.row_upper
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
@@ -102,11 +102,9 @@ def solve(
     highs = highspy.Highs()
     callbacks = _Callbacks(run, float(form.conditioned(level)[0]), quiet=quiet or relax)
     _configure(highs, run, callbacks)
-    if (
-        highs.passModel(build(form, level, not relax, conditioned=True))
-        == highspy.HighsStatus.kError
-    ):
-        raise SolverFailure("HiGHS refused the model")
+    lp = build(form, level, not relax, conditioned=True)
+    if highs.passModel(lp) == highspy.HighsStatus.kError:
+        raise SolverFailure("HiGHS rejected the model")
     rows, columns = form.shape
     if not relax and columns > max(MANY_COLUMNS, WIDE * rows):
         highs.setOptionValue("presolve", "off")

@@ -42,7 +42,7 @@ def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
     writer = highspy.Highs()
     writer.silent()
     if writer.passModel(lp) == highspy.HighsStatus.kError:
-        raise SolverFailure("HiGHS refused the model")
+        raise SolverFailure("HiGHS rejected the model")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.mps"
         if writer.writeModel(str(file)) == highspy.HighsStatus.kError:
