@@ -6,11 +6,13 @@ import shutil
 
 import pyomo.environ as pyo
 import pytest
+from forms import INF, make_form
 
 import dlsched
 from dlsched.problems.reclaiming.schema import Instance
 from dlsched.result import Status
 from dlsched.run import Run
+from dlsched.solvers import highs
 from dlsched.solvers.pyomo_backend import _TERMINATIONS, INTERFACES, PyomoBackend
 from dlsched.solvers.standard_form import compile_model
 
@@ -140,6 +142,21 @@ def test_maximize(solver: str) -> None:
     outcome = PyomoBackend(solver).solve(compile_model(m), 0, Run())
     assert outcome.status is Status.OPTIMAL and outcome.objective == 8
     assert outcome.bound is None or outcome.bound == pytest.approx(8)
+
+
+@pytest.mark.parametrize("solver", ["scip", "cbc", "glpk"])
+def test_forms(solver: str) -> None:
+    """Two-sided rows, equations, empty rows, unused and fixed columns and offsets are passed on."""
+    need(solver)
+    rows = [[1, 1, 1, 0, 0], [1, -1, 0, 0, 0], [0, 0, 0, 0, 0]]
+    sides = [(2, 5), (1, 1), (-INF, 0)]
+    bounds = [(-3, INF), (-INF, INF), (2, 2), (3, 7), (-INF, INF)]
+    for sense in ("min", "max"):
+        form = make_form(rows, sides, bounds, [1e9, 2e9, 1e9, 0, 0], sense, offset=3e9)
+        outcome = PyomoBackend(solver).solve(form, 0, Run())
+        expected = highs.solve(form, 0, Run())
+        assert outcome.objective == pytest.approx(expected.objective)
+        assert outcome.values is not None and outcome.values[2:].tolist() == [2, 3, 0]
 
 
 def test_start_is_not_used() -> None:
