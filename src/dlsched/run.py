@@ -34,10 +34,8 @@ class Run:
         A checked solution to start from, or ``None``.
     rng
         Random generator with this seed.
-    trajectory
-        The points recorded so far.
-    solvers
-        Versions of the solvers called so far, by name.
+    trajectory, solvers
+        The points recorded so far; the versions of the solvers called so far, by name.
     """
 
     time_limit: float | None = None
@@ -54,13 +52,7 @@ class Run:
     began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
-        """Seed the generator.
-
-        Raises
-        ------
-        OptionError
-            If the seed is not a whole number from 0.
-        """
+        """Seed the generator; raise `OptionError` if the seed is not an integer from 0."""
         if not isinstance(self.seed, numbers.Integral) or self.seed < 0:
             raise OptionError(f"seed={self.seed!r} must be a whole number from 0")
         self.seed = int(self.seed)

@@ -54,10 +54,7 @@ def validate_limits(run: Run) -> None:
 
 
 def build(form: StandardForm, level: int, integer: bool = True, conditioned: bool = False) -> Any:
-    """Return a ``highspy.HighsLp`` of one level, with the integrality or without.
-
-    With `conditioned`, the objective is in the unit of `StandardForm.conditioned`.
-    """
+    """Return a ``highspy.HighsLp`` of one level, in the unit of `conditioned` or its own."""
     import highspy
 
     lp = highspy.HighsLp()
@@ -133,11 +130,10 @@ def _configure(highs: Any, run: Run, callbacks: _Callbacks) -> None:
     for name, value in options.items():
         highs.setOptionValue(name, value)
     highs.cbLogging += callbacks.on_log
-    highs.cbMipLogging += callbacks.on_progress
-    highs.cbMipImprovingSolution += callbacks.on_progress
-    highs.cbMipInterrupt += callbacks.on_interrupt
-    highs.cbSimplexInterrupt += callbacks.on_interrupt
-    highs.cbIpmInterrupt += callbacks.on_interrupt
+    for event in (highs.cbMipLogging, highs.cbMipImprovingSolution):
+        event.subscribe(callbacks.on_progress)
+    for event in (highs.cbMipInterrupt, highs.cbSimplexInterrupt, highs.cbIpmInterrupt):
+        event.subscribe(callbacks.on_interrupt)
 
 
 class _Callbacks:

@@ -72,10 +72,8 @@ def solve_levels(
 
     Raises
     ------
-    OptionError
-        If there are fewer levels, or the solver lacks a limit of the run.
-    UnknownName, SolverMissing
-        If there is no such solver.
+    OptionError, UnknownName, SolverMissing
+        If there are fewer levels, the solver lacks a limit of the run, or is not installed.
     SolverDisagreement
         If the model is infeasible although there is a feasible start.
     """
@@ -257,10 +255,8 @@ class _Search:
         return outcome
 
     def gap(self, level: int, value: float) -> float:
-        """Return the gap of a value to the strongest bound of its level."""
-        bounds = [float(bound.value) for bound in self.bounds[level]]
-        strongest = max if self.form.senses[level] == "min" else min
-        return relative_gap(value, strongest(bounds)) if bounds else 1.0
+        """Return the smallest gap of a value to a bound of its level."""
+        return min((relative_gap(value, float(b.value)) for b in self.bounds[level]), default=1.0)
 
     def solve_once(self, level: int) -> Outcome:
         """Solve the relaxation, then the integer program unless the relaxation decides."""
@@ -323,16 +319,14 @@ class _Search:
     def below_any_cost(self, level: int, bound: Fraction) -> bool:
         """Whether a bound shows that every column with a positive gain is 0 in all solutions."""
         form, costs = self.form, self.form.costs[level]
-        paid = costs != 0
-        gains = form.senses[level] == "max" and np.all(costs >= 0) and np.all(form.lower >= 0)
-        if not gains or not np.all(form.integer[paid]):
+        if form.senses[level] == "min" or (costs < 0).any() or (form.lower < 0).any():
             return False
-        return bound - Fraction(form.offsets[level]) < Fraction(float(costs[paid].min(initial=1)))
+        least = Fraction(float(costs[costs > 0].min(initial=1)))
+        return bool(form.integer[costs > 0].all()) and bound - Fraction(form.offsets[level]) < least
 
     def hold(self, level: int, value: float) -> None:
         """Add a row that keeps a solved level at its optimum."""
         if self.form.costs[level].any():  # a constant level needs no row
-            # The row has one tolerance for costs of all sizes, so columns that alone exceed the
-            # optimum are fixed.
+            # A row has one tolerance for all costs, so columns that alone cost more are fixed.
             fixed = fix_by_reduced_cost(self.form, level, value, self.duals)
             self.form = fixed.held(level, value)

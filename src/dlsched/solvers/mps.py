@@ -17,12 +17,8 @@ def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
 
     Parameters
     ----------
-    name
-        For the NAME line.
-    model
-        A Pyomo model with one objective per level.
-    level
-        Index of the level to optimise.
+    name, model, level
+        For the NAME line; a Pyomo model with one objective per level; index of the level.
     held
         Values of the earlier levels, one each.
 
