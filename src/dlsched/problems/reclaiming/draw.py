@@ -58,7 +58,7 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
 
 
 class _Picture:
-    """What the cells of every server show."""
+    """The data of the plot, and the axes it is drawn on."""
 
     def __init__(
         self, instance: Instance, solution: Solution | None, ax: Axes, compact: bool
