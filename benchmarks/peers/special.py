@@ -31,7 +31,7 @@ def networkx_matching(instance: Instance) -> Claim:
             graph.add_edge(i, j, weight=float(weights[i, j]))
         matched = nx.max_weight_matching(graph, maxcardinality=True)
         groups += [(jobs[i], jobs[j]) for i, j in matched]
-    return Claim(solution=solution_of(instance, groups, "networkx"))
+    return Claim(solution=solution_of(instance, groups))
 
 
 def scip_squares(instance: Instance, run: Run) -> Claim:
