@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from colorsys import hls_to_rgb
 from typing import TYPE_CHECKING, Any
 
-from dlsched.labels import shorten
+from dlsched.figures import shorten
 from dlsched.problems.reclaiming.check import evaluate
 from dlsched.problems.reclaiming.schema import Instance, Solution
 
