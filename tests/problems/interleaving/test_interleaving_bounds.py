@@ -44,7 +44,7 @@ def test_the_trivial_bound_by_hand() -> None:
     assert trivial_bound(made.model_copy(update={"weigh_by": "gpus"})) == 5
 
 
-@pytest.mark.parametrize("method", ["column_generation", "aggregated", "lagrange", "blossom"])
+@pytest.mark.parametrize("method", ["column_generation", "aggregated", "lagrangian", "blossom"])
 def test_no_certified_bound_is_above_full_efficiency(method: str) -> None:
     """Jobs that interleave perfectly: every certified bound is the number of groups, not more."""
     jobs = [{"id": f"j{i}", "stages": [2, 1] if i % 2 else [1, 2]} for i in range(8)]
@@ -94,7 +94,7 @@ def test_solving_compiles_nothing_beyond_the_declared_signatures() -> None:
         dlsched.generate("interleaving", 1, jobs=16),
         dlsched.generate("interleaving", 1, jobs=30, grouping="cover", cluster=16),
     ):
-        for method in ("column_generation", "aggregated", "swap", "lagrange"):
+        for method in ("column_generation", "aggregated", "swap", "lagrangian"):
             dlsched.solve(made, method)
     for module in ("pricing", "local"):
         found = entries(f"dlsched.problems.interleaving.{module}")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.problems.interleaving import Instance
-from dlsched.problems.interleaving.check import FINEST, evaluate
-from dlsched.problems.interleaving.gamma import best_offsets, efficiency
+from dlsched.problems.interleaving.check import FINEST, efficiency, evaluate
+from dlsched.problems.interleaving.offsets import best_offsets
 from dlsched.problems.interleaving.schema import Group
 
 JOBS: list[dict[str, Any]] = [

@@ -147,13 +147,13 @@ def test_same_seed_same_answer() -> None:
 def test_bound_alone() -> None:
     """The bound method proves what the exact one certifies, and returns no solution."""
     instance = dlsched.generate("interleaving", 1, jobs=32)
-    bound = dlsched.solve(instance, "lagrange")
+    bound = dlsched.solve(instance, "lagrangian")
     best = dlsched.solve(instance)
     assert bound.status == "no solution"
     assert np.isclose(float(bound.bound[0].value), float(best.certified[0].value), rtol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["lagrange", "column_generation", "aggregated"])
+@pytest.mark.parametrize("method", ["lagrangian", "column_generation", "aggregated"])
 def test_efficiencies_that_nearly_tie_end_the_relaxation(method: str) -> None:
     """Columns whose gammas differ by 1e-9 are not priced again and again: it once ran for ever."""
     rows = [(2, 2), (2, 0.3), (2, 20), (20, 20), (2, 0.3), (2, 0.3), (2, 2)]

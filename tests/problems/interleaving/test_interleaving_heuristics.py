@@ -10,7 +10,7 @@ from hypothesis import given, settings
 import dlsched
 from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.groups import pair_efficiencies, stage_array
-from dlsched.problems.interleaving.matching import NOTHING, SCALE, match, match_types
+from dlsched.problems.interleaving.matching import NO_EDGE, SCALE, match, match_types
 from dlsched.problems.interleaving.muri import Rounds
 from dlsched.testing import oracles, strategies
 
@@ -44,11 +44,11 @@ def test_types_are_matched_as_heavily_as_nodes() -> None:
     rng = np.random.default_rng(5)
     for _ in range(10):
         half = rng.uniform(0.1, 1, (5, 5))
-        weights = np.where(half + half.T > 0.6, half + half.T, NOTHING)
+        weights = np.where(half + half.T > 0.6, half + half.T, NO_EDGE)
         counts = rng.integers(1, 9, 5)
-        often = match_types(weights, counts)
+        often = match_types(weights, counts, Run())
         nodes = np.repeat(np.arange(5), counts)
-        dense = weights[np.ix_(nodes, nodes)] * (weights[np.ix_(nodes, nodes)] > NOTHING)
+        dense = weights[np.ix_(nodes, nodes)] * (weights[np.ix_(nodes, nodes)] > NO_EDGE)
         np.fill_diagonal(dense, 0)
         assert (often.sum(axis=0) + often.sum(axis=1) <= counts).all()
         assert (often * weights).sum() == pytest.approx(dense_weight(dense) / SCALE, abs=1e-9)
@@ -81,7 +81,7 @@ FOUR = (("a", 1, 0), ("b", 1, 1), ("c", 1, 2), ("d", 1, 3))
 def test_two_rounds_by_hand() -> None:
     """Four jobs, each with a bottleneck of its own: two pairs first, then one group at gamma 1."""
     instance = unit_jobs(*FOUR, budget=1)
-    rounds = Rounds(instance)
+    rounds = Rounds(instance, Run())
     (pairs,) = [rounds.pairs(1)]
     assert sorted(len(a) + len(b) for a, b in pairs) == [2, 2]
     for rule in ("muri", "muri_needed"):

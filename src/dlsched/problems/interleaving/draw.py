@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dlsched.problems.interleaving.gamma import efficiency, iteration_time
+from dlsched.problems.interleaving.check import efficiency, iteration_time
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from dlsched.problems.interleaving.groups import (
     pair_efficiencies,
     stage_array,
 )
+from dlsched.problems.interleaving.local import Jobs, local_search
 from dlsched.problems.interleaving.matching import NO_EDGE, match, match_types
 from dlsched.problems.interleaving.schema import Instance
 from dlsched.run import Run
@@ -228,8 +229,6 @@ class Rounds:
 
 def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Group]:
     """Return the groups after the local search of `local`."""
-    from dlsched.problems.interleaving.local import Jobs, local_search
-
     largest = instance.group_limit
     arranged = [offsets_table(len(instance.resources), size) for size in range(1, largest + 1)]
     arrangements = np.array([0, *map(len, arranged)], dtype=np.int64)

@@ -7,8 +7,7 @@ from functools import cache
 from itertools import combinations, permutations
 
 from dlsched.objective import Objective
-from dlsched.problems.interleaving.check import evaluate
-from dlsched.problems.interleaving.gamma import efficiency
+from dlsched.problems.interleaving.check import efficiency, evaluate
 from dlsched.problems.interleaving.schema import Group, Instance
 
 
