@@ -45,14 +45,14 @@ def loop(function: F) -> F:
     return compiled
 
 
-def entry(*signatures: str, records: Sequence[type] = ()) -> Callable[[F], F]:
+def entry(*signatures: Any, records: Sequence[type] = ()) -> Callable[[F], F]:
     """Compile a function that Python calls, for these signatures; use it as a decorator.
 
     Parameters
     ----------
     *signatures
-        As numba writes them: ``"float64(float64[::1], int64)"``. Arguments of any other types
-        would be compiled for inside a run, which `entries` lets a test detect.
+        As numba writes them, ``"float64(float64[::1], int64)"``, or as its objects. Arguments of
+        any other types would be compiled for inside a run, which `entries` lets a test detect.
     records
         Named tuples whose names the signatures use as types; their fields are annotated with the
         types above, as `Floats`.
