@@ -26,14 +26,12 @@ def dense_weight(weights: np.ndarray) -> int:
 @pytest.mark.parametrize("n", [2, 3, 7, 16, 31, 60])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_sparse_matching_is_as_heavy_as_the_dense_one(n: int, seed: int) -> None:
-    """Nothing is missed, and networkx on all edges finds the same weight."""
+    """From one or three edges per node it finds the weight that networkx finds on all edges."""
     made = dlsched.generate("interleaving", seed, jobs=64)
     weights = pair_efficiencies(stage_array(made))[:n, :n]
     found = match(weights, degree=min(3, n - 1))
-    assert found.missed == 0
     assert found.weight == dense_weight(weights) <= found.ceiling
-    rough = match(weights, degree=1, certify=False)
-    assert rough.weight + rough.missed >= found.weight
+    assert match(weights, degree=1).weight == found.weight
 
 
 def test_matching_types_is_as_heavy_as_matching_nodes() -> None:

@@ -12,7 +12,7 @@ from dlsched.problems.interleaving.schema import Group, Instance
 
 
 def brute_force(instance: Instance) -> Objective | None:
-    """Return the optimum over every partition and every offset; ``None`` if there is none.
+    """Return the optimum over all partitions and offsets; ``None`` if none is feasible.
 
     For up to about ten jobs.
     """

@@ -12,7 +12,7 @@ from dlsched.problems.interleaving.schema import Instance
 _TIMES = [0, 0, 1, 1, 2, 3, 5, 8, Fraction("0.5"), Fraction("2.25")]
 _FAR = (-300, -150, -9, 0, 9, 14)
 """Powers of ten as far apart as the numbers of an instance can be."""
-VARIATIONS = ({}, {"scales": True, "max_jobs": 6})
+VARIATIONS: tuple[dict[str, Any], ...] = ({}, {"scales": True, "max_jobs": 6})
 """Options of `instances` with which the conformance checks draw."""
 
 
