@@ -139,8 +139,11 @@ def json_round_trip(subject: Subject) -> Finding | None:
     def check(instance: Instance) -> None:
         read = owner.instance.parse(instance.to_data(), "the copy")
         require(read == instance and read.sha256 == instance.sha256, "to_data loses something")
-        for method in (owner.exact, *(m.name for m in subject.methods(Kind.HEURISTIC)[:1])):
-            result = api.solve(instance, method)
+        for method in ("exact", *(m.name for m in subject.methods(Kind.HEURISTIC)[:1])):
+            try:
+                result = api.solve(instance, method)
+            except OptionError:  # a method for another kind of instance
+                continue
             require(api.read_result(result.to_json()) == result, f"the result of {method} changes")
 
     with tempfile.TemporaryDirectory() as folder:
