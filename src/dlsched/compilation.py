@@ -10,9 +10,23 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+Real: TypeAlias = Annotated[float, "float64"]
+Whole: TypeAlias = Annotated[int, "int64"]
+Flag: TypeAlias = Annotated[bool, "boolean"]
+Floats: TypeAlias = Annotated[NDArray[np.float64], "float64[::1]"]
+FloatRows: TypeAlias = Annotated[NDArray[np.float64], "float64[:,::1]"]
+FloatCube: TypeAlias = Annotated[NDArray[np.float64], "float64[:,:,::1]"]
+Ints: TypeAlias = Annotated[NDArray[np.int64], "int64[::1]"]
+IntRows: TypeAlias = Annotated[NDArray[np.int64], "int64[:,::1]"]
+IntCube: TypeAlias = Annotated[NDArray[np.int64], "int64[:,:,::1]"]
+"""Types for the fields of named tuples that compiled functions take; see `entry`."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,23 +45,38 @@ def loop(function: F) -> F:
     return compiled
 
 
-def entry(*signatures: Any) -> Callable[[F], F]:
+def entry(*signatures: Any, records: Sequence[type] = ()) -> Callable[[F], F]:
     """Compile a function that Python calls, for these signatures; use it as a decorator.
 
     Parameters
     ----------
     *signatures
-        As numba writes them: ``"float64(float64[::1], int64)"``; signature objects for named
-        tuples. Arguments of any other types would be compiled for inside a run, which `entries`
-        lets a test detect.
+        As numba writes them, ``"float64(float64[::1], int64)"``, or as its objects. Arguments of
+        any other types would be compiled for inside a run, which `entries` lets a test detect.
+    records
+        Named tuples whose names the signatures use as types; their fields are annotated with the
+        types above, as `Floats`.
     """
 
     def decorate(function: F) -> F:
         compiled = loop(function)
-        _entries.setdefault(function.__module__, []).append((compiled, signatures))
+        known = [_signature(text, records) for text in signatures] if records else signatures
+        _entries.setdefault(function.__module__, []).append((compiled, tuple(known)))
         return compiled
 
     return decorate
+
+
+def _signature(text: str, records: Sequence[type]) -> Any:
+    """Return a signature as numba's types, in which the records are types of their own."""
+    from numba import types
+
+    known = dict(vars(types))
+    for record in records:
+        hints = get_type_hints(record, include_extras=True).values()
+        fields = [eval(hint.__metadata__[0], {}, known) for hint in hints]
+        known[record.__name__] = types.NamedTuple(fields, record)
+    return eval(text, {}, known)
 
 
 def entries(module: str) -> list[tuple[Any, tuple[Any, ...]]]:
