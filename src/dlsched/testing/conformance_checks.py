@@ -245,6 +245,7 @@ def model_assign(subject: Subject) -> Finding | None:
             for level, value in objective.pairs():
                 said = _value(getattr(model, level.name))
                 near = relative_gap(value, said) <= SOLVER_PRECISION
+                near |= abs(float(value) - said) <= _rounding(getattr(model, level.name))
                 optimal = solution is best and level.name not in estimated
                 message = f"{level.name} is {value}, the model has {said}"
                 require(near or (level.better(said, value) and not optimal), message)
@@ -262,6 +263,15 @@ def _value(expression: Any) -> float:
     import pyomo.environ as pyo
 
     return float(pyo.value(expression))
+
+
+def _rounding(objective: Any) -> float:
+    """Return the rounding error of a linear objective whose terms may cancel."""
+    from pyomo.repn import generate_standard_repn
+
+    linear = generate_standard_repn(objective.expr)
+    pairs = zip(linear.linear_coefs, linear.linear_vars, strict=True)
+    return 1e-12 * max([abs(linear.constant), *(abs(c * v.value) for c, v in pairs)])
 
 
 def _require_feasible(model: Any) -> None:
