@@ -4,11 +4,12 @@ Usage::
 
     python benchmarks/fuzz.py [PROBLEM ...] [--instances 20000] [--seed 1] [--jobs 2] [-o FOLDER]
 
-The instances are those of the testing kit's strategies; in half of them the quantities of one kind
-(weights, times, sizes, rates) are multiplied by a power of ten from 1e-9 to 1e9. Of each method it
-is asked: no exception; an optimum, proved, that equals brute force's to within the gap that the
-result states; no bound that brute force's optimum beats; no heuristic better than it; infeasible if
-and only if brute force finds nothing. Every disagreement is printed, and its instance written.
+The instances are drawn from the problems' Hypothesis strategies; in half of them the quantities of
+one kind (weights, times, sizes, rates) are multiplied by a power of ten from 1e-9 to 1e9. A method
+disagrees with brute force if it raises an exception, is exact but does not prove optimality,
+proves an optimum that differs by more than the stated gap, states a bound that the optimum beats,
+returns a better objective, or is wrong about infeasibility. Each disagreement is printed and its
+instance is written to a file. References are left out.
 """
 
 from __future__ import annotations
@@ -30,18 +31,17 @@ import dlsched
 from dlsched.objective import Objective, relative_gap
 from dlsched.registry import Kind, Problem, problem, problem_names
 from dlsched.result import Result, Status
-from dlsched.testing import oracles, strategies
 
 CHUNK = 100
 LIMIT = 20.0
-"""Seconds for one method on one instance; brute force takes far less."""
+"""Seconds for one method on one instance."""
 PROVED = 3e-9
-"""Relative gap up to which a level without a grid counts as proved."""
+"""Relative gap up to which a level without granularity counts as proved."""
 
 Data = dict[str, Any]
 
 
-def _times(value: Any, factor: Fraction) -> Any:
+def _product(value: Any, factor: Fraction) -> Any:
     return float(Fraction(repr(value)) * factor) if value else value
 
 
@@ -64,34 +64,19 @@ def _keys(container: Any) -> Any:
     return list(container) if isinstance(container, dict) else range(len(container))
 
 
-QUANTITIES: dict[str, list[list[str]]] = {
-    "reclaiming": [["jobs.*.weight"]],
-    "elastic": [["jobs.*.min_running_time", "jobs.*.running_times.*"]],
-    "interleaving": [["jobs.*.stages.*"]],
-    "utility": [["jobs.*.rates.*", "jobs.*.iterations"], ["jobs.*.utilities.*"]],
-    "placement": [
-        ["tables.*.size", "regions.*.storage_capacity", "move_quota"],
-        ["jobs.*.gpu_hours.*", "regions.*.gpu_supply.*", "at_home_threshold"],
-        ["weights.*"],
-    ],
-    "sensitivity": [["profiles.*.throughput.*.*"]],
-}
-"""Per problem the groups of fields that are multiplied together."""
-
-
 def multiplied(instance: dlsched.Instance, which: int, exponent: int) -> dlsched.Instance:
     """Return the instance with one kind of quantity multiplied by a power of ten."""
     data, factor = instance.to_data(), Fraction(10) ** exponent
-    groups = QUANTITIES[instance.problem]
+    groups = problem(instance.problem).module("library").QUANTITIES
     for path in groups[which % len(groups)]:
         for container, key in _entries(data, path):
-            container[key] = _times(container[key], factor)
+            container[key] = _product(container[key], factor)
     return dlsched.load(data)
 
 
 def findings(owner: Problem, instance: dlsched.Instance) -> Iterator[str]:
-    """Yield what is wrong, one sentence each; what methods refuse is counted as "refused"."""
-    best = getattr(oracles, owner.name)(instance)
+    """Yield disagreements, one sentence each, and "refused by X" for an `OptionError`."""
+    best = owner.module("oracle").brute_force(instance)
     for name, method in owner.methods.items():
         if method.kind is Kind.REFERENCE:
             continue
@@ -103,11 +88,11 @@ def findings(owner: Problem, instance: dlsched.Instance) -> Iterator[str]:
         except Exception as error:  # whatever a method raises is a finding
             yield f"{name}: {type(error).__name__}: {str(error)[:200]}"
             continue
-        for sentence in _judge(result, best, method.kind):
+        for sentence in _disagreements(result, best, method.kind):
             yield f"{name}: {sentence}"
 
 
-def _judge(result: Result, best: Objective | None, kind: Kind) -> Iterator[str]:
+def _disagreements(result: Result, best: Objective | None, kind: Kind) -> Iterator[str]:
     if best is None:
         if result.solution is not None or (kind is Kind.EXACT and result.status != "infeasible"):
             yield f"{result.status} where brute force finds no solution"
@@ -129,17 +114,19 @@ def _judge(result: Result, best: Objective | None, kind: Kind) -> Iterator[str]:
 
 
 def _off(result: Result, best: Objective) -> bool:
-    """Whether a solution called optimal is further from the optimum than its gap says."""
-    for mine, true, stated in zip(result.objective or (), best, result.gap, strict=True):
-        if mine != true:
-            return relative_gap(mine, true) > (PROVED if stated is None else min(stated, PROVED))
+    """Whether an optimal solution is further from the optimum than the stated gap."""
+    for value, optimum, stated in zip(result.objective or (), best, result.gap, strict=True):
+        if value != optimum:
+            return relative_gap(value, optimum) > (
+                PROVED if stated is None else min(stated, PROVED)
+            )
     return False
 
 
 def chunk(name: str, number: int, count: int, first: int, folder: Path) -> Counter[str]:
-    """Draw and judge one chunk of instances; return how often each sentence was found."""
+    """Draw and check one chunk of instances; return counts of instances and of disagreements."""
     owner, found = problem(name), Counter[str]()
-    strategy: Callable[[], Any] = getattr(strategies, name)
+    strategy: Callable[[], Any] = owner.module("strategy").instances
 
     @seed(first * 1_000_003 + number)
     @settings(
@@ -155,7 +142,7 @@ def chunk(name: str, number: int, count: int, first: int, folder: Path) -> Count
         try:
             scaled = multiplied(instance, which, exponent) if exponent else instance
         except dlsched.InstanceError:
-            scaled = instance  # beyond the documented range
+            scaled = instance  # out of the range of numbers
         for sentence in findings(owner, scaled):
             kind = sentence if sentence.startswith("refused") else sentence.partition(":")[0]
             found[kind] += 1

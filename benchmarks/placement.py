@@ -13,13 +13,13 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
+from dlsched.problems.placement.refine import Refinement
 from figures import arguments, cell, write
 from hypothesis import given, settings
 from semidefinite import Semidefinite
 
 import dlsched
 from dlsched.problems.placement import Instance, model
-from dlsched.problems.placement.refine import Refinement
 from dlsched.problems.placement.replicas import co_location, replicate
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies

@@ -1,80 +1,44 @@
-"""Hard open instances: those whose gap nobody has closed, with best known solution and bound.
+"""Open instances: those whose gap is not closed, with best known solution and bound.
 
     python instances/hard.py [--seconds S] [NAME ...]
 
-Tries every method named below for so many seconds on each instance (all by default, 120 s), and
-keeps what is better than the index has: a solution if the checker says so, a bound if stronger.
-`make.py` leaves these lines alone. An instance that is closed here belongs into `make.py`.
+The instances are the entries of kind ``open`` in each problem's module ``library``. Each method
+named there runs for S seconds (120 by default) on each instance (all by default); a solution that
+the checker confirms and a bound replace those of the index if they are better. `make.py` leaves
+these lines as they are. An instance that is closed here becomes one of another kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
-from make import HERE, entry, named, published, write_index
+from make import HERE, index_line, make, published, write_index
 from rich.console import Console
 
 import dlsched
 from dlsched import library
-from dlsched.result import Bounds, Objective, closed, gap
-from dlsched.schema import Instance, Solution
+from dlsched.library import LibraryEntry
+from dlsched.objective import Bounds, Objective, closed, gap
+from dlsched.registry import problem
+from dlsched.schema import Solution
 from dlsched.table import strongest
 
-Recipe = tuple[Callable[[], Instance], tuple[str, ...]]
 
-
-def made(problem: str, seed: int, **parameters: object) -> Callable[[], Instance]:
-    """Return what generates an instance."""
-    return lambda: dlsched.generate(problem, seed, **parameters)
-
-
-OPEN: dict[str, Recipe] = {
-    "reclaiming-open-100-scattered": (
-        made("reclaiming", 0, servers=100, gpus=64, jobs=200, demand=30, scattered=4),
-        ("lyra", "exact"),
-    ),
-    "reclaiming-open-520-scattered": (
-        made("reclaiming", 0, servers=520, gpus=64, jobs=2000, demand=130, scattered=4),
-        ("lyra", "exact"),
-    ),
-    "interleaving-open-128-distinct": (
-        made("interleaving", 2, jobs=128),
-        ("swap", "column_generation"),
-    ),
-    "interleaving-open-512-distinct": (
-        made("interleaving", 1, jobs=512),
-        ("swap", "column_generation"),
-    ),
-    "utility-open-20x40-even": (
-        made("utility", 2, jobs=20, slots=40, gpus=12, mix="even"),
-        ("insertion", "dantzig_wolfe", "milp"),
-    ),
-    "utility-open-60x100-even": (
-        made("utility", 1, jobs=60, slots=100, gpus=24, mix="even"),
-        ("insertion", "dantzig_wolfe"),
-    ),
-    "placement-open-200x6x600": (
-        made("placement", 1, tables=200, regions=6, jobs=600),
-        ("annealing", "lumps"),
-    ),
-    "placement-open-1000x10x3000": (
-        made("placement", 1, tables=1000, regions=10, jobs=3000),
-        ("annealing", "lumps"),
-    ),
-    "sensitivity-open-64-distinct": (
-        made("sensitivity", 1, servers=64, multi=True, distinct=True),
-        ("tune", "patterns"),
-    ),
-}
-"""Of elastic none is known: the dynamic program proves every size that was tried."""
+def open_entries() -> dict[str, tuple[str, LibraryEntry]]:
+    """Return ``{name: (problem, entry)}`` of the open instances."""
+    return {
+        entry.name: (name, entry)
+        for name in dlsched.list_problems()
+        for entry in problem(name).module("library").ENTRIES
+        if entry.kind == "open"
+    }
 
 
 def improve(name: str, seconds: float) -> dict[str, object]:
-    """Try the methods on one instance, write what is best, and return its line in the index."""
-    build, methods = OPEN[name]
-    instance = published("open", named(name, build()))
+    """Run the methods on one instance, write the best result, and return its line in the index."""
+    owner, entry = open_entries()[name]
+    instance = published("open", make(owner, entry))
     file = HERE / instance.problem / "open" / f"{name}.json.gz"
     solution: Solution | None = None
     objective: Objective | None = None
@@ -86,7 +50,7 @@ def improve(name: str, seconds: float) -> dict[str, object]:
         objective = dlsched.verify(instance, solution).objective
         found_by = old["proof"]["method"]
         bounds.append(library.best_bounds(instance.sha256))
-    for method in methods:
+    for method in entry.methods:
         result = dlsched.solve(instance, method, time_limit=seconds, start=solution)
         bounds.append(result.bound)
         if result.objective and (objective is None or result.objective.better_than(objective)):
@@ -99,7 +63,7 @@ def improve(name: str, seconds: float) -> dict[str, object]:
     dlsched.save(instance, file)
     dlsched.save(solution, file.with_name(f"{name}.sol.json.gz"))
     proof = {"method": found_by, "solver": None, "status": status}
-    return entry("open", instance, file, False, objective, bound, proof)
+    return index_line("open", instance, file, False, objective, bound, proof)
 
 
 def main(
@@ -107,7 +71,7 @@ def main(
     seconds: Annotated[float, typer.Option(help="For each method.")] = 120,
 ) -> None:
     """Improve what the index has of the open instances."""
-    for name in names or OPEN:
+    for name in names or open_entries():
         lines = {line["name"]: line for line in library.index().values()}
         lines[name] = improve(name, seconds)
         write_index(list(lines.values()))

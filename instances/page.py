@@ -18,11 +18,11 @@ from dlsched.registry import problem_names
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "instances.md"
 KINDS = {
     "paper": "the papers' examples, and examples of ours for their statements",
-    "small": "an instant by machine, seconds by hand",
-    "medium": "between the two",
+    "small": "solved in an instant",
+    "medium": "between small and production",
     "production": "of the papers' sizes; utility and placement: the largest proved",
     "trace": "a moment of a replayed job trace",
-    "open": "hard and open: nobody has closed the gap",
+    "open": "hard: the gap is not closed",
 }
 HEAD = """# Instances
 

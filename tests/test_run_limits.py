@@ -13,7 +13,7 @@ import pytest
 
 import dlsched
 from dlsched.problems.reclaiming.schema import Instance, Solution
-from dlsched.result import Point, Status
+from dlsched.result import Point, Status, Termination
 from dlsched.run import Run
 
 
@@ -164,6 +164,6 @@ def test_clock() -> None:
     spent = Run(time_limit=1e-9)
     while spent.remaining():
         pass
-    assert spent.stop_reason() == "time limit"
+    assert spent.stop_reason() is Termination.TIME_LIMIT
     spent.interrupted = True
-    assert spent.stop_reason() == "interrupted"
+    assert spent.stop_reason() is Termination.INTERRUPTED

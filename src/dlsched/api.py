@@ -24,6 +24,7 @@ from dlsched.registry import Kind, Method, MethodLike, Problem, problem_names
 from dlsched.result import Claim, Point, Report, Result, Start, Status
 from dlsched.run import Run
 from dlsched.schema import SCHEMA_VERSION, AnyInstance, AnySolution, Instance, Solution, shown
+from dlsched.solvers.mps import mps_text
 from dlsched.table import Failure, comparison_rows, data_frame
 
 if TYPE_CHECKING:
@@ -397,8 +398,6 @@ def export(
     OptionError
         If there is no such level, or an earlier one has no value.
     """
-    from dlsched.solvers.mps import mps_text
-
     validate_target(Path(path))
     inst = load(instance)
     levels = [entry.name for entry in registry.problem(inst.problem).levels]
@@ -474,14 +473,6 @@ def validate_limits(time_limit: object, gap: object, threads: object, solver: ob
         raise OptionError(f"solver={solver!r:.40} must be a solver's name, as highs")
     if time_limit is not None and time_limit > 1e9:
         warnings.warn("a time limit beyond 30 years is no limit", stacklevel=3)
-
-
-def validate_solver(solver: str) -> None:
-    """Raise UnknownName or SolverMissing if a solver cannot be used here."""
-    from dlsched.solvers import pyomo_backend  # imports scipy
-
-    if solver != "highs":
-        pyomo_backend.find(solver)
 
 
 def _is_number(value: object) -> TypeGuard[float]:

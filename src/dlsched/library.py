@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,31 @@ from typing import Any
 from dlsched.errors import UnknownName
 from dlsched.objective import Bounds, Objective, bound_from_data, number_from_data
 from dlsched.registry import problem
+
+
+@dataclass(frozen=True)
+class LibraryEntry:
+    """How one instance of the library is made; a problem's module ``library`` has its ``ENTRIES``.
+
+    Attributes
+    ----------
+    kind
+        ``small``, ``medium``, ``production``, ``trace`` or ``open``; see ``instances/README.md``.
+    parameters
+        Keyword arguments of `dlsched.generate`; of a ``trace``, those of `dlsched.traces.snapshot`
+        on the shipped trace.
+    methods
+        Of an open instance: the methods that look for a better solution or bound.
+    mps
+        Whether the model is written as an MPS file if it is not too large.
+    """
+
+    kind: str
+    name: str
+    seed: int
+    parameters: Mapping[str, Any]
+    methods: tuple[str, ...] = ()
+    mps: bool = True
 
 
 def root() -> Path:

@@ -60,7 +60,7 @@ def test_nobody_at_the_address(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_scheduler_dies(folder: Path, settled: Settled, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scheduler killed in the middle is one clear error; what had finished is kept."""
+    """A scheduler killed in the middle is one clear error; finished runs are kept."""
     monkeypatch.setattr(pools, "LOST_SECONDS", 2)
     code = "from distributed.cli.dask_scheduler import main; main()"
     options = ["--port", "0", "--no-dashboard", "--scheduler-file", "scheduler.json"]
@@ -81,7 +81,7 @@ def test_scheduler_dies(folder: Path, settled: Settled, monkeypatch: pytest.Monk
             scheduler.kill()
 
     try:
-        with pytest.raises(pools.ClusterLost, match=r"lost .*not made, what had finished is kept"):
+        with pytest.raises(pools.ClusterLost, match=r"lost .*not made, finished runs are kept"):
             run_suite("sweep.toml", "out", dask=address, on_row=kill)
     finally:
         for process in (worker, scheduler):

@@ -147,9 +147,9 @@ def test_the_two_paths_agree(program: dict[str, Any], y: list[float]) -> None:
     on_grid = np.rint(np.array(y[: form.shape[0]]) * 2**20) / 2**20
     on_grid[(on_grid > 0) & np.isinf(form.row_lower)] = 0
     on_grid[(on_grid < 0) & np.isinf(form.row_upper)] = 0
-    fast = certificate._whole(form, sign * form.costs[0], on_grid)
+    fast = certificate._integer_bound(form, sign * form.costs[0], on_grid)
     assert fast is not None
-    assert fast == certificate._general(form, sign * form.costs[0], on_grid)
+    assert fast == certificate._fraction_bound(form, sign * form.costs[0], on_grid)
 
 
 @checked
@@ -197,7 +197,7 @@ def test_huge_data_leave_the_fast_path() -> None:
     """Whole numbers too large for 64-bit arithmetic are taken to the path with fractions."""
     big = 2**40
     form = make([[big]], [(big, INF)], [(0, big)], [big])
-    assert certificate._whole(form, form.costs[0], np.array([1.0])) is None
+    assert certificate._integer_bound(form, form.costs[0], np.array([1.0])) is None
     assert dual_bound(form, 0, np.array([1.0])) == big
 
 

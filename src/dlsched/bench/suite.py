@@ -55,6 +55,7 @@ from dlsched.schema import (
     PositiveAmount,
     PositiveCount,
 )
+from dlsched.solvers.backend import find_backend
 
 MAX_BYTES = 2**20
 
@@ -241,7 +242,7 @@ class Suite(Document):
         """
         try:
             api.validate_limits(**self.limits.for_solve())
-            api.validate_solver(self.solver)
+            find_backend(self.solver)
         except DlschedError as error:
             raise InstanceError(where, "", str(error), "change it in the suite") from None
         for s, source in enumerate(self.instances):

@@ -14,6 +14,7 @@ from dlsched.cli.verdict import failures_status, put_comparison
 from dlsched.labels import distinguish
 from dlsched.registry import problem
 from dlsched.result import Result, Termination
+from dlsched.solvers.backend import find_backend
 from dlsched.table import Failure, comparison_rows
 
 
@@ -36,7 +37,7 @@ def compare(
     loaded = [api.load(name) for name in instances]
     methods = [[problem(inst.problem).resolve(name, inst) for name in method] for inst in loaded]
     api.validate_limits(time_limit, gap, threads, solver)
-    api.validate_solver(solver)
+    find_backend(solver)
     limits = dict(time_limit=time_limit, gap=gap, threads=threads, seed=seed, solver=solver)
     rows: list[dict[str, Any]] = []
     answers: list[Result | Failure] = []

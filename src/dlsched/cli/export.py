@@ -8,10 +8,13 @@ from typing import Annotated
 
 import typer
 
+from dlsched import api
 from dlsched.cli.flags import INSTANCE_HELP, Json
 from dlsched.cli.output import put_json, put_line
 from dlsched.cli.settings import target
 from dlsched.errors import OptionError
+from dlsched.files import write_bytes
+from dlsched.registry import problem, problem_names
 
 
 def export(
@@ -27,7 +30,7 @@ def export(
     held: Annotated[
         list[str] | None,
         typer.Option(
-            "--held", metavar="L=VALUE", help="What an earlier level must keep; repeatable."
+            "--held", metavar="L=VALUE", help="Value that an earlier level keeps; repeatable."
         ),
     ] = None,
     schemas: Annotated[
@@ -44,8 +47,6 @@ def export(
     elif instance is None or file is None:
         raise OptionError("export needs an instance and a file, or --schemas DIR")
     else:
-        from dlsched import api
-
         target(file, ".mps", ".mps.gz")
         api.export(instance, file, level=level, held=_held(held or []))
         written = [file]
@@ -69,8 +70,6 @@ def _held(pairs: list[str]) -> dict[str, float]:
 
 def schema_texts() -> dict[str, str]:
     """Return ``{file name: text}`` of the JSON Schema of every instance and solution format."""
-    from dlsched.registry import problem, problem_names
-
     texts = {}
     for name in problem_names():
         owner = problem(name)
@@ -85,8 +84,6 @@ def schema_texts() -> dict[str, str]:
 
 
 def _write_schemas(folder: Path) -> list[Path]:
-    from dlsched.files import write_bytes
-
     written = []
     for name, text in schema_texts().items():
         write_bytes(folder / name, text.encode())

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from dlsched import api, registry
 from dlsched.cli import flags
 from dlsched.cli.exits import put
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
 from dlsched.cli.settings import parameters, settings, target
 from dlsched.errors import DlschedError, OptionError
-
-if TYPE_CHECKING:
-    from dlsched.schema import Instance
+from dlsched.files import spell
+from dlsched.schema import Instance
+from dlsched.state import adapter
+from dlsched.traces import parse_duration, read_trace, snapshot
 
 _SHARED = ("elastic", "spread")
 """Options of `dlsched.traces.snapshot` that ``--set`` takes, whatever the problem."""
@@ -66,9 +68,6 @@ def generate(
 
     Without -o the instance itself goes to stdout.
     """
-    from dlsched.api import save
-    from dlsched.files import spell
-
     if output is not None:
         target(output, ".json", ".json.gz")
     cluster = {"servers": servers, "gpus": gpus, "demand": demand}
@@ -82,12 +81,10 @@ def generate(
     if output is None:
         put(spell(inst.to_data()))
         return
-    save(inst, output)
-    said = {"name": inst.name, "problem": inst.problem, "file": str(output), "sha256": inst.sha256}
-    if as_json:
-        put_json(said)
-    else:
-        fields(said)
+    api.save(inst, output)
+    labels = {"name": inst.name, "problem": inst.problem}
+    labels |= {"file": str(output), "sha256": inst.sha256}
+    (put_json if as_json else fields)(labels)
 
 
 def _validate_trace_flags(given: dict[str, Any], at: str | None, column: list[str] | None) -> None:
@@ -98,18 +95,15 @@ def _validate_trace_flags(given: dict[str, Any], at: str | None, column: list[st
 
 
 def _random(problem: str, seed: int, pairs: list[str]) -> Instance:
-    from dlsched import api
-    from dlsched.registry import problem as find
-
-    generator = find(problem).module("generate").generate
+    generator = registry.problem(problem).module("generate").generate
     chosen = settings(pairs, parameters(generator), f"generate {problem}")
     try:
         return api.generate(problem, seed, **chosen)
     except DlschedError:
         raise
     except (ArithmeticError, LookupError, TypeError, ValueError, MemoryError) as error:
-        said = ", ".join(pairs) or "its defaults"
-        raise OptionError(f"generate {problem} cannot take {said}: {error}") from error
+        given = ", ".join(pairs) or "its defaults"
+        raise OptionError(f"generate {problem} cannot take {given}: {error}") from error
 
 
 def _from_trace(
@@ -121,9 +115,6 @@ def _from_trace(
     seed: int,
     pairs: list[str],
 ) -> Instance:
-    from dlsched.state import adapter
-    from dlsched.traces import parse_duration, read_trace, snapshot
-
     if at is None:
         raise OptionError("--trace needs a moment; add --at 3d, or 12h, 90m, 45s")
     module = adapter(problem)

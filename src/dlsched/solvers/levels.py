@@ -38,26 +38,26 @@ often at most."""
 _INTEGRALITY = 1e-9
 """Largest distance from integers at which the relaxation's optimum is taken to be integral."""
 
-In_contra = TypeVar("In_contra", bound=Instance, contravariant=True)
+T_contra = TypeVar("T_contra", bound=Instance, contravariant=True)
 
 
-class ModelModule(Protocol[In_contra]):
+class ModelModule(Protocol[T_contra]):
     """The module ``model`` of a problem, or an object with the same functions."""
 
-    def build(self, instance: In_contra, /) -> Any:
+    def build(self, instance: T_contra, /) -> Any:
         """Return the Pyomo model, with one objective per level."""
 
-    def read(self, instance: In_contra, model: Any, /) -> Solution:
+    def read(self, instance: T_contra, model: Any, /) -> Solution:
         """Return the solution that the values of the model's variables describe."""
 
-    def assign(self, instance: In_contra, model: Any, solution: Any, /) -> None:
+    def assign(self, instance: T_contra, model: Any, solution: Any, /) -> None:
         """Set every variable of the model to its value in a solution."""
 
 
 def solve_levels(
-    instance: In_contra,
+    instance: T_contra,
     run: Run,
-    model: ModelModule[In_contra],
+    model: ModelModule[T_contra],
     depth: int | None = None,
 ) -> Claim:
     """Solve an instance's model lexicographically.
@@ -91,7 +91,7 @@ def solve_levels(
     return search.claim()
 
 
-def relax_first_level(instance: In_contra, run: Run, model: ModelModule[In_contra]) -> Claim:
+def relax_first_level(instance: T_contra, run: Run, model: ModelModule[T_contra]) -> Claim:
     """Return the bound of level 1 from the duals of the linear relaxation, re-checked exactly."""
     search = _build(instance, run, model)
     if isinstance(search, Claim):
@@ -107,7 +107,7 @@ def relax_first_level(instance: In_contra, run: Run, model: ModelModule[In_contr
     )
 
 
-def _build(instance: In_contra, run: Run, model: ModelModule[In_contra]) -> _Search | Claim:
+def _build(instance: T_contra, run: Run, model: ModelModule[T_contra]) -> _Search | Claim:
     """Build and compile the model; a claim if a constraint without variables is violated."""
     from pyomo.common.errors import InfeasibleConstraintException
 

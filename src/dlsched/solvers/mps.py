@@ -1,4 +1,4 @@
-"""One level of a model as MPS text, for people who bring their own solver."""
+"""One level of a model as MPS text, for other solvers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dlsched.solvers.standard_form import compile_model
 
 
 def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
-    """Return the model with one level as its objective and the earlier ones as rows.
+    """Return one level of the model, with the earlier levels held by rows ``hold_<level>``.
 
     Parameters
     ----------
@@ -24,7 +24,12 @@ def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
     level
         Index of the level to optimise.
     held
-        The values that the earlier levels must keep, as rows ``hold_<level>``.
+        Values of the earlier levels, one each.
+
+    Raises
+    ------
+    SolverFailure
+        If HiGHS cannot write the model.
     """
     import highspy
 

@@ -427,7 +427,7 @@ def warm_start(subject: Subject) -> Finding | None:
             stopped = subject.solve(instance, Kind.EXACT, start=start, time_limit=1e-9)
             solved = subject.solve(instance, Kind.EXACT, start=start)
             for result in stopped + solved:
-                require(result.start, f"{result.method} says nothing of the start")
+                require(result.start, f"{result.method} does not report on the start")
             for result in solved:
                 worse = given.better_than(result.objective)
                 require(not worse, f"{result.method}: {result.objective} from {given}")

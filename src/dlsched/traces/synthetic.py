@@ -128,6 +128,6 @@ def _length(quantile: float) -> float:
 
 
 def _stages(model: str, gpus: int) -> tuple[int, int, int]:
-    """Return milliseconds of loading, GPU and network; ring all-reduce moves 2 (n - 1) / n."""
+    """Return milliseconds of loading, GPU and network; a ring all-reduce moves 2 (n - 1) / n."""
     loading, computing, network = MODELS[model]
     return loading, computing, round(network * (gpus - 1) / gpus)

@@ -78,7 +78,7 @@ class Trace(Document):
 
     @cached_property
     def ticks_per_second(self) -> int:
-        """Least number of ticks per second with which all times are whole: 1000 for ms."""
+        """Fewest ticks per second such that all times are whole: 1000 for milliseconds."""
         times = {
             t.denominator for job in self.jobs for t in (job.submit - self.first, job.duration)
         }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dlsched.problems.placement.refine import Refinement
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
 from dlsched.problems.placement import Instance, refine
 from dlsched.problems.placement.check import check
-from dlsched.problems.placement.refine import Refinement
 from dlsched.problems.placement.squares import least, poured
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies

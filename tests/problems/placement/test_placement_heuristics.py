@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from dlsched.problems.placement.tally import moved as move
+from dlsched.problems.placement.tally import state_of, weighed
 from hypothesis import given, settings
 
 import dlsched
@@ -15,8 +17,6 @@ from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.check import at_home, check, evaluate, moved
 from dlsched.problems.placement.heuristics import daily, settled, solution_of
 from dlsched.problems.placement.layout import AT_HOME, BROKEN, COST, MOVED
-from dlsched.problems.placement.tally import moved as move
-from dlsched.problems.placement.tally import state_of, weighed
 from dlsched.testing import oracles, strategies
 
 

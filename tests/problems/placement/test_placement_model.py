@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from dlsched.problems.placement.tally import state_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,6 @@ from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.check import check
 from dlsched.problems.placement.estimate import Estimate
 from dlsched.problems.placement.shares import at_least, at_most, groups_of
-from dlsched.problems.placement.tally import state_of
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.standard_form import compile_model
 from dlsched.testing import strategies

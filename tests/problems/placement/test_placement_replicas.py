@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from dlsched.problems.placement.tally import state_of
 from hypothesis import given, settings
 
 import dlsched
@@ -13,7 +14,6 @@ from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.heuristics import settled, solution_of
 from dlsched.problems.placement.replicas import Replica, check_replicas, co_location, replicate
-from dlsched.problems.placement.tally import state_of
 from dlsched.testing import strategies
 
 PAIR = dlsched.load("mast-two-regions")

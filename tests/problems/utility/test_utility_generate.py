@@ -41,7 +41,9 @@ def test_groups_of_gpu_hours() -> None:
 
 def test_jobs_are_there_at_first_and_their_models_follow_their_size() -> None:
     """Section IV-A and Table III: arrivals in slot 1; the small jobs' model is ResNet-18 only."""
-    made = dlsched.generate("utility", 1, jobs=300, slots=2000, gpus=60, utilization=None, mix="uniform")
+    made = dlsched.generate(
+        "utility", 1, jobs=300, slots=2000, gpus=60, utilization=None, mix="uniform"
+    )
     assert {job.arrival for job in made.jobs} == {1}
     models: dict[str, set[tuple[float, float]]] = {}
     for job in made.jobs:

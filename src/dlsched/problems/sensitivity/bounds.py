@@ -71,7 +71,7 @@ def pooled_bounds(instance: Instance, run: Run) -> list[Bound]:
         np.array([float(counts[p]) for p, _ in options]),
         np.array([float(c.throughput) for _, c in options]),
         sense="max",
-        grid=step,
+        granularity=step,
     )
     relaxed = highs.solve(form, 0, run, relax=True)
     duals = relaxed.duals if relaxed.duals is not None else np.zeros(len(A))

@@ -170,7 +170,7 @@ class Program:
             np.concatenate([upper, np.full(k, limit)]),
             np.concatenate([costs, np.zeros(k)]),
             sense="max" if floor is None else "min",
-            grid=Fraction(floor is not None or self.unit == 1),
+            granularity=Fraction(floor is not None or self.unit == 1),
         )
 
     def relax(self, run: Run, floor: int | None = None) -> Relaxed | None:
