@@ -1,4 +1,4 @@
-"""The main job on display: optima and heuristics side by side, with pictures of the examples.
+"""The demo: optima and heuristics side by side, with pictures of the papers' examples.
 
     python benchmarks/demo.py [FOLDER]
 
@@ -16,9 +16,10 @@ import matplotlib as mpl
 
 import dlsched
 from dlsched.bench import Store, read_suite
-from dlsched.bench.case import Case
 from dlsched.bench.execution import FAILED
+from dlsched.bench.instance_spec import InstanceSpec
 from dlsched.bench.report import write_report
+from dlsched.bench.statistics import evaluate_rows
 from dlsched.cli.output import put_line
 from dlsched.cli.sweep import put_sweep, run_shown
 from dlsched.cli.verdict import status_of
@@ -32,7 +33,7 @@ DAY = 86400
 
 
 def snapshots() -> Iterator[Instance]:
-    """Yield crowded moments of the shipped trace, and of a recorded one where there is one."""
+    """Yield busy moments of the shipped trace, and of a recorded trace if there is one."""
     moments = [("synthetic-1", 4, 64), ("synthetic-1", 10, 64)]
     if RECORDED.exists():
         moments.append((str(RECORDED), 50, 16))
@@ -66,16 +67,16 @@ def main(out: Path) -> int:
     """Run everything; return 1 if a run failed."""
     sweep = read_suite(ROOT / "benchmarks" / "suites" / "demo.toml")
     for instance in snapshots():
-        sweep.cases.append(Case.given(instance))
+        sweep.instance_specs.append(InstanceSpec.given(instance))
     shutil.rmtree(out, ignore_errors=True)
     run_shown(sweep, out, jobs=2)
     with Store(out) as store:
-        rows = store.rows()
-    put_sweep(rows)
+        runs = evaluate_rows(store.rows())
+    put_sweep(runs)
     write_report(out)
     pictures = draw_examples(out / "pictures")
-    put_line(f"{len(rows)} checked runs, a report and {pictures} pictures in {out}")
-    return status_of([row["status"] for row in rows if row["status"] in FAILED])
+    put_line(f"{len(runs)} checked runs, a report and {pictures} pictures in {out}")
+    return status_of([run.row["status"] for run in runs if run.row["status"] in FAILED])
 
 
 if __name__ == "__main__":

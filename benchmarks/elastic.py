@@ -1,4 +1,4 @@
-"""Elastic: the paper's worst epoch, a hundred thousand items, limits, and the heuristics' gaps.
+"""Elastic: the paper's worst epoch, 100,000 items, time limits, and the heuristics' gaps.
 
     python benchmarks/elastic.py
 
@@ -70,7 +70,7 @@ def large() -> Iterator[str]:
 
 
 def heuristics() -> Iterator[str]:
-    """Yield the rules' distance to the optimum on 354 items."""
+    """Yield the heuristics' gaps to the optimum on 354 items."""
     yield "## Heuristics: 354 items, 245 GPUs, ten seeds"
     yield ""
     yield "| running | rule | launched, of the optimum | lost at level 2 |"
@@ -88,12 +88,12 @@ def heuristics() -> Iterator[str]:
                 if gaps.reduction is not None:
                     lost.append(gaps.reduction)
             share = f"{100 * statistics.mean(launched):.1f} %" if running < 1 else "-"
-            said = f"{100 * statistics.mean(lost):.2f} % ({len(lost)} seeds)" if lost else "-"
-            yield f"| {running} | {rule} | {share} | {said} |"
+            loss = f"{100 * statistics.mean(lost):.2f} % ({len(lost)} seeds)" if lost else "-"
+            yield f"| {running} | {rule} | {share} | {loss} |"
 
 
 def limits() -> Iterator[str]:
-    """Yield how long a limit of one second takes on an epoch that needs minutes."""
+    """Yield the seconds taken with a limit of one second where a proof takes minutes."""
     yield "## time_limit=1 on 8 jobs of 1,500 choices, savings nearly equal to GPUs"
     yield ""
     yield "| method | status | reason | gap | seconds |"
@@ -108,7 +108,7 @@ def limits() -> Iterator[str]:
 
 
 def correlated(jobs: int, choices: int, scale: int) -> Instance:
-    """Return an epoch in which no item is worth much more than another per GPU."""
+    """Return an epoch in which all items have nearly the same reduction per GPU."""
     rng = random.Random(1)
     rows = []
     for j in range(jobs):

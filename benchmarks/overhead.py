@@ -49,7 +49,7 @@ def measure(runs: int, workers: str, jobs: int, **how: Any) -> str:
         frame = run_suite(suite, Path(folder) / "out", jobs=jobs, **how)
         wall = time.perf_counter() - began
     assert len(frame) == runs and set(frame["status"]) == {"feasible"}
-    own = frame["total_seconds"].sum()
+    own = frame["seconds"].sum()
     overhead = 1000 * (wall * jobs - own) / runs
     each = 1000 * own / runs
     return f"| {runs:,} | {workers} | {jobs} | {wall:.1f} | {each:.2f} | {overhead:.2f} |"

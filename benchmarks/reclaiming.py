@@ -1,4 +1,4 @@
-"""Reclaiming at the size of the paper's fleet: exact against Lyra's heuristic and the baselines.
+"""Reclaiming at the size of the paper's fleet: exact methods, Lyra's heuristic, the baselines.
 
     python benchmarks/reclaiming.py [SEEDS]
 
@@ -8,11 +8,11 @@ of one process on one thread, building and checking included.
 
 from __future__ import annotations
 
-import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import mean, median
 from typing import Any
 
 from machine import machine
@@ -26,7 +26,7 @@ SERVERS = 520
 DEMANDS = (26, 52, 130, 260)
 RULES = ("lyra", "gpu_fraction", "scf", "scf_updated", "densest", "random")
 LOANED = 291
-"""Servers on loan at most: 42 % of the paper's 520 serve in the quietest hours, 2 % are kept."""
+"""Most servers on loan: 42 % of the paper's 520 are used at least, and 2 % are never lent."""
 FLEETS: dict[str, dict[str, Any]] = {
     "whole servers": {"placement": "together", "sizes": {8: 0.55, 16: 0.25, 32: 0.15, 64: 0.05}},
     "together": {"placement": "together"},
@@ -39,9 +39,9 @@ FLEETS: dict[str, dict[str, Any]] = {
     "remnants, odd": {"placement": "remnants", "odd": 0.5},
     "remnants, odd, churn 2": {"placement": "remnants", "odd": 0.5, "churn": 2.0},
 }
-"""What decides the ranking: how jobs lie on the servers."""
+"""Generator parameters by name of the fleet; they decide the ranking of the heuristics."""
 LOAN_DEMANDS = (10, 20, 40, 60, 80, 145)
-READINGS: tuple[tuple[str, dict[str, str]], ...] = (
+VARIANTS: tuple[tuple[str, dict[str, str]], ...] = (
     *(("lyra", {"ties": ties}) for ties in ("absorbed", "collateral", "random")),
     *(("gpu_fraction", {"ties": ties}) for ties in ("absorbed", "random")),
     *(("scf", {"ties": ties}) for ties in ("file", "random")),
@@ -54,16 +54,11 @@ READINGS: tuple[tuple[str, dict[str, str]], ...] = (
 def clock(call: Callable[[], Result], repeats: int = 1) -> tuple[Result, float]:
     """Return the result and the median of its total seconds."""
     results = [call() for _ in range(repeats)]
-    return results[0], median([r.seconds.total for r in results])
-
-
-def median(values: list[float]) -> float:
-    """Return the median."""
-    return statistics.median(values)
+    return results[0], median(r.seconds.total for r in results)
 
 
 class Demand:
-    """What ten seeds gave for one demand."""
+    """Results of all seeds for one demand."""
 
     def __init__(self, demand: int) -> None:
         self.demand = demand
@@ -101,7 +96,7 @@ class Demand:
                 self.nearest.append(len(same) / self.demand)
 
     def more(self, rule: str) -> float:
-        """Return the share of preempted jobs above the optimum, all seeds together."""
+        """Return the share of preempted jobs above the optimum, as sums over the seeds."""
         return sum(self.worth[rule]) / sum(self.best) - 1
 
     def equal(self, rule: str) -> int:
@@ -126,7 +121,7 @@ def report(rows: list[Demand], seeds: int) -> Iterator[str]:
             f"| {max(row.exact):.3f} | {f:.3f} | {h:.4f} | {e / h:.0f} |"
         )
     yield "\n## Above the optimum\n"
-    yield "Preempted jobs above the optimum, all seeds together; in brackets how often none.\n"
+    yield "Preempted jobs above the optimum, sum over the seeds; in brackets seeds without any.\n"
     yield "| demand | optimum, median | " + " | ".join(RULES) + " |"
     yield "|---|---|" + "---|" * len(RULES)
     for row in rows:
@@ -140,26 +135,26 @@ def report(rows: list[Demand], seeds: int) -> Iterator[str]:
         yield f"| {row.demand} | " + " | ".join(cells) + " |"
     yield "\n## Lyra's choice against the optimum's\n"
     yield "Share of the optimum's servers that lyra returns: mean over the seeds, of the optimum"
-    yield "that `exact` returns and of the nearest one (`nearest_optimum`). The paper (7.3): 84 %"
-    yield "on average.\n"
+    yield "that `exact` returns and of the nearest one (`nearest_optimum`). The paper (section"
+    yield "7.3): 84 % on average.\n"
     yield "| demand | one optimum | the nearest optimum |\n|---|---|---|"
     for row in rows:
-        one, near = statistics.mean(row.shared), statistics.mean(row.nearest)
+        one, near = mean(row.shared), mean(row.nearest)
         yield f"| {row.demand} | {one:.0%} | {near:.0%} |"
 
 
 def fleets(seeds: int) -> Iterator[str]:
-    """Yield the markdown of the readings by the way that jobs lie on the servers."""
+    """Yield the markdown of the heuristics and tie rules by fleet."""
     yield f"\n## {LOANED} servers by fleet and tie rule, {seeds} seeds\n"
-    yield "Preempted jobs above the optimum, all seeds together. In brackets the rule for ties. The"
-    yield "paper (section 7.3): `lyra` as many as the optimum below 60 servers, 19 % more above;"
-    yield "`scf` 51 % and `random` 68 % above `lyra` over a simulation of 15 days.\n"
-    names = [f"{name} ({o['ties']})" if o else name for name, o in READINGS]
+    yield "Preempted jobs above the optimum, sum over the seeds. In brackets the rule for ties."
+    yield "The paper (section 7.3): `lyra` as many as the optimum below 60 servers, 19 % more"
+    yield "otherwise; `scf` 51 % and `random` 68 % above `lyra` over a simulation of 15 days.\n"
+    names = [f"{name} ({o['ties']})" if o else name for name, o in VARIANTS]
     yield "| fleet | demand | optimum, mean | " + " | ".join(names) + " |"
     yield "|---|---|---|" + "---|" * len(names)
     for fleet, options in FLEETS.items():
         for demand in LOAN_DEMANDS:
-            best, found = 0.0, [0.0] * len(READINGS)
+            best, found = 0.0, [0.0] * len(VARIANTS)
             for seed in range(1, seeds + 1):
                 inst = dlsched.generate(
                     "reclaiming", seed, servers=LOANED, demand=demand, **options
@@ -167,14 +162,14 @@ def fleets(seeds: int) -> Iterator[str]:
                 optimum = dlsched.solve(inst, levels=1)
                 assert optimum.gap[0] == 0
                 best += float(optimum.objective[0])
-                for k, (name, ties) in enumerate(READINGS):
+                for k, (name, ties) in enumerate(VARIANTS):
                     found[k] += float(dlsched.solve(inst, name, seed=seed, **ties).objective[0])
             cells = [f"{value / best - 1:.0%}" for value in found]
             yield f"| {fleet} | {demand} | {best / seeds:.1f} | " + " | ".join(cells) + " |"
 
 
 def large() -> Iterator[str]:
-    """Yield the markdown of 5,000 servers, of the other exact method, and of the frontier."""
+    """Yield the markdown of 5,000 servers, of `components` and of the frontier."""
     yield "\n## 5,000 servers, demand 500\n"
     yield "| seed | jobs | status | optimum | gap | exact, s | lyra, s | lyra's objective |"
     yield "|---|---|---|---|---|---|---|---|"

@@ -86,7 +86,7 @@ def record(kind: str, instance: Instance, mps: bool) -> dict[str, object]:
     dlsched.save(result.solution, folder / f"{instance.name}.sol{suffix}")
     held: dict[str, float] = {}
     modelled = mps and is_small(instance)
-    build = getattr(problem(instance.problem).module("model"), "refined", dlsched.model)
+    build = getattr(problem(instance.problem).module("exact"), "refined", dlsched.model)
     built = build(instance) if modelled else None
     for i, level in enumerate(levels):
         name = f"{instance.name}.mps.gz" if i == 0 else f"{instance.name}.{level}.mps.gz"

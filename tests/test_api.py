@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dlsched
@@ -32,8 +33,9 @@ def test_compare(instance: Instance) -> None:
     assert list(rows["status"]) == ["feasible", "optimal", "error"]
     assert rows.loc["fails", "reason"] == "RuntimeError: out of luck"
     assert rows.loc["exact", "resolved_method"] == "milp"
-    assert rows.loc["exact", "gap"] == 0 and rows.loc["random", "gap"] > 0
-    assert rows.loc["random", "preempted_bound"] == rows.loc["exact", "preempted"]
+    assert rows.loc["exact", "gap"] == 0 and np.isnan(rows.loc["random", "gap"])
+    assert rows.loc["random", "gap_to_best"] > 0
+    assert rows.loc["random", "preempted_best_bound"] == rows.loc["exact", "preempted"]
     assert len(seen) == 3
 
 
@@ -45,8 +47,8 @@ def test_compare_takes_the_strongest_bound(instance: Instance) -> None:
         return Claim(solution=found, bounds=[[Bound(0, "certified", "nothing")]])
 
     table = dlsched.compare([instance], [weak, "lp", "exact"]).set_index("method")
-    assert table["preempted_bound"].nunique() == 1
-    assert table.loc["weak", "preempted_bound"] == table.loc["exact", "preempted"]
+    assert table["preempted_best_bound"].nunique() == 1 and table.loc["weak", "gap"] == 1
+    assert table.loc["weak", "preempted_best_bound"] == table.loc["exact", "preempted"]
     assert table.loc["lp", "status"] == "no solution"
 
 

@@ -9,9 +9,12 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+import dlsched
+
 SRC = Path(__file__).parents[1] / "src"
-PROBLEM_PARTS = {"oracle": {"schema", "check"}, "check": {"schema"}, "schema": set()}
-"""What these modules of a problem's package may import of it."""
+DEFINITION = ("schema", "check", "oracle")
+METHODS = {"model", "exact", "heuristics", "bounds", "generate", "draw", "strategy", "state"}
+"""What the modules of the definition may not import, not even by way of others."""
 LAYERS = [
     {"errors", "compilation", "figures"},
     {"schema"},
@@ -101,15 +104,20 @@ def test_no_layer_imports_a_higher_one() -> None:
 
 
 def test_problems_do_not_import_each_other() -> None:
-    """A problem's package imports no other problem's; checks and oracles only the definition."""
-    wrong = []
-    for name, target in GRAPH.edges:
-        mine, theirs = (n.removeprefix("dlsched.problems.").split(".") for n in (name, target))
-        if "dlsched.problems." in name and "dlsched.problems." in target:
-            allowed = PROBLEM_PARTS.get(mine[-1], {theirs[-1]})
-            if mine[0] != theirs[0] or theirs[-1] not in allowed:
-                wrong.append((name, target))
-    assert wrong == []
+    """A problem's package imports no other problem's."""
+    owners = [[n.split(".")[2] for n in edge if n.count(".") > 1 and ".problems." in n]
+              for edge in GRAPH.edges]  # fmt: skip
+    assert [found for found in owners if len(set(found)) > 1] == []
+
+
+@pytest.mark.parametrize("part", DEFINITION)
+@pytest.mark.parametrize("name", dlsched.list_problems())
+def test_the_definition_stands_alone(name: str, part: str) -> None:
+    """Schema, checker and brute force share no code with the methods that they test."""
+    package = f"dlsched.problems.{name}"
+    used = nx.descendants(GRAPH, f"{package}.{part}")
+    assert not {f"{package}.{other}" for other in METHODS} & used
+    assert not any(module.startswith("dlsched.solvers") for module in used)
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))

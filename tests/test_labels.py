@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dlsched
-from dlsched.bench.case import Case
+from dlsched.bench.instance_spec import InstanceSpec
 from dlsched.cli import app
 from dlsched.labels import distinguish, labelled, method_labels
 from dlsched.traces import pool, queue, read_trace, snapshot
@@ -32,10 +32,10 @@ def test_different_parameters_give_different_names() -> None:
 
 
 def test_generated_instances_carry_their_parameters() -> None:
-    """The library's call and a suite's case name an instance alike."""
+    """The library's call and a suite's specification name an instance alike."""
     made = dlsched.generate("reclaiming", 3, servers=4, demand=1)
     assert made.name == "reclaiming-servers=4-demand=1-3"
-    assert Case.generated("reclaiming", 3, {"servers": 4, "demand": 1}).name == made.name
+    assert InstanceSpec.generated("reclaiming", 3, {"servers": 4, "demand": 1}).name == made.name
     assert dlsched.generate("elastic", 2).name == "elastic-2"
 
 

@@ -120,7 +120,7 @@ def test_mps_files_are_what_the_code_writes(name: str, tmp_path: Path) -> None:
 
     A model that only estimates is written as it is when the estimate has met the optimum.
     """
-    build = getattr(problem(entry(name)["problem"]).module("model"), "refined", dlsched.model)
+    build = getattr(problem(entry(name)["problem"]).module("exact"), "refined", dlsched.model)
     built = build(dlsched.load(name))
     held: dict[str, float] = {}
     for i, level in enumerate(problem(entry(name)["problem"]).levels):

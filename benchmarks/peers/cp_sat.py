@@ -1,8 +1,8 @@
-"""OR-Tools CP-SAT on the compiled model, level by level; all columns must be whole numbers.
+"""OR-Tools CP-SAT on the compiled model, level by level; all columns must be integer.
 
-It runs in a process of its own: OR-Tools and highspy each bring a libhighs, and the second to be
-loaded finds the other's. That process is started when this module is imported, so that no run's
-clock has it.
+It runs in a process of its own, since OR-Tools and highspy each bring a libhighs and the second one
+loaded would use that of the first. The process is started when this module is imported, so that
+its start does not count in any run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def cp_sat(instance: Instance, run: Run) -> Claim:
         bare = replace(form, variables=(), constraints=())
         return _CHILD.ask(bare, level, run.remaining(), run.gap, run.seed)
 
-    return by_levels(instance, run, backend, "cp-sat")
+    return by_levels(instance, run, backend, "ortools")
 
 
 def _solve(form: StandardForm, level: int, seconds: float, gap: float, seed: int) -> Answer:
@@ -78,7 +78,7 @@ def _solve(form: StandardForm, level: int, seconds: float, gap: float, seed: int
     values = np.array([solver.value(x) for x in columns], dtype=float) if found else None
     bound = solver.best_objective_bound * float(unit) + form.offsets[level]
     proven = status == cp_model.OPTIMAL
-    reason = "proved optimal" if proven else f"time limit ({solver.status_name(status).lower()})"
+    reason = solver.status_name(status).lower()
     return Answer(values, bound + (-error if low_is_good else error), proven, reason)
 
 

@@ -1,7 +1,7 @@
-"""What a user would do without dlsched's exact methods: hand the model to a solver, as it is.
+"""Peers without structure: the problem's model, compiled to a matrix, solved by another solver.
 
-The model is the room's own, compiled to a matrix, so every solver gets the same rows and columns.
-Levels are solved one after another, each with the earlier ones held by a row.
+Every solver gets the same rows and columns. Levels are solved one after another; rows fix the
+values of the earlier ones.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from dlsched import Claim, Status
+from dlsched import Claim, Status, Termination
 from dlsched.objective import Bound
 from dlsched.registry import problem
 from dlsched.run import Run
@@ -26,21 +27,25 @@ _SLACK = 1e-6
 
 @dataclass(frozen=True)
 class Answer:
-    """What a solver said of one level, in the level's own units and sense."""
+    """A solver's answer for one level, in the level's own units and sense.
+
+    ``reason`` is the solver's own word for why it ended, if it has no proof.
+    """
 
     values: Any
     bound: float | None
     proven: bool
-    reason: str
+    reason: str = ""
 
 
 Backend = Callable[[StandardForm, int, Run], Answer]
 
 
 def by_levels(instance: Instance, run: Run, backend: Backend, name: str) -> Claim:
-    """Solve the room's model with a solver, and return what it claims."""
-    room = problem(instance.problem).module("model")
-    model = room.build(instance)
+    """Solve the problem's model with a solver, and return the claim."""
+    run.record_solver(name, version(name))
+    owner = problem(instance.problem).module("model")
+    model = owner.build(instance)
     form = compile_model(model)
     values, reason, proven = None, "", False
     bounds: list[list[Bound]] = []
@@ -53,16 +58,25 @@ def by_levels(instance: Instance, run: Run, backend: Backend, name: str) -> Clai
             break
         rounded = np.where(form.integer, np.rint(answer.values), answer.values)
         form = form.held(level, form.value(level, rounded))
+    ended = None if proven else stopped(run)
     if values is None:
-        return Claim(status=Status.NO_SOLUTION, reason=reason, bounds=bounds, solver=name)
+        return Claim(
+            status=Status.NO_SOLUTION, termination=ended, bounds=bounds, solver_message=reason
+        )
     form.load(values)
     return Claim(
-        solution=room.read(instance, model),
+        solution=owner.read(instance, model),
         status=Status.OPTIMAL if proven else Status.FEASIBLE,
-        reason=reason,
+        termination=ended,
         bounds=bounds,
-        solver=name,
+        solver_message=reason,
     )
+
+
+def stopped(run: Run) -> Termination:
+    """Return why a solver ended without a proof; it may end just before its time limit."""
+    limit = Termination.UNDECIDED if run.time_limit is None else Termination.TIME_LIMIT
+    return run.stop_reason() or limit
 
 
 def _bound(form: StandardForm, level: int, bound: float | None, name: str) -> list[Bound]:

@@ -20,7 +20,7 @@ def scipy_milp(instance: Instance, run: Run) -> Claim:
 
 def scip(instance: Instance, run: Run) -> Claim:
     """SCIP on the whole model, level by level."""
-    return by_levels(instance, run, _scip, "scip")
+    return by_levels(instance, run, _scip, "pyscipopt")
 
 
 def _scipy(form: StandardForm, level: int, run: Run) -> Answer:
@@ -39,8 +39,7 @@ def _scipy(form: StandardForm, level: int, run: Run) -> Answer:
     )
     bound = getattr(found, "mip_dual_bound", None)
     stated = None if bound is None else sign * float(bound) + form.offsets[level]
-    reason = "proved optimal" if found.status == 0 else run.stop_reason() or found.message
-    return Answer(found.x, stated, found.status == 0, reason)
+    return Answer(found.x, stated, found.status == 0, found.message)
 
 
 def _scip(form: StandardForm, level: int, run: Run) -> Answer:
@@ -83,5 +82,4 @@ def _scip(form: StandardForm, level: int, run: Run) -> Answer:
     best = model.getBestSol() if model.getNSols() else None
     values = None if best is None else np.array([best[x] for x in columns])
     bound = model.getDualbound() + form.offsets[level]
-    reason = "proved optimal" if proven else run.stop_reason() or model.getStatus()
-    return Answer(values, bound if abs(bound) < 1e19 else None, proven, reason)
+    return Answer(values, bound if abs(bound) < 1e19 else None, proven, model.getStatus())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from itertools import combinations
 
 import networkx as nx
 import pyomo.environ as pyo
+from benchmarks.peers.levels import stopped
 
 from dlsched import Claim, Status
 from dlsched.errors import OptionError
@@ -29,37 +31,40 @@ def networkx_matching(instance: Instance) -> Claim:
             graph.add_edge(i, j, weight=float(weights[i, j]))
         matched = nx.max_weight_matching(graph, maxcardinality=True)
         groups += [(jobs[i], jobs[j]) for i, j in matched]
-    return Claim(solution=solution_of(instance, groups, "networkx"), reason="a heaviest matching")
+    return Claim(solution=solution_of(instance, groups))
 
 
 def scip_squares(instance: Instance, run: Run) -> Claim:
     """Placement's first version as the paper states it, squares and all, by SCIP.
 
-    The model's tangents stay as they are, and every square is stated besides.
+    The squares are added to the model, which keeps its tangents.
     """
     if instance.version != "v1":
         raise OptionError("the second version has a sigmoid; this peer takes the first only")
     m = placement.build(instance)
     m.true_square = pyo.Constraint(
-        m.SHARES, rule=lambda m, *at: m.square[at] >= placement.THOUSAND * m.off[at] ** 2
+        m.SHARES, rule=lambda m, *at: m.square[at] >= placement.THOUSAND * m.difference[at] ** 2
     )
     m.true_uneven = pyo.Constraint(
-        list(m.bytes_off), rule=lambda m, r: m.uneven[r] >= placement.THOUSAND * m.bytes_off[r] ** 2
+        list(m.bytes_difference),
+        rule=lambda m, r: m.uneven[r] >= placement.THOUSAND * m.bytes_difference[r] ** 2,
     )
     options = {"limits/gap": run.gap, "randomization/randomseedshift": run.seed}
     if run.remaining() < float("inf"):
         options["limits/time"] = max(run.remaining(), 0.01)
     answer = pyo.SolverFactory("scip_direct").solve(m, options=options, load_solutions=False)
     condition = str(answer.solver.termination_condition)
-    reason = "proved optimal" if condition == "optimal" else run.stop_reason() or condition
+    run.record_solver("scip", version("pyscipopt"))
+    ended = None if condition == "optimal" else stopped(run)
     low = answer.problem.lower_bound
     bounds = [[Bound(float(low), "claimed", "scip")]] if low is not None else [[]]
     if not len(answer.solution):
-        return Claim(status=Status.NO_SOLUTION, reason=reason, bounds=bounds)
+        return Claim(status=Status.NO_SOLUTION, termination=ended, bounds=bounds)
     m.solutions.load_from(answer)
     return Claim(
         solution=placement.read(instance, m),
         status=Status.OPTIMAL if condition == "optimal" else Status.FEASIBLE,
-        reason=reason,
+        termination=ended,
         bounds=bounds,
+        solver_message=condition,
     )

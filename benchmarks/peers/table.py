@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from dlsched.bench import Store, statistics
-from dlsched.bench.statistics import Judged
+from dlsched.bench.statistics import EvaluatedRun
 
 FILE = Path(__file__).resolve().parents[1] / "figures" / "peers.md"
 NAMES = {
@@ -38,31 +38,31 @@ seeds.
 
 The column *ours* has seconds, the others time as a multiple of ours: geometric means over the
 seeds. Where a seed was not proved in time, the worst gap to the strongest bound of any method
-stands instead. *No solution*: none in time. *Overrun*: a solver that did not mind its limit and was
-killed. *Refused*: a peer that says that it cannot take the instance. Times are the methods' own,
-with the building of the model and the check.
+stands instead. *No solution*: none in time. *wall_timeout*: a solver that exceeded its time limit and
+was killed. *Refused*: a peer that cannot take the instance. Times include building the model and
+checking the solution.
 """
 
 
-def lines(judged: Sequence[Judged]) -> Iterator[str]:
+def lines(runs: Sequence[EvaluatedRun]) -> Iterator[str]:
     """Yield a table for each problem."""
-    for problem in dict.fromkeys(run.row["problem"] for run in judged):
-        own = [run for run in judged if run.row["problem"] == problem]
+    for problem in dict.fromkeys(run.row["problem"] for run in runs):
+        own = [run for run in runs if run.row["problem"] == problem]
         labels = [name for name in NAMES if any(run.label == name for run in own)]
         yield f"\n## {problem}\n"
         yield "| instance | " + " | ".join(NAMES[name] for name in labels) + " |"
         yield "|---" * (len(labels) + 1) + "|"
-        cases: dict[str, dict[str, list[Judged]]] = defaultdict(lambda: defaultdict(list))
+        cases: dict[str, dict[str, list[EvaluatedRun]]] = defaultdict(lambda: defaultdict(list))
         for run in own:
             case = run.row["instance"].removeprefix(f"{problem}-").rpartition("-")[0]
             cases[case][run.label].append(run)
         for case, by_label in cases.items():
-            ours = _mean([run.row["total_seconds"] for run in by_label["exact"]])
+            ours = _mean([run.row["seconds"] for run in by_label["exact"]])
             cells = [_cell(by_label[label], ours, label == "exact") for label in labels]
             yield f"| {case.replace('-', ', ')} | " + " | ".join(cells) + " |"
 
 
-def _cell(runs: Sequence[Judged], ours: float, own: bool) -> str:
+def _cell(runs: Sequence[EvaluatedRun], ours: float, own: bool) -> str:
     if not runs:
         return ""
     endings = {_ending(run) for run in runs} - {None}
@@ -70,11 +70,11 @@ def _cell(runs: Sequence[Judged], ours: float, own: bool) -> str:
     gaps = [ending for ending in endings if isinstance(ending, float)]
     if words or gaps:
         return " / ".join([*words, *([f"{100 * max(gaps):.2g} %"] if gaps else [])])
-    seconds = _mean([run.row["total_seconds"] for run in runs])
+    seconds = _mean([run.row["seconds"] for run in runs])
     return f"{seconds:.3g} s" if own else f"{seconds / ours:.3g}"
 
 
-def _ending(run: Judged) -> str | float | None:
+def _ending(run: EvaluatedRun) -> str | float | None:
     """Return what stands instead of a time, a word or a gap; nothing if it was proved."""
     if run.row["status"] == "error":
         return "refused" if run.row["reason"].startswith("OptionError") else "error"
@@ -96,10 +96,10 @@ def main(folder: str) -> None:
     """Read a sweep and write the table."""
     with Store(folder) as store:
         rows = store.rows()
-    judged = statistics.judge_rows(rows)
+    runs = statistics.evaluate_rows(rows)
     versions = json.loads(rows[0]["versions"])
     said = ", ".join(f"{name} {version}" for name, version in versions.items())
-    text = HEAD + "\n".join(lines(judged)) + f"\n\nMachine: {rows[0]['machine']}; {said}.\n"
+    text = HEAD + "\n".join(lines(runs)) + f"\n\nMachine: {rows[0]['machine']}; {said}.\n"
     FILE.write_text(text, encoding="utf-8")
     print(text)
 

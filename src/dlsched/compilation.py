@@ -10,16 +10,30 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+Real: TypeAlias = Annotated[float, "float64"]
+Whole: TypeAlias = Annotated[int, "int64"]
+Flag: TypeAlias = Annotated[bool, "boolean"]
+Floats: TypeAlias = Annotated[NDArray[np.float64], "float64[::1]"]
+FloatRows: TypeAlias = Annotated[NDArray[np.float64], "float64[:,::1]"]
+FloatCube: TypeAlias = Annotated[NDArray[np.float64], "float64[:,:,::1]"]
+Ints: TypeAlias = Annotated[NDArray[np.int64], "int64[::1]"]
+IntRows: TypeAlias = Annotated[NDArray[np.int64], "int64[:,::1]"]
+IntCube: TypeAlias = Annotated[NDArray[np.int64], "int64[:,:,::1]"]
+"""Types for the fields of named tuples that compiled functions take; see `entry`."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NOTICE_AFTER = 1.0
 """Seconds of compilation after which a terminal is told why it waits."""
 
-_entries: dict[str, list[tuple[Any, tuple[str, ...]]]] = {}
+_entries: dict[str, list[tuple[Any, tuple[Any, ...]]]] = {}
 """Per module: its entries, each with the signatures that `prepare` compiles."""
 
 
@@ -31,25 +45,41 @@ def loop(function: F) -> F:
     return compiled
 
 
-def entry(*signatures: str) -> Callable[[F], F]:
+def entry(*signatures: Any, records: Sequence[type] = ()) -> Callable[[F], F]:
     """Compile a function that Python calls, for these signatures; use it as a decorator.
 
     Parameters
     ----------
     *signatures
-        As numba writes them: ``"float64(float64[::1], int64)"``. Arguments of any other types
-        would be compiled for inside a run, which `entries` lets a test detect.
+        As numba writes them, ``"float64(float64[::1], int64)"``, or as its objects. Arguments of
+        any other types would be compiled for inside a run, which `entries` lets a test detect.
+    records
+        Named tuples whose names the signatures use as types; their fields are annotated with the
+        types above, as `Floats`.
     """
 
     def decorate(function: F) -> F:
         compiled = loop(function)
-        _entries.setdefault(function.__module__, []).append((compiled, signatures))
+        known = [_signature(text, records) for text in signatures] if records else signatures
+        _entries.setdefault(function.__module__, []).append((compiled, tuple(known)))
         return compiled
 
     return decorate
 
 
-def entries(module: str) -> list[tuple[Any, tuple[str, ...]]]:
+def _signature(text: str, records: Sequence[type]) -> Any:
+    """Return a signature as numba's types, in which the records are types of their own."""
+    from numba import types
+
+    known = dict(vars(types))
+    for record in records:
+        hints = get_type_hints(record, include_extras=True).values()
+        fields = [eval(hint.__metadata__[0], {}, known) for hint in hints]
+        known[record.__name__] = types.NamedTuple(fields, record)
+    return eval(text, {}, known)
+
+
+def entries(module: str) -> list[tuple[Any, tuple[Any, ...]]]:
     """Return the entries of a module that was imported, each with its signatures."""
     return list(_entries.get(module, ()))
 

@@ -1,4 +1,4 @@
-"""What can go wrong, one class per kind; every message says what to do about it."""
+"""The exceptions, one class per kind of error; every message has a remedy."""
 
 from __future__ import annotations
 

@@ -36,5 +36,5 @@ def seconds(value: float | None) -> str:
 
 
 def shorten(name: str, length: int) -> str:
-    """Return a name, cut to so many characters with an ellipsis at the end."""
+    """Return a name, shortened to a number of characters, with an ellipsis at the end."""
     return name if len(name) <= length else f"{name[: length - 1]}…"

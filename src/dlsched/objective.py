@@ -103,7 +103,7 @@ class Bound(NamedTuple):
     """A value that no solution can beat (at later levels: none that attains the earlier bounds).
 
     ``kind`` is ``"certified"`` if the value was re-checked in exact arithmetic apart from the
-    solver that suggested it, ``"claimed"`` if a solver's word is all there is. ``method`` says how.
+    solver that suggested it, ``"claimed"`` if it was not. ``method`` names its source.
     """
 
     value: Number | float

@@ -180,7 +180,7 @@ class Method:
             return self._labelled(answer, instance)
 
     def _labelled(self, answer: Any, instance: Instance) -> Claim:
-        """Return an answer as a claim whose solution says what it is of and who made it.
+        """Return an answer as a claim whose solution has the labels of instance and method.
 
         A label of another instance is kept, so that the checker can refuse it.
         """
@@ -401,7 +401,7 @@ def method(
         home = module_of(function)
         own_name = name or function_name(function)
         entry = Method(own_name, problem, Kind(kind), function, tuple(preload))
-        # The problem's own methods are registered first, so that nobody can take their names.
+        # The problem's own methods first, so that other packages cannot take their names.
         if problem in BUILT_IN and not home.startswith(f"{_PACKAGE}."):
             _load_methods(f"{_PACKAGE}.{problem}")
         known = _METHODS.setdefault(problem, {})

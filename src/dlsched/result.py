@@ -1,4 +1,4 @@
-"""What is said about a solution: status, termination, violations, reports, results."""
+"""Status and termination of a run, the checker's report, claims and results."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _SENTENCES = {
 
 
 def default_termination(status: Status) -> Termination:
-    """Return why a run ended whose method says no more than its status."""
+    """Return why a run ended, where the method states its status only."""
     return {
         Status.OPTIMAL: Termination.PROVED,
         Status.INFEASIBLE: Termination.INFEASIBLE,
@@ -106,7 +106,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Report:
-    """What the checker says of a solution.
+    """What the checker finds.
 
     ``objective`` is what the solution is worth if all its references resolve, also when it is
     infeasible; ``details`` holds further figures of the problem. ``gap`` is to the bound that
@@ -154,7 +154,7 @@ class Start(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """What a method says of its own work, before the checker sees it; see `Result`.
+    """What a method returns, before it is checked; see `Result`.
 
     Attributes
     ----------

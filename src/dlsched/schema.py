@@ -57,14 +57,14 @@ class Flaw(ValueError):
 
 
 class Unusable:
-    """A literal that JSON can spell but no quantity can be (NaN, 1e400); refused with its path."""
+    """A JSON literal that is no quantity (NaN, 1e400); it is refused with its path."""
 
     def __init__(self, text: str, problem: str, remedy: str) -> None:
         self.text, self.problem, self.remedy = text, problem, remedy
 
 
 def exact(value: object) -> Number:
-    """Return `value` as an exact number: the decimal that its shortest spelling denotes.
+    """Return `value` as an exact number: the shortest decimal that reads as this double.
 
     Raises
     ------

@@ -1,47 +1,72 @@
-"""Sweeps small enough for a test."""
+"""Sweeps small enough for a test, and worker processes that several tests share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from dlsched.bench import Store, run_suite
+from dlsched.bench import Store, pools, run_suite
+from dlsched.bench.execution import Outcome
+from dlsched.bench.task import Task
+from dlsched.bench.worker_process import WorkerProcess
 
 TIMES = {
-    "build_seconds", "solve_seconds", "check_seconds", "total_seconds", "run_seconds",
+    "build_seconds", "solve_seconds", "check_seconds", "seconds", "run_seconds",
     "peak_memory_bytes", "started", "record",
 }  # fmt: skip
 
 SWEEP = """
 name = "sweep"
-wall_limit = 60
+wall_limit = 300
 memory_limit_gib = 2
 
 [[instances]]
 generate = "reclaiming"
-seeds = [1, 2, 3, 4, 5]
+seeds = [1, 2, 3, 4]
 grid = { servers = [5, 6, 7, 8, 9] }
 
 [[methods]]
 name = "lyra"
 
 [[methods]]
+name = "gate:waits"
+
+[[methods]]
 name = "random"
-seeds = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]
+seeds = [0, 1, 2]
 """
-"""500 runs."""
+RUNS = 100
+"""Runs of the sweep."""
+GATE = '''
+import os, time
+from pathlib import Path
+
+def waits(instance, rng):
+    """Wait for the file `open`, in the runs of the last sixty."""
+    if len(instance.servers) > 6:
+        Path(__file__).with_name(f"waiting-{os.getpid()}").touch()
+        while not Path(__file__).with_name("open").exists():
+            time.sleep(0.01)
+    return {"returned": [server.id for server in instance.servers[: instance.demand]]}
+'''
 Rows = list[dict[str, Any]]
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a working directory with a suite of 500 runs."""
+    """Give a working directory with a suite of 100 runs, and a method that can block them."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "sweep.toml").write_text(SWEEP)
+    _write_sweep(tmp_path)
     return tmp_path
+
+
+def _write_sweep(folder: Path) -> None:
+    (folder / "sweep.toml").write_text(SWEEP)
+    (folder / "gate.py").write_text(GATE)
 
 
 def read_settled(out: str | Path) -> Rows:
@@ -58,8 +83,43 @@ def settled() -> Callable[[str | Path], Rows]:
 
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Rows:
-    """Give the settled rows of the 500 runs, undisturbed."""
+    """Give the settled rows of the 100 runs, undisturbed."""
     place = tmp_path_factory.mktemp("whole")
-    (place / "sweep.toml").write_text(SWEEP)
-    run_suite(place / "sweep.toml", place / "out", jobs=2)
-    return read_settled(place / "out")
+    _write_sweep(place)
+    (place / "open").touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        run_suite("sweep.toml", "out", jobs=2)
+        return read_settled("out")
+
+
+class Shared:
+    """A worker process that is kept for the next sweep instead of being closed."""
+
+    idle: ClassVar[list[WorkerProcess]] = []
+
+    def __init__(self, stop: threading.Event, share: int = 1, fresh: bool = False) -> None:
+        self.worker = Shared.idle.pop() if Shared.idle else WorkerProcess(stop, share, fresh)
+        self.worker.stop, self.worker.fresh = stop, fresh
+
+    def run(self, task: Task) -> Outcome:
+        """Execute a task."""
+        return self.worker.run(task)
+
+    def close(self) -> None:
+        """Keep the worker process."""
+        Shared.idle.append(self.worker)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Iterator[type[Shared]]:
+    """Give the class of the shared worker processes, which end with the session."""
+    yield Shared
+    for worker in Shared.idle:
+        worker.close()
+
+
+@pytest.fixture
+def shared_workers(shared: type[Shared], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sweeps use worker processes of earlier tests, which saves their start."""
+    monkeypatch.setattr(pools, "WorkerProcess", shared)

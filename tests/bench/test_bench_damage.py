@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 import dlsched
-from dlsched.bench import Store, case, read_suite, run_suite, statistics, store
+from dlsched.bench import Store, read_suite, run_suite, statistics, store
+from dlsched.bench.instance_spec import Changed, InstanceSpec
 from dlsched.cli import app
 
 SUITE = """
@@ -41,7 +42,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, made: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(
+    tmp_path: Path,
+    made: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    shared_workers: None,
+) -> Path:
     """Give a working directory with the finished sweep."""
     monkeypatch.chdir(tmp_path)
     for name, content in made.items():
@@ -100,7 +106,7 @@ def test_damage_in_the_middle_of_a_sweep(monkeypatch: pytest.MonkeyPatch) -> Non
         true(self, outcome)
 
     monkeypatch.setattr(Store, "add", failing)
-    with pytest.raises(dlsched.InstanceError, match=r"cannot be used .*what had finished is kept"):
+    with pytest.raises(dlsched.InstanceError, match=r"cannot be used .*finished runs are kept"):
         run_suite("suite.toml", "again")
     with Store("again") as reader:
         assert len(reader.rows()) == 5
@@ -113,21 +119,37 @@ def test_damaged_record() -> None:
         base.execute("UPDATE runs SET record = '{\"problem\": 1' WHERE method = 'lyra'")
     base.close()
     with Store("out") as reader, pytest.raises(dlsched.InstanceError, match="the run of lyra on"):
-        statistics.judge_rows(reader.rows())
+        statistics.evaluate_rows(reader.rows())
 
 
-def test_results_of_version_1_are_read(settled: Callable[[str], Rows]) -> None:
-    """Results with the old name of a column are read, and gone on with."""
+OLD_NAMES = {
+    1: {"resolved_method": "solved_by", "seconds": "total_seconds"},
+    2: {"seconds": "total_seconds"},
+}
+
+
+@pytest.mark.parametrize("version", OLD_NAMES)
+def test_results_of_older_versions(version: int, settled: Callable[[str], Rows]) -> None:
+    """Old column and status names are read, also from a database that is not written to."""
+    with sqlite3.connect("out/results.sqlite") as base:
+        base.execute("UPDATE runs SET termination = 'time_limit', reason = 'time limit'")
+        base.execute("UPDATE runs SET status = 'wall_timeout', record = NULL WHERE seed = 3")
+    base.close()
     before = settled("out")
     with sqlite3.connect("out/results.sqlite") as base:
+        base.execute("UPDATE runs SET status = 'overrun' WHERE seed = 3")
         base.execute("DROP VIEW results")
-        base.execute("ALTER TABLE runs RENAME COLUMN resolved_method TO solved_by")
+        base.execute("ALTER TABLE runs DROP COLUMN termination")
+        for new, old in OLD_NAMES[version].items():
+            base.execute(f"ALTER TABLE runs RENAME COLUMN {new} TO {old}")
         base.execute(
             "CREATE VIEW results AS SELECT runs.* FROM plan JOIN runs USING (key) ORDER BY position"
         )
-        base.execute("PRAGMA user_version = 1")
+        base.execute(f"PRAGMA user_version = {version}")
     base.close()
     assert settled("out") == before
+    evaluated = statistics.evaluate_rows(Store("out").rows())
+    assert {run.ending for run in evaluated} == {"limit", "failed"}
     again: list[Any] = []
     run_suite("suite.toml", "out", resume=True, on_row=lambda row, left: again.append(row))
     assert again == [] and settled("out") == before
@@ -152,9 +174,9 @@ def test_instance_changed_after_the_plan() -> None:
 
 
 def test_digest_is_compared_in_the_worker() -> None:
-    """A case refuses an instance of another digest than the sweep was planned with."""
-    planned = case.Case.given(dlsched.generate("reclaiming", 1, servers=4))
+    """A specification refuses an instance with another digest than the planned one."""
+    planned = InstanceSpec.given(dlsched.generate("reclaiming", 1, servers=4))
     other = dlsched.generate("reclaiming", 2, servers=4)
-    wrong = case.Case.given(other).recipe
-    with pytest.raises(case.Changed, match="not the instance that the sweep was planned with"):
-        case.Case(planned.problem, "x", "x", "x", wrong, planned.sha256).make()
+    wrong = InstanceSpec.given(other).recipe
+    with pytest.raises(Changed, match="not the instance that the sweep was planned with"):
+        InstanceSpec(planned.problem, "x", "x", "x", wrong, planned.sha256).make()

@@ -14,135 +14,90 @@ from typing import Any
 import psutil
 import pytest
 
-from dlsched.bench import Store, cell, run_suite
+from dlsched.bench import run_suite, worker_process
 
 COMMAND = [sys.executable, "-c", "from dlsched.cli import main; main()", "bench", "sweep.toml"]
-PATIENCE = 60
+RUNS = 100
 Settled = Callable[[str], list[dict[str, Any]]]
 
 
-def begin() -> subprocess.Popen[bytes]:
-    """Start the sweep of 500 runs and return once fifty of them are on disk."""
+def begin() -> tuple[subprocess.Popen[bytes], list[psutil.Process]]:
+    """Start the sweep; return it and its two workers once both are blocked in a run."""
     nowhere = subprocess.DEVNULL
     process = subprocess.Popen(
         [*COMMAND, "-o", "out", "-j", "2"], stdout=nowhere, stderr=nowhere, start_new_session=True
     )
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
+    while len(waiting := list(Path().glob("waiting-*"))) < 2:
+        assert process.poll() is None
         time.sleep(0.02)
-        if Path("out/results.sqlite").exists() and made() >= 50:
-            return process
-    raise TimeoutError("the sweep did not get going")
+    return process, [psutil.Process(int(file.name.partition("-")[2])) for file in waiting]
 
 
-def made() -> int:
-    """Return how many runs are on disk."""
-    try:
-        with Store("out") as store:
-            return len(store.rows())
-    except Exception:  # it is being made at this very moment
-        return 0
-
-
-def workers(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """Return the worker processes of a sweep."""
-    children = psutil.Process(process.pid).children()
-    return [child for child in children if "dlsched.bench.worker" in " ".join(child.cmdline())]
-
-
-def gone(processes: list[psutil.Process]) -> bool:
-    """Whether all of them end within the time that this takes at most."""
-    return not psutil.wait_procs(processes, timeout=PATIENCE)[1]
-
-
-def test_killed_runner(folder: Path, settled: Settled, whole: list[Any]) -> None:
-    """After kill -9 of the runner its workers end, and resuming gives the undisturbed rows."""
-    process = begin()
-    own = workers(process)
-    assert len(own) == 2
-    process.kill()
-    process.wait()
-    assert gone(own)
-    before = settled("out")
-    assert 50 <= len(before) < 500
-    frame = run_suite("sweep.toml", "out", jobs=2, resume=True)
-    assert len(frame) == 500 and frame["key"].is_unique
-    assert settled("out") == whole
-
-
-def test_killed_group(folder: Path, settled: Settled, whole: list[Any]) -> None:
-    """After kill -9 of the runner's whole process group nothing is left running, nor lost."""
-    process = begin()
-    own = workers(process)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    assert gone(own)
+def resume(settled: Settled) -> list[dict[str, Any]]:
+    """Let blocked methods go on, resume the sweep and return its rows."""
+    Path("open").touch()
     run_suite("sweep.toml", "out", jobs=2, resume=True)
-    assert settled("out") == whole
+    return settled("out")
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_killed_worker(
-    number: signal.Signals, folder: Path, settled: Settled, whole: list[Any]
-) -> None:
-    """A worker that is killed costs at most the run at hand, which resuming makes again."""
-    process = begin()
-    for worker in workers(process):
+@pytest.mark.parametrize("group", [False, True])
+def test_killed_runner(group: bool, folder: Path, settled: Settled, whole: list[Any]) -> None:
+    """After kill -9 of the runner, or of its process group, its workers end; resuming completes."""
+    process, workers = begin()
+    if group:
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()
+    psutil.wait_procs(workers)
+    before = settled("out")
+    assert 20 <= len(before) < RUNS
+    again = resume(settled)
+    assert again == whole and len({row["key"] for row in again}) == RUNS
+
+
+def test_killed_workers(folder: Path, settled: Settled, whole: list[Any]) -> None:
+    """A worker that is killed costs the current run only, which resuming repeats."""
+    process, workers = begin()
+    numbers = [signal.SIGKILL, signal.SIGTERM]
+    for worker, number in zip(workers, numbers, strict=True):
         worker.send_signal(number)
-    process.wait(PATIENCE)
+    Path("open").touch()
+    process.wait()
     first = settled("out")
-    assert len(first) == 500
+    assert len(first) == RUNS
     killed = [row for row in first if row["status"] == "killed"]
-    assert len(killed) <= 2 and all(row["reason"] == f"by {number.name}" for row in killed)
+    assert {row["reason"] for row in killed} == {f"by {number.name}" for number in numbers}
     again: list[Any] = []
     run_suite("sweep.toml", "out", resume=True, on_row=lambda row, left: again.append(row["key"]))
-    assert again == [row["key"] for row in killed]
+    assert again == [row["key"] for row in killed] and len(again) == 2
     assert settled("out") == whole
 
 
-def test_worker_killed_at_its_birth(
+def test_worker_killed_at_its_start(
     folder: Path, settled: Settled, whole: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Workers killed before they are ready are replaced; no run is lost, and none says so."""
-    born: list[Any] = []
+    """Workers killed before they are ready are replaced; no run is lost or marked."""
+    started: list[Any] = []
     start = subprocess.Popen
 
-    def stillborn(*arguments: Any, **options: Any) -> Any:
-        born.append(start(*arguments, **options))
-        if len(born) <= 3:
-            born[-1].kill()
-        return born[-1]
+    def killed_at_once(*arguments: Any, **options: Any) -> Any:
+        started.append(start(*arguments, **options))
+        if len(started) <= 3:
+            started[-1].kill()
+        return started[-1]
 
-    monkeypatch.setattr(cell.subprocess, "Popen", stillborn)
+    Path("open").touch()
+    monkeypatch.setattr(worker_process.subprocess, "Popen", killed_at_once)
     run_suite("sweep.toml", "out", jobs=2)
-    assert len(born) == 5
+    assert len(started) == 5
     assert settled("out") == whole
 
 
 def test_no_worker_can_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If workers never start there is one clear error, with what the last one said."""
+    """If workers never start there is one clear error, with the output of the last one."""
     Path("broken").write_text("#!/bin/sh\necho no such thing as dlsched >&2\n")
     Path("broken").chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(Path("broken").resolve()))
-    with pytest.raises(cell.NoWorker, match="can be started: no such thing as dlsched"):
+    with pytest.raises(worker_process.NoWorker, match="can be started: no such thing as dlsched"):
         run_suite("sweep.toml", "out")
-
-
-def test_worker_killed_in_mid_run(folder: Path, settled: Settled) -> None:
-    """The run that its worker was killed in is a row that says so, until it is made again."""
-    Path("mine_waiting.py").write_text(
-        "import os, pathlib, signal\n"
-        "def f(instance, rng):\n"
-        "    if not pathlib.Path('once').exists():\n"
-        "        pathlib.Path('once').touch()\n"
-        "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    return {'returned': [s.id for s in instance.servers[: instance.demand]]}\n"
-    )
-    text = Path("sweep.toml").read_text().replace('"lyra"', '"mine_waiting:f"')
-    Path("sweep.toml").write_text(text.replace("[5, 6, 7, 8, 9]", "[5]"))
-    run_suite("sweep.toml", "out")
-    rows = settled("out")
-    assert [row["status"] for row in rows if row["reason"] == "by SIGKILL"] == ["killed"]
-    run_suite("sweep.toml", "out", resume=True)
-    run_suite("sweep.toml", "again")
-    assert settled("out") == settled("again")

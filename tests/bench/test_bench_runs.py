@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 import dlsched
 from dlsched import api
-from dlsched.bench import Store, cell, pools, read_suite, run_suite, statistics
-from dlsched.bench.case import Case
+from dlsched.bench import Store, pools, read_suite, run_suite, statistics, worker_process
 from dlsched.bench.execution import execute
+from dlsched.bench.instance_spec import InstanceSpec
 from dlsched.cli import app
 from dlsched.registry import Method
 
@@ -87,7 +87,7 @@ name = "lyra"
 
 
 @pytest.fixture(autouse=True)
-def small(folder: Path) -> None:
+def small(folder: Path, shared_workers: None) -> None:
     """Give a suite of 16 runs, and a module of methods that misbehave."""
     Path("suite.toml").write_text(LIGHT)
     Path("mine_bench.py").write_text(OWN)
@@ -105,7 +105,7 @@ def test_run_leaves_results() -> None:
     assert list(frame["resolved_method"][:4]) == ["milp", "random", "random", "milp"]
     assert list(frame["seed"][:4]) == [0, 0, 7, 0]
     assert frame["options"][3] == '{"levels": 1}'
-    instances = {case.name: case.make() for case in read_suite("suite.toml").cases}
+    instances = {spec.name: spec.make() for spec in read_suite("suite.toml").instance_specs}
     with Store("out") as store:
         assert store.planned == 16 and store.about["suite"] == "small"
         for row in store.rows():
@@ -123,16 +123,16 @@ def test_printing_does_not_fill_the_disk(monkeypatch: pytest.MonkeyPatch) -> Non
     """What a method prints beyond a limit is thrown away while it runs."""
     Path("suite.toml").write_text(ONE.replace("METHOD", "talkative"))
     assert list(run_suite("suite.toml", "kept")["status"]) == ["feasible", "error", "feasible"]
-    monkeypatch.setattr(cell, "MOST_BYTES_PRINTED", 10_000)
+    monkeypatch.setattr(worker_process, "MOST_BYTES_PRINTED", 10_000)
     assert list(run_suite("suite.toml", "out")["status"]) == ["feasible"] * 3
 
 
 def test_unsteady_method_is_a_finding() -> None:
     """Repetitions with one seed and unlike answers are reported; a steady method is not."""
-    Path("suite.toml").write_text("repetitions = 5\n" + ONE.replace("METHOD", "unsteady"))
+    Path("suite.toml").write_text("repetitions = 3\n" + ONE.replace("METHOD", "unsteady"))
     run_suite("suite.toml", "out")
     with Store("out") as store:
-        said = statistics.unsteady(statistics.judge_rows(store.rows()))
+        said = statistics.unsteady(statistics.evaluate_rows(store.rows()))
     assert len(said) == 1
     assert said[0].startswith("mine_bench:unsteady is not deterministic: ")
 
@@ -247,7 +247,7 @@ def test_names_cannot_leave_the_folder() -> None:
 def test_bench_command() -> None:
     """The command shows a line per method; it says 1 if a run failed, 3 if one was rejected."""
     Path("suite.toml").write_text(SUITE)
-    ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out", "--json", "--jobs", "2"])
+    ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out", "--json"])
     assert ran.exit_code == 0, ran.stderr
     rows = json.loads(ran.stdout)
     assert len(rows) == 16 and ran.stderr == ""
@@ -266,8 +266,8 @@ def test_limits_count_from_the_method() -> None:
     task = read_suite("suite.toml").tasks()[0]
     order: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        true_make, true_prepare, true_solve = Case.make, Method.prepare, api.attempt
-        patch.setattr(Case, "make", lambda self: order.append("make") or true_make(self))
+        true_make, true_prepare, true_solve = InstanceSpec.make, Method.prepare, api.attempt
+        patch.setattr(InstanceSpec, "make", lambda self: order.append("make") or true_make(self))
         patch.setattr(Method, "prepare", lambda *a: order.append("prepare") or true_prepare(*a))
         patch.setattr(api, "attempt", lambda *a, **k: order.append("solve") or true_solve(*a, **k))
         outcome = execute(task, lambda: order.append("begin"))

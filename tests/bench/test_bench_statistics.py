@@ -12,41 +12,41 @@ import pytest
 import dlsched
 from dlsched.bench import statistics
 from dlsched.bench.report import findings
-from dlsched.bench.statistics import Judged
-from dlsched.records import result_to_data
+from dlsched.bench.statistics import EvaluatedRun
 
 
-def run(**fields: Any) -> Judged:
-    """Return a judged run with a gap, seconds, status and whatever else a test is about."""
+def run(**fields: Any) -> EvaluatedRun:
+    """Return an evaluated run with a gap, seconds, status and whatever else a test is about."""
     gap = fields.pop("gap", None)
     label = fields.pop("method", "m")
     row = {
         "problem": "reclaiming", "method": label, "options": "{}", "status": "feasible",
         "reason": "", "kind": "heuristic", "instance": "i", "instance_sha256": "s", "source": "i",
-        "seed": 0, "repetition": 0, "total_seconds": 1.0, "size": 10, "solution_sha256": "a",
-        "resolved_method": label,
+        "seed": 0, "repetition": 0, "seconds": 1.0, "size": 10, "solution_sha256": "a",
+        "resolved_method": label, "termination": "finished", "refuted": "",
     } | fields  # fmt: skip
     if gap is None:
-        return Judged(row, label, None, (), ())
+        return EvaluatedRun(row, label, None, (), ())
     objective = dlsched.registry.problem("reclaiming").by_level([1, 1])  # type: ignore[attr-defined]
-    return Judged(row, label, objective, (gap, None), ("certified", None))
+    return EvaluatedRun(row, label, objective, (gap, None), ("certified", None))
 
 
 def test_failures_and_limits_are_never_averaged() -> None:
     """Counts have every run; gaps those with a solution; times those that ended by themselves."""
     runs = [
-        run(gap=0.0, status="optimal", total_seconds=1.0),
-        run(gap=0.2, total_seconds=3.0),
-        run(gap=0.6, reason="time limit", total_seconds=60.0),
-        run(status="no solution", reason="time limit", total_seconds=60.0),
-        run(status="infeasible", reason="too few servers", total_seconds=1.0),
-        run(status="overrun", reason="killed", total_seconds=None),
-        run(status="no solution", kind="bound", total_seconds=1.0),
+        run(gap=0.0, status="optimal", seconds=1.0),
+        run(gap=0.2, seconds=3.0),
+        run(gap=0.6, termination="time_limit", seconds=60.0),
+        run(status="no solution", termination="time_limit", seconds=60.0),
+        run(status="infeasible", reason="too few servers", seconds=1.0),
+        run(status="wall_timeout", reason="killed", seconds=None),
+        run(status="no solution", kind="bound", seconds=1.0),
     ]
     (row,) = statistics.summary(runs).to_dict("records")
     counts = ["runs", "proven", "feasible", "bound only", "no solution", "failed", "at a limit"]
     assert [row[name] for name in counts] == [7, 1, 2, 1, 2, 1, 2]
-    assert (row["gaps"], row["median"], row["worst"]) == (3, 0.2, 0.6)
+    assert (row["gaps"], row["p50"], row["worst"]) == (3, 0.2, 0.6)
+    assert row["p90"] == pytest.approx(0.52) and row["p99"] == pytest.approx(0.592)
     assert row["mean"] == pytest.approx(0.8 / 3)
     assert row["bounds"] == "3 certified"
     assert row["seconds"] == pytest.approx((2 * 4 * 2 * 2) ** 0.25 - 1)
@@ -54,7 +54,7 @@ def test_failures_and_limits_are_never_averaged() -> None:
 
 def test_no_gap_is_not_a_gap_of_zero() -> None:
     """A method without any bound has no gap statistics."""
-    (row,) = statistics.summary([run(status="error", total_seconds=None)]).to_dict("records")
+    (row,) = statistics.summary([run(status="error", seconds=None)]).to_dict("records")
     assert row["gaps"] == 0 and row["mean"] is None and row["worst"] is None
     assert row["seconds"] is None
 
@@ -63,12 +63,18 @@ def test_time_profile_by_hand() -> None:
     """Three instances, two exact methods: fast on two of them, slow on one, unproven on one."""
     proven = {"status": "optimal", "kind": "exact"}
     runs = [
-        run(method="a", instance_sha256="1", total_seconds=1.0, **proven),
-        run(method="a", instance_sha256="2", total_seconds=8.0, **proven),
-        run(method="a", instance_sha256="3", status="feasible", kind="exact", reason="time limit"),
-        run(method="b", instance_sha256="1", total_seconds=3.0, **proven),
-        run(method="b", instance_sha256="2", total_seconds=2.0, **proven),
-        run(method="b", instance_sha256="3", status="overrun", kind="exact", total_seconds=None),
+        run(method="a", instance_sha256="1", seconds=1.0, **proven),
+        run(method="a", instance_sha256="2", seconds=8.0, **proven),
+        run(
+            method="a",
+            instance_sha256="3",
+            status="feasible",
+            kind="exact",
+            termination="time_limit",
+        ),
+        run(method="b", instance_sha256="1", seconds=3.0, **proven),
+        run(method="b", instance_sha256="2", seconds=2.0, **proven),
+        run(method="b", instance_sha256="3", status="wall_timeout", kind="exact", seconds=None),
     ]
     profile = statistics.time_profile(runs)
     factors, shares = profile["a"]
@@ -86,12 +92,12 @@ def test_gap_profile_counts_runs_without_a_gap() -> None:
 
 def test_growth_finds_the_power() -> None:
     """Times of 2 n^1.5 fit that power without error; two sizes are too few."""
-    runs = [run(gap=0.0, size=n, total_seconds=2 * n**1.5) for n in (10, 20, 40, 80)]
+    runs = [run(gap=0.0, size=n, seconds=2 * n**1.5) for n in (10, 20, 40, 80)]
     fitted = statistics.growth(runs)
     assert fitted is not None and fitted.power == pytest.approx(1.5)
     assert fitted.factor == pytest.approx(2) and fitted.error == pytest.approx(0, abs=1e-9)
     assert statistics.growth(runs[:2]) is None
-    limited = [run(size=n, status="feasible", reason="time limit") for n in (1, 2, 3)]
+    limited = [run(size=n, status="feasible", termination="time_limit") for n in (1, 2, 3)]
     assert statistics.growth(limited) is None
 
 
@@ -111,7 +117,7 @@ def test_shifted_mean() -> None:
 
 def row_of(result: dlsched.Result, method: str, **fields: Any) -> dict[str, Any]:
     """Return a result as a row of the store."""
-    record = {k: v for k, v in result_to_data(result).items() if k != "solution"}
+    record = {k: v for k, v in result.to_data().items() if k != "solution"}
     return run(method=method).row | {
         "instance": result.instance,
         "instance_sha256": result.instance_sha256,
@@ -126,10 +132,10 @@ def test_gaps_are_to_the_strongest_bound_of_any_run() -> None:
     """A heuristic that proves nothing is measured against what an exact method proved."""
     made = dlsched.generate("reclaiming", seed=1, servers=40, demand=12, spread=0.9)
     best, rule = dlsched.solve(made), dlsched.solve(made, "random", seed=3)
-    judged = statistics.judge_rows([row_of(best, "exact"), row_of(rule, "random")])
-    assert judged[0].gaps[0] == 0 and judged[0].ending == "proven"
-    assert judged[1].gaps[0] == rule.gap_to(best.bound)[0] > 0
-    alone = statistics.judge_rows([row_of(rule, "random")])
+    runs = statistics.evaluate_rows([row_of(best, "exact"), row_of(rule, "random")])
+    assert runs[0].gaps[0] == 0 and runs[0].ending == "proven"
+    assert runs[1].gaps[0] == rule.gap_to(best.bound)[0] > 0
+    alone = statistics.evaluate_rows([row_of(rule, "random")])
     assert alone[0].gaps[0] is None
 
 
@@ -140,31 +146,33 @@ def test_false_bounds_take_no_part() -> None:
     poor = rule.bound.map(lambda _: dlsched.Bound(10**6, "claimed", "boasting"))
     liar = replace(rule, status=dlsched.Status.OPTIMAL, bound=poor)
     rows = [row_of(liar, "liar"), row_of(best, "exact"), row_of(rule, "random")]
-    false, proven, honest = statistics.judge_rows(rows)
-    assert "liar says that no solution" in false.refuted and "boasting" in false.refuted
+    false, proven, honest = statistics.evaluate_rows(rows)
+    assert (
+        "liar says that no solution" in false.row["refuted"] and "boasting" in false.row["refuted"]
+    )
     assert false.ending == "failed" and false.gaps[0] == honest.gaps[0] > 0
-    assert (proven.refuted, honest.refuted, proven.ending) == ("", "", "proven")
-    assert findings([false, proven, honest]) == [false.refuted]
+    assert (proven.row["refuted"], honest.row["refuted"], proven.ending) == ("", "", "proven")
+    assert findings([false, proven, honest]) == [false.row["refuted"]]
     wrong = replace(rule, status=dlsched.Status.INFEASIBLE, objective=None, solution=None)
-    said, _ = statistics.judge_rows([row_of(wrong, "wrong"), row_of(best, "exact")])
-    assert f"calls {made.name} infeasible; exact found" in said.refuted
+    said, _ = statistics.evaluate_rows([row_of(wrong, "wrong"), row_of(best, "exact")])
+    assert f"calls {made.name} infeasible; exact found" in said.row["refuted"]
 
 
 def test_library_bounds_serve_where_no_run_has_one() -> None:
     """For a shipped instance the recorded bound is there even if no exact method ran."""
     rule = dlsched.solve("lyra-fig5", "random", seed=1)
-    (judged,) = statistics.judge_rows([row_of(rule, "random")])
-    assert judged.gaps[0] is not None and judged.bound_kinds[0] == "certified"
+    (runs,) = statistics.evaluate_rows([row_of(rule, "random")])
+    assert runs.gaps[0] is not None and runs.bound_kinds[0] == "certified"
 
 
 def test_improvement_on_the_library_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run better than the best known solution is named with both values."""
     best = dlsched.solve("lyra-fig5")
-    (judged,) = statistics.judge_rows([row_of(best, "exact")])
-    assert statistics.improvements([judged]) == []
+    (runs,) = statistics.evaluate_rows([row_of(best, "exact")])
+    assert statistics.improvements([runs]) == []
     worse = best.objective.map(lambda value: value + 1)
     monkeypatch.setattr(statistics.library, "best_objective", lambda digest: worse)
-    (found,) = statistics.improvements([judged])
+    (found,) = statistics.improvements([runs])
     assert found[1:] == ("lyra-fig5", worse)
 
 
@@ -173,6 +181,6 @@ def test_unlike_answers_for_one_seed() -> None:
     same = [run(solution_sha256="a", repetition=i) for i in range(3)]
     assert statistics.unsteady(same) == []
     assert statistics.unsteady([*same, run(solution_sha256="b", seed=1)]) == []
-    assert statistics.unsteady([*same, run(solution_sha256="b", reason="time limit")]) == []
+    assert statistics.unsteady([*same, run(solution_sha256="b", termination="time_limit")]) == []
     (said,) = statistics.unsteady([*same, run(solution_sha256="b", repetition=3)])
     assert said == "m is not deterministic: 2 different solutions of i in 4 runs with seed 0"

@@ -53,7 +53,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_suite_is_expanded(folder: Path) -> None:
     """Files come sorted, a grid in all combinations with every seed, each under its own name."""
     suite = read_suite("suite.toml")
-    names = [case.make().name for case in suite.cases]
+    names = [spec.make().name for spec in suite.instance_specs]
     assert names == [
         "reclaiming-servers=4-1",
         "reclaiming-servers=4-2",
@@ -62,7 +62,7 @@ def test_suite_is_expanded(folder: Path) -> None:
         "reclaiming-servers=6-demand=1-1",
         "reclaiming-servers=6-demand=1-2",
     ]
-    assert names == [case.name for case in suite.cases]
+    assert names == [spec.name for spec in suite.instance_specs]
     assert len(suite.tasks()) == 6 * 4
     assert suite.limits == Limits(time_limit=30.0, wall_limit=120.0)
 
@@ -85,7 +85,7 @@ def test_included_suites_run_once(folder: Path) -> None:
     Path("b.toml").write_text(shared + '[[methods]]\nname = "scf"\n')
     Path("all.toml").write_text('name = "all"\ninclude = ["a.toml", "b.toml"]\n')
     tasks = read_suite("all.toml").tasks()
-    assert [(t.case.name, t.method) for t in tasks] == [
+    assert [(t.instance.name, t.method) for t in tasks] == [
         ("reclaiming-servers=4-1", "lyra"),
         ("reclaiming-servers=4-2", "lyra"),
         ("reclaiming-servers=4-1", "scf"),

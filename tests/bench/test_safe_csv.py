@@ -35,7 +35,9 @@ def test_numbers_stay_numbers() -> None:
     pd.testing.assert_frame_equal(back, frame.astype({"c": float}))
 
 
-def test_files_of_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_a_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_workers: None
+) -> None:
     """Neither an instance's name nor an exception's text gets into a CSV file as a formula."""
     monkeypatch.chdir(tmp_path)
     made = dlsched.generate("reclaiming", servers=4).to_data()

@@ -179,7 +179,8 @@ def test_own_method(folder: Path) -> None:
         in run("solve", "small.json", "-m", "mine_first:broken", status=3).stderr
     )
     ran = run("compare", "small.json", "-m", "exact", "-m", "mine_first:first", "--json")
-    assert json.loads(ran.stdout)[1]["gap"] == 0.5
+    assert [row["gap"] for row in json.loads(ran.stdout)] == [0, None]
+    assert json.loads(ran.stdout)[1]["gap_to_best"] == 0.5
     assert (
         data("compare", "small.json", "-m", "mine_first:broken", status=1)[0]["status"] == "error"
     )

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from dlsched.bench.statistics import evaluate_rows
 from dlsched.cli.output import Column, put_table
 from dlsched.cli.sweep import put_sweep
 from dlsched.cli.verdict import put_comparison
 
-WIDTHS = [80, 100, 120, 160]
+WIDTHS = [80, 100, 120, 200]
 METHODS = ["exact", "column_generation", "my_heuristics:its_long_name", "lyra"]
 
 
@@ -22,7 +23,9 @@ def shown(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 def rows_of_a_sweep() -> list[dict[str, Any]]:
     """Return 36 runs of four methods, without results."""
-    blank = dict.fromkeys(("record", "kind", "total_seconds", "instance_sha256", "solution_sha256"))
+    blank = dict.fromkeys(
+        ("record", "kind", "seconds", "termination", "instance_sha256", "solution_sha256")
+    )
     return [
         blank
         | {
@@ -41,7 +44,7 @@ def test_summary_of_a_sweep(
 ) -> None:
     """At any width each method is named whole, with its 36 runs and failures."""
     monkeypatch.setenv("COLUMNS", str(width))
-    put_sweep(rows_of_a_sweep())
+    put_sweep(evaluate_rows(rows_of_a_sweep()))
     lines = shown(capsys)
     for method in METHODS:
         (line,) = [each for each in lines if each.split()[:1] == [method]]
@@ -59,9 +62,9 @@ def test_comparison(
         {
             "instance": "reclaiming-synthetic-1-6d-64x8", "problem": "reclaiming",
             "method": method, "resolved_method": "milp", "status": "feasible",
-            "preempted": 123_456 + i, "collateral": 987_654_321, "gap": 0.123, "reason": "",
-            "gap_level": "preempted", "preempted_bound": 123_000, "bound_kind": "certified",
-            "seconds": 1234.5,
+            "preempted": 123_456 + i, "collateral": 987_654_321, "gap_to_best": 0.123,
+            "gap_to_best_level": "preempted", "preempted_best_bound": 123_000, "reason": "",
+            "best_bound_kind": "certified", "seconds": 1234.5,
         }
         for i, method in enumerate(METHODS)
     ]  # fmt: skip
@@ -73,14 +76,16 @@ def test_comparison(
             "reclaiming-synthetic-1-6d-64x8",
             f"{123_456 + i:,}",
             "987,654,321",
-            "12.30 %",
+            "12.30 % (preempted)",
         ):
             assert cell in line
     left_out = [line for line in lines if "left out" in line]
-    if width == 160:
+    if width == 200:
         assert not left_out and "1,234.50" in lines[3]
     else:
-        assert re.search(rf"left out in {width} columns: .*bound, kind", left_out[0])
+        assert re.search(
+            rf"left out in {width} columns: .*best_bound, best_bound_kind", left_out[0]
+        )
 
 
 @pytest.mark.parametrize("width", [40, *WIDTHS])

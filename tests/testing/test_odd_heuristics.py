@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched import Bound, Claim, Status
 from dlsched.problems.reclaiming import Solution
-from dlsched.testing import check_heuristic, oracles, strategies, worst_case
+from dlsched.registry import Problem
+from dlsched.testing import check_heuristic, oracles, worst_case
 
 CHILDREN: list[int] = []
 """Processes that `forks` made."""
@@ -164,12 +165,23 @@ def test_unknown_problems_and_missing_tools(monkeypatch: pytest.MonkeyPatch) -> 
     for search in (check_heuristic, worst_case):
         with pytest.raises(dlsched.UnknownName, match="no problem is called 'reclaimin'"):
             search("reclaimin", boasts)  # type: ignore[operator]
-    monkeypatch.delattr(strategies, "reclaiming")
+    whole = Problem.module
+
+    def without(part: str) -> None:
+        """Leave a module out of every problem's package."""
+
+        def module(self: Problem, name: str) -> Any:
+            if name == part:
+                raise dlsched.OptionError(f"no module {name}")
+            return whole(self, name)
+
+        monkeypatch.setattr(Problem, "module", module)
+
+    without("strategy")
     for search in (check_heuristic, worst_case):
         with pytest.raises(dlsched.OptionError, match="no strategy for reclaiming; pass one as"):
             search("reclaiming", boasts)  # type: ignore[operator]
-    monkeypatch.undo()
-    monkeypatch.delattr(oracles, "reclaiming")
+    without("oracle")
     with pytest.raises(dlsched.OptionError, match="no oracle for reclaiming; pass oracle=False"):
         check_heuristic("reclaiming", boasts)
     with pytest.raises(dlsched.OptionError, match="no oracle for reclaiming"):

@@ -19,7 +19,7 @@ from dlsched.result import Point
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-WIDTH = 160
+WIDTH = 200
 """Width of a table, in characters, that goes to a file or a pipe."""
 _NARROWEST = 40
 _READABLE = 24

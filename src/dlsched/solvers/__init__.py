@@ -1,1 +1,1 @@
-"""A Pyomo model in, a checked outcome out."""
+"""Solvers for Pyomo models: compilation, back ends, certificates, lexicographic optimization."""

@@ -28,22 +28,9 @@ class Backend(Protocol):
     ) -> Outcome:
         """Optimize one level within the run's limits.
 
-        Parameters
-        ----------
-        form, level
-            What to optimize. The solver sees the costs of `StandardForm.conditioned`, so that its
-            absolute tolerances are in that unit.
-        run
-            Limits, seed, threads and progress.
-        start
-            A point to start the search from.
-        quiet
-            Do not record progress.
-
-        Raises
-        ------
-        SolverFailure
-            If the solver fails or ends with an unknown termination code.
+        The solver's absolute tolerances are in the unit of `StandardForm.conditioned`. The search
+        starts from the point `start`; no progress is recorded if `quiet`. `SolverFailure` is raised
+        if the solver fails, or ends with an unknown termination code.
         """
 
 

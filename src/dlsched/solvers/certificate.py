@@ -1,15 +1,15 @@
-"""A bound from a dual vector, computed exactly and without the solver that found the vector.
+"""Bounds from dual vectors, in exact arithmetic, independent of the solver that found the vector.
 
-For any row multipliers y, every feasible x of a minimisation satisfies
+For any row multipliers y, every feasible x of a minimization satisfies
 
     c x  >=  sum_i (y_i > 0 ? y_i row_lower_i : y_i row_upper_i)
            + sum_j min over x_j in [lower_j, upper_j] of (c_j - y A_j) x_j,
 
-so a wrong or inexact y costs strength, never validity (Neumaier and Shcherbina, "Safe bounds in
-linear and mixed-integer programming", 2004). Everything is computed in integers and fractions. A
-coefficient that is a whole number is taken as it is; any other one is taken as known only to half
-a unit in its last place, because the instance's exact value may be a decimal or a third. A level
-whose grid makes its costs whole is counted in units of the grid, and so needs no such allowance.
+so an inexact y gives a weaker bound, never an invalid one (Neumaier and Shcherbina, "Safe bounds in
+linear and mixed-integer programming", 2004). All sums are computed in integers or fractions. An
+integer coefficient is exact; any other one is known to half a unit in the last place, because the
+instance's exact value may be a decimal or a third. A level whose costs are multiples of its
+granularity is counted in units of it, and so its costs are exact.
 """
 
 from __future__ import annotations
@@ -19,64 +19,66 @@ from fractions import Fraction
 
 import numpy as np
 
-from dlsched.schema import Number
+from dlsched.schema import Number, simplify
 from dlsched.solvers.outcome import Vector
-from dlsched.solvers.standard_form import StandardForm
+from dlsched.solvers.standard_form import INF, StandardForm
 
-_COARSEST, _FINEST = 20, 40
-"""In 64-bit arithmetic, multipliers are rounded to multiples of 1/2**20 at worst."""
-_SAFE = 2**61
-_ABSURD = 1e100
-"""Multipliers from here on, and those that are not numbers, count as 0: any choice is valid."""
+_MIN_BITS, _MAX_BITS = 20, 40
+"""In 64-bit arithmetic, multipliers are rounded to multiples of 1/2**bits."""
+_LARGEST_SUM = 2**61
+_LARGEST_MULTIPLIER = 1e100
+"""Multipliers from here on, and those that are not numbers, are replaced by 0."""
 _HALF_ULP = Fraction(1, 2**53)
 
 
 def dual_bound(form: StandardForm, level: int, multipliers: Vector) -> Number | None:
-    """Return a bound on one level that every feasible point respects; ``None`` if infinite.
+    """Return a bound on one level for all feasible points; ``None`` if it is infinite.
 
     Parameters
     ----------
     form, level
-        Rows, columns and the level's costs; the bound is a lower one if the level is minimised.
+        Rows, columns and the level's costs; the bound is a lower one if the level is minimized.
     multipliers
-        One number per row, from anywhere; the duals of the relaxation make it strong.
+        One number per row, of any origin; the strongest bound is that of the relaxation's duals.
     """
     sign = 1 if form.senses[level] == "min" else -1
     unit, costs, offset = form.scaled(level)
-    y = sign * np.where(np.abs(multipliers) < _ABSURD, multipliers, 0.0) / float(unit)
+    y = sign * np.where(np.abs(multipliers) < _LARGEST_MULTIPLIER, multipliers, 0.0) / float(unit)
     y[(y > 0) & np.isinf(form.row_lower)] = 0
     y[(y < 0) & np.isinf(form.row_upper)] = 0
-    bound = _whole(form, sign * costs, y)
+    bound = _integer_bound(form, sign * costs, y)
     if bound is None:
-        bound = _general(form, sign * costs, y)
+        bound = _fraction_bound(form, sign * costs, y)
     if bound is None:
         return None
-    return unit * (sign * (bound - _doubt(offset)) + Fraction(offset))
+    return unit * (sign * (bound - _error(offset)) + Fraction(offset))
 
 
-def round_to_granularity(value: Number, grid: Fraction, sense: str) -> Number:
-    """Round a bound to the nearest multiple of the grid that still holds; 0 means no grid."""
-    if grid:
-        steps = Fraction(value) / grid
-        value = grid * (math.ceil(steps) if sense == "min" else math.floor(steps))
-    return int(value) if value.denominator == 1 else value
+def round_to_granularity(value: Number, granularity: Fraction, sense: str) -> Number:
+    """Return the strongest multiple of the granularity that is a bound if the value is one.
+
+    With a granularity of 0, it is the value.
+    """
+    if granularity:
+        steps = Fraction(value) / granularity
+        value = granularity * (math.ceil(steps) if sense == "min" else math.floor(steps))
+    return simplify(value)
 
 
-def _whole(form: StandardForm, cost: Vector, y: Vector) -> Fraction | None:
-    """Compute the bound in 64-bit integers; ``None`` where data or size forbid it."""
+def _integer_bound(form: StandardForm, cost: Vector, y: Vector) -> Fraction | None:
+    """Compute the bound in 64-bit integers; ``None`` if the data are not integers or too large."""
     A, absolute = form.A, np.abs(y)
-    sides = np.where(y > 0, form.row_lower, form.row_upper)
-    sides = np.where(y == 0, 0.0, sides)
+    sides = np.where(y > 0, form.row_lower, np.where(y < 0, form.row_upper, 0.0))
     data = (cost, A.data, sides, form.lower, form.upper)
     if not all(np.all(np.isfinite(v) & (v == np.rint(v))) for v in data):
         return None
-    # No sum below exceeds this many units of the grid, roundings (1 per multiplier) included.
-    heaviest = float(np.max(abs(A).T @ (absolute + 1) + np.abs(cost), initial=0.0))
+    # No sum below exceeds this before scaling, with rounding errors of 1 per multiplier included.
+    largest_reduced = float(np.max(abs(A).T @ (absolute + 1) + np.abs(cost), initial=0.0))
     reach = float(np.max(np.abs([form.lower, form.upper]), initial=1.0))
-    largest = max(1.0, heaviest * reach * len(cost), float((absolute + 1) @ np.abs(sides)))
-    if not largest <= _SAFE / 2**_COARSEST:
+    largest = max(1.0, largest_reduced * reach * len(cost), float((absolute + 1) @ np.abs(sides)))
+    if not largest <= _LARGEST_SUM / 2**_MIN_BITS:
         return None
-    scale = 2 ** min(_FINEST, int(math.log2(_SAFE / largest)))
+    scale = 2 ** min(_MAX_BITS, int(math.log2(_LARGEST_SUM / largest)))
     yi = np.rint(y * scale).astype(np.int64)
     Ai = A.astype(np.int64)
     reduced = cost.astype(np.int64) * scale - Ai.T @ yi
@@ -84,28 +86,29 @@ def _whole(form: StandardForm, cost: Vector, y: Vector) -> Fraction | None:
     return Fraction(int(yi @ sides.astype(np.int64)) + int(reduced @ at), scale)
 
 
-def _general(form: StandardForm, cost: Vector, y: Vector) -> Fraction | None:
+def _fraction_bound(form: StandardForm, cost: Vector, y: Vector) -> Fraction | None:
+    """Compute the bound in fractions; ``None`` if it is infinite."""
     total = Fraction(0)
     for i in np.flatnonzero(y):
         side = form.row_lower[i] if y[i] > 0 else form.row_upper[i]
         weight = Fraction(y[i])
-        total += weight * Fraction(side) - abs(weight) * _doubt(side)
+        total += weight * Fraction(side) - abs(weight) * _error(side)
     indptr, indices, entries = form.A.indptr, form.A.indices, form.A.data
     for j, c in enumerate(cost.tolist()):
-        reduced, doubt = Fraction(c), _doubt(c)
+        reduced, error = Fraction(c), _error(c)
         for k in range(indptr[j], indptr[j + 1]):
             weight = Fraction(y[indices[k]])
             reduced -= weight * Fraction(entries[k])
-            doubt += abs(weight) * _doubt(entries[k])
-        least = _least(reduced - doubt, reduced + doubt, form.lower[j], form.upper[j])
+            error += abs(weight) * _error(entries[k])
+        least = _least(reduced - error, reduced + error, form.lower[j], form.upper[j])
         if least is None:
             return None
         total += least
     return total
 
 
-def _doubt(coefficient: float) -> Fraction:
-    """Half a unit in the last place of a number that is not whole."""
+def _error(coefficient: float) -> Fraction:
+    """Return half a unit in the last place of a number that is not an integer."""
     if float(coefficient).is_integer():
         return Fraction(0)
     return abs(Fraction(coefficient)) * _HALF_ULP
@@ -113,11 +116,7 @@ def _doubt(coefficient: float) -> Fraction:
 
 def _least(low: Fraction, high: Fraction, lower: float, upper: float) -> Fraction | None:
     """Return the least d x over d in [low, high], x in [lower, upper]; ``None`` if unbounded."""
-    if (high > 0 and lower == -np.inf) or (low < 0 and upper == np.inf):
+    if (high > 0 and lower == -INF) or (low < 0 and upper == INF):
         return None
-    ends = []
-    if np.isfinite(lower):
-        ends.append(Fraction(lower) - _doubt(lower))
-    if np.isfinite(upper):
-        ends.append(Fraction(upper) + _doubt(upper))
+    ends = [Fraction(x) + sign * _error(x) for x, sign in ((lower, -1), (upper, 1)) if abs(x) < INF]
     return min((d * x for d in (low, high) for x in ends), default=Fraction(0))

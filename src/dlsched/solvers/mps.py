@@ -1,4 +1,4 @@
-"""One level of a model as MPS text, for people who bring their own solver."""
+"""One level of a model as MPS text, for other solvers."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from dlsched.solvers.standard_form import compile_model
 
 
 def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
-    """Return the model with one level as its objective and the earlier ones as rows.
+    """Return one level of the model, with the earlier levels held by rows ``hold_<level>``.
 
     Parameters
     ----------
-    name
-        For the NAME line.
-    model
-        A Pyomo model with one objective per level.
-    level
-        Index of the level to optimise.
+    name, model, level
+        For the NAME line; a Pyomo model with one objective per level; index of the level.
     held
-        The values that the earlier levels must keep, as rows ``hold_<level>``.
+        Values of the earlier levels, one each.
+
+    Raises
+    ------
+    SolverFailure
+        If HiGHS cannot write the model.
     """
     import highspy
 
@@ -37,7 +38,7 @@ def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
     writer = highspy.Highs()
     writer.silent()
     if writer.passModel(lp) == highspy.HighsStatus.kError:
-        raise SolverFailure("HiGHS refused the model")
+        raise SolverFailure("HiGHS rejected the model")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.mps"
         if writer.writeModel(str(file)) == highspy.HighsStatus.kError:

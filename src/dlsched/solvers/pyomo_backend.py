@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.errors import OptionError, SolverFailure, SolverMissing, UnknownName
 from dlsched.result import Start, Termination
@@ -77,20 +78,13 @@ _TERMINATIONS = {
     "feasible": Termination.UNDECIDED,
     "intermediateNonInteger": Termination.UNDECIDED,
 }
+_INFINITE = 1e100
 _NO_SOLUTION = {"infeasible", "provenInfeasible", "unbounded", "intermediateNonInteger"}
-"""Conditions after which the values that a solver returns are not a solution."""
+"""Conditions after which the values that a solver returns are no solution."""
 
 
 class PyomoBackend:
-    """A solver by its name in `INTERFACES`, by its name in Pyomo, or an executable on the PATH.
-
-    Raises
-    ------
-    UnknownName
-        If there is none of that name.
-    SolverMissing
-        If it is not installed; the message says how to install it.
-    """
+    """A solver by its name in `INTERFACES` or Pyomo, or an executable; see `find_backend`."""
 
     def __init__(self, name: str) -> None:
         import pyomo.environ as pyo
@@ -106,37 +100,31 @@ class PyomoBackend:
                 f"{self.interface.install} (solver='highs' comes with dlsched)"
             )
 
-    def version(self) -> str:
-        """Return the solver's version as Pyomo reports it."""
-        found = self.solver.version()
-        return ".".join(map(str, found)) if found else "unknown"
-
     def validate_limits(self, run: Run) -> None:
         """Raise `OptionError` if the solver lacks a limit of the run."""
         self._options(run)
 
     def _options(self, run: Run) -> dict[str, Any]:
         """Return the run's limits as options of the solver."""
-        asked: dict[str, Any] = {}
-        if run.time_limit is not None:
-            asked["time_limit"] = max(run.remaining(), 0.01)
-        if run.gap:
-            asked["gap"] = run.gap
-        if run.seed:
-            asked["seed"] = run.seed % self.interface.seed_modulus
-        if run.threads != 1:
-            asked["threads"] = run.threads
-        options = {}
-        for ours, value in asked.items():
-            theirs = getattr(self.interface, ours)
-            if theirs is None:
+        asked = [
+            ("time_limit", max(run.remaining(), 0.01), run.time_limit is not None),
+            ("gap", run.gap, run.gap),
+            ("seed", run.seed % self.interface.seed_modulus, run.seed),
+            ("threads", run.threads, run.threads != 1),
+        ]
+        options: dict[str, Any] = {}
+        for limit, value, given in asked:
+            option = getattr(self.interface, limit)
+            if given and option is None:
+                known = ", ".join(n for n, i in INTERFACES.items() if getattr(i, limit))
                 raise OptionError(
-                    f"dlsched cannot pass {ours}= to {self.name!r}; leave it out, or use one of: "
-                    + ", ".join(n for n, i in INTERFACES.items() if getattr(i, ours))
+                    f"dlsched cannot pass {limit}= to {self.name!r}; "
+                    f"leave it out, or use one of: {known}"
                 )
-            options[theirs] = value
-        if self.name == "glpk" and "tmlim" in options:  # whole seconds only
-            options["tmlim"] = max(1, int(options["tmlim"]))
+            if given:
+                options[option] = value
+        if self.name == "glpk" and "tmlim" in options:
+            options["tmlim"] = max(1, int(options["tmlim"]))  # whole seconds
         return options
 
     def solve(
@@ -149,25 +137,21 @@ class PyomoBackend:
         quiet: bool = False,
     ) -> Outcome:
         """Optimize one level; see `Backend.solve`. No progress is recorded."""
-        run.record_solver(self.name, self.version())
-        unit = float(form.conditioned(level)[0])
+        run.record_solver(self.name, ".".join(map(str, self.solver.version() or ["unknown"])))
         model = _pyomo_model(form, level, start)
         used = start is not None and self.interface.warm_start
-        keywords: dict[str, Any] = {"load_solutions": False, "tee": run.log}
-        if used:
-            keywords["warmstart"] = True
+        keywords = {"load_solutions": False, "tee": run.log} | ({"warmstart": True} if used else {})
         answer = self.solver.solve(model, options=self._options(run), **keywords)
         condition = str(answer.solver.termination_condition)
         if condition not in _TERMINATIONS:
             raise SolverFailure(f"{self.name} ended with {condition}: {answer.solver.message}")
         values = None
         if condition not in _NO_SOLUTION and len(answer.solution):
-            unused = [x.value for x in model.x.values()]  # by the level and by all rows
-            model.solutions.load_from(answer)
-            found = [x.value for x in model.x.values()]
-            values = np.array([u if f is None else f for f, u in zip(found, unused, strict=True)])
-        lower, upper = answer.problem.lower_bound, answer.problem.upper_bound
-        bound = lower if form.senses[level] == "min" else upper
+            model.solutions.load_from(answer, default_variable_value=0.0)
+            values = np.array([x.value for x in model.x.values()])
+        low, high = answer.problem.lower_bound, answer.problem.upper_bound
+        bound = low if form.senses[level] == "min" else high
+        finite = bound is not None and abs(float(bound)) < _INFINITE
         passed = f"passed to {self.name}" if used else f"Pyomo passes no start to {self.name}"
         return Outcome(
             solver=self.name,
@@ -175,48 +159,45 @@ class PyomoBackend:
             message=f"{condition}: {answer.solver.message}",
             values=values,
             objective=None if values is None else form.value(level, values),
-            bound=float(bound) * unit if bound is not None and abs(float(bound)) < 1e100 else None,
+            bound=float(bound * form.conditioned(level)[0]) if finite else None,
             start=None if start is None else Start(used, passed),
         )
 
 
 def _pyomo_model(form: StandardForm, level: int, start: Vector | None) -> Any:
-    """Return a Pyomo model of one level with variables ``x``, which have values of their bounds."""
+    """Return a Pyomo model of one level whose variables ``x`` have initial values."""
     import pyomo.environ as pyo
     from pyomo.core.expr import LinearExpression
 
-    _, costs, offset = form.conditioned(level)
+    def linear(columns: NDArray[Any], weights: Vector, constant: float = 0.0) -> Any:
+        variables = [x[j] for j in columns.tolist()]
+        return LinearExpression(
+            constant=constant, linear_coefs=weights.tolist(), linear_vars=variables
+        )
+
+    def intervals(lower: Vector, upper: Vector) -> list[tuple[float | None, float | None]]:
+        pairs = zip(lower.tolist(), upper.tolist(), strict=True)
+        return [(low if low > -INF else None, high if high < INF else None) for low, high in pairs]
+
+    bounds = intervals(form.lower, form.upper)
     point = np.clip(0.0, form.lower, form.upper) if start is None else start
-    bounds = _intervals(form.lower, form.upper)
-    domains = [pyo.Integers if integer else pyo.Reals for integer in form.integer.tolist()]
     m = pyo.ConcreteModel()
     m.x = pyo.Var(
-        range(form.shape[1]),
+        range(len(bounds)),
         bounds=lambda _, j: bounds[j],
-        domain=lambda _, j: domains[j],
+        domain=lambda _, j: pyo.Integers if form.integer[j] else pyo.Reals,
         initialize=point.tolist(),
     )
     x = list(m.x.values())
-    rows = form.A.tocsr()
     m.rows = pyo.ConstraintList()
-    for i, (low, high) in enumerate(_intervals(form.row_lower, form.row_upper)):
+    rows = form.A.tocsr()
+    for i, (low, high) in enumerate(intervals(form.row_lower, form.row_upper)):
         entries = slice(rows.indptr[i], rows.indptr[i + 1])
-        columns, weights = rows.indices[entries].tolist(), rows.data[entries].tolist()
-        if not columns:
-            continue  # some solvers refuse a row without variables; the relaxation has checked it
-        body = LinearExpression(linear_coefs=weights, linear_vars=[x[j] for j in columns])
-        m.rows.add(body == low if low == high else (low, body, high))
-    paid = np.flatnonzero(costs).tolist()
-    m.objective = pyo.Objective(
-        expr=LinearExpression(
-            constant=offset, linear_coefs=costs[paid].tolist(), linear_vars=[x[j] for j in paid]
-        ),
-        sense=pyo.minimize if form.senses[level] == "min" else pyo.maximize,
-    )
+        if rows.indices[entries].size:  # some solvers refuse a row without variables
+            body = linear(rows.indices[entries], rows.data[entries])
+            m.rows.add(body == low if low == high else (low, body, high))
+    _, costs, offset = form.conditioned(level)
+    paid = np.flatnonzero(costs)
+    sense = pyo.minimize if form.senses[level] == "min" else pyo.maximize
+    m.objective = pyo.Objective(expr=linear(paid, costs[paid], offset), sense=sense)
     return m
-
-
-def _intervals(lower: Vector, upper: Vector) -> list[tuple[float | None, float | None]]:
-    """Return pairs of bounds with ``None`` for an infinite one."""
-    pairs = zip(lower.tolist(), upper.tolist(), strict=True)
-    return [(low if low > -INF else None, high if high < INF else None) for low, high in pairs]

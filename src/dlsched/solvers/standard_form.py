@@ -1,4 +1,4 @@
-"""A Pyomo model as arrays: the one form that every back end and the certificates share."""
+"""A Pyomo model as arrays, which all back ends and the certificates use."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
 
 INF = float("inf")
 _EPS = float(np.finfo(float).eps)
-_LARGEST_COUNT = 1e9
-"""Beyond this, costs counted in units would strain a solver's tolerances more than decimals do."""
-_LARGEST_WHOLE = 2.0**20
-"""Costs that are whole numbers up to this are handed to a solver as they are."""
-_SCALE = 13
-"""Other costs are scaled so that the largest is about two to this power: a reduced cost within a
-solver's absolute tolerance of 1e-7 is then about 1e-11 of the largest cost."""
+_LARGEST_SCALED = 1e9
+"""Costs are not scaled to integers above this, which exceed a solver's range of tolerances."""
+_LARGEST_INTEGER = 2.0**20
+"""Costs scaled to integers up to this are passed to a solver unchanged."""
+_EXPONENT = 13
+"""The largest of other costs is passed to a solver as about two to this power, so that its absolute
+tolerance of 1e-7 on reduced costs is about 1e-11 of the largest cost."""
 
 
 @dataclass(frozen=True)
 class StandardForm:
     """Rows ``row_lower <= A x <= row_upper``, columns ``lower <= x <= upper``, some integer.
 
-    ``costs[l]``, ``offsets[l]`` and ``senses[l]`` belong to level ``l`` of the objective; all its
-    values are multiples of ``granularities[l]``, unless that is 0.
+    ``costs[l]``, ``offsets[l]``, ``senses[l]`` and ``level_names[l]`` belong to level ``l`` of the
+    objective; all its values are multiples of ``granularities[l]``, unless that is 0. ``variables``
+    and ``constraints`` are Pyomo's, of the columns and rows; a held level's row has its name.
     """
 
     A: sparse.csc_array
@@ -60,21 +61,12 @@ class StandardForm:
         costs: Vector,
         *,
         sense: str,
-        grid: Fraction = Fraction(0),
+        granularity: Fraction = Fraction(0),
     ) -> StandardForm:
-        """Return an integer program of one level over columns from 0, without names."""
-        return cls(
-            A=A,
-            row_lower=row_lower,
-            row_upper=row_upper,
-            lower=np.zeros(A.shape[1]),
-            upper=upper,
-            integer=np.ones(A.shape[1], dtype=bool),
-            costs=(costs,),
-            offsets=(0.0,),
-            senses=(sense,),
-            granularities=(grid,),
-        )
+        """Return an integer program of one level with lower bounds of 0 and without names."""
+        lower, integer = np.zeros(A.shape[1]), np.ones(A.shape[1], dtype=bool)
+        level = (costs,), (0.0,), (sense,), (granularity,)
+        return cls(A, row_lower, row_upper, lower, upper, integer, *level)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -83,12 +75,12 @@ class StandardForm:
 
     @cached_property
     def column_names(self) -> list[str]:
-        """The variables' names, fit for an MPS file."""
+        """The variables' names, valid in an MPS file."""
         return _names([v.name for v in self.variables])
 
     @cached_property
     def row_names(self) -> list[str]:
-        """The constraints' names, fit for an MPS file."""
+        """The constraints' names, valid in an MPS file."""
         return _names([c if isinstance(c, str) else c.name for c in self.constraints])
 
     def value(self, level: int, x: Vector) -> float:
@@ -96,52 +88,47 @@ class StandardForm:
         return float(self.costs[level] @ x) + self.offsets[level]
 
     def scaled(self, level: int) -> tuple[Fraction, Vector, float]:
-        """Return (unit, costs, offset): one level counted in units of its grid.
+        """Return (unit, costs, offset) of one level, with its granularity as the unit.
 
-        The costs are then whole numbers, so a solver's absolute tolerances mean the same whatever
-        unit the instance chose, and certificates need no fractions. A level without a grid, or
-        whose costs are not multiples of it, is counted in ones.
+        The costs are then integers, so certificates need no fractions. The unit is 1 for a level
+        without a granularity, or whose costs are not multiples of it or exceed 1e9 units.
         """
-        grid, offset = self.granularities[level], self.offsets[level]
+        granularity, offset = self.granularities[level], self.offsets[level]
         values = np.append(self.costs[level], offset)
-        if grid and np.abs(values).max() <= 2 * _LARGEST_COUNT * grid:
-            counts = values / float(grid)
-            whole = np.rint(counts)
-            off = np.abs(counts - whole) > 4 * _EPS * np.abs(counts)
-            if not off.any() and np.abs(whole).max() <= _LARGEST_COUNT:
-                return grid, whole[:-1], float(whole[-1])
+        if granularity and np.abs(values).max() <= 2 * _LARGEST_SCALED * granularity:
+            quotients = values / float(granularity)
+            integers = np.rint(quotients)
+            off = np.abs(quotients - integers) > 4 * _EPS * np.abs(quotients)
+            if not off.any() and np.abs(integers).max() <= _LARGEST_SCALED:
+                return granularity, integers[:-1], float(integers[-1])
         return Fraction(1), self.costs[level], offset
 
     def conditioned(self, level: int) -> tuple[Fraction, Vector, float]:
-        """Return (unit, costs, offset): one level in the unit that suits a solver's tolerances.
+        """Return (unit, costs, offset) of one level in the unit in which solvers see it.
 
-        These are absolute, so costs of 1e-9 would be lost in them and costs of 1e15 would never
-        meet them. The unit is that of `scaled`, unless its costs are not whole or too large; then
-        it is a power of two more or less, so that no cost is rounded.
+        Solvers' tolerances are absolute: costs of 1e-9 would be within them, and costs of 1e15
+        could not be solved to them. The unit is that of `scaled` if its costs are integers of
+        moderate size; otherwise it is that times a power of two, so that no cost is rounded.
         """
         unit, costs, offset = self.scaled(level)
         largest = float(np.abs(costs).max(initial=0.0))
-        whole = self.granularities[level] and unit == self.granularities[level]
-        if largest == 0.0 or (whole and largest <= _LARGEST_WHOLE):
+        if largest == 0.0 or (unit == self.granularities[level] and largest <= _LARGEST_INTEGER):
             return unit, costs, offset
-        power = math.frexp(largest)[1] - _SCALE
-        factor = Fraction(2) ** power
-        return unit * factor, np.ldexp(costs, -power), math.ldexp(offset, -power)
+        power = math.frexp(largest)[1] - _EXPONENT
+        return unit * Fraction(2) ** power, np.ldexp(costs, -power), math.ldexp(offset, -power)
 
     def held(self, level: int, value: float) -> StandardForm:
-        """Return the form with one more row: this level is no worse than `value`.
+        """Return the form with one more row: the level is no worse than `value`.
 
         The row is in the unit of `conditioned`.
         """
         from scipy import sparse
 
         unit, costs, offset = self.conditioned(level)
-        granularity = self.granularities[level]
+        exact, granularity = Fraction(value), self.granularities[level]
         if granularity and self.scaled(level)[0] == granularity:
-            steps = round(Fraction(value) / granularity)
-            limit = float(steps * granularity / unit) - offset
-        else:
-            limit = float(Fraction(value) / unit) - offset
+            exact = round(exact / granularity) * granularity
+        limit = float(exact / unit) - offset
         low, high = (-INF, limit) if self.senses[level] == "min" else (limit, INF)
         row = sparse.csc_array(costs.reshape(1, -1))
         return replace(
@@ -153,9 +140,9 @@ class StandardForm:
         )
 
     def load(self, x: Vector) -> None:
-        """Put a point into the Pyomo variables, integer ones rounded."""
-        rounded = np.where(self.integer, np.rint(x), x)
-        for variable, value in zip(self.variables, rounded.tolist(), strict=True):
+        """Set the Pyomo variables to a point, integer ones rounded."""
+        rounded = np.where(self.integer, np.rint(x), x).tolist()
+        for variable, value in zip(self.variables, rounded, strict=True):
             variable.set_value(value, skip_validation=True)
 
     def point(self) -> Vector | None:
@@ -165,16 +152,14 @@ class StandardForm:
 
 
 def _names(names: list[str]) -> list[str]:
-    """Make names unique and free of blanks, keeping them recognisable."""
-    seen: set[str] = set()
-    result = []
+    """Return the names without blanks, and with underscores appended until they are unique."""
+    seen: dict[str, None] = {}
     for name in names:
         text = "_".join(name.split()) or "_"
         while text in seen:
             text += "_"
-        seen.add(text)
-        result.append(text)
-    return result
+        seen[text] = None
+    return list(seen)
 
 
 def compile_model(model: Any) -> StandardForm:
@@ -184,12 +169,12 @@ def compile_model(model: Any) -> StandardForm:
     ----------
     model
         A linear ``pyomo.environ.ConcreteModel`` with all its objectives active. Its attribute
-        ``GRANULARITY``, if any, maps names of objectives to the grid that their values lie on.
+        ``GRANULARITY``, if any, maps names of objectives to a number that divides all their values.
 
     Raises
     ------
     ValueError
-        If a variable's domain has gaps that are not those of the whole numbers.
+        If a variable's domain is neither an interval nor the integers of one.
     """
     import pyomo.environ as pyo
     from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
@@ -201,14 +186,13 @@ def compile_model(model: Any) -> StandardForm:
     )
     for v in info.columns:
         if not (v.is_continuous() or v.is_integer()):
-            raise ValueError(f"the domain of {v.name} is neither an interval nor whole numbers")
+            raise ValueError(
+                f"the domain of {v.name} is neither an interval nor a range of integers"
+            )
     rhs = np.array([float(b) for b in info.rhs])
     kind = np.array([row.bound_type for row in info.rows], dtype=int)
     bounds = [v.bounds for v in info.columns]
-    costs = info.c.toarray()
-    senses = tuple("min" if o.sense == pyo.minimize else "max" for o in info.objectives)
     declared = getattr(model, "GRANULARITY", {})
-    grids = tuple(Fraction(declared.get(o.name, 0)) for o in info.objectives)
     return StandardForm(
         A=sparse.csc_array(info.A),
         row_lower=np.where(kind == 1, -INF, rhs),
@@ -216,10 +200,10 @@ def compile_model(model: Any) -> StandardForm:
         lower=np.array([-INF if low is None else low for low, _ in bounds], dtype=float),
         upper=np.array([INF if high is None else high for _, high in bounds], dtype=float),
         integer=np.array([v.is_integer() or v.is_binary() for v in info.columns], dtype=bool),
-        costs=tuple(costs),
+        costs=tuple(info.c.toarray()),
         offsets=tuple(float(offset) for offset in info.c_offset),
-        senses=senses,
-        granularities=grids,
+        senses=tuple("min" if o.sense == pyo.minimize else "max" for o in info.objectives),
+        granularities=tuple(Fraction(declared.get(o.name, 0)) for o in info.objectives),
         level_names=tuple(o.name for o in info.objectives),
         variables=info.columns,
         constraints=[row.constraint for row in info.rows],

@@ -36,7 +36,7 @@ CHECKS: dict[str, Callable[[Subject], Finding | None]] = {
     "card": conformance_checks.card,
     "page": conformance_checks.page,
 }
-"""The checks by id, cheap ones first; the first line of each function's docstring says what."""
+"""The checks by id, cheap ones first; the first line of each docstring states the requirement."""
 
 
 @dataclass

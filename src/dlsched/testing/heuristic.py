@@ -96,7 +96,7 @@ def check_heuristic(
     kinds: ``crash`` (it raises, always or now and then), ``exits`` (it ends the process),
     ``changes_instance``, ``no_solution_object`` (it returns something else), ``infeasible`` (with
     the checker's violation), ``wrong_claim`` (its objective is not what the checker finds),
-    ``wrong_status`` (it says optimal, infeasible or the like, and is not right), ``wrong_bound``
+    ``wrong_status`` (it claims optimality or infeasibility wrongly), ``wrong_bound``
     (the optimum is better than its bound), ``not_deterministic`` (the same seed gives another
     solution), ``beats_optimum``, ``stuck`` (no solution where there is one),
     ``depends_on_names``, ``depends_on_order``.
@@ -110,8 +110,8 @@ def check_heuristic(
     examples
         Random instances for each property.
     oracle
-        Whether to compare with brute force; without it nothing is said of gaps, and statuses and
-        bounds are not compared.
+        Whether to compare with brute force; without it gaps, statuses
+        and bounds are not tested.
     invariant
         What the objective must not depend on: ``"names"``, ``"order"`` or both. Ties that are
         broken by the order of the file are no fault, so order is not asked by default.
@@ -156,15 +156,15 @@ class _Check:
         self.oracle = oracle_of(method.problem, "pass oracle=False") if oracle else None
         self.complete, self.invariant = complete, invariant
         self.known: set[str] = set()
-        self.truths: dict[str, Objective | None] = {}
+        self.optima: dict[str, Objective | None] = {}
 
-    def truth(self, instance: Instance) -> Objective | None:
+    def optimum(self, instance: Instance) -> Objective | None:
         """Return the optimum, which takes longest, once for every instance."""
         assert self.oracle is not None
         text = instance.model_dump_json()
-        if text not in self.truths:
-            self.truths[text] = self.oracle(instance)
-        return self.truths[text]
+        if text not in self.optima:
+            self.optima[text] = self.oracle(instance)
+        return self.optima[text]
 
     def __call__(self, instance: Instance) -> None:
         self.found.examples += 1
@@ -177,7 +177,7 @@ class _Check:
             self.found.solved += 1
         self.repeat(instance, trial)
         if self.oracle is not None:
-            self.compare(instance, trial, self.truth(instance))
+            self.compare(instance, trial, self.optimum(instance))
         for name in self.invariant:
             self.transform(instance, trial, name)
 
@@ -195,18 +195,18 @@ class _Check:
             message = f"seed {self.seed} gives {trial.objective}, then {again.objective}"
             self.fail("not_deterministic", message)
 
-    def compare(self, instance: Instance, trial: Trial, truth: Objective | None) -> None:
+    def compare(self, instance: Instance, trial: Trial, optimum: Objective | None) -> None:
         mine, found = trial.objective, self.found
-        false = false_claim(trial, truth)
+        false = false_claim(trial, optimum)
         if false is not None:
             self.fail(false.kind, false.message)
         if mine is None:
-            if truth is not None and self.complete:
-                self.fail("stuck", f"no solution, though {truth} can be had")
-        elif truth is None or mine.better_than(truth):
-            self.fail("beats_optimum", f"{mine} against {truth}: one of the checkers is wrong")
+            if optimum is not None and self.complete:
+                self.fail("stuck", f"no solution, though {optimum} can be had")
+        elif optimum is None or mine.better_than(optimum):
+            self.fail("beats_optimum", f"{mine} against {optimum}: one of the checkers is wrong")
         else:
-            gap = gap_to(truth, mine)
+            gap = gap_to(optimum, mine)
             found.optimal += gap == 0
             if found.worst_gap is None or gap > found.worst_gap:
                 found.worst_gap, found.worst_instance = gap, instance

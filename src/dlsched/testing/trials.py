@@ -1,4 +1,4 @@
-"""One call of a heuristic on one instance: what came back, and what the checker says of it."""
+"""One call of a heuristic on one instance: its answer, and the checker's findings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Trial:
     solution, objective
         The solution, and what the checker finds; both None if there is none.
     status
-        What the method says of it.
+        The status that the method claims.
     bounds
         Per level, what the method proved or claims to have proved.
     """
@@ -96,7 +96,7 @@ def _part(problem: str, module: str, remedy: str) -> Any:
 
 
 class _Exited(SystemExit):
-    """A call of `os._exit`, which would have ended the test without a word."""
+    """A call of `os._exit`, which would end the test process."""
 
 
 @contextmanager
@@ -162,30 +162,31 @@ def _examined(method: Method, instance: Instance, claim: Claim) -> Trial:
         raise Broken("wrong_status", f"it says {status!s}, and returns a feasible solution")
     for level, said in zip(report.objective.pairs(), claim.objective or (), strict=False):
         if relative_gap(level[1], said) > TOLERANCE:
-            raise Broken("wrong_claim", f"it claims {level[0].name} = {said}, in truth {level[1]}")
+            message = f"it claims {level[0].name} = {said}, the checker finds {level[1]}"
+            raise Broken("wrong_claim", message)
     return Trial(solution, report.objective, status, claim.bounds)
 
 
-def false_claim(trial: Trial, truth: Objective | None) -> Broken | None:
+def false_claim(trial: Trial, optimum: Objective | None) -> Broken | None:
     """Return what a method's own status or bounds say that the optimum shows to be false.
 
     Parameters
     ----------
     trial
         What the method returned.
-    truth
+    optimum
         The optimum, or None if there is no solution.
     """
-    if truth is None:
+    if optimum is None:
         return None  # it has no solution either, or an oracle is wrong, which is another finding
     if trial.status in (Status.INFEASIBLE, Status.UNBOUNDED):
-        return Broken("wrong_status", f"it says {trial.status!s}; the optimum is {truth}")
+        return Broken("wrong_status", f"it says {trial.status!s}; the optimum is {optimum}")
     if trial.status is Status.OPTIMAL and trial.objective is not None:
-        for (level, best), mine in zip(truth.pairs(), trial.objective, strict=True):
+        for (level, best), mine in zip(optimum.pairs(), trial.objective, strict=True):
             if level.better(best, mine):
-                message = f"it calls {trial.objective} optimal; the optimum is {truth}"
+                message = f"it calls {trial.objective} optimal; the optimum is {optimum}"
                 return Broken("wrong_status", message)
-    beaten = _beaten(trial.bounds, truth)
+    beaten = _beaten(trial.bounds, optimum)
     if beaten is None:
         return None
     level, bound, value = beaten
@@ -193,12 +194,14 @@ def false_claim(trial: Trial, truth: Objective | None) -> Broken | None:
     return Broken("wrong_bound", message)
 
 
-def _beaten(bounds: Sequence[Sequence[Bound]], truth: Objective) -> tuple[Level, Bound, Any] | None:
+def _beaten(
+    bounds: Sequence[Sequence[Bound]], optimum: Objective
+) -> tuple[Level, Bound, Any] | None:
     """Return a bound that the optimum beats, with its level; a claimed one within a tolerance.
 
     A later level's bounds speak only of solutions that attain those of the earlier levels.
     """
-    for (level, value), own in zip(truth.pairs(), bounds, strict=False):
+    for (level, value), own in zip(optimum.pairs(), bounds, strict=False):
         for bound in own:
             slack = TOLERANCE if bound.kind == "claimed" else 0
             if level.better(value, bound.value) and relative_gap(value, bound.value) > slack:
@@ -208,9 +211,9 @@ def _beaten(bounds: Sequence[Sequence[Bound]], truth: Objective) -> tuple[Level,
     return None
 
 
-def gap_to(truth: Objective, found: Objective) -> float:
+def gap_to(optimum: Objective, found: Objective) -> float:
     """Return the relative gap at the first level where the two differ; 0 if none does."""
-    for true, mine in zip(truth, found, strict=True):
+    for true, mine in zip(optimum, found, strict=True):
         if true != mine:
             return relative_gap(mine, true)
     return 0.0

@@ -98,15 +98,15 @@ def worst_case(
 
     def measured(instance: Instance) -> tuple[float, Objective, Objective] | None:
         trial = attempt(method, instance, seed)
-        truth = oracle(instance) if trial.objective is not None else None
+        optimum = oracle(instance) if trial.objective is not None else None
         mine = trial.objective
-        if truth is None or mine is None or (positive and not truth[level or 0]):
+        if optimum is None or mine is None or (positive and not optimum[level or 0]):
             return None
         if level is None:
-            return gap_to(truth, mine), mine, truth
-        if tuple(mine)[:level] != tuple(truth)[:level]:
+            return gap_to(optimum, mine), mine, optimum
+        if tuple(mine)[:level] != tuple(optimum)[:level]:
             return None
-        return relative_gap(mine[level], truth[level]), mine, truth
+        return relative_gap(mine[level], optimum[level]), mine, optimum
 
     settings = hypothesis.settings(
         max_examples=budget,

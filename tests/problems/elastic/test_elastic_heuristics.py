@@ -1,4 +1,4 @@
-"""The rules for elastic: what they start, and who gets the next worker."""
+"""The heuristics for elastic: the jobs that they start, and which job gets the next worker."""
 
 from __future__ import annotations
 
@@ -36,15 +36,14 @@ def test_afs_adds_single_workers_by_gain_per_gpu() -> None:
 
 
 def test_afs_takes_the_queue_in_its_order() -> None:
-    """The file's order decides who starts; what does not fit is passed over."""
+    """Jobs start in the file's order; those that do not fit are skipped."""
     jobs = [("x", 1, 3, 3, 5, False), ("y", 1, 2, 2, 1, False), ("z", 1, 1, 1, 9, False)]
     assert dlsched.solve(epoch(4, *jobs), "afs").solution.workers == {"x": 3, "z": 1}
     assert dlsched.solve(epoch(4, *jobs[::-1]), "afs").solution.workers == {"z": 1, "y": 2}
 
 
-def test_lyra_starts_the_shortest_and_passes_over_what_does_not_fit() -> None:
-    """Section 5.2: the shortest job first by running time; one that exceeds what is free is removed
-    from the pool; what is left goes to the knapsack."""
+def test_lyra_starts_the_shortest_and_skips_what_does_not_fit() -> None:
+    """Section 5.2: shortest running time first; the knapsack divides the remaining GPUs."""
     made = epoch(
         6,
         ("long", 1, 2, 2, 50, False),
@@ -77,7 +76,7 @@ def test_the_loss_of_an_added_worker(power: bool, speeds: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("scaling", ["loss", "power_loss"])
 def test_the_generator_draws_either_loss(scaling: str) -> None:
-    """The parameter decides, and the two differ from the second added worker on."""
+    """The parameter selects the loss; the two differ from the second added worker on."""
     made = dlsched.generate("elastic", seed=2, jobs=30, scaling=scaling)
     elastic = [job for job in made.jobs if job.running_times and len(job.running_times) > 2]
     assert elastic

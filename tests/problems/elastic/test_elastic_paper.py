@@ -19,7 +19,7 @@ from dlsched.problems.elastic import Instance, jct
     ],
 )
 def test_tables_3_and_4(name: str, rule: str | list[str], printed: float) -> None:
-    """The mean completion times are those that the paper prints."""
+    """The mean completion times equal the printed ones."""
     assert round(float(jct(dlsched.load(name), rule).mean), 2) == printed
 
 
@@ -47,8 +47,8 @@ def test_the_optimum_of_table_4_is_not_shortest_first() -> None:
     assert tuple(report.objective) == (2, 40)
 
 
-def test_jobs_at_work_keep_their_base() -> None:
-    """When A of (A, B, C) ends, C is not stopped for the larger B that was passed over."""
+def test_started_jobs_keep_their_base() -> None:
+    """When A of (A, B, C) completes, C is not stopped for B, which did not fit before."""
     jobs = [
         {"id": name, "gpus_per_worker": 1, "min_workers": w, "max_workers": w,
          "min_running_time": t}

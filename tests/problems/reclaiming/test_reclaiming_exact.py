@@ -1,25 +1,22 @@
-"""Brute force, integer program and decomposition agree; nothing beats them."""
+"""Brute force, integer program and decomposition agree; bounds and limits."""
 
 from __future__ import annotations
 
 import random
-import time
 from fractions import Fraction
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import dlsched
 from dlsched.problems.reclaiming import components, exact, frontier
 from dlsched.problems.reclaiming.schema import Instance
 from dlsched.run import Run
-from dlsched.testing import oracles
+from dlsched.testing import check_problem, oracles
 from dlsched.testing.strategies import reclaiming
 
-MANY = settings(max_examples=300, derandomize=True, deadline=None)
-SOME = settings(max_examples=60, derandomize=True, deadline=None)
+SOME = settings(max_examples=50, derandomize=True, deadline=None)
 
 
 def hand(demand: int, **jobs: list[tuple[str, int, bool]] | tuple[Any, ...]) -> dict[str, Any]:
@@ -89,29 +86,28 @@ def test_worked_by_hand(name: str, method: str) -> None:
     assert tuple(result.objective) == objective
 
 
-@MANY
+@SOME
 @given(reclaiming())
 def test_all_exact_methods_agree(instance: Instance) -> None:
-    """Brute force = milp = components, gaps 0, and no rule or bound contradicts them."""
+    """Brute force, milp and components agree in every digit, and the bound `lp` is certified."""
     best = oracles.reclaiming(instance)
     for name in ("milp", "components"):
         result = dlsched.solve(instance, name)
-        assert result.status == "optimal"
-        assert result.objective == best
-        assert tuple(result.gap) == (0, 0)
-    for name in ("lyra", "gpu_fraction", "scf", "scf_updated", "densest", "random"):
-        rule = dlsched.solve(instance, name)
-        assert dlsched.verify(instance, rule.solution)
-        assert not rule.objective.better_than(best)
-    bound = dlsched.bound(instance)
-    assert bound.preempted.kind == "certified"
-    assert bound.preempted.value <= best.preempted
+        assert (result.objective, tuple(result.gap)) == (best, (0, 0))
+    assert dlsched.bound(instance).preempted.kind == "certified"
 
 
-@settings(max_examples=150, derandomize=True, deadline=None)
+@pytest.mark.slow
+def test_many_instances_conform() -> None:
+    """The comparisons with brute force hold on 300 instances each."""
+    checks = ("exact", "heuristics", "bounds", "renaming", "order")
+    check_problem("reclaiming", checks=checks, examples=300).raise_if_any()
+
+
+@SOME
 @given(reclaiming(mixed=True))
 def test_weights_far_apart(instance: Instance) -> None:
-    """From 1e-9 to 3e9 in one fleet: the default is exact, milp within the gap that it states."""
+    """Weights from 1e-9 to 3e9: the default is exact, milp within the gap that it states."""
     best = oracles.reclaiming(instance)
     assert best is not None
     for name in ("exact", "components"):
@@ -130,8 +126,8 @@ def test_weights_far_apart(instance: Instance) -> None:
 @pytest.mark.parametrize("unit", ["1e-12", "1e-9", "1e9"])
 @pytest.mark.parametrize("digits", [2, 14])
 def test_the_unit_of_the_weights_does_not_matter(unit: str, digits: int) -> None:
-    """The same servers go back whether weights are of 1 or of 1e-9, and no method breaks."""
-    for seed in range(6):
+    """The optimum scales with the unit of the weights, and every method proves it."""
+    for seed in range(3):
         rng = random.Random(seed)
         made = dlsched.generate("reclaiming", seed, servers=12, demand=4, spread=0.6).to_data()
         weights = [Fraction(f"{rng.uniform(1, 9):.{digits}g}") for _ in made["jobs"]]
@@ -150,7 +146,7 @@ def test_the_unit_of_the_weights_does_not_matter(unit: str, digits: int) -> None
 
 
 def test_a_job_that_cannot_be_preempted_sets_no_scale() -> None:
-    """Weights of 1e10 without base workers hid one of 0.04 from the row that holds level 1."""
+    """Weights of 1e10 without base workers do not hide one of 0.04 from the solver."""
     instance = hand(
         1,
         j0=(12250000000,),
@@ -168,7 +164,7 @@ def test_a_job_that_cannot_be_preempted_sets_no_scale() -> None:
 
 
 def test_a_start_may_preempt_the_heaviest_job() -> None:
-    """A start worse than what `densest` finds is taken, and the optimum found from there."""
+    """A start worse than the solution of `densest` is accepted, and the optimum is found."""
     made = dlsched.generate("reclaiming", 4, servers=30, demand=9).to_data()
     for j, job in enumerate(made["jobs"]):
         job["weight"] = 1000 if j == 0 else 1 + j % 7
@@ -181,10 +177,10 @@ def test_a_start_may_preempt_the_heaviest_job() -> None:
     assert result.objective == dlsched.solve(made, "components").objective
 
 
-@settings(max_examples=150, derandomize=True, deadline=None)
+@SOME
 @given(reclaiming(max_servers=7, max_jobs=8))
 def test_large_components_agree_too(instance: Instance) -> None:
-    """With nothing enumerated, tables of the integer program give the same optimum."""
+    """Without enumeration, the tables of the integer program give the same optimum."""
     small = exact.SMALL
     exact.SMALL = 1
     try:
@@ -195,37 +191,31 @@ def test_large_components_agree_too(instance: Instance) -> None:
     assert result.objective == oracles.reclaiming(instance)
 
 
-@SOME
-@given(reclaiming(), st.randoms(use_true_random=False))
-def test_names_and_order_do_not_matter(instance: Instance, rng: random.Random) -> None:
-    """Other ids in another order have the same optimum."""
-    data = instance.to_data()
-    names = [s["id"] for s in data["servers"]]
-    other = dict(zip(names, rng.sample(names, len(names)), strict=True))
-    for server in data["servers"]:
-        server["id"] = other[server["id"]]
-    for j, job in enumerate(data.get("jobs", [])):
-        job["id"] = f"other {j}"
-        for worker in job["workers"]:
-            worker["server"] = other[worker["server"]]
-        rng.shuffle(job["workers"])
-    rng.shuffle(data["servers"])
-    rng.shuffle(data.get("jobs", []))
-    best = dlsched.solve(instance).objective
-    for method in ("milp", "components"):
-        assert dlsched.solve(data, method).objective == best
-
-
 @pytest.mark.parametrize("flexible", [0.0, 0.5])
 def test_generated_instances_agree(flexible: float) -> None:
-    """At 60 servers, beyond brute force, the two exact methods find the same optimum."""
-    for seed in range(4):
+    """At 60 servers, beyond brute force, the exact methods agree and the bound is below."""
+    for seed, demand in ((0, 6), (1, 15), (2, 30)):
         instance = dlsched.generate(
-            "reclaiming", seed, servers=60, demand=6 + 7 * seed, flexible=flexible
+            "reclaiming", seed, servers=60, demand=demand, flexible=flexible
         )
         results = [dlsched.solve(instance, m) for m in ("milp", "components")]
         assert [r.status for r in results] == ["optimal", "optimal"]
         assert results[0].objective == results[1].objective
+        bound = dlsched.bound(instance)
+        assert (bound.preempted.kind, bound.collateral) == ("certified", None)
+        assert Fraction(bound.preempted.value).denominator == 1
+        assert bound.preempted.value <= results[0].objective.preempted
+
+
+def test_the_relaxation_is_rounded_up() -> None:
+    """Figure 5: the relaxation's fraction of a job becomes one job; no solution is returned."""
+    result = dlsched.solve("lyra-fig5", "lp")
+    assert (result.status, result.termination, result.solution) == (
+        "no solution",
+        "bound_only",
+        None,
+    )
+    assert result.bound.preempted.value == 1
 
 
 def test_huge_weights_stay_exact() -> None:
@@ -253,13 +243,11 @@ def test_one_level_is_feasible_only() -> None:
 
 
 @pytest.mark.parametrize("method", ["milp", "components"])
-def test_a_time_limit_leaves_the_truth(method: str) -> None:
-    """Stopped early, a method returns in time, with a bound below the optimum."""
-    instance = dlsched.generate("reclaiming", 3, servers=520, demand=130)
+def test_what_is_stated_after_a_time_limit_holds(method: str) -> None:
+    """Stopped early, a method has a bound below the optimum, and no better objective."""
+    instance = dlsched.generate("reclaiming", 3, servers=300, demand=75)
     best = dlsched.solve(instance).objective
-    began = time.perf_counter()
     result = dlsched.solve(instance, method, time_limit=0.05)
-    assert time.perf_counter() - began < 2
     assert result.status != "infeasible"
     if result.bound[0] is not None:
         assert result.bound[0].value <= best[0]
@@ -268,13 +256,13 @@ def test_a_time_limit_leaves_the_truth(method: str) -> None:
 
 
 def test_an_interrupt_stops_the_parts() -> None:
-    """An interrupt of the whole reaches the solver of a component, and Lyra's answer is kept."""
+    """An interrupt reaches the solver of a component, and Lyra's solution is returned."""
     instance = dlsched.generate("reclaiming", 2, servers=200, demand=40)
     run = Run()
     run.interrupted = True
     claim = exact.components(instance, run)
-    assert (claim.status, claim.reason) == ("feasible", "interrupted")
-    assert claim.solution == dlsched.solve(instance, "lyra").solution
+    assert (claim.status, claim.termination) == ("feasible", "interrupted")
+    assert claim.solution.returned == dlsched.solve(instance, "lyra").solution.returned
     part = run.nested()
     part.interrupted = False
     assert part.stop_reason() == "interrupted"

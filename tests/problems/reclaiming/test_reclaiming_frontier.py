@@ -17,7 +17,7 @@ def at(instance: Instance, demand: int) -> Instance:
     return Instance.parse(instance.to_data() | {"demand": demand}, "test")
 
 
-@settings(max_examples=150, derandomize=True, deadline=None)
+@settings(max_examples=40, derandomize=True, deadline=None)
 @given(reclaiming())
 def test_every_row_is_the_brute_force_optimum(instance: Instance) -> None:
     """Small components are enumerated; every demand has the optimum's first level."""
@@ -60,10 +60,10 @@ def test_no_servers() -> None:
     }
 
 
-def test_a_time_limit_leaves_true_brackets() -> None:
-    """Stopped early, values and bounds enclose the minimum, and rows say which are proved."""
-    instance = dlsched.generate("reclaiming", 1, servers=200)
-    full, short = frontier(instance), frontier(instance, time_limit=0.05)
+def test_values_after_a_time_limit() -> None:
+    """Stopped early, values and bounds enclose the minimum, and `proven` says where they agree."""
+    instance = dlsched.generate("reclaiming", 1, servers=30, spread=0.8, sizes={4: 1, 8: 1, 16: 1})
+    full, short = frontier(instance), frontier(instance, time_limit=0)
     assert full.proven.all()
     assert not short.proven.all()
     assert (short.bound <= full.preempted).all()

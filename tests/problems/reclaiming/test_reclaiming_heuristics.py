@@ -1,4 +1,4 @@
-"""The greedy rules: what they take first, and why."""
+"""The heuristics: the servers that they return first, and why."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def instance(
     return head | {"servers": servers, "jobs": rows}
 
 
-def test_servers_without_base_workers_go_first() -> None:
-    """They cost 0, even when full of flexible workers."""
+def test_servers_without_base_workers_are_first() -> None:
+    """They cost 0, also when full of flexible workers."""
     jobs = {
         "a": [("s1", 4, False), ("s2", 8, True)],
         "b": [("s3", 1, False)],
@@ -59,19 +59,18 @@ def test_idled_servers_are_no_collateral_that_the_demand_absorbs() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_same_seed_same_answer(rule: str) -> None:
-    """A seed fixes the answer; only random needs it."""
+def test_only_random_depends_on_the_seed(rule: str) -> None:
+    """Another seed gives other servers for `random`, the same for every other rule."""
     inst = dlsched.generate("reclaiming", 5, servers=60)
-    answers = [dlsched.solve(inst, rule, seed=s).solution.returned for s in (1, 1, 2)]
-    assert answers[0] == answers[1]
-    assert (answers[0] == answers[2]) == (rule != "random")
+    first, other = (dlsched.solve(inst, rule, seed=s).solution.returned for s in (1, 2))
+    assert (first == other) == (rule != "random")
 
 
 @pytest.mark.parametrize("rule", ["lyra", "gpu_fraction", "scf_updated"])
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=40, derandomize=True, deadline=None)
 @given(instance=reclaiming())
 def test_greedy_rules_are_what_their_definitions_say(rule: str, instance: Instance) -> None:
-    """Each server taken has the least cost at that time, recomputed from scratch, with weights."""
+    """Each server taken has the least cost at that time, recomputed from its definition."""
     alive = set(range(len(instance.jobs)))
     base, held = instance.base_servers, instance.held
     left = set(range(len(instance.servers)))
@@ -145,7 +144,7 @@ def test_scf_counts_once_and_knows_no_weights() -> None:
 
 
 def test_plain_collateral_misses_figure_5() -> None:
-    """By collateral damage alone 4 and 6 come first; what the demand absorbs must not count."""
+    """With plain collateral damage 4 and 6 come first, and two jobs are preempted."""
     absorbed = dlsched.solve("lyra-fig5", "lyra")
     plain = dlsched.solve("lyra-fig5", "lyra", ties="collateral")
     assert set(absorbed.solution.returned) == {"1", "2"}
@@ -155,18 +154,17 @@ def test_plain_collateral_misses_figure_5() -> None:
 
 @pytest.mark.parametrize("rule", ["lyra", "gpu_fraction", "scf", "scf_updated"])
 def test_ties_drawn_at_random_are_ties(rule: str) -> None:
-    """With a seed the answer is fixed; over seeds every one of four equal servers is taken."""
-    alone = {f"j{i}": [(f"s{i}", 1, False)] for i in range(1, 5)}
-    taken = [dlsched.solve(instance(2, alone), rule, seed=s, ties="random") for s in range(30)]
-    assert {s for answer in taken for s in answer.solution.returned} == {"s1", "s2", "s3", "s4"}
-    again = dlsched.solve(instance(2, alone), rule, seed=7, ties="random")
-    assert again.solution == taken[7].solution
+    """With a seed the answer is fixed; over seeds every one of four equal servers is returned."""
+    alone = dlsched.load(instance(2, {f"j{i}": [(f"s{i}", 1, False)] for i in range(1, 5)}))
+    taken = [dlsched.solve(alone, rule, seed=s, ties="random").solution for s in range(30)]
+    assert {s for answer in taken for s in answer.returned} == {"s1", "s2", "s3", "s4"}
+    assert dlsched.solve(alone, rule, seed=7, ties="random").solution == taken[7]
     with pytest.raises(dlsched.OptionError, match="ties='first'"):
-        dlsched.solve(instance(2, alone), rule, ties="first")
+        dlsched.solve(alone, rule, ties="first")
 
 
 def test_densest_weighs_what_a_group_costs_against_what_it_frees() -> None:
-    """Three jobs free three servers; lyra takes the cheap piece s4 first and preempts all four."""
+    """Three jobs free three servers; lyra takes the cheap server s4 first and preempts all four."""
     jobs = {
         "a": [("s2", 1, False), ("s3", 1, False)],
         "b": [("s2", 1, False), ("s3", 1, False), ("s4", 1, False)],
@@ -182,7 +180,7 @@ def test_densest_weighs_what_a_group_costs_against_what_it_frees() -> None:
 @pytest.mark.parametrize("demand", [26, 60])
 def test_densest_is_close_to_the_optimum_on_a_fleet(demand: int) -> None:
     """On fleets of 200 servers it preempts no more than lyra and at most 5 % above the optimum."""
-    for seed in range(1, 4):
+    for seed in (1, 2):
         made = dlsched.generate("reclaiming", seed, servers=200, demand=demand)
         best, rule = (dlsched.solve(made, m).objective.preempted for m in ("exact", "lyra"))
         ours = dlsched.solve(made, "densest").objective.preempted

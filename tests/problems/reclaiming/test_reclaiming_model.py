@@ -1,10 +1,8 @@
-"""The model says what the checker says, and its components are those on the card."""
+"""The model agrees with the checker for every choice of servers."""
 
 from __future__ import annotations
 
 import math
-import re
-from pathlib import Path
 
 import pyomo.environ as pyo
 from hypothesis import given, settings
@@ -16,14 +14,11 @@ from dlsched.problems.reclaiming.check import check, evaluate
 from dlsched.problems.reclaiming.schema import Instance, Solution
 from dlsched.testing.strategies import reclaiming
 
-CARD = Path(__file__).parents[3] / "models" / "reclaiming.md"
-KINDS = (pyo.Set, pyo.Var, pyo.Objective, pyo.Constraint)
 
-
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=30, derandomize=True, deadline=None)
 @given(reclaiming(), st.data())
 def test_an_assigned_solution_has_its_objective(instance: Instance, data: st.DataObject) -> None:
-    """Any choice of servers satisfies every constraint and is worth what the checker says."""
+    """Any choice of servers satisfies every constraint and has the checker's objective."""
     ids = [s.id for s in instance.servers]
     returned = tuple(data.draw(st.permutations(ids))[: instance.demand])
     solution = Solution(instance=instance.name, returned=returned)
@@ -41,7 +36,7 @@ def test_an_assigned_solution_has_its_objective(instance: Instance, data: st.Dat
     assert set(model.read(instance, m).returned) == set(returned)
 
 
-def test_the_grid_is_that_of_the_weights() -> None:
+def test_the_granularity_is_that_of_the_weights() -> None:
     """Values of level 1 are multiples of the weights' greatest common divisor."""
     servers = [{"id": "s", "gpus": 8}]
     jobs = [
@@ -55,11 +50,3 @@ def test_damage_only_where_there_can_be_any() -> None:
     """A job on one server, or without base workers, has no collateral variable."""
     m = dlsched.model("lyra-fig5")
     assert set(m.DAMAGE) == {("a", "1"), ("a", "2"), ("c", "4"), ("c", "5"), ("d", "5"), ("d", "6")}
-
-
-def test_the_card_has_every_component() -> None:
-    """The card's tables list the components of the model, each with its kind, and no other."""
-    rows = re.findall(r"^\| `(\w+)` \| (\w+) \|", CARD.read_text(encoding="utf-8"), re.M)
-    m = dlsched.model("lyra-fig5")
-    made = {(c.local_name, kind.__name__) for kind in KINDS for c in m.component_objects(kind)}
-    assert {(name, kind.capitalize()) for name, kind in rows} == made

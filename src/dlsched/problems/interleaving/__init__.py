@@ -1,16 +1,9 @@
 """Interleaving: which jobs share GPUs by interleaving their stages (Muri)."""
 
-from dlsched.problems.interleaving.check import LEVELS, check, explain
-from dlsched.problems.interleaving.gamma import iteration_time
+from dlsched.problems.interleaving.check import LEVELS, check, explain, iteration_time
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
+from dlsched.problems.interleaving.sizes import choose
 from dlsched.registry import Problem
-
-
-def _choose(instance: Instance) -> str:
-    from dlsched.problems.interleaving.exact import choose
-
-    return choose(instance)
-
 
 PROBLEM = Problem(
     name="interleaving",
@@ -22,10 +15,10 @@ PROBLEM = Problem(
     definition=check,
     explain=explain,
     exact="column_generation",
-    bound="lagrange",
+    bound="lagrangian",
     size="jobs",
     package=__name__,
-    choose=_choose,
+    choose=choose,
 )
 
 __all__ = ["PROBLEM", "Group", "Instance", "Solution", "iteration_time"]

@@ -8,31 +8,30 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.objective import Bound
-from dlsched.problems.interleaving.exact import MOST_MULTISETS, multisets
+from dlsched.problems.interleaving.colgen import COLUMN_LIBRARIES, Search
 from dlsched.problems.interleaving.groups import Vector
+from dlsched.problems.interleaving.heuristics import initial_groups
+from dlsched.problems.interleaving.pool import Enumerated, Pool, Prices
 from dlsched.problems.interleaving.schema import Instance
+from dlsched.problems.interleaving.sizes import MOST_MULTISETS, count_multisets
+from dlsched.problems.interleaving.tables import Query
 from dlsched.registry import method
 from dlsched.result import Claim, Status
 from dlsched.run import Run
 
 
-@method("interleaving", kind="bound", preload=(".colgen", ".local"))
-def lagrange(instance: Instance, run: Run) -> Claim:
-    """The best prices that column generation finds, each proved by one exact pricing pass."""
-    from dlsched.problems.interleaving.colgen import Search
-    from dlsched.problems.interleaving.exact import _groups_of
-    from dlsched.problems.interleaving.heuristics import start_groups
-    from dlsched.problems.interleaving.pool import Enumerated, Pool
-
-    if not instance.jobs:
-        bound = Bound(0, "certified", "there are no jobs")
-        return Claim(status=Status.NO_SOLUTION, reason="bound only", bounds=[[bound]])
-    pool = (Enumerated if multisets(instance) <= MOST_MULTISETS else Pool)(instance)
-    search = Search(pool, run, "lagrange")
-    search.offer(_groups_of(pool, instance, start_groups(instance)))
-    search.relax(share=1.0)
-    reason = run.stop_reason() or "bound only"
-    return Claim(status=Status.NO_SOLUTION, reason=reason, bounds=[search.bounds()])
+@method("interleaving", kind="bound", preload=COLUMN_LIBRARIES)
+def lagrangian(instance: Instance, run: Run) -> Claim:
+    """The least Lagrangian bound that column generation finds, proved by an exact pricing pass."""
+    bounds = [Bound(0, "certified", "there are no jobs")]
+    if instance.jobs:
+        few = count_multisets(instance) <= MOST_MULTISETS
+        pool = Enumerated(instance) if few else Pool(instance)
+        search = Search(pool, run)
+        search.update_incumbent(pool.groups_of_jobs(initial_groups(instance, run)))
+        search.solve_relaxation(share=1.0)
+        bounds = search.bounds()
+    return Claim(status=Status.NO_SOLUTION, bounds=[bounds])
 
 
 def priced_bound(
@@ -40,14 +39,14 @@ def priced_bound(
 ) -> Fraction:
     """Return the bound that a price vector proves, by one exact pricing pass and nothing else.
 
-    For any prices a grouping is worth at most what its jobs and GPUs cost plus what the groups'
-    reduced values can add; see `pool.Pool.bound`, which states the rounding. It is never above what
-    full efficiency would give (`groups.trivial_bound`).
+    For any prices a grouping is worth at most the prices of its jobs and GPUs plus the largest
+    reduced values of its groups; see `pool.Pool.bound`, which states the rounding. The bound is at
+    most `groups.trivial_bound`, that of full efficiency.
 
     Parameters
     ----------
     prices
-        For each job any finite number; jobs of one profile are given the lowest of theirs.
+        For each job any finite number; all jobs of one profile get the least of theirs.
     gpu_price
         Price of a GPU of the budget, at least 0.
 
@@ -56,21 +55,13 @@ def priced_bound(
     ValueError
         If a price is missing or not finite, or the GPU price is negative.
     """
-    from dlsched.problems.interleaving.pool import Pool, Prices
-
     pool = Pool(instance)
-    rows: Vector = np.array(
-        [
-            min(float(prices[instance.jobs[j].id]) for j in jobs)
-            if all(instance.jobs[j].id in prices for j in jobs)
-            else np.nan
-            for jobs in instance.profiles.values()
-        ]
-    )
+    each = np.array([prices.get(job.id, np.nan) for job in instance.jobs], dtype=float)
+    rows: Vector = np.array([each[list(jobs)].min() for jobs in instance.profiles.values()])
     if not np.isfinite(rows).all() or not (np.isfinite(gpu_price) and gpu_price >= 0):
         raise ValueError("give every job a finite price, and GPUs a finite one from 0")
     gpu = float(gpu_price) if instance.gpu_budget is not None else 0.0
-    given = Prices(rows, gpu).limited()
-    answer = pool.price(given, -np.inf, 1, 1, Run())
-    assert answer is not None
-    return pool.bound(given, answer.highest)
+    given = Prices(rows, gpu).clipped()
+    priced = pool.price(given, Query(-np.inf, 1, 1), Run())
+    assert priced is not None
+    return pool.bound(given, priced.highest)

@@ -16,37 +16,42 @@ import numpy as np
 from dlsched.objective import Bound
 from dlsched.problems.interleaving.groups import GAMMA_ERROR, Indices, Vector, solution_of
 from dlsched.problems.interleaving.master import Master, best_choice
+from dlsched.problems.interleaving.matching import MATCHING_LIBRARIES
 from dlsched.problems.interleaving.neighbourhood import Neighbourhood
 from dlsched.problems.interleaving.pool import Groups, Pool, Prices
-from dlsched.problems.interleaving.schema import Instance, Solution
-from dlsched.result import Claim, Start, Status
+from dlsched.problems.interleaving.schema import Solution
+from dlsched.problems.interleaving.tables import Query
+from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run
 
+COLUMN_LIBRARIES = (".pricing", ".local", "highspy", *MATCHING_LIBRARIES)
+"""What a method that generates columns preloads."""
 CLOSE = 1e-9
-"""Relative distance at which bound and value, both in floats, are the same."""
+"""Relative distance at which bound and value, both in floats, count as equal."""
 ROUNDING = 1e-13
 """Relative difference of two values that may be rounding only."""
 SMOOTHING = 0.5
-"""How far prices go from the relaxation's towards those of the best bound (Wentges 1997)."""
+"""Share of the best bound's prices in those that are priced, next to the relaxation's (Wentges
+1997)."""
 _QUOTA = 5
 _CAPACITY = 200_000
 _PATIENCE = 20.0
-"""Seconds for an integer program that may not decide anything."""
+"""Seconds for an integer program that proves nothing."""
 _ROUGH = 1e-4
-"""Relative gap at which an integer program that decides nothing may end."""
-_MOST_CLOSING = 60_000
-"""The integer program over the groups that matter is tried with at most so many."""
+"""Relative gap at which an integer program that proves nothing may end."""
+_MOST_COLUMNS = 60_000
+"""Largest number of groups of an integer program."""
 
 
 class Search:
     """The state of the search: columns, incumbent, bound and the prices that prove it."""
 
-    def __init__(self, pool: Pool, run: Run, method: str) -> None:
-        self.pool, self.run, self.method = pool, run, method
+    def __init__(self, pool: Pool, run: Run) -> None:
+        self.pool, self.run = pool, run
         self.bound: Fraction | None = None
         self.prices: Prices | None = None
-        self.centre: Prices | None = None
-        self.highest = np.zeros(len(pool.parts))
+        self.stability_centre: Prices | None = None
+        self.highest = np.zeros(len(pool.classes))
         self.incumbent: Groups | None = None
         self.proved = False
         self.solved = -np.inf
@@ -64,11 +69,11 @@ class Search:
         return np.inf if self.bound is None else float(self.bound) - self.value
 
     def done(self) -> bool:
-        """Whether the gap is as small as was asked for."""
+        """Return whether the gap is as small as was asked for."""
         return self.proved or self.gap <= max(self.run.gap, CLOSE) * abs(self.value)
 
-    def offer(self, groups: Groups) -> bool:
-        """Take a grouping as the incumbent if it is better."""
+    def update_incumbent(self, groups: Groups) -> bool:
+        """Make a grouping the incumbent if it is better; return whether it is."""
         if groups.worth.sum() <= self.value + ROUNDING * abs(self.value):
             return False
         self.incumbent = groups
@@ -76,40 +81,46 @@ class Search:
         return True
 
     def solve(self, rounds: int, share: float = 0.6) -> None:
-        """Run all phases within the limits, from the incumbent offered.
+        """Run all phases within the limits; there must be an incumbent.
 
         Parameters
         ----------
         rounds
-            Rounds of neighbourhood search without progress after which it ends.
+            It ends after this many rounds of neighbourhood search without progress.
         share
-            Part of the time limit that the relaxation may take.
+            Largest share of the time limit for the relaxation.
         """
-        self.relax(share)
+        self.solve_relaxation(share)
         if self.prices is None or self.done() or self.run.stop_reason():
             return
-        self.deepen()
+        self.solve_nearest()
         neighbourhood = Neighbourhood(self.pool, self.prices, self.run)
         idle = 0
         while not (self.done() or self.run.stop_reason() or idle >= rounds):
             assert self.incumbent is not None
             better = neighbourhood.improve(self.incumbent)
-            idle = 0 if better is not None and self.offer(better) else idle + 1
+            idle = 0 if better is not None and self.update_incumbent(better) else idle + 1
             if idle == max(1, rounds // 4):
-                self.close(_MOST_CLOSING // 2, None)
-        self.close(_MOST_CLOSING, None)
+                self.solve_within(_MOST_COLUMNS // 2)
+        self.solve_within(_MOST_COLUMNS)
 
-    def deepen(self) -> None:
+    def solve_nearest(self) -> None:
         """Solve the integer program over the groups nearest to the prices, then over more."""
-        slack = 4e-6 * len(self.pool.many)
+        slack = 4e-6 * len(self.pool.profiles)
         while not (self.done() or self.run.stop_reason()):
             slack = min(slack, self.gap)
-            if not self.close(_MOST_CLOSING // 4, slack):
+            if not self.solve_within(_MOST_COLUMNS // 4, slack):
                 return
             slack *= 2
 
-    def relax(self, share: float) -> None:
-        """Solve the relaxation by column generation, prices smoothed."""
+    def solve_relaxation(self, share: float) -> None:
+        """Solve the relaxation by column generation with smoothed prices.
+
+        Parameters
+        ----------
+        share
+            Largest share of the time limit.
+        """
         master = Master(self.pool, self.run)
         assert self.incumbent is not None
         master.add(Groups.join([self.incumbent, self.pool.singles()]))
@@ -120,47 +131,48 @@ class Search:
             if solved is None:
                 break
             value, prices = solved
-            at = prices if self.centre is None else prices.towards(self.centre, step)
-            answer = self.pool.price(at, 0.0, _QUOTA, _CAPACITY, self.run)
-            if answer is None:
+            centre = self.stability_centre
+            at = prices if centre is None else prices.interpolate(centre, step)
+            priced = self.pool.price(at, Query(0.0, _QUOTA, _CAPACITY), self.run)
+            if priced is None:
                 break
-            self.note_bound(at, answer.highest)
+            self.update_bound(at, priced.highest)
             assert self.bound is not None
             if float(self.bound) - value <= CLOSE * abs(value) or time.perf_counter() > deadline:
                 break
-            groups = master.new(answer.groups)
+            groups = master.new(priced.groups)
             reduced = groups.worth - prices.of(groups.members) - prices.gpu * self.pool.gpus(groups)
-            helps = reduced > CLOSE * abs(value) / len(self.pool.many)
+            helps = reduced > CLOSE * abs(value) / len(self.pool.profiles)
             if helps.any():
                 master.add(groups)
                 step = SMOOTHING
             elif step > 0:
-                step = step / 2 if step > 1 / 8 else 0.0  # mispriced: closer to the relaxation's
+                step = step / 2 if step > 1 / 8 else 0.0  # no column: less smoothing
             else:
                 break
 
-    def note_bound(self, prices: Prices, highest: Vector) -> None:
+    def update_bound(self, prices: Prices, highest: Vector) -> None:
         """Keep the bound that these prices prove, if it is the best so far."""
         bound = self.pool.bound(prices, highest)
         if self.bound is None or bound < self.bound:
             self.bound, self.prices, self.highest = bound, prices, highest
-            self.centre = self.pool.centred(prices, highest)
+            self.stability_centre = self.pool.without_excess(prices, highest)
             self.run.record(self.value, float(bound))
 
-    def take(self, groups: Groups, run: Run) -> bool:
+    def solve_integer(self, groups: Groups, run: Run) -> bool:
         """Solve the integer program over some groups; return whether it was solved to its end."""
         assert self.incumbent is not None
         groups = Groups.join([groups, self.incumbent])
         outcome, counts = best_choice(self.pool, groups, run, self.counts(groups))
         if counts is not None:
-            self.offer(groups[np.repeat(np.arange(len(groups)), counts)])
+            self.update_incumbent(groups[np.repeat(np.arange(len(groups)), counts)])
         if outcome.status is not Status.OPTIMAL:
             return False
         self.solved = self.value if outcome.bound is None else outcome.bound
         return True
 
     def counts(self, groups: Groups) -> Indices:
-        """Return how often the incumbent takes each of the groups."""
+        """Return how often the incumbent contains each of the groups."""
         assert self.incumbent is not None
         place = {tuple(sorted(row)): i for i, row in enumerate(groups.members.tolist())}
         counts = np.zeros(len(groups), dtype=np.int64)
@@ -168,40 +180,38 @@ class Search:
             counts[place[tuple(sorted(row))]] += 1
         return counts
 
-    def close(self, most: int, slack: float | None) -> bool:
-        """Find the best grouping among the groups within some slack of the prices.
+    def solve_within(self, most: int, slack: float | None = None) -> bool:
+        """Find the best grouping of groups whose reduced value is within a slack of the largest.
 
         Parameters
         ----------
         most
-            The most groups to look at.
+            Largest number of groups.
         slack
-            By default the gap: then nothing better can be missed. A smaller one is for a better
+            By default the gap, so that nothing better is missed. A smaller one is for a better
             incumbent, at a rough gap.
 
         Returns
         -------
         bool
-            Whether it was done: there were not too many, and no limit struck.
+            Whether it was solved: there were not too many groups, and no limit was reached.
         """
         if self.done() or self.run.stop_reason():
             return False
         assert self.prices is not None and self.bound is not None
         within = (self.gap if slack is None else slack) * (1 + 1e-6) + CLOSE
         parts = []
-        for g in range(len(self.pool.parts)):
-            threshold = float(self.highest[g]) - within
-            answer = self.pool.price(
-                self.prices, threshold, most, most, self.run, [g], listing=True
-            )
-            if answer is None or not answer.complete:
+        for c, highest in enumerate(self.highest.tolist()):
+            query = Query(highest - within, most, most, listing=True)
+            priced = self.pool.price(self.prices, query, self.run, [c])
+            if priced is None or not priced.complete:
                 return False
-            parts.append(answer.groups)
+            parts.append(priced.groups)
         groups = Groups.join(parts)
-        decisive = within >= self.gap  # else the next one starts from what this one finds
+        decisive = within >= self.gap  # else the next one starts from the solution of this one
         patience = np.inf if slack is None else max(_PATIENCE, 0.1 * self.run.elapsed())
         run = self.run.nested(patience, 0.0 if decisive else _ROUGH)
-        if len(groups) > most or not self.take(groups, run):
+        if len(groups) > most or not self.solve_integer(groups, run):
             return False
         self.proved = decisive
         return True
@@ -211,29 +221,27 @@ class Search:
         how = "prices, one exact pricing pass"
         return [] if self.bound is None else [Bound(self.bound, "certified", how)]
 
-    def claim(self, instance: Instance, build_seconds: float) -> Claim:
-        """Return what is known."""
+    def claim(self, build_seconds: float) -> Claim:
+        """Return the incumbent with what is proved of it."""
         assert self.incumbent is not None
-        bounds = self.bounds()
-        status, reason = Status.FEASIBLE, self.run.stop_reason() or ""
+        bounds, status, reason = self.bounds(), Status.FEASIBLE, ""
+        termination = self.run.stop_reason()
         if self.done():
-            status = Status.OPTIMAL
-            reason = "the relaxation's bound is met"
-            # Sums of doubles: the exact value may lie above by so much.
-            off = GAMMA_ERROR * sum(part.weight * int(part.many.sum()) for part in self.pool.parts)
-            solved = max(self.solved, self.value) + off
+            status, termination = Status.OPTIMAL, None
+            # Sums of doubles: the exact value may be larger by this.
+            off = GAMMA_ERROR * sum(c.weight * int(c.multiplicity.sum()) for c in self.pool.classes)
             if self.proved:
-                reason = "the best of all groups within the gap"
+                solved = max(self.solved, self.value) + off
                 bounds.append(Bound(solved, "claimed", "highs on the groups within the gap"))
-            elif self.gap > CLOSE * abs(self.value):
-                reason = "within the gap asked for"
-            else:
+            elif self.gap <= CLOSE * abs(self.value):
                 bounds.append(Bound(self.value + off, "claimed", "prices, to nine digits"))
-        elif not reason:
-            reason = "no progress in the rounds of neighbourhood search that were asked for"
+        elif not termination:
+            termination = Termination.ITERATION_LIMIT
+            reason = "no progress in `rounds` rounds of neighbourhood search"
         return Claim(
-            solution=expand(instance, self.incumbent, self.method),
+            solution=self.solution(),
             status=status,
+            termination=termination,
             reason=reason,
             objective=[self.value],
             bounds=[bounds],
@@ -241,15 +249,10 @@ class Search:
             start=self.start,
         )
 
-
-def expand(instance: Instance, groups: Groups, method: str) -> Solution:
-    """Return the solution in which each group's profiles are jobs, in the file's order."""
-    queues = [list(reversed(jobs)) for jobs in instance.profiles.values()]
-    rows = [[queues[p].pop() for p in row if p >= 0] for row in groups.members.tolist()]
-    return solution_of(instance, rows, method)
-
-
-def _version() -> str:
-    from dlsched.solvers import highs
-
-    return highs.version()
+    def solution(self) -> Solution:
+        """Return the incumbent with jobs in place of profiles, in the file's order."""
+        assert self.incumbent is not None
+        instance = self.pool.instance
+        queues = [list(reversed(jobs)) for jobs in instance.profiles.values()]
+        rows = [[queues[p].pop() for p in row if p >= 0] for row in self.incumbent.members.tolist()]
+        return solution_of(instance, rows)

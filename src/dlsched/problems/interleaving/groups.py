@@ -1,13 +1,12 @@
 """Many groups at once, in floating point: least iteration times, efficiencies, enumeration.
 
-Every stage is a double within half a unit of the instance's decimal, and gamma is made of at most
+Every stage is the double nearest to the instance's decimal, and gamma is computed from at most
 k * k of them by additions, maxima and one division; see `GAMMA_ERROR`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -17,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.problems.interleaving.gamma import arrangements, best_offsets
+from dlsched.problems.interleaving.offsets import arrangements, best_offsets
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
 from dlsched.schema import Number
 
@@ -26,20 +25,26 @@ Indices: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 
 GAMMA_ERROR = 2.0**-44
-"""No efficiency computed here is off by more.
+"""Largest error of an efficiency computed here.
 
 With u = 2**-53: a stage is off by u relatively; a sum of up to k * k = 64 non-negative numbers adds
 at most 63 u, the least time (a sum of k maxima) at most 8 u, product and quotient 3 u. Together
 that is below 80 u < 2**-46 relatively, and gamma is at most 1.
 """
+REDUCED_ERROR = 2.0**-40
+"""Largest error of a reduced value, relative to the class's weight plus its largest price.
+
+To the error of the efficiency, up to 8 prices and a GPU price are subtracted, each with a rounding
+error of 2**-52 of a partial sum that is at most 9 times the largest of them.
+"""
 _CHUNK = 1 << 18
 _TINY, _UNIT = Fraction(1, 10**290), 2**900
-"""In units of 2**-900, the instance's range, 5e-324 to 1e15, is 2**-175 to 2**950."""
+"""In units of 2**-900, times from 5e-324 to 1e15, an instance's range, are 2**-175 to 2**950."""
 
 
 @cache
 def offsets_table(k: int, size: int) -> Indices:
-    """Return the arrangements of a group as rows, in the order of `gamma.arrangements`."""
+    """Return the arrangements of a group as rows, in the order of `offsets.arrangements`."""
     return np.array(list(arrangements(k, size)), dtype=np.int64)
 
 
@@ -95,15 +100,15 @@ def efficiencies(stages: Vector, members: Indices) -> Vector:
 def pair_efficiencies(stages: Vector) -> Vector:
     """Return gamma of every pair, n x n and symmetric; the diagonal is 0.
 
-    A shift by d is one by k - d seen from the other job, so half of the shifts say it all.
+    A shift by d of one job is a shift by k - d of the other, so half of the shifts suffice.
     """
     n, k = stages.shape
     times = np.full((n, n), np.inf)
     for d in range(1, k // 2 + 1):
-        turned = np.roll(stages, -d, axis=1)
+        rotated = np.roll(stages, -d, axis=1)
         slot = np.zeros((n, n))
         for r in range(k):
-            slot += np.maximum(stages[:, r, None], turned[None, :, r])
+            slot += np.maximum(stages[:, r, None], rotated[None, :, r])
         np.minimum(times, slot, out=times)
         np.minimum(times, slot.T, out=times)
     filled = stages.sum(axis=1)
@@ -121,33 +126,22 @@ class Columns:
     gamma: Vector
 
 
-def count_groups(sizes: Sequence[int], smallest: int, largest: int, repeated: bool = False) -> int:
-    """Return how many groups there are of so many jobs (profiles, if repeated) per class."""
-    span = range(smallest, largest + 1)
-    return sum(math.comb(n + s - 1 if repeated else n, s) for n in sizes for s in span)
-
-
 def trivial_bound(instance: Instance) -> Fraction:
-    """Return what no grouping exceeds: with size / k in place of every group's gamma.
+    """Return an upper bound on every grouping: size / k in place of each group's gamma.
 
-    A group's iteration takes at least the mean of its jobs' stage sums, and its efficiency is at
-    most size / k, so that all groups of a class are worth at most its jobs / k together.
+    A group's iteration takes at least the mean of its jobs' stage sums, so its efficiency is at
+    most size / k, and the groups of a class of n jobs add up to at most n / k.
     """
     k = len(instance.resources)
     jobs = sum(instance.weight(gpus) * len(jobs) for gpus, jobs in instance.classes.items())
     return Fraction(jobs, k)
 
 
-def smallest_size(instance: Instance) -> int:
-    """Return the fewest jobs that a group may have."""
-    return len(instance.resources) if instance.grouping == "uniform" else 1
-
-
 def job_groups(instance: Instance) -> Iterator[Columns]:
     """Yield every allowed group of jobs, by class and size."""
     stages = stage_array(instance)
     for gpus, jobs in instance.classes.items():
-        for size in range(smallest_size(instance), instance.group_limit + 1):
+        for size in range(instance.smallest_group, instance.group_limit + 1):
             members = np.array(list(combinations(jobs, size)), dtype=np.int64).reshape(-1, size)
             if len(members):
                 yield Columns(gpus, members, _chunked(stages, members))
@@ -163,7 +157,7 @@ def profile_groups(instance: Instance) -> Iterator[Columns]:
     stages = profile_array(instance)
     for gpus in instance.classes:
         here = [i for i, profile in enumerate(profiles) if profile.gpus == gpus]
-        for size in range(smallest_size(instance), instance.group_limit + 1):
+        for size in range(instance.smallest_group, instance.group_limit + 1):
             rows = list(combinations_with_replacement(here, size))
             members = np.array(rows, dtype=np.int64).reshape(-1, size)
             if many[here].min() < size:
@@ -178,7 +172,7 @@ def _chunked(stages: Vector, members: Indices) -> Vector:
     return np.concatenate(parts)
 
 
-def solution_of(instance: Instance, groups: Sequence[Sequence[int]], method: str) -> Solution:
+def solution_of(instance: Instance, groups: Iterable[Sequence[int]]) -> Solution:
     """Return the solution with these groups of job positions, each at its best offsets."""
     known: dict[tuple[object, ...], tuple[int, ...]] = {}
     made = []
@@ -188,6 +182,4 @@ def solution_of(instance: Instance, groups: Sequence[Sequence[int]], method: str
         if key not in known:
             known[key] = best_offsets(key)
         made.append(Group(jobs=tuple(job.id for job in jobs), offsets=known[key]))
-    return Solution(
-        groups=tuple(made),
-    )
+    return Solution(groups=tuple(made))

@@ -6,29 +6,41 @@ of compilation.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.compilation import entry, loop
+from dlsched.compilation import FloatRows, IntCube, Ints, entry, loop
 
 _LEAST_GAIN = 1e-12
 
 
+class Jobs(NamedTuple):
+    """Stages (jobs x k), and for each size of a group the arrangements and how many they are.
+
+    ``offsets[size, a, i]`` is the offset of the i-th job in the a-th arrangement.
+    """
+
+    stages: FloatRows
+    offsets: IntCube
+    arrangements: Ints
+
+
 @loop
-def gamma(stages: Any, tables: Any, rows: Any, group: Any, size: int) -> float:
-    """Return a group's efficiency; see `local_search` for the tables."""
+def gamma(jobs: Any, group: Any, size: int) -> float:
+    """Return a group's efficiency at its best offsets."""
+    stages, offsets = jobs.stages, jobs.offsets
     k = stages.shape[1]
     filled, least = 0.0, np.inf
     for i in range(size):
         for j in range(k):
             filled += stages[group[i], j]
-    for a in range(rows[size]):
+    for a in range(jobs.arrangements[size]):
         time = 0.0
         for j in range(k):
             longest = 0.0
             for i in range(size):
-                at = tables[size, a, i] + j
+                at = offsets[size, a, i] + j
                 longest = max(longest, stages[group[i], at if at < k else at - k])
             time += longest
         least = min(least, time)
@@ -36,24 +48,14 @@ def gamma(stages: Any, tables: Any, rows: Any, group: Any, size: int) -> float:
 
 
 @loop
-def after(
-    stages: Any,
-    tables: Any,
-    rows: Any,
-    groups: Any,
-    sizes: Any,
-    g: int,
-    h: int,
-    i: int,
-    j: int,
-    a: Any,
-    b: Any,
-) -> float:
+def exchanged(jobs: Any, groups: Any, sizes: Any, pair: Any, places: Any, a: Any, b: Any) -> float:
     """Return the efficiency of two groups after an exchange, which is left in `a` and `b`.
 
-    The i-th job of group g and the j-th of group h change places; a place beyond a group's jobs
-    stands for nobody, so that the other job moves.
+    The jobs at `places` of the two groups change places. A place after a group's last job is empty:
+    the other group's job moves there.
     """
+    g, h = pair
+    i, j = places
     sa, sb = sizes[g], sizes[h]
     for s in range(len(a)):
         a[s], b[s] = groups[g, s], groups[h, s]
@@ -65,55 +67,39 @@ def after(
     else:
         a[sa], b[j], b[sb - 1] = b[j], b[sb - 1], -1
         sa, sb = sa + 1, sb - 1
-    return gamma(stages, tables, rows, a, sa) + gamma(stages, tables, rows, b, sb)
+    return gamma(jobs, a, sa) + gamma(jobs, b, sb)
 
 
-@entry(
-    "int64(float64[:,::1], int64[:,:,::1], int64[::1], int64[:,::1], int64[::1], int64, boolean, "
-    "int64)"
-)
-def local_search(
-    stages: Any,
-    tables: Any,
-    rows: Any,
-    groups: Any,
-    sizes: Any,
-    largest: int,
-    uniform: bool,
-    passes: int,
-) -> int:
-    """Improve groups in place until no swap or move helps; return the passes that it took.
+@entry("int64(Jobs, int64[:,::1], int64[::1], boolean, int64)", records=(Jobs,))
+def local_search(jobs: Any, groups: Any, sizes: Any, uniform: bool, passes: int) -> int:
+    """Improve groups in place until no swap or move helps; return the number of passes.
 
     Parameters
     ----------
-    stages
-        Jobs x k.
-    tables, rows
-        For each size the arrangements of such a group as rows, and how many these are.
     groups, sizes
-        Groups x largest: jobs, and how many there are.
+        Groups x largest: their jobs, and how many each has.
     uniform
-        Sizes stay as they are; else a job may also move to a group that is not full, if it was not
-        alone.
+        Whether sizes stay as they are; else a job of a group of two or more may also move to a
+        group that is not full.
     """
-    count = len(sizes)
+    count, largest = groups.shape
     worth = np.empty(count)
     a, b = np.empty(largest, np.int64), np.empty(largest, np.int64)
     for g in range(count):
         for s in range(largest):
             a[s] = groups[g, s]
-        worth[g] = gamma(stages, tables, rows, a, sizes[g])
+        worth[g] = gamma(jobs, a, sizes[g])
     changed = np.zeros(count, np.int64)
     for number in range(1, passes + 1):
         improved = False
         for g in range(count):
             for h in range(g + 1, count):
-                # A pair that was looked at since either last changed holds nothing new.
+                # Neither group has changed since this pair was last tried.
                 if number > 1 and max(changed[g], changed[h]) < number - 1:
                     continue
                 best, bi, bj = _LEAST_GAIN, -1, -1
                 before = worth[g] + worth[h]
-                # Swaps first; moves, one of the places beyond the group, where no swap helps.
+                # Swaps first; moves, one of the places empty, where no swap helps.
                 for moving in range(2):
                     if moving and (uniform or bi >= 0):
                         break
@@ -127,20 +113,20 @@ def local_search(
                                     continue
                                 if back and (sizes[h] < 2 or sizes[g] == largest):
                                     continue
-                            worthy = after(stages, tables, rows, groups, sizes, g, h, i, j, a, b)
-                            if worthy - before > best:
-                                best, bi, bj = worthy - before, i, j
+                            after = exchanged(jobs, groups, sizes, (g, h), (i, j), a, b)
+                            if after - before > best:
+                                best, bi, bj = after - before, i, j
                 if bi >= 0:
                     improved = True
                     changed[g] = changed[h] = number
-                    after(stages, tables, rows, groups, sizes, g, h, bi, bj, a, b)
+                    exchanged(jobs, groups, sizes, (g, h), (bi, bj), a, b)
                     there, back = bj == sizes[h], bi == sizes[g]
                     sizes[g] += back - there
                     sizes[h] += there - back
                     for s in range(largest):
                         groups[g, s], groups[h, s] = a[s], b[s]
-                    worth[g] = gamma(stages, tables, rows, a, sizes[g])
-                    worth[h] = gamma(stages, tables, rows, b, sizes[h])
+                    worth[g] = gamma(jobs, a, sizes[g])
+                    worth[h] = gamma(jobs, b, sizes[h])
         if not improved:
             return number
     return passes

@@ -1,51 +1,49 @@
-"""Maximum-weight matching on few edges per node, and what leaving out the others can have cost.
+"""Maximum-weight matching on few edges per node, and the proof that no other edge is needed.
 
 Blossom on the dense graph of a thousand nodes takes seconds. Its linear relaxation without odd sets
-is an assignment problem, which takes a tenth of one, and whose potentials u bound every matching:
-with u_i + u_j >= w_ij, a matching that uses edge ij weighs at most sum(u) less the edge's slack
-u_i + u_j - w_ij. So an edge whose slack is at least sum(u) minus the weight of a matching at hand
-improves nothing: a matching on few edges per node tells which edges the heaviest one may use.
+is an assignment problem, which takes a tenth of a second, and its potentials u bound every
+matching: with u_i + u_j >= w_ij, a matching that uses edge ij weighs at most sum(u) minus the
+edge's slack u_i + u_j - w_ij. So given a matching of weight W, found on few edges per node, an edge
+whose slack is at least sum(u) - W is in no heavier matching.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from dlsched.errors import SolverFailure
-from dlsched.problems.interleaving.groups import Indices, Vector
+from dlsched.problems.interleaving.groups import Flags, Indices, Vector
+from dlsched.run import Run
+from dlsched.solvers import highs
+from dlsched.solvers.standard_form import StandardForm
 
+MATCHING_LIBRARIES = ("rustworkx", "scipy.optimize", "scipy.sparse")
+"""What a method that matches preloads."""
 SCALE = 2**36
-"""Weights are counted in units of 1 / SCALE: sums of thousands of them are exact in doubles."""
-NOTHING = 2.0**-30
-"""The weight of an edge that must not be used; no real one is lighter."""
+"""Weights are in units of 1 / SCALE: sums of thousands of them are exact in doubles."""
+NO_EDGE = 2.0**-30
+"""The weight of an edge that must not be used; no other is lighter."""
 
 
-@dataclass(frozen=True)
-class Matching:
-    """A matching, and a certificate of how far it can be from the heaviest one.
+class Matching(NamedTuple):
+    """A heaviest matching, and the assignment bound on every matching's weight.
 
     Attributes
     ----------
     pairs
         Rows (i, j), i < j, in ascending order.
     weight, ceiling
-        Its weight, and the assignment bound on every matching's, in units of 1 / `SCALE`.
-    missed
-        What the edges that were left out can have cost at most, in the same units; 0 if nothing.
-    edges
-        Edges that the last run of Blossom was given.
+        Its weight and the bound, in units of 1 / `SCALE`.
     """
 
     pairs: Indices
     weight: int
     ceiling: int
-    missed: int
-    edges: int
 
 
-def match(weights: Vector, degree: int = 8, certify: bool = True) -> Matching:
+def match(weights: Vector, degree: int = 8) -> Matching:
     """Return a maximum-weight matching of a complete graph with positive weights.
 
     Parameters
@@ -53,15 +51,14 @@ def match(weights: Vector, degree: int = 8, certify: bool = True) -> Matching:
     weights
         n x n, symmetric, positive off the diagonal. Rounded to multiples of 1 / `SCALE`.
     degree
-        Edges per node to begin with, those of least slack.
-    certify
-        Go on with every edge that can still matter, so that nothing is missed.
+        Edges per node of the first matching, those of least slack. The second one is on all edges
+        that can be in a heavier matching.
     """
     n = len(weights)
     units = np.rint(weights * SCALE)
     np.fill_diagonal(units, 0.0)
     if n < 2:
-        return Matching(np.empty((0, 2), dtype=np.int64), 0, 0, 0, 0)
+        return Matching(np.empty((0, 2), dtype=np.int64), 0, 0)
     potentials = _potentials(units)
     ceiling = int(potentials.sum()) // 2
     slack = potentials[:, None] + potentials[None, :] - 2 * units  # doubled, like the potentials
@@ -71,28 +68,28 @@ def match(weights: Vector, degree: int = 8, certify: bool = True) -> Matching:
         pairs = _blossom(units, kept)
         weight = int(units[pairs[:, 0], pairs[:, 1]].sum())
         matter = slack < 2 * (ceiling - weight)
-        left_out = slack[matter & ~kept]
-        if not certify or not len(left_out):
-            missed = ceiling - weight - int(left_out.min()) // 2 if len(left_out) else 0
-            return Matching(pairs, weight, ceiling, missed, int(kept.sum()) // 2)
-        # With all that matter the certificate holds next time: the weight cannot fall.
+        if not (matter & ~kept).any():
+            return Matching(pairs, weight, ceiling)
+        # Next time no edge is left out that matters: the weight cannot decrease.
         kept = matter
         kept[pairs[:, 0], pairs[:, 1]] = kept[pairs[:, 1], pairs[:, 0]] = True
 
 
-def match_types(weights: Vector, counts: Indices) -> Indices:
-    """Return how often to pair nodes of two types in a heaviest matching of so many nodes each.
+def match_types(weights: Vector, counts: Indices, run: Run) -> Indices:
+    """Return how often to pair nodes of two types in a heaviest matching of the given counts.
 
-    The matching of nodes that are alike is an integer program with a row for each type: as heavy
-    as Blossom's, and with a few types solved in milliseconds however many nodes there are.
+    The matching of interchangeable nodes is an integer program with a row for each type. Its weight
+    is that of Blossom's matching, and with a few types it takes milliseconds for any counts.
 
     Parameters
     ----------
     weights
-        Types x types, symmetric; the diagonal is that of two nodes of one type. Pairs of weight
-        `NOTHING` are not made.
+        Types x types, symmetric; the diagonal is for two nodes of one type. Pairs of weight
+        `NO_EDGE` are not made.
     counts
         Nodes of each type.
+    run
+        The solver is recorded there; its limits are not applied to a program this small.
 
     Returns
     -------
@@ -101,12 +98,8 @@ def match_types(weights: Vector, counts: Indices) -> Indices:
     """
     from scipy import sparse
 
-    from dlsched.run import Run
-    from dlsched.solvers import highs
-    from dlsched.solvers.standard_form import StandardForm
-
     often = np.zeros(weights.shape, dtype=np.int64)
-    a, b = np.nonzero(np.triu(weights > NOTHING))
+    a, b = np.nonzero(np.triu(weights > NO_EDGE))
     if not len(a):
         return often
     rows = np.zeros((len(counts), len(a)))
@@ -120,6 +113,7 @@ def match_types(weights: Vector, counts: Indices) -> Indices:
         weights[a, b],
         sense="max",
     )
+    run.record_solver(highs.NAME, highs.version())
     solved = highs.solve(form, 0, Run(), quiet=True)
     if solved.values is None:
         raise SolverFailure(
@@ -132,15 +126,15 @@ def match_types(weights: Vector, counts: Indices) -> Indices:
 def _potentials(units: Vector) -> Vector:
     """Return whole numbers p with p_i + p_j >= 2 w_ij, p_i >= 0, of least sum.
 
-    The optimal assignment, where a node may also be left alone at weight 0, gives the potentials of
-    both sides by shortest paths; their sum over both sides, which are alike, is p.
+    The optimal assignment, in which a node may also stay unassigned at weight 0, gives the
+    potentials of both sides by shortest paths; p is their sum over both sides, which are equal.
     """
     from scipy.optimize import linear_sum_assignment
 
     rows, columns = linear_sum_assignment(units, maximize=True)
     partner = np.empty(len(units), dtype=np.int64)
     partner[rows] = columns
-    # arcs[i, j]: what the assignment loses if row i takes column j instead of its own.
+    # arcs[i, j]: the weight that the assignment loses if row i takes column j.
     arcs = units[np.arange(len(units)), partner][:, None] - units[:, :]
     distance = np.zeros(len(units))
     for _ in range(len(units)):
@@ -154,7 +148,7 @@ def _potentials(units: Vector) -> Vector:
     return both
 
 
-def _sparse(slack: Vector, degree: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+def _sparse(slack: Vector, degree: int) -> Flags:
     """Return which edges are among the `degree` of least slack at one of their ends."""
     n = len(slack)
     kept = np.zeros((n, n), dtype=bool)
@@ -163,8 +157,8 @@ def _sparse(slack: Vector, degree: int) -> np.ndarray[tuple[int, int], np.dtype[
     return kept | kept.T
 
 
-def _blossom(units: Vector, kept: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> Indices:
-    """Match on the kept edges; nodes that these leave alone are paired in order."""
+def _blossom(units: Vector, kept: Flags) -> Indices:
+    """Return a heaviest matching on the kept edges; unmatched nodes are then paired in order."""
     import rustworkx
 
     n = len(units)

@@ -1,4 +1,4 @@
-"""Muri's rounds of matching: Algorithm 1, the authors' public code, and a reading of our own."""
+"""Muri's rounds of matching: Algorithm 1, the authors' public code, and a variant of ours."""
 
 from __future__ import annotations
 
@@ -9,24 +9,27 @@ import numpy as np
 from dlsched.problems.interleaving.groups import (
     Vector,
     efficiencies,
+    offsets_table,
     pair_efficiencies,
     stage_array,
 )
-from dlsched.problems.interleaving.matching import NOTHING, match, match_types
+from dlsched.problems.interleaving.local import Jobs, local_search
+from dlsched.problems.interleaving.matching import NO_EDGE, match, match_types
 from dlsched.problems.interleaving.schema import Instance
+from dlsched.run import Run
 
 Group = tuple[int, ...]
 Pair = tuple[Group, Group]
 
 _ALIKE = 4
-"""With so many groups of a type on average, matching types is faster than matching groups."""
+"""With this many groups of a type on average, matching types is faster than matching groups."""
 
 
 class Rounds:
-    """Groups of jobs by class, merged pairwise round by round."""
+    """Groups of jobs by class, merged in pairs, round by round."""
 
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
+    def __init__(self, instance: Instance, run: Run) -> None:
+        self.instance, self.run = instance, run
         self.stages = stage_array(instance)
         self.largest = instance.group_limit
         self.profile = {j: p for p, jobs in enumerate(instance.profiles.values()) for j in jobs}
@@ -41,7 +44,7 @@ class Rounds:
 
     @property
     def gpus(self) -> int:
-        """GPUs that the groups take."""
+        """GPUs of the groups."""
         return sum(gpus * len(groups) for gpus, groups in self.groups.items())
 
     @property
@@ -62,7 +65,7 @@ class Rounds:
     def pairs(self, gpus: int) -> list[Pair]:
         """Return one round of a class: the heaviest matching of its groups (Algorithm 1).
 
-        Where many groups are alike, it is sought among their types.
+        Where many groups are interchangeable, their types are matched.
         """
         groups = self.groups[gpus]
         types: dict[tuple[int, ...], list[Group]] = {}
@@ -70,28 +73,26 @@ class Rounds:
             types.setdefault(tuple(sorted(self.profile[j] for j in group)), []).append(group)
         if len(types) * _ALIKE > len(groups):
             found = match(self._weights(groups)).pairs
-            return [(groups[i], groups[j]) for i, j in found.tolist() if self._fit(groups, i, j)]
+            pairs = [(groups[i], groups[j]) for i, j in found.tolist()]
+            return [(a, b) for a, b in pairs if len(a) + len(b) <= self.largest]
         queues = list(types.values())
         counts = np.array([len(q) for q in queues])
         weights = self._weights([q[0] for q in queues], alike=True)
-        often = match_types(weights, counts)
+        often = match_types(weights, counts, self.run)
         return [
             (queues[a].pop(), queues[b].pop())
             for a, b in np.argwhere(often).tolist()
             for _ in range(often[a, b])
         ]
 
-    def _fit(self, groups: Sequence[Group], i: int, j: int) -> bool:
-        return len(groups[i]) + len(groups[j]) <= self.largest
-
     def _weights(self, groups: Sequence[Group], alike: bool = False) -> Vector:
-        """Return gamma of every union of two groups; next to nothing where it is too large.
+        """Return gamma of every union of two groups; `NO_EDGE` where the union is too large.
 
-        With `alike`, the diagonal is that of a group and another like it.
+        With `alike`, the diagonal is the union of a group and another with the same profiles.
         """
         if self.largest > 1 and not alike and all(len(g) == 1 for g in groups):
             return pair_efficiencies(self.stages[[g[0] for g in groups]])
-        weights = np.full((len(groups), len(groups)), NOTHING)
+        weights = np.full((len(groups), len(groups)), NO_EDGE)
         sizes = np.array([len(g) for g in groups])
         padded = np.full((len(groups), self.largest), -1, dtype=np.int64)
         for at, group in enumerate(groups):
@@ -107,7 +108,7 @@ class Rounds:
         return weights
 
     def merge_all(self) -> None:
-        """Run every round to its end: Algorithm 1 as it stands."""
+        """Run every round and merge all its pairs: Algorithm 1 as printed."""
         for _ in range(self.rounds):
             for gpus in self.groups:
                 self._apply(gpus, self.pairs(gpus))
@@ -115,15 +116,15 @@ class Rounds:
     def merge_needed(self, order: str = "listed") -> None:
         """Merge pair by pair, only while the GPUs exceed the budget: the authors' public code.
 
-        Up to as many rounds as a group may have jobs, each of them a matching of every class. Its
-        pairs are merged one by one until the budget is met; the rest stay apart.
+        The number of rounds is at most the largest size of a group. A round matches every class;
+        its pairs are merged one by one until the budget is met, and the others are not merged.
 
         Parameters
         ----------
         order
-            ``"listed"``: classes by their first job, pairs by the later of their nodes, the order
-            in which the public code goes through them. ``"idle"``: those with the least idle
-            GPUs, (1 - gamma) times GPUs, first: what that code sorts by, without using the result.
+            ``"listed"``: classes by their first job, pairs by the later of their nodes, as in the
+            public code. ``"idle"``: by idle GPUs, (1 - gamma) times GPUs, least first, which that
+            code computes and does not use.
         """
         appearance = list(dict.fromkeys(job.gpus for job in self.instance.jobs))
         for _ in range(self.largest):
@@ -142,7 +143,10 @@ class Rounds:
             self._merge(offers, excess)
 
     def merge_least_loss(self) -> None:
-        """Run Algorithm 1's rounds, but merge only while needed, least loss per GPU first."""
+        """Run Algorithm 1's rounds; merge only while GPUs exceed the budget, least loss first.
+
+        The loss is that of efficiency, for each GPU that the merging frees.
+        """
         for _ in range(self.rounds):
             excess = self.excess
             offers: list[tuple[float, int, Pair]] = []
@@ -158,7 +162,7 @@ class Rounds:
             self._merge([(gpus, pair) for _, gpus, pair in sorted(offers)], excess)
 
     def _merge(self, offers: Sequence[tuple[int, Pair]], excess: int) -> None:
-        """Merge pairs in this order until the GPUs have come down by the excess."""
+        """Merge pairs in this order until the GPUs have decreased by the excess."""
         taken: dict[int, list[Pair]] = {}
         for gpus, pair in offers:
             if excess <= 0:
@@ -169,7 +173,7 @@ class Rounds:
             self._apply(gpus, pairs)
 
     def _apply(self, gpus: int, pairs: Sequence[Pair]) -> None:
-        """Merge pairs; a merged group stands where the later of its two stood."""
+        """Merge pairs; a merged group takes the place of the later of its two."""
         place = {group: i for i, group in enumerate(self.groups[gpus])}
         kept: list[Group | None] = list(self.groups[gpus])
         for a, b in pairs:
@@ -178,16 +182,16 @@ class Rounds:
         self.groups[gpus] = [group for group in kept if group is not None]
 
     def complete(self) -> None:
-        """Make the groups uniform, or fit the budget, where the rounds alone did not.
+        """Make the groups uniform, or fit them to the budget, where the rounds did not.
 
-        Pairing pairs cannot make groups of three. The least efficient groups are dissolved, as
-        many as must be, and their jobs join the others, one each per step, by the assignment of
-        largest total gamma.
+        Merging pairs cannot make groups of three. The least efficient groups are dissolved, no more
+        than necessary, and their jobs are assigned to the others, at most one to each group per
+        step, with the largest total gamma.
         """
         uniform = self.instance.grouping == "uniform"
         for gpus, groups in self.groups.items():
             if uniform:
-                self._reduce(gpus, sum(map(len, groups)) // self.largest)
+                self._dissolve(gpus, sum(map(len, groups)) // self.largest)
         while self.excess:
             spare = {
                 gpus: len(groups) - -(-sum(map(len, groups)) // self.largest)
@@ -195,9 +199,10 @@ class Rounds:
             }
             gpus = max((g for g in spare if spare[g]), key=lambda g: (g <= self.excess, g))
             steps = min(spare[gpus], max(1, self.excess // gpus))
-            self._reduce(gpus, len(self.groups[gpus]) - steps)
+            self._dissolve(gpus, len(self.groups[gpus]) - steps)
 
-    def _reduce(self, gpus: int, count: int) -> None:
+    def _dissolve(self, gpus: int, count: int) -> None:
+        """Dissolve groups of a class until `count` are left."""
         groups = self.groups[gpus]
         if len(groups) == count and all(len(g) <= self.largest for g in groups):
             return
@@ -205,14 +210,14 @@ class Rounds:
 
         order = np.argsort(-self.gamma(groups), kind="stable").tolist()
         kept = [groups[i] for i in order[:count]]
-        loose = [j for i in order[count:] for j in groups[i]]
-        while loose:
+        unassigned = [j for i in order[count:] for j in groups[i]]
+        while unassigned:
             open_ = [i for i, g in enumerate(kept) if len(g) < self.largest]
-            worth = np.array([self.gamma([(*kept[i], j) for i in open_]) for j in loose])
+            worth = np.array([self.gamma([(*kept[i], j) for i in open_]) for j in unassigned])
             rows, columns = linear_sum_assignment(worth, maximize=True)
             for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
-                kept[open_[column]] += (loose[row],)
-            loose = [j for i, j in enumerate(loose) if i not in set(rows.tolist())]
+                kept[open_[column]] += (unassigned[row],)
+            unassigned = [j for i, j in enumerate(unassigned) if i not in set(rows.tolist())]
         self.groups[gpus] = kept
 
     def all(self) -> list[Group]:
@@ -222,16 +227,13 @@ class Rounds:
 
 def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Group]:
     """Return the groups after the local search of `local`."""
-    from dlsched.problems.interleaving.groups import offsets_table
-    from dlsched.problems.interleaving.local import local_search
-
-    stages = stage_array(instance)
-    k, largest = len(instance.resources), instance.group_limit
-    arranged = [offsets_table(k, size) for size in range(1, largest + 1)]
-    rows = np.array([0, *map(len, arranged)], dtype=np.int64)
-    tables = np.zeros((largest + 1, int(rows.max()), largest), dtype=np.int64)
+    largest = instance.group_limit
+    arranged = [offsets_table(len(instance.resources), size) for size in range(1, largest + 1)]
+    arrangements = np.array([0, *map(len, arranged)], dtype=np.int64)
+    offsets = np.zeros((largest + 1, int(arrangements.max()), largest), dtype=np.int64)
     for size, table in enumerate(arranged, 1):
-        tables[size, : len(table), :size] = table
+        offsets[size, : len(table), :size] = table
+    jobs = Jobs(stage_array(instance), offsets, arrangements)
     found: list[Group] = []
     for gpus in instance.classes:
         own = [g for g in groups if instance.jobs[g[0]].gpus == gpus]
@@ -239,8 +241,7 @@ def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Gr
         members = np.full((len(own), largest), -1, dtype=np.int64)
         for i, group in enumerate(own):
             members[i, : len(group)] = group
-        uniform = instance.grouping == "uniform"
-        local_search(stages, tables, rows, members, sizes, largest, uniform, passes)
+        local_search(jobs, members, sizes, instance.grouping == "uniform", passes)
         pairs = zip(members.tolist(), sizes.tolist(), strict=True)
         found += [tuple(row[:size]) for row, size in pairs]
     return found

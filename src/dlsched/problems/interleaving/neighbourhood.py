@@ -1,4 +1,4 @@
-"""Large-neighbourhood search: free some groups' jobs, and group them anew, optimally or nearly."""
+"""Large-neighbourhood search: remove some groups and regroup their jobs by integer programming."""
 
 from __future__ import annotations
 
@@ -7,52 +7,54 @@ import numpy as np
 from dlsched.problems.interleaving.groups import Indices
 from dlsched.problems.interleaving.master import best_choice
 from dlsched.problems.interleaving.pool import Groups, Pool, Prices
+from dlsched.problems.interleaving.tables import Query
 from dlsched.run import Run
 
-_QUOTA = 40
+_QUOTA, _CAPACITY = 40, 50_000
 _SECONDS = 3.0
+"""Time limit of one integer program."""
 
 
 class Neighbourhood:
-    """Chooses groups to free and solves the integer program over promising ones of their jobs."""
+    """Draws groups and solves the integer program over groups of their jobs near the prices."""
 
     def __init__(self, pool: Pool, prices: Prices, run: Run) -> None:
         self.pool, self.prices, self.run = pool, prices, run
         self.size = 10
-        """Groups to free at once; grows while the integer programs are easy."""
+        """Groups to remove at once; it grows while the integer programs take little time."""
 
     def improve(self, groups: Groups) -> Groups | None:
         """Return a better grouping, or ``None``."""
-        free = self.choose(groups)
-        rest = np.setdiff1d(np.arange(len(groups)), free)
-        freed = groups[free]
-        many = np.zeros_like(self.pool.many)
-        np.add.at(many, freed.members[freed.members >= 0], 1)
-        sub = self.pool.restricted(many, self.budget(groups, freed))
-        answer = sub.price(self.prices, -np.inf, _QUOTA, 50_000, self.run)
-        if answer is None:
+        drawn = self.draw(groups)
+        rest = np.setdiff1d(np.arange(len(groups)), drawn)
+        removed = groups[drawn]
+        jobs = np.zeros_like(self.pool.multiplicity)
+        np.add.at(jobs, removed.members[removed.members >= 0], 1)
+        sub = self.pool.restricted(jobs, self.budget(groups, removed))
+        priced = sub.price(self.prices, Query(-np.inf, _QUOTA, _CAPACITY), self.run)
+        if priced is None:
             return None
-        columns = Groups.join([answer.groups, freed])
+        columns = Groups.join([priced.groups, removed])
         inner = self.run.nested(_SECONDS)
-        _, counts = best_choice(sub, columns, inner, many=many)
+        _, counts = best_choice(sub, columns, inner)
         if counts is None:
             return None
         hard = inner.elapsed() > _SECONDS / 2
         self.size = max(4, self.size - 1) if hard else min(self.size + 1, 24)
         found = columns[np.repeat(np.arange(len(columns)), counts)]
-        if found.worth.sum() <= freed.worth.sum() + 1e-12:
+        if found.worth.sum() <= removed.worth.sum() + 1e-12:
             return None
         return Groups.concatenate([groups[rest], found])
 
-    def budget(self, groups: Groups, freed: Groups) -> int | None:
-        """Return the GPUs that the freed jobs may take: theirs, and those that nobody takes."""
+    def budget(self, groups: Groups, removed: Groups) -> int | None:
+        """Return the GPUs of the budget that the other groups leave."""
         if self.pool.budget is None:
             return None
-        taken = self.pool.gpus(groups).sum() - self.pool.gpus(freed).sum()
+        taken = self.pool.gpus(groups).sum() - self.pool.gpus(removed).sum()
         return self.pool.budget - int(taken)
 
-    def choose(self, groups: Groups) -> Indices:
-        """Draw groups, those that lose most against the prices more often."""
+    def draw(self, groups: Groups) -> Indices:
+        """Draw groups at random, with a probability that grows with cost minus worth."""
         cost = self.prices.of(groups.members) + self.prices.gpu * self.pool.gpus(groups)
         loss = cost - groups.worth
         loss = loss - loss.min() + 1e-3 * (np.ptp(loss) + 1e-9)

@@ -1,4 +1,4 @@
-"""What column generation works on: classes of profiles, groups of them, and a safe bound.
+"""The data of column generation: classes of profiles, groups of them, and a safe bound.
 
 Jobs of one profile are interchangeable, so a column is a multiset of profiles and the master has a
 row for each profile. With distinct jobs these are the jobs.
@@ -7,7 +7,7 @@ row for each profile. With distinct jobs these are the jobs.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -15,44 +15,51 @@ import numpy as np
 
 from dlsched.problems.interleaving.groups import (
     GAMMA_ERROR,
+    REDUCED_ERROR,
     Flags,
     Indices,
     Vector,
     efficiencies,
     profile_array,
     profile_groups,
-    smallest_size,
     trivial_bound,
 )
-from dlsched.problems.interleaving.pricing import REDUCED_ERROR, price_class, tables
+from dlsched.problems.interleaving.pricing import price_class
 from dlsched.problems.interleaving.schema import Instance
+from dlsched.problems.interleaving.tables import Profiles, Query, growth_tables
 from dlsched.run import Run
 
 _STEP = 20_000_000
-"""Between two looks at the clock, about so many pairs of jobs are extended."""
+"""Pairs of jobs that are extended, roughly, between two checks of the time limit."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """The profiles of one class, by descending sum of their stages.
+class ProfileClass:
+    """The profiles of one number of GPUs, by descending sum of their stages.
 
-    ``rows`` are their rows in the master; ``turned`` is k x profiles x k, see `pricing`.
+    ``rows`` are their rows in the master; ``rotated`` and ``multiplicity`` are as in
+    `tables.Profiles`. The number of groups is from ``fewest`` to ``most``.
     """
 
     gpus: int
     weight: int
     rows: Indices
-    many: Indices
+    multiplicity: Indices
     sums: Vector
-    turned: Vector
+    rotated: Vector
     fewest: int
     most: int
 
-    @property
-    def stages(self) -> Vector:
-        """Profiles x resources."""
-        first: Vector = self.turned[0]
-        return first
+    def subset(self, multiplicity: Indices) -> ProfileClass:
+        """Return the profiles that have jobs, with other numbers of jobs; by row."""
+        kept = np.flatnonzero(multiplicity[self.rows])
+        return replace(
+            self,
+            rows=self.rows[kept],
+            multiplicity=multiplicity[self.rows[kept]],
+            sums=self.sums[kept],
+            rotated=np.ascontiguousarray(self.rotated[:, kept]),
+        )
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,7 @@ class Groups:
 
     members: Indices
     worth: Vector
-    part: Indices
+    class_of: Indices
 
     def __len__(self) -> int:
         """Number of groups."""
@@ -69,11 +76,11 @@ class Groups:
 
     def __getitem__(self, at: Indices | Flags | slice) -> Groups:
         """Return some of the groups."""
-        return Groups(self.members[at], self.worth[at], self.part[at])
+        return Groups(self.members[at], self.worth[at], self.class_of[at])
 
     @classmethod
-    def join(cls, parts: Sequence[Groups]) -> Groups:
-        """Return the groups of several; of one met twice, in two arrangements, the better."""
+    def join(cls, parts: Iterable[Groups]) -> Groups:
+        """Return the distinct groups of several; of two arrangements of one group the better."""
         both = cls.concatenate(parts)
         by_worth = np.argsort(-both.worth, kind="stable")
         rows = np.sort(both.members, axis=1)[by_worth]
@@ -81,45 +88,45 @@ class Groups:
         return both[np.sort(by_worth[first])]
 
     @classmethod
-    def concatenate(cls, parts: Sequence[Groups]) -> Groups:
+    def concatenate(cls, parts: Iterable[Groups]) -> Groups:
         """Return the groups of several, one after the other."""
-        return cls(
-            np.concatenate([g.members for g in parts]),
-            np.concatenate([g.worth for g in parts]),
-            np.concatenate([g.part for g in parts]),
-        )
+        fields = zip(*((g.members, g.worth, g.class_of) for g in parts), strict=True)
+        return cls(*map(np.concatenate, fields))
 
 
 @dataclass(frozen=True)
 class Prices:
-    """What a job of each profile costs, and a GPU of the budget; any numbers give a bound."""
+    """The price of a job of each profile, and of a GPU of the budget; any numbers give a bound."""
 
     rows: Vector
     gpu: float
 
-    def limited(self) -> Prices:
-        """Return the prices cut off at 2**100 and -2**100, whose sums are far from overflowing.
+    def clipped(self) -> Prices:
+        """Return the prices cut off at 2**100 and -2**100, so that no sum of them overflows.
 
-        Beyond that no double resolves an efficiency, and the bound is no better for it.
+        Beyond that no double resolves an efficiency, and the bound gets no better.
         """
         most = 2.0**100
         return Prices(np.clip(self.rows, -most, most), min(self.gpu, most))
 
     def of(self, members: Indices) -> Vector:
-        """Return what the jobs of each group cost."""
+        """Return the price of each group's jobs."""
         padded = np.append(self.rows, 0.0)
         cost: Vector = padded[members].sum(axis=1)
         return cost
 
-    def towards(self, other: Prices, share: float) -> Prices:
-        """Return the prices this far on the way to others."""
+    def interpolate(self, other: Prices, share: float) -> Prices:
+        """Return (1 - share) times these prices plus share times others."""
         rows = self.rows + share * (other.rows - self.rows)
         return Prices(rows, self.gpu + share * (other.gpu - self.gpu))
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Groups above the threshold, and for each class a value that no group's exceeds."""
+class Priced:
+    """Groups above the threshold, and for each class an upper bound on reduced values.
+
+    ``complete`` says whether these are all groups above the threshold, but for the quota.
+    """
 
     groups: Groups
     highest: Vector
@@ -127,43 +134,45 @@ class Answer:
 
 
 class Pool:
-    """The instance as parts, and the exact search for groups by price."""
+    """The instance's classes of profiles, and the exact search for groups by price."""
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
-        self.largest, self.smallest = instance.group_limit, smallest_size(instance)
+        self.largest, self.smallest = instance.group_limit, instance.smallest_group
         self.budget = instance.gpu_budget
         self.profiles = list(instance.profiles)
         self.stages = profile_array(instance)
-        self.most_at_all = trivial_bound(instance)
-        self.many = np.array([len(jobs) for jobs in instance.profiles.values()], dtype=np.int64)
-        self.parts = list(self._parts())
-        self.part_of = np.empty(len(self.profiles), dtype=np.int64)
-        for g, part in enumerate(self.parts):
-            self.part_of[part.rows] = g
+        self.full_efficiency = trivial_bound(instance)
+        jobs = instance.profiles.values()
+        self.multiplicity = np.array([len(rows) for rows in jobs], dtype=np.int64)
+        self.row_of = {j: row for row, these in enumerate(jobs) for j in these}
+        self.classes = list(self._classes())
+        self.class_of = np.empty(len(self.profiles), dtype=np.int64)
+        for c, one in enumerate(self.classes):
+            self.class_of[one.rows] = c
 
-    def _parts(self) -> Iterator[Part]:
+    def _classes(self) -> Iterator[ProfileClass]:
         k = len(self.instance.resources)
         for gpus, jobs in self.instance.classes.items():
             rows = [i for i, p in enumerate(self.profiles) if p.gpus == gpus]
             rows.sort(key=lambda i: -sum(self.profiles[i].stages))
             stages = self.stages[rows]
             fewest = -(-len(jobs) // self.largest)
-            yield Part(
+            yield ProfileClass(
                 gpus=gpus,
                 weight=self.instance.weight(gpus),
                 rows=np.array(rows, dtype=np.int64),
-                many=self.many[rows],
+                multiplicity=self.multiplicity[rows],
                 sums=stages.sum(axis=1),
-                turned=np.stack([np.roll(stages, -o, axis=1) for o in range(k)]),
+                rotated=np.stack([np.roll(stages, -o, axis=1) for o in range(k)]),
                 fewest=fewest,
                 most=fewest if self.smallest == self.largest else len(jobs),
             )
 
     def gpus(self, groups: Groups) -> Indices:
         """Return the GPUs of each group."""
-        each = np.array([part.gpus for part in self.parts], dtype=np.int64)
-        taken: Indices = each[groups.part]
+        each = np.array([one.gpus for one in self.classes], dtype=np.int64)
+        taken: Indices = each[groups.class_of]
         return taken
 
     def groups(self, rows: Sequence[Sequence[int]]) -> Groups:
@@ -171,167 +180,131 @@ class Pool:
         members = np.full((len(rows), self.largest), -1, dtype=np.int64)
         for i, row in enumerate(rows):
             members[i, : len(row)] = row
-        part = self.part_of[members[:, 0]]
-        return Groups(members, self.worth(members, part), part)
+        classes = self.class_of[members[:, 0]]
+        return Groups(members, self._worth(members, classes), classes)
 
-    def worth(self, members: Indices, part: Indices) -> Vector:
+    def groups_of_jobs(self, groups: Iterable[Iterable[int]]) -> Groups:
+        """Return groups given by their jobs' positions in the instance."""
+        return self.groups([[self.row_of[j] for j in group] for group in groups])
+
+    def _worth(self, members: Indices, classes: Indices) -> Vector:
         """Return what each group adds to the objective."""
         sizes = (members >= 0).sum(axis=1)
         worth = np.zeros(len(members))
         for size in np.unique(sizes).tolist():
             at = sizes == size
             worth[at] = efficiencies(self.stages, members[at][:, :size])
-        weights = np.array([p.weight for p in self.parts], dtype=float)
-        weighed: Vector = worth * weights[part]
+        weights = np.array([one.weight for one in self.classes], dtype=float)
+        weighed: Vector = worth * weights[classes]
         return weighed
 
     def singles(self) -> Groups:
-        """Return every group of one profile's jobs: with them, any number of jobs can be grouped.
+        """Return every group of one job; none if groups are uniform and larger.
 
-        Uniform groups cannot be so small; then the return is empty.
+        With them as columns the master is feasible for any number of jobs.
         """
         rows = [[p] for p in range(len(self.profiles))] if self.smallest == 1 else []
         return self.groups(rows)
 
     def price(
-        self,
-        prices: Prices,
-        threshold: float,
-        quota: int,
-        capacity: int,
-        run: Run,
-        which: Sequence[int] = (),
-        listing: bool = False,
-    ) -> Answer | None:
+        self, prices: Prices, query: Query, run: Run, which: Sequence[int] = ()
+    ) -> Priced | None:
         """Return the groups whose worth exceeds the prices of jobs and GPUs by a threshold.
 
         Parameters
         ----------
-        threshold
-            Reduced values at or below it are of no interest.
-        quota
-            Most groups to return with the same largest profile.
-        capacity
-            Most groups of a class; if there are more, the answer is not complete.
         run
-            Asked now and then whether to stop; then there is no answer.
+            Its limits are checked now and then; if one strikes, the return is ``None``.
         which
             Classes to search; all by default.
-        listing
-            Whether only a complete list is of use: else the search goes on, for `highest`.
         """
         found: list[Groups] = [self.groups([])]
-        highest = np.full(len(self.parts), threshold)
+        highest = np.full(len(self.classes), query.threshold)
         complete = True
-        for g in which or range(len(self.parts)):
-            if not len(self.parts[g].rows):
+        for c in which or range(len(self.classes)):
+            if not len(self.classes[c].rows):
                 continue
-            priced = self._price_part(g, prices, threshold, quota, capacity, run, listing)
+            priced = self._price_class(c, prices, query, run)
             if priced is None:
                 return None
-            groups, highest[g], all_stored = priced
+            groups, highest[c], all_stored = priced
             found.append(groups)
             complete = complete and all_stored
-        return Answer(Groups.join(found), highest, complete)
+        return Priced(Groups.join(found), highest, complete)
 
-    def _price_part(
-        self,
-        g: int,
-        prices: Prices,
-        threshold: float,
-        quota: int,
-        capacity: int,
-        run: Run,
-        listing: bool,
+    def _price_class(
+        self, c: int, prices: Prices, query: Query, run: Run
     ) -> tuple[Groups, float, bool] | None:
-        part = self.parts[g]
-        own = np.ascontiguousarray(prices.rows[part.rows])
-        k, n = part.turned.shape[:2]
-        weight, fixed = float(part.weight), prices.gpu * part.gpus
-        known = tables(part.sums, own, weight, k, self.largest)
-        members = np.empty((capacity, self.largest), dtype=np.int64)
-        values = np.empty(capacity)
-        stored, complete, highest = 0, True, threshold
+        one = self.classes[c]
+        profiles = Profiles(
+            rotated=one.rotated,
+            sums=one.sums,
+            prices=np.ascontiguousarray(prices.rows[one.rows]),
+            multiplicity=one.multiplicity,
+            weight=float(one.weight),
+            fixed=float(prices.gpu * one.gpus),
+            smallest=self.smallest,
+            largest=self.largest,
+        )
+        tables, n = growth_tables(profiles), len(one.rows)
+        members = np.empty((query.capacity, self.largest), dtype=np.int64)
+        values = np.empty(query.capacity)
+        stored, complete, highest = 0, True, query.threshold
         step = max(1, _STEP // (n * n))
         for first in range(0, n, step):
             if run.stop_reason():
                 return None
+            last = min(first + step, n)
             count, best = price_class(
-                first,
-                min(first + step, n),
-                *known,
-                part.turned,
-                part.sums,
-                own,
-                part.many,
-                weight,
-                fixed,
-                self.smallest,
-                self.largest,
-                threshold,
-                quota,
-                listing,
-                members[stored:],
-                values[stored:],
+                first, last, tables, profiles, query, members[stored:], values[stored:]
             )
-            complete = complete and count <= capacity - stored
-            stored = min(capacity, stored + count)
+            complete = complete and count <= query.capacity - stored
+            stored = min(query.capacity, stored + count)
             highest = max(highest, best)
-            if listing and not complete:
+            if query.listing and not complete:
                 break
         members, values = members[:stored], values[:stored]
-        rows = np.where(members >= 0, part.rows[members], -1)
-        worth = values + prices.of(rows) + fixed
-        return Groups(rows, worth, np.full(stored, g, dtype=np.int64)), highest, complete
+        rows = np.where(members >= 0, one.rows[members], -1)
+        worth = values + prices.of(rows) + profiles.fixed
+        return Groups(rows, worth, np.full(stored, c, dtype=np.int64)), highest, complete
 
-    def restricted(self, many: Indices, budget: int | None) -> Pool:
-        """Return the pool of so many jobs of each profile, within a budget of their own."""
+    def restricted(self, multiplicity: Indices, budget: int | None) -> Pool:
+        """Return the pool of other numbers of jobs of each profile, and another budget."""
         sub = copy.copy(self)
         sub.__class__ = Pool  # looking through all groups would take longer than searching
-        sub.many, sub.budget = many, budget
-        sub.parts = []
-        for part in self.parts:
-            kept = np.flatnonzero(many[part.rows])
-            sub.parts.append(
-                replace(
-                    part,
-                    rows=part.rows[kept],
-                    many=many[part.rows[kept]],
-                    sums=part.sums[kept],
-                    turned=np.ascontiguousarray(part.turned[:, kept]),
-                )
-            )
+        sub.multiplicity, sub.budget = multiplicity, budget
+        sub.classes = [one.subset(multiplicity) for one in self.classes]
         return sub
 
-    def centred(self, prices: Prices, highest: Vector) -> Prices:
+    def without_excess(self, prices: Prices, highest: Vector) -> Prices:
         """Return prices of the same bound at which no group's reduced value is above 0."""
         rows = prices.rows.copy()
-        for part, value in zip(self.parts, highest.tolist(), strict=True):
+        for one, value in zip(self.classes, highest.tolist(), strict=True):
             if self.smallest == self.largest:
-                rows[part.rows] += value / self.largest
+                rows[one.rows] += value / self.largest
             elif value > 0:
-                rows[part.rows] += value
+                rows[one.rows] += value
         return Prices(rows, prices.gpu)
 
     def bound(self, prices: Prices, highest: Vector) -> Fraction:
-        """Return a value that no grouping exceeds (Lagrangian duality), rounding included.
+        """Return an upper bound on every grouping (Lagrangian duality), rounding included.
 
-        Every job is in one group, so a grouping is worth what its jobs and GPUs cost plus the sum
-        of its groups' reduced values, none of which exceeds its class's `highest`. The number of
-        groups of a class is known (uniform) or within limits. The sum is exact; `highest` is
-        raised by what it may be off by. Poor prices prove less than `groups.trivial_bound` does.
+        Every job is in one group, so a grouping is worth the prices of its jobs and GPUs plus the
+        sum of its groups' reduced values, none of which exceeds its class's `highest`. The number
+        of groups of a class is known (uniform) or within limits. The sum is exact; `highest` is
+        raised by its largest rounding error. The result is at most `groups.trivial_bound`.
         """
         gpu = Fraction(prices.gpu)
         total = Fraction(0) if self.budget is None else gpu * self.budget
-        for price, many in zip(prices.rows.tolist(), self.many.tolist(), strict=True):
-            total += Fraction(price) * many
-        for part, value in zip(self.parts, highest.tolist(), strict=True):
-            scale = part.weight * (1 + 2 * GAMMA_ERROR) + float(
-                np.abs(prices.rows[part.rows]).max() + prices.gpu * part.gpus
+        for price, jobs in zip(prices.rows.tolist(), self.multiplicity.tolist(), strict=True):
+            total += Fraction(price) * jobs
+        for one, value in zip(self.classes, highest.tolist(), strict=True):
+            scale = one.weight * (1 + 2 * GAMMA_ERROR) + float(
+                np.abs(prices.rows[one.rows]).max() + prices.gpu * one.gpus
             )
             most = Fraction(value) + Fraction(REDUCED_ERROR * scale)
-            total += most * (part.most if most > 0 else part.fewest)
-        return min(total, self.most_at_all)
+            total += most * (one.most if most > 0 else one.fewest)
+        return min(total, self.full_efficiency)
 
 
 class Enumerated(Pool):
@@ -340,36 +313,24 @@ class Enumerated(Pool):
     def __init__(self, instance: Instance) -> None:
         super().__init__(instance)
         parts = []
-        classes = {part.gpus: g for g, part in enumerate(self.parts)}
         for columns in profile_groups(instance):
             members = np.full((len(columns.gamma), self.largest), -1, dtype=np.int64)
             members[:, : columns.members.shape[1]] = columns.members
-            part = np.full(len(members), classes[columns.gpus], dtype=np.int64)
-            parts.append(Groups(members, columns.gamma * instance.weight(columns.gpus), part))
-        self.all = Groups(
-            np.concatenate([g.members for g in parts]),
-            np.concatenate([g.worth for g in parts]),
-            np.concatenate([g.part for g in parts]),
-        )
+            worth = columns.gamma * instance.weight(columns.gpus)
+            parts.append(Groups(members, worth, self.class_of[members[:, 0]]))
+        self.all = Groups.concatenate(parts)
 
     def price(
-        self,
-        prices: Prices,
-        threshold: float,
-        quota: int,
-        capacity: int,
-        run: Run,
-        which: Sequence[int] = (),
-        listing: bool = False,
-    ) -> Answer | None:
+        self, prices: Prices, query: Query, run: Run, which: Sequence[int] = ()
+    ) -> Priced | None:
         """Return the same as `Pool.price`, but the best `capacity` groups, whatever the quota."""
         value = self.all.worth - prices.of(self.all.members) - prices.gpu * self.gpus(self.all)
         if which:
-            value[~np.isin(self.all.part, which)] = -np.inf
-        highest = np.full(len(self.parts), threshold)
-        np.maximum.at(highest, self.all.part, value)
-        at = np.flatnonzero(value > threshold)
-        complete = len(at) <= capacity
+            value[~np.isin(self.all.class_of, which)] = -np.inf
+        highest = np.full(len(self.classes), query.threshold)
+        np.maximum.at(highest, self.all.class_of, value)
+        at = np.flatnonzero(value > query.threshold)
+        complete = len(at) <= query.capacity
         if not complete:
-            at = at[np.argpartition(-value[at], capacity)[:capacity]]
-        return Answer(self.all[at], highest, complete)
+            at = at[np.argpartition(-value[at], query.capacity)[: query.capacity]]
+        return Priced(self.all[at], highest, complete)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple, Self
 
 from pydantic import model_validator
@@ -10,7 +11,7 @@ from dlsched import schema
 from dlsched.schema import Amount, Count, Document, Flaw, Id, Number, PositiveCount, derived
 
 MOST_RESOURCES = 8
-"""A group of k jobs has (k - 1)! arrangements, and its definition looks at each of them."""
+"""A group of k jobs has (k - 1)! arrangements, and its best offsets are found by trying each."""
 
 
 class Job(Document):
@@ -46,7 +47,7 @@ class Instance(schema.Instance):
             raise Flaw(("resources",), f"has {k} entries", f"name 1 to {MOST_RESOURCES}")
         for r, name in enumerate(self.resources):
             if name in self.resources[:r]:
-                raise Flaw(("resources", r), f'"{name}" is there twice', "name each once")
+                raise Flaw(("resources", r), f'"{name}" is already named', "name each once")
         size = self.max_group_size
         if size is not None and size > k:
             raise Flaw(
@@ -63,7 +64,7 @@ class Instance(schema.Instance):
         if self.gpu_budget is not None and self.grouping == "uniform":
             raise Flaw(
                 ("gpu_budget",),
-                "means nothing with uniform groups, whose GPUs the jobs fix",
+                "has no use with uniform groups: the jobs determine their GPUs",
                 'leave it out, or write "grouping": "cover"',
             )
         schema.require_unique((job.id for job in self.jobs), "jobs")
@@ -76,7 +77,9 @@ class Instance(schema.Instance):
                 )
             if not any(job.stages):
                 raise Flaw(
-                    ("jobs", j, "stages"), "has no stage above 0", "give one a time, or drop it"
+                    ("jobs", j, "stages"),
+                    "has no stage above 0",
+                    "give one a time, or drop the job",
                 )
         return self
 
@@ -84,6 +87,11 @@ class Instance(schema.Instance):
     def group_limit(self) -> int:
         """The most jobs in a group."""
         return self.max_group_size or len(self.resources)
+
+    @property
+    def smallest_group(self) -> int:
+        """The fewest jobs in a group."""
+        return len(self.resources) if self.grouping == "uniform" else 1
 
     @derived
     def job_index(self) -> dict[str, int]:
@@ -100,7 +108,7 @@ class Instance(schema.Instance):
 
     @derived
     def classes(self) -> dict[int, tuple[int, ...]]:
-        """Positions of the jobs of each number of GPUs, ascending: only they can share."""
+        """Positions of the jobs of each number of GPUs, ascending; only these can share."""
         found: dict[int, list[int]] = {}
         for j, job in enumerate(self.jobs):
             found.setdefault(job.gpus, []).append(j)
@@ -108,12 +116,16 @@ class Instance(schema.Instance):
 
     @property
     def least_gpus(self) -> int:
-        """The fewest GPUs that any grouping takes: every class in as few groups as can be."""
+        """The fewest GPUs of any grouping: each class in as few groups as possible."""
         limit = self.group_limit
         return sum(gpus * -(-len(jobs) // limit) for gpus, jobs in self.classes.items())
 
+    def stages_of(self, ids: Iterable[str]) -> list[tuple[Number, ...]]:
+        """Return the stages of some jobs, given by their ids."""
+        return [self.jobs[self.job_index[name]].stages for name in ids]
+
     def weight(self, gpus: int) -> int:
-        """Return what a group's efficiency counts for."""
+        """Return the weight of a group's efficiency in the objective."""
         return gpus if self.weigh_by == "gpus" else 1
 
 

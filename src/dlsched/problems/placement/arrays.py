@@ -9,24 +9,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.problems.placement.schema import Instance
+from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.schema import Number, granularity
 
 _MOST = 2**50
-"""Units in all: sums of so many are exact in doubles."""
+"""Units in a total: sums of integers below this are exact in doubles."""
 _LARGEST_LOAD = 1e270
-"""Mean supplies in one unit of demand, at most; the sigmoid is 1 long before."""
+"""Cap on the mean supplies that one unit of demand is; the sigmoid is 1 far below it."""
 
 
 class Data(NamedTuple):
-    """What does not change: T tables, J jobs, R regions, K GPU types, P priorities, A applications.
+    """An instance's data: T tables, J jobs, R regions, K GPU types, P priorities, A applications.
 
     Lists of lists are flat, with the start of each: the tables of job ``j`` are
     ``job_tables[job_start[j]:job_start[j + 1]]``. Bytes, CPU hours, the GPU hours of
-    time-sensitive jobs, and those of each type and priority are whole numbers of a unit of their
+    time-sensitive jobs, and those of each type and priority are whole multiples of a unit of their
     own. Where no unit divides all of them, demands of bytes and CPU are rounded up and limits down
-    (for (6) the other way round), so that a placement within the limits here is within the true
-    ones; then ``exact`` is false.
+    (for (6) the opposite), so that a placement within these limits is within the instance's; then
+    ``exact`` is false.
     """
 
     exact: bool
@@ -52,9 +52,9 @@ class Data(NamedTuple):
     """The same hours in the units of the threshold (6); 0 for a job that (6) does not count."""
     priority: Any
     load_unit: Any
-    """K x P: what a unit of demand is in mean supplies of its type."""
-    load_grid: Any
-    """By type: the share of all its demand of which every job's is a multiple."""
+    """K x P: mean supplies of the type in one unit of demand."""
+    load_granularity: Any
+    """By type: the largest share of its total demand of which every job's demand is a multiple."""
     supply_load: Any
     """R x K: supply in mean supplies of the type."""
     supply_share: Any
@@ -75,11 +75,11 @@ class Data(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """What numbers are counted in."""
+    """The unit of which amounts are whole multiples."""
 
     size: Fraction
     exact: bool
-    """Whether all the numbers are whole multiples of it."""
+    """Whether all amounts are whole multiples of it."""
 
     def up(self, value: Number) -> float:
         return float(math.ceil(Fraction(value) / self.size))
@@ -117,7 +117,7 @@ def arrays(instance: Instance) -> Data:
     for r, region in enumerate(regions):
         for app, most in region.cpu_quota.items():
             cpu_quota[r, apps[app]] = cpu.down(most)
-    home = _unit(
+    hour = _unit(
         [h for job in jobs if job.time_sensitive for h in job.gpu_hours.values()],
         [instance.at_home_threshold],
     )
@@ -126,7 +126,7 @@ def arrays(instance: Instance) -> Data:
     stored = sum(capacities, Fraction(0))
     weights, second = instance.weights, instance.version == "v2"
     return Data(
-        exact=byte.exact and cpu.exact and home.exact,
+        exact=byte.exact and cpu.exact and hour.exact,
         size=size,
         home=np.array(
             [-1 if t.home is None else instance.region_index[t.home] for t in tables],
@@ -150,17 +150,22 @@ def arrays(instance: Instance) -> Data:
         cpu_hours=cpu_hours,
         cpu_total=float(cpu_hours.sum()),
         cpu_quota=cpu_quota,
-        threshold=home.up(instance.at_home_threshold),
+        threshold=hour.up(instance.at_home_threshold),
         slope=float(instance.overload_slope) if second else 0.0,
         traffic_weight=float(weights.traffic),
         gpu_weight=float(weights.gpu),
         storage_weight=float(weights.storage) if second and stored and tables else 0.0,
-        **_gpus(instance, home),
+        **_gpus(instance, hour),
     )
 
 
-def _gpus(instance: Instance, home: _Unit) -> dict[str, Any]:
-    """Return what is counted in GPU hours."""
+def homes_of(instance: Instance, solution: Solution) -> list[int]:
+    """Return the position of each table's region."""
+    return [instance.region_index[solution.home[table.id]] for table in instance.tables]
+
+
+def _gpus(instance: Instance, hour: _Unit) -> dict[str, Any]:
+    """Return the fields of `Data` that hold GPU hours."""
     regions, jobs = instance.regions, instance.jobs
     kinds = {kind: k for k, kind in enumerate(instance.kinds)}
     ranks = {p: i for i, p in enumerate(instance.priorities)}
@@ -196,7 +201,7 @@ def _gpus(instance: Instance, home: _Unit) -> dict[str, Any]:
         ),
         "urgent": np.array(
             [
-                home.down(h) if job.time_sensitive else 0.0
+                hour.down(h) if job.time_sensitive else 0.0
                 for job, row in zip(jobs, rows, strict=True)
                 for _, h in row
             ],
@@ -204,7 +209,7 @@ def _gpus(instance: Instance, home: _Unit) -> dict[str, Any]:
         ),
         "priority": np.array([ranks[job.priority] for job in jobs], dtype=np.int64),
         "load_unit": load_unit,
-        "load_grid": np.array([float(granularity(hours) / sum(hours)) for hours in of_kind]),
+        "load_granularity": np.array([float(granularity(hours) / sum(hours)) for hours in of_kind]),
         "supply_load": np.array(
             [float(s / mean[k]) for row in supply for k, s in enumerate(row)], dtype=float
         ).reshape(shape),
@@ -216,7 +221,7 @@ def _gpus(instance: Instance, home: _Unit) -> dict[str, Any]:
 
 
 def _unit(*groups: Iterable[Number]) -> _Unit:
-    """Return a unit of which all the numbers are multiples, or a fine one if there is none."""
+    """Return a unit of which all numbers are multiples; a fine one if the total would overflow."""
     values = [v for group in groups for v in group if v]
     if not values:
         return _Unit(Fraction(1), True)

@@ -1,7 +1,7 @@
-"""The definition of placement: what a placement breaks, and what it costs.
+"""The definition of placement: violations and cost.
 
-The sigmoid is irrational, so the second part of the objective is a double, right to a relative
-`TOLERANCE`. All else is exact.
+The sigmoid is irrational, so the second part of the objective is a double with a relative error of
+at most `TOLERANCE`. Everything else is exact.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from fractions import Fraction
 from dlsched.objective import ByLevel, Level
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.result import Report, Violation
-from dlsched.schema import Number
+from dlsched.schema import Number, simplify
 
 LEVELS = (Level("cost", "min", "weighted shares"),)
 _STEEP = Fraction(1000)
-"""From here on the sigmoid is 1 in double precision; a larger number need not be one."""
+"""From here on the sigmoid is 1 in double precision; a larger argument may overflow."""
 TOLERANCE = 1e-12
-"""Relative, of the sum over regions, types and priorities in double precision."""
+"""Relative error of the sum over regions, types and priorities in double precision."""
 
 
 def check(instance: Instance, solution: Solution) -> Report:
-    """Judge a solution.
+    """Check a solution.
 
-    Violations: ``instance`` (made for another one), ``unknown_table``, ``unknown_region``,
-    ``missing_table``, ``storage_exceeded`` (4), ``cpu_exceeded`` (5), ``off_home`` (6: too few GPU
-    hours of time-sensitive jobs are where their type is), ``quota_exceeded`` (bytes moved).
+    Violations: ``unknown_table``, ``unknown_region``, ``missing_table``, ``storage_exceeded`` (4),
+    ``cpu_exceeded`` (5), ``off_home`` (6: too few GPU hours of time-sensitive jobs are in a region
+    with their type), ``quota_exceeded`` (bytes moved).
 
     ``details`` has the parts ``traffic``, ``gpu`` and ``storage`` before weights, the ``moved``
     bytes, the share of GPU hours of jobs that have a region (``placed``), and the ``overload``: GPU
     hours demanded beyond a region's supply, over all regions and types.
     """
-    violations = list(_violations(instance, solution))
     home = _known(instance, solution)
-    return Report(tuple(violations), evaluate(instance, home), details(instance, home))
+    violations = tuple(_violations(instance, solution, home))
+    return Report(violations, evaluate(instance, home), details(instance, home))
 
 
 def _known(instance: Instance, solution: Solution) -> dict[str, int]:
-    """Return the homes that make sense, as positions of regions."""
+    """Return the homes of known tables in known regions, as positions of regions."""
     return {
         table: instance.region_index[region]
         for table, region in solution.home.items()
@@ -54,7 +54,7 @@ def evaluate(instance: Instance, home: Mapping[str, int]) -> ByLevel[Number]:
     total += Fraction(weights.gpu) * Fraction(gpu(instance, home))
     if instance.version == "v2":
         total += Fraction(weights.storage) * storage(instance, home)
-    return ByLevel(LEVELS, (int(total) if total.denominator == 1 else total,))
+    return ByLevel(LEVELS, (simplify(total),))
 
 
 def traffic(instance: Instance, home: Mapping[str, int]) -> Fraction:
@@ -83,7 +83,7 @@ def demand(instance: Instance, home: Mapping[str, int]) -> dict[tuple[int, str, 
 
 
 def gpu(instance: Instance, home: Mapping[str, int]) -> float:
-    """Return (2): squared differences of shares of demand and supply, by the overload's sigmoid.
+    """Return (2): squared differences of shares of demand and supply, times sigmoid of overload.
 
     Shares of demand are of all jobs' demand, those without a region included **(D)**. In v1 the
     sigmoid is 1/2 throughout.
@@ -168,7 +168,7 @@ def at_home(instance: Instance, home: Mapping[str, int]) -> Fraction:
 
 
 def details(instance: Instance, home: Mapping[str, int]) -> dict[str, Number | float]:
-    """Return the parts of the cost and what else describes a placement."""
+    """Return the parts of the cost and further figures; see `check`."""
     here = demand(instance, home)
     wanted = sum(
         (Fraction(h) for job in instance.jobs for h in job.gpu_hours.values()), Fraction(0)
@@ -189,7 +189,9 @@ def details(instance: Instance, home: Mapping[str, int]) -> dict[str, Number | f
     }
 
 
-def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
+def _violations(
+    instance: Instance, solution: Solution, home: Mapping[str, int]
+) -> Iterable[Violation]:
     for name, region in solution.home.items():
         if name not in instance.table_index:
             yield Violation("unknown_table", f"home.{name}", f'there is no table "{name}"')
@@ -198,7 +200,6 @@ def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
     for table in instance.tables:
         if table.id not in solution.home:
             yield Violation("missing_table", "home", f'table "{table.id}" has no home')
-    home = _known(instance, solution)
     yield from _over_capacity(instance, home)
     have = at_home(instance, home)
     if have < instance.at_home_threshold:
@@ -215,26 +216,26 @@ def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
 def _over_capacity(instance: Instance, home: Mapping[str, int]) -> Iterable[Violation]:
     cpus: dict[tuple[int, str], Fraction] = {}
     for job in instance.jobs:
-        region = instance.region_of(job, home)
-        if region is not None and job.app is not None:
-            key = (region, job.app)
+        at = instance.region_of(job, home)
+        if at is not None and job.app is not None:
+            key = (at, job.app)
             cpus[key] = cpus.get(key, Fraction(0)) + job.cpu_hours
-    for r, (region_, have) in enumerate(
+    for r, (region, stored) in enumerate(
         zip(instance.regions, _stored(instance, home), strict=True)
     ):
         where = f"regions[{r}]"
-        if have > region_.storage_capacity:
-            message = f"{float(have):g} bytes, it stores {float(region_.storage_capacity):g}"
-            yield Violation("storage_exceeded", where, message, have - region_.storage_capacity)
+        if stored > region.storage_capacity:
+            message = f"{float(stored):g} bytes, it stores {float(region.storage_capacity):g}"
+            yield Violation("storage_exceeded", where, message, stored - region.storage_capacity)
         for (q, app), hours in sorted(cpus.items()):
-            quota = region_.cpu_quota.get(app)
+            quota = region.cpu_quota.get(app)
             if q == r and quota is not None and hours > quota:
                 message = f"{float(hours):g} CPU hours of {app}, the quota is {float(quota):g}"
                 yield Violation("cpu_exceeded", f"{where}.cpu_quota.{app}", message, hours - quota)
 
 
 def explain(instance: Instance) -> str:
-    """Say why no placement exists; an empty string if one does, or none is known not to."""
+    """Return why no placement is feasible; an empty string if no reason is known."""
     size = sum((Fraction(table.size) for table in instance.tables), Fraction(0))
     capacity = sum((Fraction(region.storage_capacity) for region in instance.regions), Fraction(0))
     if size > capacity:
@@ -242,7 +243,7 @@ def explain(instance: Instance) -> str:
     largest = max((Fraction(region.storage_capacity) for region in instance.regions), default=0)
     for table in instance.tables:
         if table.size > largest:
-            return f"table {table.id} has {float(table.size):g} bytes, no region stores so many"
+            return f"table {table.id} has {float(table.size):g} bytes, no region stores as many"
     have = {k for region in instance.regions for k, hours in region.gpu_supply.items() if hours}
     urgent = sum(
         (Fraction(hours) for job in instance.jobs if job.time_sensitive

@@ -1,4 +1,4 @@
-"""The pictures of placement: demand and supply by region and GPU type, and the moves."""
+"""Pictures of placement: demand and supply by region and GPU type, and the bytes moved."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_BARS = 40
-"""A picture shows so many pairs of region and type, the first ones."""
+"""Largest number of pairs of region and type in a picture; the first ones are drawn."""
 
 
 def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None = None) -> Axes:
-    """Draw three bars for each region and GPU type: supply, and demand before and after.
+    """Draw three bars for each region and GPU type: supply, demand today, and demand after.
 
-    Before is with the tables where they are today. Jobs without a region demand nothing anywhere,
-    so the bars of demand may add up to less than what the jobs want.
+    Demand today is that of the homes of today. Jobs without a region count in no bar, so the bars
+    may add up to less than the total demand.
 
     Parameters
     ----------
     solution
-        A feasible solution; by default nothing moves.
+        A feasible solution; by default the homes of today.
     ax
         Axes to draw into; new ones by default.
     """
@@ -62,7 +62,7 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
 
 
 def draw_moves(instance: Instance, solution: Solution, ax: Axes | None = None) -> Axes:
-    """Draw the bytes that move, from rows to columns; the share of all bytes is in the field.
+    """Draw a matrix of the bytes that move from row to column, in per cent of all bytes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the model puts in place of squares and sigmoids: tangents and steps from below."""
+"""Lower estimates of squares (tangents) and of the sigmoid (steps), for the model."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from dlsched.problems.placement.arrays import Data
 
 _SPREAD = (-1, -0.5, -0.2, 0, 0.1, 0.25, 0.5, 1)
-"""Where the first tangents touch, as parts of the way to either end."""
+"""Where the first tangents touch, as fractions of the range below and above 0."""
 _OVERLOADS = (0.05, 0.15, 0.3, 0.6)
-"""Where the first steps are, in mean supplies above the supply."""
+"""Loads of the first steps, in mean supplies above the supply."""
 _DIGITS = 7
-"""Of the points of tangents."""
+"""Decimal places of the points of tangents."""
 _NARROWEST = 2e-6
-"""Loads of a type that differ by a smaller share of its demand are one to a solver."""
-_DOUBT = 1e-12
-"""Relative error, at most, of a sigmoid and of a load in doubles."""
+"""Loads of a type closer than this share of its demand are equal within a solver's tolerances."""
+_ERROR = 1e-12
+"""Largest relative error of a sigmoid and of a load in doubles."""
 
 
 @dataclass
@@ -43,52 +45,48 @@ class Estimate:
     @classmethod
     def coarse(cls, data: Data) -> Estimate:
         """Return the first estimate: a few points everywhere."""
-        made = cls()
+        estimate = cls()
         kinds, priorities = data.wanted.shape
         for r in range(len(data.capacity)):
             if data.storage_weight:
-                made.bytes[r] = _spread(-data.capacity_share[r], 1 - data.capacity_share[r])
+                estimate.bytes[r] = _spread(-data.capacity_share[r], 1 - data.capacity_share[r])
             for k in range(kinds):
                 share = data.supply_share[r, k]
                 for p in range(priorities):
                     if data.wanted[k, p]:
-                        made.shares[r, k, p] = _spread(-share, 1 - share)
-                made.steps[r, k] = []
+                        estimate.shares[r, k, p] = _spread(-share, 1 - share)
+                estimate.steps[r, k] = []
                 if data.slope:
-                    for over in _OVERLOADS:
-                        load = float(data.supply_load[r, k]) + over
+                    for overload in _OVERLOADS:
+                        load = float(data.supply_load[r, k]) + overload
                         if load <= demand_of(data, k):
-                            made.add_step(data, r, k, load)
-        return made
+                            estimate.add_step(data, r, k, load)
+        return estimate
 
     def refine(self, data: Data, state: Any) -> bool:
-        """Make the estimate exact at a placement; return whether it was not before."""
-        changed = False
-        for (r, k, p), points in self.shares.items():
-            off = state.demand[r, k, p] / data.wanted[k, p] - data.supply_share[r, k]
-            changed |= _add(points, float(off))
-        for r, points in self.bytes.items():
-            off = state.stored[r] / data.bytes_total - data.capacity_share[r]
-            changed |= _add(points, float(off))
+        """Make the estimate exact at a placement; return whether this added a point."""
+        share, load = state.demand / np.maximum(data.wanted, 1), data.load_unit * state.demand
+        changed = self.add_tangents(
+            {(r, k, p): float(share[r, k, p] - data.supply_share[r, k]) for r, k, p in self.shares},
+            {r: float(state.stored[r] / data.bytes_total - data.capacity_share[r])
+             for r in self.bytes},
+        )  # fmt: skip
         if data.slope:
             for r, k in self.steps:
-                load = float((state.demand[r, k] * data.load_unit[k]).sum())
-                changed |= self.add_step(data, r, k, load)
+                changed |= self.add_step(data, r, k, float(load[r, k].sum()))
         return changed
 
-    def refine_at(self, offs: dict[tuple[int, int, int], float], stored: dict[int, float]) -> bool:
-        """Add tangents at a fractional point."""
-        changed = False
-        for key, off in offs.items():
-            changed |= _add(self.shares[key], off)
-        for r, off in stored.items():
-            changed |= _add(self.bytes[r], off)
-        return changed
+    def add_tangents(
+        self, shares: dict[tuple[int, int, int], float], stored: dict[int, float]
+    ) -> bool:
+        """Add tangents at a fractional point; return whether any is new."""
+        new = [_add(self.shares[key], at) for key, at in shares.items()]
+        return any(new + [_add(self.bytes[r], at) for r, at in stored.items()])
 
     def add_step(self, data: Data, r: int, k: int, load: float) -> bool:
-        """Add a step at a load in mean supplies, above the supply; return whether it is new."""
+        """Add a step at a load (in mean supplies) above the supply; return whether it is new."""
         steps, demand = self.steps[r, k], demand_of(data, k)
-        if data.slope * demand <= _DOUBT or load <= data.supply_load[r, k] + _NARROWEST * demand:
+        if data.slope * demand <= _ERROR or load <= data.supply_load[r, k] + _NARROWEST * demand:
             return False  # the sigmoid is 1/2 there
         share = load / demand
         if any(abs(share - step) <= _NARROWEST for step in steps):
@@ -104,18 +102,18 @@ def demand_of(data: Data, k: int) -> float:
 
 
 def step_of(data: Data, r: int, k: int, load: float) -> tuple[float, float]:
-    """Return a load below a step's with none between, and the sigmoid's least value from there on.
+    """Return a load below a step with no attainable load between, and the sigmoid's value above it.
 
-    Loads are shares of all demand of the type. The value is rounded down, so that a step never
-    counts more than the sigmoid.
+    Loads are shares of all demand of the type. The value is the least above the returned load,
+    rounded down, so that a step never adds more than the sigmoid does.
     """
-    grid = float(data.load_grid[k])
+    granularity = float(data.load_granularity[k])
     last = at = load - _NARROWEST
-    if grid > 4 * _NARROWEST:
-        count = math.ceil(load / grid - 1e-6)
-        last, at = (count - 0.5) * grid, min(load, count * grid)
-    over = max(0.0, at * demand_of(data, k) * (1 - _DOUBT) - data.supply_load[r, k])
-    return last, (1 - _DOUBT) / (1 + math.exp(-data.slope * over))
+    if granularity > 4 * _NARROWEST:
+        count = math.ceil(load / granularity - 1e-6)
+        last, at = (count - 0.5) * granularity, min(load, count * granularity)
+    overload = max(0.0, at * demand_of(data, k) * (1 - _ERROR) - data.supply_load[r, k])
+    return last, (1 - _ERROR) / (1 + math.exp(-data.slope * overload))
 
 
 def _spread(low: float, high: float) -> list[float]:
@@ -123,7 +121,7 @@ def _spread(low: float, high: float) -> list[float]:
 
 
 def _add(points: list[float], at: float) -> bool:
-    # A tangent nearby is as good: the square's error is that of the point, squared.
+    # Rounding the point changes the estimate by the square of the rounding error only.
     at = round(at, _DIGITS)
     if at in points:
         return False

@@ -1,22 +1,246 @@
-"""The exact method for placement: the estimate of the cost, refined until it is the cost."""
+"""The exact method for placement: integer programs that estimate the cost, refined until exact."""
 
 from __future__ import annotations
 
-from dlsched.problems.placement.schema import Instance
+import time
+from typing import Any
+
+import numpy as np
+
+from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
+from dlsched.problems.placement import model
+from dlsched.problems.placement.arrays import arrays, homes_of
+from dlsched.problems.placement.bounds import gpu_bound, storage_bound
+from dlsched.problems.placement.check import TOLERANCE as CHECK_TOLERANCE
+from dlsched.problems.placement.check import check
+from dlsched.problems.placement.estimate import Estimate
+from dlsched.problems.placement.heuristics import anneal, initial_state, solution_of
+from dlsched.problems.placement.incremental import state_of
+from dlsched.problems.placement.layout import State
+from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.registry import method
-from dlsched.result import Claim
+from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run
+from dlsched.schema import Number
+from dlsched.solvers import highs
+from dlsched.solvers.backend import find_backend
+from dlsched.solvers.certificate import dual_bound
+from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.levels import SOLVER_LIBRARIES
+from dlsched.solvers.outcome import Outcome
+from dlsched.solvers.standard_form import StandardForm, compile_model
+
+_TANGENT_ROUNDS = 12
+_LEAST_INCREASE = 1e-3
+"""A round of tangents that raises the relaxation by less, relatively, is the last."""
+_CLOSED = 3 * SOLVER_PRECISION
+"""Relative gap at which a bound in floating point equals a cost."""
+_REDUCED_COST = 1e-7
+"""A solver's tolerance on reduced costs, in the unit that it sees."""
+_FAST_NONZEROS = 20_000
+"""Entries of a matrix for which the exact bound from duals takes less than a second."""
+_MOST_EXCLUDED = 100
+"""Placements that are excluded one by one before the search ends with the gap that is left."""
+_ANNEALING_SHARE = 0.1
+"""Share of the time limit for the first placement."""
 
 
 @method("placement", kind="exact", preload=(".local", ".squares", *SOLVER_LIBRARIES))
 def milp(instance: Instance, run: Run) -> Claim:
-    """Integer programs that estimate the cost from below, refined where a placement was found.
+    """Integer programs that estimate the cost from below, refined at each placement found.
 
-    Exact because each program's bound is a bound of the cost, and each placement found gets points
-    at which the next program is exact; there are finitely many. It stops when the bound meets the
-    best placement, or with the gap that is left. It starts from `annealing`.
+    Exact because each program's bound is a bound on the cost, and each placement found gets points
+    at which the next program is exact; there are finitely many. It stops when the bound equals the
+    cost of the best placement, or with the gap that is left. It starts from `annealing`.
     """
-    from dlsched.problems.placement.refine import Refinement
-
     return Refinement(instance, run).search()
+
+
+def refined(instance: Instance) -> Any:
+    """Return the Pyomo model with the estimate with which `milp` proves the optimum."""
+    refinement = Refinement(instance, Run())
+    refinement.search()
+    return model.build(instance, refinement.estimate)
+
+
+class Refinement:
+    """The state between the rounds: the estimate, the best placement, the bounds."""
+
+    def __init__(self, instance: Instance, run: Run) -> None:
+        self.instance, self.run = instance, run
+        self.backend = find_backend(run.solver)
+        self.data = arrays(instance)
+        self.estimate = Estimate.coarse(self.data)
+        self.best: Solution | None = None
+        self.cost = float("inf")
+        self.exact_cost: Number | None = None
+        self.indivisible = storage_bound(self.data) + gpu_bound(self.data)
+        self.dual: float | None = None
+        self.claimed = 0.0
+        self.excluded: list[Solution] = []
+        self.build_seconds = 0.0
+        self.message = ""
+        self.no_dual = "the relaxation was not solved"
+
+    @property
+    def bound(self) -> float:
+        """The strongest bound, certified or claimed."""
+        return max(self.indivisible, self.dual or 0.0, self.claimed)
+
+    def search(self) -> Claim:
+        """Run to a proof or a limit."""
+        self.backend.validate_limits(self.run)
+        self.start()
+        self.relax()
+        while True:
+            stop = self.run.stop_reason()
+            if stop:
+                return self.claim(Status.FEASIBLE, stop)
+            built, form = self.build()
+            outcome = self.solve(built, form)
+            self.message = outcome.message
+            if outcome.status is Status.INFEASIBLE:
+                if self.best is None:
+                    return self.infeasible(form)
+                self.claimed = self.cost  # only excluded placements are left
+                return self.claim(Status.OPTIMAL)
+            new_points, found = False, None
+            if outcome.values is not None:
+                form.load(outcome.values)
+                found = model.read(self.instance, built)
+                new_points = self.offer(state_of(self.data, homes_of(self.instance, found)))
+            if outcome.bound is not None:
+                unit = float(form.conditioned(0)[0])
+                error = SOLVER_PRECISION * abs(outcome.bound) + _REDUCED_COST * unit
+                bound = outcome.bound - error
+                if new_points and bound > self.cost * (1 + _CLOSED):
+                    continue  # costs far above the optimum hide it; the next program has smaller
+                # No excluded placement is better than the best one.
+                self.claimed = max(self.claimed, min(bound, self.cost))
+            self.record()
+            if self.closed(max(_CLOSED, self.run.gap)):
+                return self.claim(Status.OPTIMAL)
+            if outcome.status is not Status.OPTIMAL:
+                return self.claim(Status.FEASIBLE, outcome.termination)
+            if not new_points and found is not None:
+                # The estimate is exact here, but the solver's tolerances undercut it; or the
+                # placement breaks a limit by less than these. Its cost is known: exclude it.
+                if len(self.excluded) == _MOST_EXCLUDED:
+                    return self.claim(
+                        Status.OPTIMAL if self.closed(TOLERANCE) else Status.FEASIBLE,
+                        Termination.TOLERANCES,
+                        f"the solver's tolerances leave a gap after {_MOST_EXCLUDED} exclusions",
+                    )
+                self.excluded.append(found)
+
+    def infeasible(self, form: StandardForm) -> Claim:
+        """Return that there is no placement, and why."""
+        reason = infeasibility_reason(form, self.run)
+        if self.excluded:  # every one of them breaks a limit
+            reason = "every placement breaks a limit, some by less than the solver's tolerances"
+        return Claim(status=Status.INFEASIBLE, reason=reason, build_seconds=self.build_seconds)
+
+    def start(self) -> None:
+        """Evaluate the run's start, or else a placement from annealing."""
+        state = initial_state(self.instance, self.data, self.run)
+        if self.run.start is None:
+            part = self.run.nested(_ANNEALING_SHARE * self.run.remaining())
+            trials = int(np.clip(300 * len(self.data.size), 3_000, 3_000_000))
+            state = anneal(self.data, state, part, 1, trials)
+        self.offer(state)
+
+    def relax(self) -> None:
+        """Add tangents at the optimum of the linear relaxation while that raises it.
+
+        The duals of the last round give the certified bound.
+        """
+        last, solved = 0.0, None
+        for _ in range(_TANGENT_ROUNDS):
+            if self.run.stop_reason():
+                break
+            built, form = self.build()
+            outcome = highs.solve(form, 0, self.run, relax=True)
+            if outcome.duals is not None:
+                solved = form, outcome.duals
+            else:
+                self.no_dual = f"the relaxation ended with {outcome.termination.sentence}"
+            if outcome.values is None or outcome.bound is None:
+                break
+            form.load(outcome.values)
+            new_points = self.estimate.add_tangents(*model.differences(built))
+            if not new_points or outcome.bound <= last * (1 + _LEAST_INCREASE):
+                break
+            last = outcome.bound
+        if solved is not None:
+            form, duals = solved
+            stop = self.run.stop_reason()
+            if stop and form.A.nnz > _FAST_NONZEROS:
+                self.no_dual = stop.sentence
+                return
+            bound = dual_bound(form, 0, duals)
+            if bound is None:
+                self.no_dual = "the relaxation's duals bound nothing"
+            else:
+                self.dual = max(0.0, float(bound) * (1 - CHECK_TOLERANCE))
+
+    def build(self) -> tuple[Any, StandardForm]:
+        """Build and compile the model with the present estimate."""
+        began = time.perf_counter()
+        built = model.build(self.instance, self.estimate, self.excluded, self.data)
+        form = compile_model(built)
+        self.build_seconds += time.perf_counter() - began
+        return built, form
+
+    def solve(self, built: Any, form: StandardForm) -> Outcome:
+        """Solve one program, from the best placement unless that is excluded."""
+        point = None
+        if self.best is not None and self.best.home not in [s.home for s in self.excluded]:
+            model.assign(self.instance, built, self.best)
+            point = form.point()
+        return self.backend.solve(form, 0, self.run, start=point, quiet=True)
+
+    def offer(self, state: State) -> bool:
+        """Keep a placement if it is the best, and make the estimate exact there.
+
+        Return whether this added a point to the estimate.
+        """
+        solution = solution_of(self.instance, state)
+        report = check(self.instance, solution)
+        if report.feasible and report.objective and float(report.objective.cost) < self.cost:
+            self.best, self.exact_cost = solution, report.objective.cost
+            self.cost = float(report.objective.cost)
+            self.record()
+        return self.estimate.refine(self.data, state)
+
+    def record(self) -> None:
+        """Report progress."""
+        self.run.record(self.cost if self.best else None, self.bound)
+
+    def closed(self, gap: float) -> bool:
+        """Whether the best placement is within a relative gap of the bound."""
+        return self.best is not None and self.cost - self.bound <= gap * self.cost
+
+    def claim(
+        self, status: Status, termination: Termination | None = None, reason: str = ""
+    ) -> Claim:
+        """Return the best placement and the bounds."""
+        message, tree = self.message, f"{self.run.solver}'s tree"
+        bounds = [Bound(self.indivisible, "certified", "whole tables and jobs")]
+        if self.dual is not None:
+            bounds.append(Bound(self.dual, "certified", "duals of the relaxation"))
+        else:
+            message = f"{message}; no certificate from the relaxation: {self.no_dual}".lstrip("; ")
+        if self.exact_cost is not None and self.bound >= self.cost:
+            bounds.append(Bound(self.exact_cost, "claimed", tree))
+        elif self.claimed:
+            bounds.append(Bound(self.claimed, "claimed", tree))
+        return Claim(
+            solution=self.best,
+            status=status if self.best else Status.NO_SOLUTION,
+            termination=termination,
+            reason=reason,
+            bounds=[bounds],
+            solver_message=message,
+            build_seconds=self.build_seconds,
+            start=Start(True, "the search began from it") if self.run.start else None,
+        )

@@ -12,11 +12,11 @@ from dlsched.errors import OptionError
 from dlsched.problems.placement.schema import Instance
 
 SIZES = (0.565, 103.0, 7_500.0)
-"""Table sizes in GB at P50, P90 and P99, by default. The paper prints no sizes of tables; these are
-those of migrations, the data replications of section 3.4: 565 MB, 103 GB and 7.5 TB."""
+"""Default table sizes in GB at P50, P90 and P99. The paper prints no sizes of tables; these are
+those of the data replications of section 3.4: 565 MB, 103 GB and 7.5 TB."""
 READERS = (3.0, 17.0, 45.0)
-"""Jobs that read a table at P50, P90 and P99, by default. In the paper these are the workloads that
-read a partition (section 2, Figure 3); a table has no fewer than any of its partitions."""
+"""Default numbers of jobs that read a table at P50, P90 and P99. In the paper these are the
+workloads that read a partition (section 2, Figure 3); a table has at least as many readers."""
 PRIORITIES = (0.03, 0.20, 0.16, 0.54, 0.002, 0.005, 0.0602)
 """Shares of the seven priorities as printed; they add up to 0.9972 and are scaled to 1."""
 KINDS = ("A100", "V100", "T4")
@@ -36,8 +36,8 @@ def generate(
     jobs: int = 40,
     version: str = "v2",
     kinds: int = 3,
-    load: float = 0.9,
-    fill: float = 0.6,
+    utilization: float = 0.9,
+    storage_utilization: float = 0.6,
     clusters: float = 0.5,
     move_share: float | None = None,
     at_home: float = 0.0,
@@ -58,87 +58,68 @@ def generate(
         Of the objective, ``"v1"`` or ``"v2"``.
     kinds
         GPU types, up to three; not every region has every one.
-    load
-        GPU hours demanded as a share of the supply; above 1 for an overload that no placement
-        avoids.
-    fill
-        Bytes of the tables as a share of what the regions store.
+    utilization
+        GPU hours demanded as a share of the supply; above 1 no placement avoids overload.
+    storage_utilization
+        Bytes of the tables as a share of the regions' storage capacity.
     clusters
-        How much jobs read what their like read: with this chance a job draws a table from a window
-        of its own, else from all tables.
+        Locality of reading: with this chance a reader of a table is drawn from the jobs near it,
+        else from all jobs.
     move_share
         The move quota as a share of all bytes; none by default.
     at_home
         The threshold of (6) as a share of the GPU hours of time-sensitive jobs.
     largest
-        No table has more than this share of all bytes; a log-normal tail would let one table decide
-        everything.
+        Largest share of all bytes that a table has; without a limit, one table of the log-normal
+        tail may dominate the cost.
     sizes, readers
-        Of tables, at P50, P90 and P99: GB, and jobs that read one.
+        Size in GB and number of jobs that read a table, at P50, P90 and P99.
     experiments
-        Share of the jobs that are experiments with another job: they are of its kind and GPU type
-        and read the same tables, as those of one team often do (section 3.1).
+        Share of the jobs that are experiments with another job: of its kind and GPU type, reading
+        the same tables, as jobs of one team often do (section 3.1).
     cpu_training
-        Chance that a training job needs no GPU; 30 % of MAST's workloads do not (section 5.1).
+        Chance that a training job needs no GPU; 30 % of MAST's workloads need none (section 5.1).
     min_jobs_per_priority
-        Training jobs of a priority with fewer get the next lower priority that has as many, or
-        else the lowest one that has: few jobs of a priority cannot match many regions' supplies.
+        Training jobs of a priority with fewer jobs get the next lower priority with as many, or
+        else the lowest such priority: few jobs of a priority cannot match many regions' supplies.
     """
     if version not in ("v1", "v2"):
         raise OptionError(f"version={version!r} must be v1 or v2")
     if tables < 1 or regions < 1 or jobs < 0 or not 1 <= kinds <= len(KINDS):
         raise OptionError(f"tables and regions from 1, jobs from 0, kinds from 1 to {len(KINDS)}")
-    if load <= 0 or not 0 < fill < 1 or not 0 <= clusters <= 1 or not 0 < largest <= 1:
-        raise OptionError("load above 0; fill and clusters and largest are shares")
-    _refuse_nonsense(sizes, readers, experiments, cpu_training, min_jobs_per_priority)
+    if utilization <= 0 or not 0 < storage_utilization < 1:
+        raise OptionError("utilization must be above 0, storage_utilization between 0 and 1")
+    if not 0 <= clusters <= 1 or not 0 < largest <= 1:
+        raise OptionError("clusters and largest must be shares")
+    if not 0 <= experiments < 1 or not 0 <= cpu_training <= 1 or min_jobs_per_priority < 0:
+        raise OptionError("experiments and cpu_training are shares, min_jobs_per_priority from 0")
+    for name, quantiles in (("sizes", sizes), ("readers", readers)):
+        if len(quantiles) != 3 or not 0 < quantiles[0] <= quantiles[1] <= quantiles[2]:
+            raise OptionError(f"{name}={quantiles!r} must be three ascending numbers above 0")
     size = _capped(_lognormal(rng, sizes, tables), largest)
     own = jobs - int(experiments * jobs)
     reads = _readers(rng, tables, own, clusters, [n * own / max(jobs, 1) for n in readers])
     parents = [int(p) for p in rng.integers(own, size=jobs - own)] if own < jobs else []
     reads += [reads[parent] for parent in parents]
-    rows: list[dict[str, Any]] = []
-    chances = np.array(PRIORITIES) / sum(PRIORITIES)
-    total = 0.0
-    demanded = {kind: 0.0 for kind in KINDS[:kinds]}
-    job_rows: list[dict[str, Any]] = []
-    shares = np.array(KIND_SHARES[:kinds]) / sum(KIND_SHARES[:kinds])
-    for j, names in enumerate(reads):
-        like = job_rows[parents[j - own]] if j >= own else None
-        kind = str(rng.choice(list(KINDS_OF_JOBS), p=list(KINDS_OF_JOBS.values())))
-        kind = like["kind"] if like else kind
-        row = {
-            "id": f"j{j + 1}",
-            "kind": kind,
-            "tables": [f"t{t + 1}" for t in names],
-            "priority": int(rng.choice(len(chances), p=chances)) + 1,
-        }
-        if kind == "ml":
-            hours = max(1, round(float(rng.lognormal(3, 1.2))))
-            gpu = KINDS[int(rng.choice(kinds, p=shares))]
-            without = bool(cpu_training) and bool(rng.random() < cpu_training)
-            if like:
-                without = "gpu_hours" not in like
-                gpu = next(iter(like.get("gpu_hours", [gpu])))
-            row["time_sensitive"] = bool(rng.random() < 0.3)
-            if not without:
-                row["gpu_hours"] = {gpu: hours}
-                demanded[gpu] += hours
-                total += hours if row["time_sensitive"] else 0
-        else:
-            row["cpu_hours"] = max(1, round(float(rng.lognormal(2, 1))))
-            row["app"] = str(rng.choice(APPS))
-        job_rows.append(row)
+    job_rows = _jobs(rng, reads, parents, kinds, cpu_training)
     _merge_rare(job_rows, min_jobs_per_priority)
+    demanded = {
+        kind: float(sum(row.get("gpu_hours", {}).get(kind, 0) for row in job_rows))
+        for kind in KINDS[:kinds]
+    }
+    urgent = sum(sum(row.get("gpu_hours", {}).values())
+                 for row in job_rows if row.get("time_sensitive"))  # fmt: skip
     scale = rng.dirichlet(np.full(regions, 4.0))
     have = np.array([_hardware(rng, regions, scale) for _ in range(kinds)])
-    room = rng.dirichlet(np.full(regions, 6.0)) * 0.5 + scale * 0.5
-    capacity = np.ceil(room * size.sum() / fill)
+    storage = rng.dirichlet(np.full(regions, 6.0)) * 0.5 + scale * 0.5
+    capacity = np.ceil(storage * size.sum() / storage_utilization)
     homes = _homes(rng, size, capacity)
     cpu = {app: sum(r["cpu_hours"] for r in job_rows if r.get("app") == app) for app in APPS}
     used = _cpu_used(job_rows, reads, homes)
+    rows: list[dict[str, Any]] = []
     for r in range(regions):
         supply = {
-            kind: round(float(have[k, r]) * demanded[kind] / load)
+            kind: round(float(have[k, r]) * demanded[kind] / utilization)
             for k, kind in enumerate(demanded)
         }
         rows.append(
@@ -162,7 +143,7 @@ def generate(
         "name": "unnamed",
         "version": version,
         "priority_weights": {str(p + 1): round(1 / (p + 1), 3) for p in range(len(PRIORITIES))},
-        "at_home_threshold": int(at_home * total),
+        "at_home_threshold": int(at_home * urgent),
         "move_quota": None if move_share is None else int(move_share * size.sum()),
         "regions": rows,
         "tables": [
@@ -174,22 +155,47 @@ def generate(
     return Instance.parse(data, "the generator")
 
 
-def _refuse_nonsense(
-    sizes: Sequence[float],
-    readers: Sequence[float],
-    experiments: float,
+def _jobs(
+    rng: np.random.Generator,
+    reads: list[list[int]],
+    parents: list[int],
+    kinds: int,
     cpu_training: float,
-    min_jobs_per_priority: int,
-) -> None:
-    for name, quantiles in (("sizes", sizes), ("readers", readers)):
-        if len(quantiles) != 3 or not 0 < quantiles[0] <= quantiles[1] <= quantiles[2]:
-            raise OptionError(f"{name}={quantiles!r} must be three ascending numbers above 0")
-    if not 0 <= experiments < 1 or not 0 <= cpu_training <= 1 or min_jobs_per_priority < 0:
-        raise OptionError("experiments and cpu_training are shares, min_jobs_per_priority from 0")
+) -> list[dict[str, Any]]:
+    """Draw jobs that read given tables; the last ones are experiments with their parents."""
+    rows: list[dict[str, Any]] = []
+    chances = np.array(PRIORITIES) / sum(PRIORITIES)
+    shares = np.array(KIND_SHARES[:kinds]) / sum(KIND_SHARES[:kinds])
+    own = len(reads) - len(parents)
+    for j, names in enumerate(reads):
+        parent = rows[parents[j - own]] if j >= own else None
+        kind = str(rng.choice(list(KINDS_OF_JOBS), p=list(KINDS_OF_JOBS.values())))
+        kind = parent["kind"] if parent else kind
+        row = {
+            "id": f"j{j + 1}",
+            "kind": kind,
+            "tables": [f"t{t + 1}" for t in names],
+            "priority": int(rng.choice(len(chances), p=chances)) + 1,
+        }
+        if kind == "ml":
+            hours = max(1, round(float(rng.lognormal(3, 1.2))))
+            gpu = KINDS[int(rng.choice(kinds, p=shares))]
+            without = bool(cpu_training) and bool(rng.random() < cpu_training)
+            if parent:
+                without = "gpu_hours" not in parent
+                gpu = next(iter(parent.get("gpu_hours", [gpu])))
+            row["time_sensitive"] = bool(rng.random() < 0.3)
+            if not without:
+                row["gpu_hours"] = {gpu: hours}
+        else:
+            row["cpu_hours"] = max(1, round(float(rng.lognormal(2, 1))))
+            row["app"] = str(rng.choice(APPS))
+        rows.append(row)
+    return rows
 
 
 def _merge_rare(jobs: list[dict[str, Any]], least: int) -> None:
-    """Give training jobs of a priority with fewer than so many a priority that has as many."""
+    """Merge priorities with fewer than `least` training jobs into priorities with as many."""
     training = [job for job in jobs if job["kind"] == "ml"]
     count = Counter(job["priority"] for job in training)
     common = sorted(p for p, n in count.items() if n >= least)
@@ -199,7 +205,7 @@ def _merge_rare(jobs: list[dict[str, Any]], least: int) -> None:
 
 
 def _lognormal(rng: np.random.Generator, quantiles: Sequence[float], n: int) -> Any:
-    """Draw from the curve through three quantiles, log-linear between normal scores; whole MB."""
+    """Draw whole MB from a distribution with three quantiles, log-linear in the normal score."""
     scores, logs = _SCORES, np.log(quantiles)
     z = rng.normal(size=n)
     tail = (logs[2] - logs[1]) / (scores[2] - scores[1])
@@ -211,7 +217,7 @@ def _lognormal(rng: np.random.Generator, quantiles: Sequence[float], n: int) -> 
 
 
 def _capped(size: Any, largest: float) -> Any:
-    """Cut the largest tables down until none has more than a share of all bytes."""
+    """Reduce the largest sizes until none is more than a share of their sum."""
     if largest * len(size) <= 1:
         return size
     for _ in range(100):
@@ -225,9 +231,9 @@ def _capped(size: Any, largest: float) -> Any:
 def _readers(
     rng: np.random.Generator, tables: int, jobs: int, clusters: float, quantiles: Sequence[float]
 ) -> list[list[int]]:
-    """Draw who reads what: a number of readers for each table, then the readers.
+    """Draw the tables of each job: for each table a number of readers, then the readers.
 
-    Jobs and tables lie on a circle; a clustered reader is near its table.
+    Jobs and tables are on a circle; a clustered reader is drawn near its table.
     """
     chosen: list[set[int]] = [set() for _ in range(jobs)]
     if not jobs:
@@ -248,7 +254,7 @@ def _readers(
 
 
 def _hardware(rng: np.random.Generator, regions: int, scale: Any) -> Any:
-    """Draw a type's share of hardware by region; a fifth of the regions has none."""
+    """Draw each region's share of a type's hardware; about a fifth of the regions has none."""
     share = scale * rng.lognormal(0, 0.7, size=regions) * (rng.random(regions) < 0.8)
     if not share.sum():
         share = scale
@@ -258,7 +264,7 @@ def _hardware(rng: np.random.Generator, regions: int, scale: Any) -> Any:
 def _cpu_used(
     jobs: list[dict[str, Any]], reads: list[list[int]], homes: list[int]
 ) -> Counter[tuple[int, str]]:
-    """Return CPU hours by region and application today, so that today's placement is feasible."""
+    """Return CPU hours by region and application, with the tables at the homes of today."""
     used: Counter[tuple[int, str]] = Counter()
     for job, names in zip(jobs, reads, strict=True):
         if "app" in job:
@@ -268,12 +274,12 @@ def _cpu_used(
 
 
 def _homes(rng: np.random.Generator, size: Any, capacity: Any) -> list[int]:
-    """Spread the tables at random where they fit, the largest first."""
+    """Draw homes with enough free storage, for the largest tables first."""
     free = capacity.copy()
     homes = np.zeros(len(size), dtype=int)
     for t in np.argsort(-size, kind="stable").tolist():
         fits = np.flatnonzero(free >= size[t])
-        if not len(fits):  # larger than what any region has left: today's placement is infeasible
+        if not len(fits):  # no region has that much left: today's placement is infeasible
             fits = np.array([int(np.argmax(free))])
         r = int(rng.choice(fits, p=free[fits].clip(1) / free[fits].clip(1).sum()))
         homes[t] = r
@@ -282,7 +288,7 @@ def _homes(rng: np.random.Generator, size: Any, capacity: Any) -> list[int]:
 
 
 def examples() -> list[Instance]:
-    """Return one instance by hand; MAST prints none that could be solved."""
+    """Return one instance made by hand; MAST prints no complete instance."""
     pair = {
         "dlsched": 1,
         "problem": "placement",

@@ -1,9 +1,9 @@
 """The declarative model of placement; components are named as on the card models/placement.md.
 
 Its objective is an estimate from below: squares are replaced by tangents, the sigmoid by steps. It
-is exact where the `Estimate` has its points, so `milp` adds those of every placement that it finds.
-Every coefficient is an exact number of the instance, rounded once, so that exact arithmetic
-confirms a bound from duals; every variable has a finite upper bound, so that there always is one.
+is exact at the points of the `Estimate`, so `milp` adds those of every placement that it finds.
+Every coefficient is computed exactly and rounded once, so that exact arithmetic confirms a bound
+from duals; every variable has a finite upper bound, so that duals always give a finite bound.
 """
 
 from __future__ import annotations
@@ -13,21 +13,23 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pyomo.environ as pyo
 
-from dlsched.problems.placement.arrays import Data, arrays
+from dlsched.problems.placement.arrays import Data, arrays, homes_of
 from dlsched.problems.placement.bounds import job_squares
 from dlsched.problems.placement.estimate import Estimate, step_of
+from dlsched.problems.placement.incremental import state_of
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.shares import Shares, above, at_least, at_most
-from dlsched.problems.placement.tally import state_of
 
-_TINY = 1e-9
-_BELOW = 1 - 1e-12
-_LEAST = 1e-3
-"""HiGHS takes coefficients below 1e-9 for 0; a switch's may be larger than needed."""
+_NEGLIGIBLE = 1e-9
+"""Sums of squares and increases of the sigmoid that are left out of the estimate."""
+_ROUND_DOWN = 1 - 1e-12
+_LEAST_BIG_M = 1e-3
+"""HiGHS drops coefficients below 1e-9; a larger big-M than needed is valid."""
+ESTIMATED = ("cost",)
+"""The levels of which the model's value is only a lower bound."""
 THOUSAND = 1000
-"""Squares of shares are counted in thousandths: solvers' rows are off by as much as 1e-6."""
+"""The unit of squares of shares is a thousandth: solvers' rows are off by as much as 1e-6."""
 
 
 def build(
@@ -41,15 +43,16 @@ def build(
     Parameters
     ----------
     excluded
-        Placements that are not wanted any more: each differs in a table from every solution.
+        Placements that are cut off: every solution differs from each in some table.
     data
-        The instance as arrays, if at hand.
+        The instance as arrays; computed by default.
     """
+    import pyomo.environ as pyo
+
     data = data or arrays(instance)
     estimate = estimate or Estimate.coarse(data)
     shares = Shares(instance)
-    names = [region.id for region in instance.regions]
-    ids = [table.id for table in instance.tables]
+    names, ids = shares.regions, shares.tables
 
     m = pyo.ConcreteModel(instance.name)
     m.REGIONS = pyo.Set(initialize=names)
@@ -64,178 +67,183 @@ def build(
     m.near = pyo.Var(m.READS, m.REGIONS, bounds=(0, 1))
 
     m.one_home = pyo.Constraint(m.TABLES, rule=lambda m, t: sum(m.x[t, r] for r in names) == 1)
-    _locate(m, groups, names, ids)
+    _locate(m, shares)
     m.cost = pyo.Objective(
-        expr=_traffic(m, instance, shares, names, ids)
-        + _imbalance(m, instance, data, estimate, shares, names)
-        + _uneven(m, instance, estimate, shares, names, ids),
+        expr=_traffic(m, shares) + _gpu(m, shares, data, estimate) + _storage(m, shares, estimate),
         sense=pyo.minimize,
     )
     m.GRANULARITY = {"cost": 0}
-    _limits(m, instance, groups, names, ids)
+    _limits(m, shares)
     m.other = pyo.ConstraintList()
     for solution in excluded:
         m.other.add(sum(m.x[t, solution.home[t]] for t in ids) <= len(ids) - 1)
     return m
 
 
-def _traffic(m: Any, instance: Instance, shares: Shares, names: list[str], ids: list[str]) -> Any:
-    """State (1): all bytes read, less those read where the job is."""
-    weight = Fraction(instance.weights.traffic)
-    terms: list[Any] = [float(weight)] if instance.jobs else []
+def _traffic(m: Any, shares: Shares) -> Any:
+    """Return (1): all bytes read, less those read from the region of the job."""
+    import pyomo.environ as pyo
+
+    weight = Fraction(shares.instance.weights.traffic)
+    terms: list[Any] = [float(weight)] if shares.instance.jobs else []
     for g, row in enumerate(shares.read):
         if shares.groups[g][0]:
             part = float(weight * sum(row.values(), Fraction(0)))
-            terms += [-part * m.y[g, name] for name in names]
+            terms += [-part * m.y[g, name] for name in shares.regions]
         else:
             terms += [
-                -float(weight * part) * m.near[g, ids[t], name]
-                for t, part in row.items() for name in names
+                -float(weight * part) * m.near[g, shares.tables[t], name]
+                for t, part in row.items() for name in shares.regions
             ]  # fmt: skip
     return pyo.quicksum(terms)
 
 
-def _imbalance(
-    m: Any, instance: Instance, data: Data, estimate: Estimate, shares: Shares, names: list[str]
-) -> Any:
-    """State (2): tangents of the squares, and steps of the sigmoid."""
+def _gpu(m: Any, shares: Shares, data: Data, estimate: Estimate) -> Any:
+    """Return (2) with tangents for the squares, and state the rows of the sigmoid's steps."""
+    import pyomo.environ as pyo
+
     m.SHARES = pyo.Set(initialize=sorted(estimate.shares), dimen=3)
     m.STEP_AT = {
         (r, k, i): at for (r, k), steps in estimate.steps.items() for i, at in enumerate(steps)
     }
     m.STEPS = pyo.Set(initialize=list(m.STEP_AT), dimen=3)
     weight, weights = shares.priority_weight
-    weight *= Fraction(instance.weights.gpu) / THOUSAND
+    weight *= Fraction(shares.instance.weights.gpu) / THOUSAND
 
-    def most(r: int, k: int, share: Fraction | int = 1) -> Fraction:
-        """Return the largest square if no more than a share of the demand is there."""
+    def largest_square(r: int, k: int, share: Fraction | int = 1) -> Fraction:
+        """Return the largest square with at most a share of the demand in the region."""
         supply = shares.supply[r][k]
         return THOUSAND * max(supply, min(Fraction(1), share) - supply) ** 2
 
-    m.square = pyo.Var(m.SHARES, bounds=lambda m, r, k, p: (0, above(most(r, k))))
+    m.square = pyo.Var(m.SHARES, bounds=lambda m, r, k, p: (0, above(largest_square(r, k))))
     m.share_tangent = pyo.ConstraintList()
-    m.off = {}
+    m.difference = {}
     for (r, k, p), points in estimate.shares.items():
-        supply = shares.supply[r][k]
-        row = [(part, m.y[g, names[r]]) for g, part in shares.demand[k, p].items()]
-        m.off[r, k, p] = pyo.quicksum(float(part) * y for part, y in row) - float(supply)
-        for point in map(Fraction, points):
-            slope = 2 * THOUSAND * point
-            tangent = pyo.quicksum(float(slope * part) * y for part, y in row)
-            least = float(-slope * supply - THOUSAND * point**2)
-            m.share_tangent.add(m.square[r, k, p] - tangent >= least)
+        row = [(part, m.y[g, shares.regions[r]]) for g, part in shares.demand[k, p].items()]
+        m.difference[r, k, p] = _tangents(
+            m.share_tangent, m.square[r, k, p], row, shares.supply[r][k], points
+        )
 
-    # Jobs run whole, so some imbalance is left whatever the homes; tangents alone do not see it.
+    # Jobs are indivisible, so some imbalance is left by any homes; tangents alone give less.
     m.whole_jobs = pyo.ConstraintList()
-    for (k, p), rest in job_squares(data).items():
-        if rest > _TINY:
-            total = sum(m.square[q, k, p] for q in range(len(names)))
-            m.whole_jobs.add(total >= THOUSAND * rest * _BELOW)
+    for (k, p), least in job_squares(data).items():
+        if least > _NEGLIGIBLE:
+            total = sum(m.square[q, k, p] for q in range(len(shares.regions)))
+            m.whole_jobs.add(total >= THOUSAND * least * _ROUND_DOWN)
 
     def largest(r: int, k: int, load: Fraction | int) -> Fraction:
-        """Return the most that the weighted squares can be at a load."""
-        mine = [p for p in range(len(weights)) if (r, k, p) in estimate.shares]
-        return sum((weights[p] * most(r, k, load / shares.part[k, p]) for p in mine), Fraction(0))
+        """Return the largest sum of weighted squares at a load."""
+        demanded = [p for p in range(len(weights)) if (r, k, p) in estimate.shares]
+        squares = (weights[p] * largest_square(r, k, load / shares.part[k, p]) for p in demanded)
+        return sum(squares, Fraction(0))
 
-    # The sigmoid's first half counts always, and what a step adds only from its load on.
+    # The sigmoid is 1/2 at least; what a step adds counts from its load on.
     m.over = pyo.Var(m.STEPS, domain=pyo.Binary)
     m.extra = pyo.Var(m.STEPS, bounds=lambda m, r, k, i: (0, above(largest(r, k, 1))))
     m.overload = pyo.ConstraintList()
     m.step = pyo.ConstraintList()
-    imbalance: list[Any] = []
+    cost: list[Any] = []
     for r, k in estimate.steps:
         squares = [(w, p) for p, w in enumerate(weights) if (r, k, p) in estimate.shares and w]
         weighted = pyo.quicksum(float(w) * m.square[r, k, p] for w, p in squares)
-        imbalance += [float(weight * w / 2) * m.square[r, k, p] for w, p in squares]
-        load = pyo.quicksum(float(part) * m.y[g, names[r]] for g, part in shares.load[k].items())
+        cost += [float(weight * w / 2) * m.square[r, k, p] for w, p in squares]
+        groups = shares.load[k].items()
+        load = pyo.quicksum(float(part) * m.y[g, shares.regions[r]] for g, part in groups)
         before = 0.5
         for i, at in enumerate(estimate.steps[r, k]):
-            last, now = step_of(data, r, k, at)
-            if now - before <= _TINY:  # a cost below a solver's tolerances only misleads it
-                now = before
-            m.overload.add(load - max(_LEAST, 1 - last) * m.over[r, k, i] <= last)
+            last, value = step_of(data, r, k, at)
+            if value - before <= _NEGLIGIBLE:  # below a solver's tolerances
+                value = before
+            m.overload.add(load - max(_LEAST_BIG_M, 1 - last) * m.over[r, k, i] <= last)
             if i:
                 m.overload.add(m.over[r, k, i] <= m.over[r, k, i - 1])
-            # At a load of at most `last` the squares are at most so large.
-            free = above(largest(r, k, Fraction(last)))
-            m.step.add(m.extra[r, k, i] - weighted - free * m.over[r, k, i] >= -free)
-            m.step.add(m.extra[r, k, i] >= _smallest(shares, r, k, last) * m.over[r, k, i])
-            if now > before:
-                imbalance.append(float(weight * Fraction(now - before)) * m.extra[r, k, i])
-            before = now
-    return pyo.quicksum(imbalance)
+            big = above(largest(r, k, Fraction(last)))  # at a load of at most `last`
+            m.step.add(m.extra[r, k, i] - weighted - big * m.over[r, k, i] >= -big)
+            m.step.add(m.extra[r, k, i] >= _least_squares(shares, r, k, last) * m.over[r, k, i])
+            if value > before:
+                cost.append(float(weight * Fraction(value - before)) * m.extra[r, k, i])
+            before = value
+    return pyo.quicksum(cost)
 
 
-def _uneven(
-    m: Any, instance: Instance, estimate: Estimate, shares: Shares, names: list[str], ids: list[str]
-) -> Any:
-    """State (3): tangents of the squares."""
+def _storage(m: Any, shares: Shares, estimate: Estimate) -> Any:
+    """Return (3) with tangents for the squares."""
+    import pyomo.environ as pyo
 
-    def most(m: Any, r: int) -> tuple[float, float]:
+    def bounds(m: Any, r: int) -> tuple[float, float]:
         share = shares.capacity[r]
         return 0, above(THOUSAND * max(share, 1 - share) ** 2)
 
-    m.uneven = pyo.Var(sorted(estimate.bytes), bounds=most)
+    m.uneven = pyo.Var(sorted(estimate.bytes), bounds=bounds)
     m.bytes_tangent = pyo.ConstraintList()
-    m.bytes_off = {}
+    m.bytes_difference = {}
     for r, points in estimate.bytes.items():
-        share = shares.capacity[r]
-        row = [(part, m.x[ids[t], names[r]]) for t, part in enumerate(shares.bytes)]
-        m.bytes_off[r] = pyo.quicksum(float(part) * x for part, x in row) - float(share)
-        for point in map(Fraction, points):
-            slope = 2 * THOUSAND * point
-            tangent = pyo.quicksum(float(slope * part) * x for part, x in row)
-            m.bytes_tangent.add(
-                m.uneven[r] - tangent >= float(-slope * share - THOUSAND * point**2)
-            )
-    weight = float(Fraction(instance.weights.storage) / THOUSAND)
+        row = [(part, m.x[t, shares.regions[r]])
+               for t, part in zip(shares.tables, shares.bytes, strict=True)]  # fmt: skip
+        m.bytes_difference[r] = _tangents(
+            m.bytes_tangent, m.uneven[r], row, shares.capacity[r], points
+        )
+    weight = float(Fraction(shares.instance.weights.storage) / THOUSAND)
     return pyo.quicksum(weight * m.uneven[r] for r in estimate.bytes)
 
 
-def refined(instance: Instance) -> Any:
-    """Return the model with the estimate with which `milp` proves the optimum: they agree there."""
-    from dlsched.problems.placement.refine import Refinement
-    from dlsched.run import Run
+def _tangents(
+    rows: Any, square: Any, terms: list[tuple[Fraction, Any]], share: Fraction, points: list[float]
+) -> Any:
+    """State that `square` is above its tangents at `points`; return what is squared.
 
-    refinement = Refinement(instance, Run())
-    refinement.search()
-    return build(instance, refinement.estimate)
+    That is the sum of coefficient times variable over the terms, minus `share`.
+    """
+    import pyomo.environ as pyo
+
+    for point in map(Fraction, points):
+        slope = 2 * THOUSAND * point
+        tangent = pyo.quicksum(float(slope * part) * variable for part, variable in terms)
+        rows.add(square - tangent >= float(-slope * share - THOUSAND * point**2))
+    return pyo.quicksum(float(part) * variable for part, variable in terms) - float(share)
 
 
-def _locate(m: Any, groups: Any, names: list[str], ids: list[str]) -> None:
-    """State where the jobs of a group run, given their tables' homes."""
+def _locate(m: Any, shares: Shares) -> None:
+    """State in which region the jobs of a group run, given their tables' homes."""
+    import pyomo.environ as pyo
+
     m.together = pyo.ConstraintList()
     m.apart = pyo.ConstraintList()
     m.somewhere = pyo.ConstraintList()
     m.majority = pyo.ConstraintList()
     m.near_home = pyo.ConstraintList()
     m.near_job = pyo.ConstraintList()
-    for g, (ml, at, _) in enumerate(groups):
+    names = shares.regions
+    for g, (ml, positions, _) in enumerate(shares.groups):
+        tables = [shares.tables[t] for t in positions]
         for r in names:
             if ml:
-                for t in at:
-                    m.together.add(m.y[g, r] <= m.x[ids[t], r])
-                m.apart.add(m.y[g, r] >= sum(m.x[ids[t], r] for t in at) - (len(at) - 1))
+                for t in tables:
+                    m.together.add(m.y[g, r] <= m.x[t, r])
+                m.apart.add(m.y[g, r] >= sum(m.x[t, r] for t in tables) - (len(tables) - 1))
             else:
-                for t in at:
-                    m.near_home.add(m.near[g, ids[t], r] <= m.x[ids[t], r])
-                    m.near_job.add(m.near[g, ids[t], r] <= m.y[g, r])
+                for t in tables:
+                    m.near_home.add(m.near[g, t, r] <= m.x[t, r])
+                    m.near_job.add(m.near[g, t, r] <= m.y[g, r])
         if not ml:
             m.somewhere.add(sum(m.y[g, r] for r in names) == 1)
             for i, r in enumerate(names):
                 for j, q in enumerate(names):
                     if i != j:  # ties go to the earlier region
                         tie = int(j < i)
-                        ahead = sum(m.x[ids[t], q] - m.x[ids[t], r] for t in at) + tie
-                        m.majority.add(ahead <= (len(at) + tie) * (1 - m.y[g, r]))
+                        ahead = sum(m.x[t, q] - m.x[t, r] for t in tables) + tie
+                        m.majority.add(ahead <= (len(tables) + tie) * (1 - m.y[g, r]))
 
 
-def _limits(m: Any, instance: Instance, groups: Any, names: list[str], ids: list[str]) -> None:
+def _limits(m: Any, shares: Shares) -> None:
     """State (4), (5), (6) and the move quota."""
+    import pyomo.environ as pyo
+
+    instance, ids = shares.instance, shares.tables
     sizes = [table.size for table in instance.tables]
 
     def storage(m: Any, name: str) -> Any:
-        capacity = instance.regions[names.index(name)].storage_capacity
+        capacity = instance.regions[instance.region_index[name]].storage_capacity
         row, limit = at_most(sizes, capacity)
         return _row(sum(c * m.x[t, name] for c, t in zip(row, ids, strict=True)), "<=", limit)
 
@@ -245,26 +253,25 @@ def _limits(m: Any, instance: Instance, groups: Any, names: list[str], ids: list
         for app, quota in region.cpu_quota.items():
             hours = [
                 sum(instance.jobs[j].cpu_hours for j in jobs if instance.jobs[j].app == app)
-                for _, _, jobs in groups
+                for _, _, jobs in shares.groups
             ]
             row, limit = at_most(hours, quota)
             used = sum(c * m.y[g, region.id] for g, c in enumerate(row) if c)
             m.cpu.add(_row(used, "<=", limit))
     if instance.at_home_threshold:
-        keys, urgent = [], []
-        for g, (_, _, jobs) in enumerate(groups):
-            for region in instance.regions:
-                have = sum(
-                    hours
-                    for j in jobs
-                    if instance.jobs[j].time_sensitive
-                    for kind, hours in instance.jobs[j].gpu_hours.items()
-                    if region.gpu_supply.get(kind)
-                )
-                if have:
-                    keys.append((g, region.id))
-                    urgent.append(have)
-        row, limit = at_least(urgent, instance.at_home_threshold)
+        hours_at_home = {
+            (g, region.id): sum(
+                hours
+                for j in jobs
+                if instance.jobs[j].time_sensitive
+                for kind, hours in instance.jobs[j].gpu_hours.items()
+                if region.gpu_supply.get(kind)
+            )
+            for g, (_, _, jobs) in enumerate(shares.groups)
+            for region in instance.regions
+        }
+        keys = [key for key, hours in hours_at_home.items() if hours]
+        row, limit = at_least([hours_at_home[key] for key in keys], instance.at_home_threshold)
         home = sum(c * m.y[key] for c, key in zip(row, keys, strict=True))
         m.at_home = pyo.Constraint(expr=_row(home, ">=", limit))
     if instance.move_quota is not None:
@@ -273,55 +280,64 @@ def _limits(m: Any, instance: Instance, groups: Any, names: list[str], ids: list
         away = sum(
             c * m.x[table.id, name]
             for c, table in zip(row, settled, strict=True)
-            for name in names if name != table.home
+            for name in shares.regions if name != table.home
         )  # fmt: skip
         m.quota = pyo.Constraint(expr=_row(away, "<=", limit))
 
 
 def _row(expression: Any, sense: str, limit: float) -> Any:
-    """Return a row, also where nothing is in it."""
+    """Return a row, also if it has no variables."""
+    import pyomo.environ as pyo
+
     relation = expression <= float(limit) if sense == "<=" else expression >= float(limit)
     if isinstance(relation, (bool, np.bool_)):
         return pyo.Constraint.Feasible if relation else pyo.Constraint.Infeasible
     return relation
 
 
-def _smallest(shares: Shares, r: int, k: int, load: float) -> float:
-    """Return the least that the weighted squares can be from a load on (Cauchy-Schwarz)."""
+def _least_squares(shares: Shares, r: int, k: int, load: float) -> float:
+    """Return the least sum of weighted squares at a load or above (Cauchy-Schwarz)."""
     _, weights = shares.priority_weight
     parts = {p: part for (kind, p), part in shares.part.items() if kind == k}
-    ahead = Fraction(load) - shares.supply[r][k]
-    if ahead <= 0 or not all(weights[p] for p in parts):
+    excess = Fraction(load) - shares.supply[r][k]
+    if excess <= 0 or not all(weights[p] for p in parts):
         return 0.0
-    least = THOUSAND * ahead**2 / sum(part**2 / weights[p] for p, part in parts.items())
-    return float(least * Fraction(_BELOW))
+    least = THOUSAND * excess**2 / sum(part**2 / weights[p] for p, part in parts.items())
+    return float(least * Fraction(_ROUND_DOWN))
 
 
 def read(instance: Instance, m: Any) -> Solution:
     """Return the solution that the model's variables hold."""
-    home = {t: r for t, r in m.x if round(m.x[t, r].value or 0) == 1}
-    return Solution(home=home)
+    return Solution(home={t: r for t, r in m.x if round(m.x[t, r].value or 0) == 1})
+
+
+def differences(m: Any) -> tuple[dict[tuple[int, int, int], float], dict[int, float]]:
+    """Return the values of what is squared: in (2) by region, type and priority, and in (3)."""
+    import pyomo.environ as pyo
+
+    shares = {key: float(pyo.value(difference)) for key, difference in m.difference.items()}
+    return shares, {r: float(pyo.value(part)) for r, part in m.bytes_difference.items()}
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
-    """Set every variable to the value that the solution gives it."""
+    """Set every variable to its value in the solution."""
     data, shares = arrays(instance), Shares(instance)
     index = instance.region_index
-    state = state_of(data, [index[solution.home[table.id]] for table in instance.tables])
+    state = state_of(data, homes_of(instance, solution))
     for t, r in m.x:
         m.x[t, r].set_value(int(solution.home[t] == r), skip_validation=True)
     for g, r in m.y:
-        at = state.region[shares.groups[g][2][0]]
+        at = state.job_region[shares.groups[g][2][0]]
         m.y[g, r].set_value(int(at == index[r]), skip_validation=True)
     for g, t, r in m.near:
         m.near[g, t, r].set_value(m.y[g, r].value * m.x[t, r].value, skip_validation=True)
     _, weights = shares.priority_weight
     weighted: dict[tuple[int, int], float] = {}
-    for r, k, p in m.SHARES:
-        off = pyo.value(m.off[r, k, p])
-        m.square[r, k, p].set_value(float(THOUSAND * off * off), skip_validation=True)
-        mine = float(THOUSAND * float(weights[p]) * off * off)
-        weighted[r, k] = weighted.get((r, k), 0.0) + mine
+    in_shares, in_bytes = differences(m)
+    for (r, k, p), difference in in_shares.items():
+        square = THOUSAND * difference**2
+        m.square[r, k, p].set_value(square, skip_validation=True)
+        weighted[r, k] = weighted.get((r, k), 0.0) + float(weights[p]) * square
     for (r, k, i), at in m.STEP_AT.items():
         load = sum(
             part for g, part in shares.load[k].items()
@@ -330,6 +346,5 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
         over = int(load > step_of(data, r, k, at)[0])
         m.over[r, k, i].set_value(over, skip_validation=True)
         m.extra[r, k, i].set_value(weighted.get((r, k), 0.0) * over, skip_validation=True)
-    for r in m.uneven:
-        off = pyo.value(m.bytes_off[r])
-        m.uneven[r].set_value(float(THOUSAND * off * off), skip_validation=True)
+    for r, difference in in_bytes.items():
+        m.uneven[r].set_value(THOUSAND * difference**2, skip_validation=True)

@@ -20,11 +20,11 @@ from dlsched.schema import (
 )
 
 MOST_PRIORITIES = 1000
-"""Priorities are small numbers; a larger one is refused."""
+"""Largest priority that is accepted."""
 
 
 class Weights(Document):
-    """What the three parts of the objective weigh."""
+    """Weights of the three parts of the objective."""
 
     traffic: Amount = 1
     gpu: Amount = 1
@@ -41,7 +41,7 @@ class Region(Document):
 
 
 class Table(Document):
-    """A table: its bytes, and the region where it is today, if anywhere."""
+    """A table: its size in bytes, and the region where it is today, if any."""
 
     id: Id
     size: PositiveAmount
@@ -80,7 +80,7 @@ class Instance(schema.Instance):
         for name in ("regions", "tables", "jobs"):
             schema.require_unique((thing.id for thing in getattr(self, name)), name)
         if not self.regions and self.tables:
-            raise Flaw(("regions",), "is empty", "give the tables somewhere to be")
+            raise Flaw(("regions",), "is empty", "add a region for the tables")
         for t, table in enumerate(self.tables):
             if table.home is not None and table.home not in self.region_index:
                 raise schema.dangling(
@@ -90,7 +90,7 @@ class Instance(schema.Instance):
             self._check_job(j, job)
         for key in self.priority_weights:
             if not key.isascii() or not key.isdigit() or (key[0] == "0" and key != "0"):
-                raise Flaw(("priority_weights", key), "is no priority", 'write "1", "2", ...')
+                raise Flaw(("priority_weights", key), "is not a priority", 'write "1", "2", ...')
         return self
 
     def _check_job(self, j: int, job: Job) -> None:
@@ -127,7 +127,7 @@ class Instance(schema.Instance):
 
     @derived
     def kinds(self) -> tuple[str, ...]:
-        """GPU types with supply somewhere and demand from some job; no other counts."""
+        """GPU types with supply in some region and demand from some job; others add no cost."""
         wanted = {k for job in self.jobs for k, hours in job.gpu_hours.items() if hours}
         found: dict[str, None] = {}
         for region in self.regions:
@@ -142,14 +142,14 @@ class Instance(schema.Instance):
         return tuple(sorted({job.priority for job in self.jobs}))
 
     def priority_weight(self, priority: int) -> Number:
-        """Return what a priority weighs; 1 unless said otherwise."""
+        """Return the weight of a priority, 1 by default."""
         return self.priority_weights.get(str(priority), 1)
 
     def region_of(self, job: Job, home: Mapping[str, int]) -> int | None:
         """Return the region in which a job runs, given the tables' regions; ``None`` for none.
 
-        An ML job's is the home that all its tables share; that of a Spark or Presto job has most
-        of its tables, ties to the earlier region in the file.
+        The region of an ML job is the home that all its tables share; that of a Spark or Presto job
+        is the home of most of its tables, ties to the earlier region in the file.
         """
         homes = [home[name] for name in job.tables if name in home]
         if len(homes) < len(job.tables):

@@ -1,6 +1,6 @@
-"""The exact numbers that the model's rows are made of, each rounded once where it enters a row.
+"""Exact coefficients of the model's rows, each rounded once where it enters a row.
 
-Shares keep the rows within the range of a solver's tolerances, whatever units the instance has.
+With shares, the rows suit a solver's tolerances in any units of the instance.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from dlsched.schema import Number
 Group = tuple[bool, list[int], NDArray[np.int64]]
 """Whether all tables must share the region, tables, jobs."""
 
-_COUNTED = 10**6
-"""Whole numbers up to so many in all enter a row as they are, others in parts of the limit."""
-_SCALE = 1000
-_LARGEST = 10**6
-"""The limit of any other row, and its largest coefficient."""
+_LARGEST_SUM = 10**6
+"""A row of whole numbers with at most this sum is not scaled."""
+_SCALE, _LARGEST = 1000, 10**6
+"""Of any other row: its limit, and its largest coefficient."""
 
 
 class Shares:
-    """What groups of jobs, tables and regions have of the totals."""
+    """The shares of groups of jobs, tables and regions in the totals."""
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
+        self.regions = [region.id for region in instance.regions]
+        self.tables = [table.id for table in instance.tables]
         self.groups = groups_of(instance)
 
     @cached_property
     def read(self) -> list[dict[int, Fraction]]:
-        """By group and table: its part of all bytes read."""
+        """By group and table: the share in all bytes read."""
         size = [Fraction(table.size) for table in self.instance.tables]
         rows = [{t: size[t] * len(jobs) for t in at} for _, at, jobs in self.groups]
         total = sum((sum(row.values(), Fraction(0)) for row in rows), Fraction(0))
@@ -43,12 +44,12 @@ class Shares:
 
     @cached_property
     def demand(self) -> dict[tuple[int, int], dict[int, Fraction]]:
-        """By type and priority, and group: its part of all GPU hours of these."""
+        """By type and priority, and group: the share in their GPU hours."""
         return {key: _parts(row) for key, row in self._hours.items()}
 
     @cached_property
     def load(self) -> dict[int, dict[int, Fraction]]:
-        """By type and group: its part of all GPU hours of the type."""
+        """By type and group: the share in the type's GPU hours."""
         rows: dict[int, dict[int, Fraction]] = {}
         for (k, _), row in self._hours.items():
             for g, hours in row.items():
@@ -58,7 +59,7 @@ class Shares:
 
     @cached_property
     def part(self) -> dict[tuple[int, int], Fraction]:
-        """By type and priority: its part of all GPU hours of the type."""
+        """By type and priority: the share in the type's GPU hours."""
         total: dict[int, Fraction] = {}
         own = {key: sum(row.values(), Fraction(0)) for key, row in self._hours.items()}
         for (k, _), hours in own.items():
@@ -81,7 +82,7 @@ class Shares:
 
     @cached_property
     def supply(self) -> list[list[Fraction]]:
-        """By region and type: its part of all supply of the type."""
+        """By region and type: the share in the type's supply."""
         regions, kinds = self.instance.regions, self.instance.kinds
         rows = [[Fraction(r.gpu_supply.get(kind, 0)) for kind in kinds] for r in regions]
         total = [sum((row[k] for row in rows), Fraction(0)) for k in range(len(kinds))]
@@ -89,32 +90,29 @@ class Shares:
 
     @cached_property
     def bytes(self) -> list[Fraction]:
-        """By table: its part of all bytes."""
-        return list(
-            _parts(dict(enumerate(Fraction(t.size) for t in self.instance.tables))).values()
-        )
+        """By table: the share in all bytes."""
+        sizes = {t: Fraction(table.size) for t, table in enumerate(self.instance.tables)}
+        return list(_parts(sizes).values())
 
     @cached_property
     def capacity(self) -> list[Fraction]:
-        """By region: its part of all storage capacity."""
-        regions = self.instance.regions
-        return list(
-            _parts({r: Fraction(x.storage_capacity) for r, x in enumerate(regions)}).values()
-        )
+        """By region: the share in all storage capacity."""
+        regions = enumerate(self.instance.regions)
+        return list(_parts({r: Fraction(x.storage_capacity) for r, x in regions}).values())
 
     @cached_property
     def priority_weight(self) -> tuple[Fraction, list[Fraction]]:
-        """The largest weight of a priority, and each priority's in parts of it."""
+        """The largest weight of a priority, and each priority's weight divided by it."""
         weights = [Fraction(self.instance.priority_weight(p)) for p in self.instance.priorities]
         largest = max(weights, default=Fraction(0)) or Fraction(1)
         return largest, [weight / largest for weight in weights]
 
 
 def groups_of(instance: Instance) -> list[Group]:
-    """Return jobs that are always in one region together: alike in kind and tables.
+    """Return groups of jobs that always run in the same region: of equal kind and tables.
 
     Each group is (whether all tables must share the region, tables, jobs). A job with one table
-    is where this is, whatever its kind.
+    runs in its home, whatever the kind.
     """
     found: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
     for j, job in enumerate(instance.jobs):
@@ -124,13 +122,13 @@ def groups_of(instance: Instance) -> list[Group]:
 
 
 def at_most(values: Iterable[Number], limit: Number) -> tuple[list[float], float]:
-    """Return a row of binaries, sum of values <= limit, in units that suit a solver.
+    """Return coefficients and limit of a row of binaries, sum of values <= limit, scaled.
 
-    What is far above the limit alone enters as less, which is too much as well.
+    A value far above the limit is replaced by a smaller one that also exceeds it.
     """
     numbers, limit = [Fraction(v) for v in values], Fraction(limit)
     total = sum(numbers, Fraction(0))
-    if _plain(numbers, limit):
+    if _is_small(numbers, limit):
         return [float(n) for n in numbers], float(limit)
     if not limit:
         return [float(n > 0) for n in numbers], 0.0
@@ -140,25 +138,25 @@ def at_most(values: Iterable[Number], limit: Number) -> tuple[list[float], float
 
 
 def at_least(values: Iterable[Number], limit: Number) -> tuple[list[float], float]:
-    """Return a row of binaries, sum of values >= limit above 0, in units that suit a solver.
+    """Return coefficients and limit of a row of binaries, sum of values >= limit above 0, scaled.
 
-    What is above the limit alone enters as the limit, which is enough as well.
+    A value above the limit is replaced by the limit.
     """
     numbers, limit = [Fraction(v) for v in values], Fraction(limit)
-    if _plain(numbers, limit):
+    if _is_small(numbers, limit):
         return [float(n) for n in numbers], float(limit)
     unit = limit / _SCALE
     return [float(min(n / unit, Fraction(_SCALE))) for n in numbers], float(_SCALE)
 
 
-def _plain(numbers: Iterable[Fraction], limit: Fraction) -> bool:
-    """Whether a row's numbers are whole and small."""
+def _is_small(numbers: Iterable[Fraction], limit: Fraction) -> bool:
+    """Whether a row's numbers are whole and their sum is small."""
     every = [*numbers, limit]
-    return sum(every) <= _COUNTED and all(n.denominator == 1 for n in every)
+    return sum(every) <= _LARGEST_SUM and all(n.denominator == 1 for n in every)
 
 
 def above(value: Fraction | float) -> float:
-    """Return a double that is no less than a number."""
+    """Return a double that is not below a number."""
     return math.nextafter(float(value), math.inf) if value else 0.0
 
 

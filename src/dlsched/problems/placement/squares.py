@@ -1,4 +1,4 @@
-"""The least sum of squared differences that whole lumps leave; compiled."""
+"""The least sum of squared differences when indivisible items go to regions; compiled."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from dlsched.compilation import entry
 
 
 @entry("float64(float64[::1], float64[::1], float64[::1], float64, boolean)")
-def poured(load: Any, target: Any, room: Any, rest: float, all_of_it: bool) -> float:
-    """Return the least sum of (load + poured - target)^2 when `rest` is poured over the regions.
+def relaxed_squares(load: Any, target: Any, scratch: Any, rest: float, assign_all: bool) -> float:
+    """Return the least sum of (load + added - target)^2 if `rest` is divisible (water filling).
 
     Parameters
     ----------
-    room
-        Scratch, one number per region.
-    all_of_it
-        Whether all must be poured; else what is left over costs nothing.
+    scratch
+        Memory, one number per region.
+    assign_all
+        Whether all of `rest` must be added; else any part of it may be left out.
     """
     n = len(load)
-    for i in range(n):  # sorted by insertion: there are few regions
-        off, k = load[i] - target[i], i
-        while k > 0 and room[k - 1] > off:
-            room[k] = room[k - 1]
+    for i in range(n):  # insertion sort: there are few regions
+        difference, k = load[i] - target[i], i
+        while k > 0 and scratch[k - 1] > difference:
+            scratch[k] = scratch[k - 1]
             k -= 1
-        room[k] = off
-    level, left = room[0], rest
+        scratch[k] = difference
+    level, left = scratch[0], rest
     for i in range(1, n + 1):
-        top = room[i] if i < n else math.inf
-        if not all_of_it and top > 0.0:
+        top = scratch[i] if i < n else math.inf
+        if not assign_all and top > 0.0:
             top = max(level, 0.0)
             if left >= i * (top - level):
                 level = top
@@ -44,62 +44,54 @@ def poured(load: Any, target: Any, room: Any, rest: float, all_of_it: bool) -> f
         level = top
     total = 0.0
     for i in range(n):
-        off = max(room[i], level)
-        total += off * off
+        difference = max(scratch[i], level)
+        total += difference * difference
     return total
 
 
-def least(lumps: Any, target: Any, all_of_it: bool, most_nodes: int) -> float:
-    """Return a lower bound on the sum of squares when every lump goes to one region.
+def min_squares(items: Any, target: Any, assign_all: bool, most_nodes: int) -> float:
+    """Return a lower bound on the sum of squares when every item goes to one region.
 
-    A depth-first search over the lumps, largest first, with the others poured; what it has no time
-    to look at counts with the bound of its node. Exact, but for rounding, if it ends within
-    `most_nodes`.
+    Depth-first branch and bound over the items, largest first, with the rest divisible; a node
+    beyond `most_nodes` counts with its bound. Exact, but for rounding, within `most_nodes`.
 
     Parameters
     ----------
-    lumps
+    items
         Shares, descending.
     target
         By region.
-    all_of_it
-        Whether every lump must go somewhere.
+    assign_all
+        Whether every item must go to some region.
     """
-    n, regions = len(lumps), len(target)
-    rest = np.append(np.cumsum(lumps[::-1])[::-1], 0.0)
-    incumbent = _greedy(lumps, target, all_of_it)
-    if n == 0:
+    incumbent = _greedy(items, target, assign_all)
+    if not len(items):
         return incumbent
-    return float(
-        _search(lumps, target, rest, np.zeros(regions), np.full(n + 1, -1), np.zeros(regions),
-                incumbent, all_of_it, most_nodes)
-    )  # fmt: skip
+    return float(_search(items, target, incumbent, assign_all, most_nodes))
 
 
-def _greedy(lumps: Any, target: Any, all_of_it: bool) -> float:
-    """Return the sum of squares with each lump where it leaves least."""
-    off = -target.copy()
-    for lump in lumps.tolist():
-        change = lump * (lump + 2 * off)
-        where = int(np.argmin(change))
-        if all_of_it or change[where] < 0:
-            off[where] += lump
-    return float(off @ off)
+def _greedy(items: Any, target: Any, assign_all: bool) -> float:
+    """Return the sum of squares with each item where it increases the sum least."""
+    difference = -target.copy()
+    for item in items.tolist():
+        change = item * (item + 2 * difference)
+        r = int(np.argmin(change))
+        if assign_all or change[r] < 0:
+            difference[r] += item
+    return float(difference @ difference)
 
 
-@entry(
-    "float64(float64[::1], float64[::1], float64[::1], float64[::1], int64[::1], float64[::1],"
-    " float64, boolean, int64)"
-)
-def _search(
-    lumps: Any, target: Any, rest: Any, load: Any, choice: Any, room: Any, incumbent: float,
-    all_of_it: bool, most_nodes: int,
-) -> float:  # fmt: skip
-    """Search; `load`, `choice` and `room` are scratch: zeros, -1 for each lump and one more."""
-    n, regions = len(lumps), len(target)
-    cut = math.inf  # the least bound of a node that was not looked into
+@entry("float64(float64[::1], float64[::1], float64, boolean, int64)")
+def _search(items: Any, target: Any, incumbent: float, assign_all: bool, most_nodes: int) -> float:
+    n, regions = len(items), len(target)
+    rest = np.zeros(n + 1)
+    for i in range(n - 1, -1, -1):
+        rest[i] = rest[i + 1] + items[i]
+    load, scratch = np.zeros(regions), np.zeros(regions)
+    choice = np.full(n + 1, -1)
+    least_unexplored = math.inf
     depth, nodes = 0, 0
-    if poured(load, target, room, rest[0], all_of_it) >= incumbent:
+    if relaxed_squares(load, target, scratch, rest[0], assign_all) >= incumbent:
         return incumbent
     while depth >= 0:
         if depth == n:
@@ -110,28 +102,28 @@ def _search(
             depth -= 1
             continue
         if choice[depth] >= 0 and choice[depth] < regions:
-            load[choice[depth]] -= lumps[depth]
+            load[choice[depth]] -= items[depth]
         choice[depth] += 1
         r = choice[depth]
-        if r > regions or (r == regions and all_of_it):
+        if r > regions or (r == regions and assign_all):
             choice[depth] = -1
             depth -= 1
             continue
         if r < regions:
-            same = False  # a region just like an earlier one need not be tried
+            same = False  # as an earlier region
             for q in range(r):
                 if target[q] == target[r] and load[q] == load[r]:
                     same = True
-            load[r] += lumps[depth]
+            load[r] += items[depth]
             if same:
                 continue
-        bound = poured(load, target, room, rest[depth + 1], all_of_it)
+        bound = relaxed_squares(load, target, scratch, rest[depth + 1], assign_all)
         if bound >= incumbent:
             continue
         nodes += 1
         if nodes > most_nodes:
-            cut = min(cut, bound)
+            least_unexplored = min(least_unexplored, bound)
             continue
         depth += 1
         choice[depth] = -1
-    return min(incumbent, cut)
+    return min(incumbent, least_unexplored)

@@ -65,3 +65,8 @@ def instances(
         if "weight" in job:
             job["weight"] *= unit
     return Instance(name="drawn", demand=demand, servers=rows, jobs=jobs)
+
+
+def infeasible() -> list[Instance]:
+    """Return an instance that demands more servers than it has."""
+    return [Instance(name="infeasible", demand=2, servers=[{"id": "s", "gpus": 8}], jobs=[])]

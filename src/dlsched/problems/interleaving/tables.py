@@ -1,0 +1,96 @@
+"""What pricing is given: the profiles of a class, what to search for, and the growth tables."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dlsched.compilation import Flag, FloatCube, FloatRows, Floats, IntRows, Ints, Real, Whole
+
+STEPS_PER_DOUBLING = 64
+DOUBLINGS = 20
+TIME_STEPS = DOUBLINGS * STEPS_PER_DOUBLING
+"""Iteration times in the tables; longer times are rounded down to the last."""
+
+
+class GrowthTables(NamedTuple):
+    """The most that jobs add to a group's reduced value, by iteration time.
+
+    ``suffix[p, t]`` is the most that a profile from position p on adds at the t-th time;
+    ``order[t]`` has the positions by what they add, largest first, ``adds[t]`` how much; `low` is
+    the first time.
+    """
+
+    suffix: FloatRows
+    order: IntRows
+    adds: FloatRows
+    low: Real
+
+
+class Profiles(NamedTuple):
+    """The profiles of one class, by descending sum of their stages.
+
+    ``rotated[o, p, j]`` is the stage of profile p in step j if it starts at offset o. A group is
+    worth weight * gamma - fixed less its jobs' prices.
+    """
+
+    rotated: FloatCube
+    sums: Floats
+    prices: Floats
+    multiplicity: Ints
+    weight: Real
+    fixed: Real
+    smallest: Whole
+    largest: Whole
+
+
+class Query(NamedTuple):
+    """Which groups to return.
+
+    Attributes
+    ----------
+    threshold
+        Groups with a reduced value at or below it are not returned.
+    quota
+        Most groups to return with the same first profile, the best of them.
+    capacity
+        Most groups of a class; if there are more, the result is not complete.
+    listing
+        Whether only a complete list is of use: the search ends when the capacity is exceeded, and
+        the largest reduced value is then unknown.
+    """
+
+    threshold: Real
+    quota: Whole
+    capacity: Whole
+    listing: Flag = False
+
+
+def time_step(time: float, low: float) -> int:
+    """Return the step of the suffix-max table at or below an iteration time.
+
+    Steps per doubling are even, as in a float's bits: a logarithm would take most of the search.
+    """
+    if time >= low * 2.0**DOUBLINGS:
+        return TIME_STEPS - 1
+    fraction, exponent = math.frexp(time / low)
+    step = (exponent - 1) * STEPS_PER_DOUBLING + int((2 * fraction - 1) * STEPS_PER_DOUBLING)
+    return min(TIME_STEPS - 1, step)
+
+
+def growth_tables(profiles: Profiles) -> GrowthTables:
+    """Return what jobs add at most, for the iteration times from the least to the largest."""
+    sums, n, k = profiles.sums, len(profiles.sums), len(profiles.rotated)
+    low = float(sums[-1]) * (1 - 1e-12)
+    at = np.arange(1 + time_step(profiles.largest * float(sums[0]), low))
+    steps = 1 + (at % STEPS_PER_DOUBLING) / STEPS_PER_DOUBLING
+    times = low * 2.0 ** (at // STEPS_PER_DOUBLING) * steps
+    # Dividing the larger by the smaller could overflow where times lie far apart.
+    share = np.minimum(sums, times[:, None]) / times[:, None] * (1 + 1e-12)
+    add = profiles.weight / k * share - profiles.prices
+    suffix = np.full((n + 1, len(at)), -np.inf)
+    suffix[:n] = np.maximum.accumulate(add[:, ::-1], axis=1)[:, ::-1].T
+    order = np.argsort(-add, axis=1, kind="stable")
+    return GrowthTables(suffix, order, np.take_along_axis(add, order, axis=1), low)
