@@ -269,7 +269,9 @@ def wrong(inst: Instance) -> list[str]:
         else:
             good = result.objective is None or not result.objective.better_than(optimum)
         if not good or (optimum is not None and bound is not None and bound.value < optimum[0]):
-            found.append(f"{method}: {result.status!s} {result.objective}, the optimum is {optimum}")
+            found.append(
+                f"{method}: {result.status!s} {result.objective}, the optimum is {optimum}"
+            )
     return found
 
 
