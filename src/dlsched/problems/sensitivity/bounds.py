@@ -2,60 +2,119 @@
 
 from __future__ import annotations
 
-from dlsched.objective import Bound
-from dlsched.problems.sensitivity.pooled import solve_pooled
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+
+from dlsched.objective import SOLVER_PRECISION, Bound
+from dlsched.problems.sensitivity.reference import solver_version, stage_one, stage_two
 from dlsched.problems.sensitivity.schema import Instance
+from dlsched.problems.sensitivity.units import row_unit
 from dlsched.registry import method
-from dlsched.result import Claim, Status
+from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
+from dlsched.schema import granularity
+from dlsched.solvers import highs
+from dlsched.solvers.certificate import dual_bound, round_to_granularity
+from dlsched.solvers.standard_form import StandardForm
+
+_MOST_PAIRS = 100_000
+"""Upper limit of pairs of server and job for stage two, a dense linear program over them."""
 
 
-@method("sensitivity", kind="bound", preload=(".pooled",))
+@method("sensitivity", kind="bound", preload=("highspy", "scipy.sparse"))
 def pooled(instance: Instance, run: Run) -> Claim:
-    """Stage one over one super-machine, which no placement can beat (Theorem 4.1).
+    """Stage one on all servers' CPUs and memory together, a bound by Theorem 4.1.
 
-    Jobs of one profile are one type, dominated choices are dropped. The certified bound is the
-    relaxation's, re-checked from its two prices; the claimed one the integer optimum.
+    Jobs of one profile are one type, dominated choices are dropped. The certified bound is that of
+    the relaxation, re-checked from its duals; the claimed one is the integer optimum.
     """
-    certified, claimed = solve_pooled(instance, run)
-    bounds = [Bound(certified, "certified", "prices of pooled CPUs and memory")]
-    if claimed is not None:
-        bounds.append(Bound(claimed, "claimed", "highs on the pooled cluster"))
-    most = instance.servers.gpus
-    larger = sum(instance.profile(job).gpus > most for job in instance.jobs)
-    forced = 0 if instance.may_wait else larger
     return Claim(
-        status=Status.NO_SOLUTION,
-        reason=run.stop_reason() or "bound only",
-        bounds=[bounds, [Bound(forced, "certified", "jobs larger than a server")]],
+        status=Status.NO_SOLUTION, bounds=[pooled_bounds(instance, run), [split_bound(instance)]]
     )
 
 
-@method("sensitivity", kind="reference", preload=(".reference",))
+def split_bound(instance: Instance) -> Bound:
+    """Return the bound on split jobs: those with more GPUs than a server, unless jobs may wait."""
+    larger = sum(instance.profile(job).gpus > instance.servers.gpus for job in instance.jobs)
+    forced = 0 if instance.may_wait else larger
+    return Bound(forced, "certified", "jobs larger than a server")
+
+
+def pooled_bounds(instance: Instance, run: Run) -> list[Bound]:
+    """Return the bounds on the throughput with pooled servers; see `pooled`."""
+    from scipy import sparse
+
+    how = "duals of the pooled cluster's LP"
+    counts = Counter(job.profile for job in instance.jobs)
+    if not counts:
+        return [Bound(0, "certified", how)]
+    options = [(p, c) for p in counts for c in instance.undominated[p]]
+    step = granularity(c.throughput for _, c in options)
+    rows = {name: i for i, name in enumerate(counts)}
+    servers, n = instance.servers, instance.servers.count
+    cpu_unit = row_unit(n * servers.cpus, [c.cpus for _, c in options])
+    memory_unit = row_unit(n * servers.memory, [c.memory for _, c in options])
+    A = np.zeros((len(rows) + 3, len(options)))
+    for j, (p, c) in enumerate(options):
+        gpus = instance.profiles[p].gpus
+        A[rows[p], j] = 1
+        A[-3:, j] = float(gpus * c.cpus / cpu_unit), float(gpus * c.memory / memory_unit), gpus
+    limits = [float(n * servers.cpus / cpu_unit), float(n * servers.memory / memory_unit)]
+    limits.append(float(n * servers.gpus))  # binding only where jobs may wait
+    number = np.array(list(counts.values()), dtype=float)
+    form = StandardForm.of(
+        sparse.csc_array(A),
+        np.append(0 * number if instance.may_wait else number, [-np.inf] * 3),
+        np.append(number, limits),
+        np.array([float(counts[p]) for p, _ in options]),
+        np.array([float(c.throughput) for _, c in options]),
+        sense="max",
+        granularity=step,
+    )
+    relaxed = highs.solve(form, 0, run, relax=True)
+    duals = relaxed.duals if relaxed.duals is not None else np.zeros(len(A))
+    certified = dual_bound(form, 0, duals)
+    assert certified is not None
+    bounds = [Bound(round_to_granularity(certified, step, "max"), "certified", how)]
+    outcome = highs.solve(form, 0, run, quiet=True)
+    if outcome.bound is not None:
+        # Plus the solver's tolerance; a granularity finer than that allows no rounding.
+        slack = Fraction(SOLVER_PRECISION * abs(outcome.bound))
+        claimed = Fraction(outcome.bound) + slack
+        value = round_to_granularity(claimed, step, "max") if step > 2 * slack else claimed
+        bounds.append(Bound(value, "claimed", "highs on the pooled cluster"))
+    return bounds
+
+
+@method("sensitivity", kind="reference", preload=("cvxpy", "scipy.sparse"))
 def synergy_opt(instance: Instance, run: Run) -> Claim:
-    """Synergy-OPT's two stages as the paper has them; a bound and fragments, no solution.
+    """Synergy-OPT's two stages as the paper states them; a bound and fragments, no solution.
 
-    Stage one without aggregation, then the linear program of stage two, whose fractional placement
-    need not be whole GPUs. See `reference`, whose functions return allocation and placement. Stage
-    one is solved by the run's solver: ``"highs"``, ``"scip"`` or ``"glpk"``.
+    Stage one without aggregation, by the run's solver (``"highs"``, ``"scip"`` or ``"glpk"``), then
+    the linear program of stage two by HiGHS, whose fractional placement need not be whole GPUs.
+    `stage_one` and `stage_two` in the module `reference` return allocation and placement.
     """
-    from dlsched.problems.sensitivity.reference import stage_one, stage_two
-
     if not instance.jobs:
         return Claim(status=Status.NO_SOLUTION, reason="there are no jobs")
     first = stage_one(instance, run.solver)
+    run.record_solver(run.solver, solver_version(run.solver))
     pairs = instance.servers.count * len(instance.jobs)
-    said = f"stage one: throughput {first.throughput:g} over {first.variables} variables"
+    reason = f"stage one: throughput {first.throughput:g} over {first.variables} variables"
     bounds = []
     if first.optimal:
         bounds.append(Bound(first.throughput, "claimed", f"{run.solver}, stage one"))
-    if pairs > _MOST_PAIRS or run.stop_reason():
-        said += f"; stage two left out, {pairs} pairs of server and job"
+    stopped = run.stop_reason()
+    if stopped or pairs > _MOST_PAIRS:
+        reason += f"; stage two omitted, {pairs} pairs of server and job"
     else:
         fragments, most = stage_two(instance, first).fragmented, 3 * instance.servers.count
-        said += f"; stage two: {fragments} jobs fragmented, at a vertex at most {most}"
-    return Claim(status=Status.NO_SOLUTION, reason=said, bounds=[bounds, []])
-
-
-_MOST_PAIRS = 100_000
-"""Stage two is a dense linear program over pairs of server and job."""
+        run.record_solver(highs.NAME, highs.version())
+        reason += f"; stage two: {fragments} jobs fragmented, at a vertex at most {most}"
+    return Claim(
+        status=Status.NO_SOLUTION,
+        termination=stopped or Termination.BOUND_ONLY,
+        reason=reason,
+        bounds=[bounds, []],
+    )

@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_SERVERS = 6
-"""A picture shows so many servers, the first ones."""
+"""Upper limit of the servers in a picture."""
 PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85}
-"""Behind a name, which a hatch would make illegible."""
+"""Background of a job's name, for legibility on a hatch."""
 HATCHES = ("", "//", "..", "xx", "--", "oo", "\\\\", "++")
 COLOURS = ("#ffffff", "#d9d9d9", "#bdbdbd", "#f0f0f0", "#a6bddb", "#fdd0a2", "#c7e9c0", "#dadaeb")
 RESOURCES = ("gpus", "cpus", "memory")
 
 
 def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None = None) -> Axes:
-    """Draw the first servers, three bars each: the shares of its GPUs, CPUs and memory by job.
+    """Draw the first servers, three bars each: the fractions of GPUs, CPUs and memory by job.
 
-    Bars of one job have one hatch and colour; what nobody has stays empty up to the dashed line.
+    Bars of one job have one hatch and colour; the dashed line is the server's capacity.
 
     Parameters
     ----------
@@ -34,10 +34,12 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
     """
     import matplotlib.pyplot as plt
 
+    method = "proportional"
     if solution is None:
         made = proportional(instance).solution
-        assert made is None or isinstance(made, Solution)
-        solution = made
+        solution = made if isinstance(made, Solution) else None
+    else:
+        method = solution.method or "a solution"
     servers = instance.servers
     shown = min(servers.count, MOST_SERVERS)
     if ax is None:
@@ -73,7 +75,8 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
     ax.set_xticks(ticks, [n for _ in range(shown) for n in ("GPU", "CPU", "mem")], fontsize=7)
     ax.set_ylim(0, 1.08)
     ax.set_ylabel("share of the server")
-    method = (solution.method or "a solution") if solution else "nothing"
+    if solution is None:
+        method = "no solution"
     more = f", {shown} of {servers.count} servers" if shown < servers.count else ""
     ax.set_title(f"{instance.name}: {method}{more}")
     return ax

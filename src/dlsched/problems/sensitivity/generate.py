@@ -26,13 +26,13 @@ MODELS: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
     },
     "speech": {"m5": (12, 125, 0.25), "deepspeech": (6, 62.5, 0.10)},
 }  # fmt: skip
-"""CPUs and GB per GPU at which a model stops to gain, and what it loses without memory.
+"""CPUs and GB per GPU of maximal throughput, and the fraction lost without memory.
 
-Image and speech models need many CPUs to feed a GPU, and memory to cache their data; language
+Image and speech models need many CPUs to preprocess their data and memory to cache it; language
 models need little of either (Synergy, section 2.1, Figure 2). The numbers are ours.
 """
 MULTI = {1: 0.7, 2: 0.15, 4: 0.1, 8: 0.05}
-"""Weights of the GPUs of jobs in a multi-GPU mix; our choice."""
+"""Weights of the numbers of GPUs in a multi-GPU mix; our choice."""
 
 
 def generate(
@@ -46,10 +46,10 @@ def generate(
     multi: bool = False,
     allow_split: bool = True,
     distinct: bool = False,
-    fill: float = 1.0,
+    utilization: float = 1.0,
     may_wait: bool = False,
 ) -> Instance:
-    """Draw jobs that fill a cluster.
+    """Draw jobs until they need a given part of a cluster's GPUs.
 
     Parameters
     ----------
@@ -58,17 +58,17 @@ def generate(
     cpus_per_gpu
         CPUs per GPU of a server, 3 to 6 in the paper.
     memory
-        GB of a server; its share per GPU must be on the profiles' axis.
+        GB of a server; the share of a GPU must be on the profiles' axis.
     split
         Weights of image, language and speech models, as in the paper's workloads.
     multi
-        Jobs of 1, 2, 4 and 8 GPUs instead of one each.
+        Whether jobs have 1, 2, 4 or 8 GPUs; else one.
     allow_split
         Whether a job may be on more than one server.
     distinct
-        Every job has a profile of its own, up to a fifth off its model's.
-    fill
-        GPUs that jobs ask for, as a share of those there are; above 1 only with `may_wait`.
+        Whether every job has a profile of its own, up to 20 % different from its model's.
+    utilization
+        GPUs of all jobs divided by those of the cluster; above 1 only with `may_wait`.
     may_wait
         Whether jobs may wait.
 
@@ -84,13 +84,13 @@ def generate(
     if len(weights) != len(MODELS) or weights.min() < 0 or not weights.sum():
         raise OptionError(f"split={split!r} must be image/language/speech, as 20/70/10")
     most = 100 if may_wait else 1
-    if not 0 < fill <= most:
-        raise OptionError(f"fill={fill} must be above 0, and at most {most}")
+    if not 0 < utilization <= most:
+        raise OptionError(f"utilization={utilization} must be above 0, and at most {most}")
     fair = (cpus_per_gpu, memory / gpus)
     if fair[0] not in CPUS or fair[1] not in MEMORY:
         raise OptionError(f"a GPU's share {fair} must be on the axes {CPUS} and {MEMORY}")
     classes = list(MODELS)
-    left = int(fill * servers * gpus)
+    left = int(utilization * servers * gpus)
     profiles: dict[str, dict[str, Any]] = {}
     rows: list[dict[str, str]] = []
     while left:
@@ -123,10 +123,10 @@ def generate(
 
 
 def _profile(gpus: int, knees: tuple[float, ...], fair: tuple[float, float]) -> dict[str, Any]:
-    """Return a profile: linear in CPUs and in memory up to where each stops to help.
+    """Return a profile, linear in CPUs and in memory up to the knees.
 
-    Normalised to the proportional share, rounded to three decimals. A job of several GPUs gains
-    a little less (0.95 to the power of log2 of them).
+    Relative to the proportional share, rounded to three decimals. More GPUs gain less: the CPU
+    term has the exponent 0.95**log2(gpus).
     """
     cpu_knee, memory_knee, loss = knees
 
@@ -141,12 +141,12 @@ def _profile(gpus: int, knees: tuple[float, ...], fair: tuple[float, float]) -> 
 
 
 def examples() -> list[Instance]:
-    """Return the example of Synergy's Tables 1 to 3, and one of two servers worked out by hand.
+    """Return the example of Synergy's Tables 1 to 3, and one of two servers solved by hand.
 
     Tables 1-3: four jobs of four GPUs each on two servers of 8 GPUs, 24 CPUs and 500 GB; two are
-    image or speech models that double with twice the CPUs, two are language models that lose
-    nothing with a third of them. The stages of the paper's table are not printed as profiles; the
-    throughputs here are assumed.
+    image or speech models, faster with more CPUs than their share, and two are language models,
+    equally fast with a third of it. The paper has no profiles of them; the throughputs are
+    assumed.
     """
     sensitive = {
         "gpus": 4, "cpus": [1, 3, 5], "memory": [62.5],
@@ -165,7 +165,7 @@ def examples() -> list[Instance]:
             {"id": "j4", "profile": "language"},
         ],
     }
-    # Two servers of 2 GPUs, 4 CPUs, 4 GB. a wants 3 CPUs, b 3 GB; c has two GPUs and wants nothing.
+    # Two servers of 2 GPUs, 4 CPUs, 4 GB. a is fastest with 3 CPUs, b with 3 GB; c has two GPUs.
     two = {
         "name": "synergy-two-servers",
         "source": "worked out by hand on the card",

@@ -200,7 +200,7 @@ def starts(instance: Instance) -> Iterator[Solution]:
     """Yield initial solutions for an exact method; with more than 500 jobs only the first found."""
     for heuristic in (water_filling, tune, greedy_then_tune, tune_public):
         found = heuristic(instance).solution
-        if found is not None:
+        if isinstance(found, Solution):
             yield found
             if len(instance.jobs) > _MANY_JOBS:
                 return

@@ -14,7 +14,7 @@ from dlsched.problems.sensitivity.schema import Instance
 
 CLASSES = ("image", "lang", "speech")
 MULTI = {1: 0.7, 2: 0.15, 4: 0.15}
-"""Weights of the GPUs of jobs in a multi-GPU mix; the files have few larger ones. Our choice."""
+"""Weights of the numbers of GPUs in a multi-GPU mix (ours); files have few larger jobs."""
 
 
 def read_profiles(
@@ -25,13 +25,13 @@ def read_profiles(
     Returns
     -------
     tuple
-        Profiles as in an instance, of those models that have a class, and each one's class. CPUs
-        that were not measured at all are left out of the axis; other zeros stay.
+        Profiles as in an instance, for the models that have a class, and the class of each. Rows
+        of zeros are dropped, with their CPUs; other zeros are kept.
 
     Raises
     ------
     InstanceError
-        If the file is not of this form, or has no set for servers of so many CPUs per GPU.
+        If the file has another form, or no set for this number of CPUs per GPU.
     """
     data, where = read_json(Path(path)), str(path)
     try:
@@ -76,7 +76,7 @@ def from_profiles(
     seed: int = 0,
     name: str | None = None,
 ) -> Instance:
-    """Fill a cluster with jobs of measured models.
+    """Draw jobs of measured models until they need all GPUs of a cluster.
 
     Parameters
     ----------
@@ -87,7 +87,14 @@ def from_profiles(
     may_wait
         Whether jobs may wait; else all of them must be placed.
     cpus_per_gpu
-        Of the servers; there are sets of profiles for 3 to 6.
+        CPUs per GPU of a server; the file must have a set of profiles for it.
+
+    Raises
+    ------
+    InstanceError
+        As `read_profiles`.
+    OptionError
+        If `split` is not three weights.
     """
     profiles, classes = read_profiles(path, cpus_per_gpu)
     rng = np.random.default_rng(seed)

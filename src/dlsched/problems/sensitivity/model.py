@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyomo.environ as pyo
-
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.schema import Allocation, Instance, Solution
 from dlsched.problems.sensitivity.units import row_unit
 from dlsched.schema import Number, granularity
 
 MOST_VARIABLES = 50_000
-"""The model has one for every job, choice and server, and refuses to have more."""
+"""Upper limit of the triples of job, choice and server, each of which has a variable."""
 
 
 def build(instance: Instance) -> Any:
@@ -23,6 +21,8 @@ def build(instance: Instance) -> Any:
     OptionError
         If there are more than `MOST_VARIABLES` triples of job, choice and server.
     """
+    import pyomo.environ as pyo
+
     servers = instance.servers
     profile = {job.id: instance.profile(job) for job in instance.jobs}
     choices = {
@@ -53,13 +53,13 @@ def build(instance: Instance) -> Any:
     m.z = pyo.Var(m.SEVERAL, m.SERVERS, domain=pyo.Binary)
     m.q = pyo.Var(m.SEVERAL, domain=pyo.Integers, bounds=(0, int(instance.allow_split)))
 
-    worth: dict[Any, Number] = {key: choice.throughput for key, choice in choices.items()}
     m.throughput = pyo.Objective(
-        expr=pyo.quicksum(float(v) * m.x[key] for key, v in worth.items()), sense=pyo.maximize
+        expr=pyo.quicksum(float(c.throughput) * m.x[key] for key, c in choices.items()),
+        sense=pyo.maximize,
     )
     m.split = pyo.Objective(expr=pyo.quicksum(m.q.values()))
     # Every value of a level is a multiple of this, so its bounds may be rounded to one.
-    m.GRANULARITY = {"throughput": granularity(worth.values()), "split": 1}
+    m.GRANULARITY = {"throughput": granularity(c.throughput for c in choices.values()), "split": 1}
 
     of = {j: [c for i, c in choices if i == j] for j in profile}
 
@@ -112,7 +112,7 @@ def build(instance: Instance) -> Any:
 
 
 def read(instance: Instance, m: Any) -> Solution:
-    """Return the solution that the model's variables hold."""
+    """Return the solution of the variables' values."""
     allocation = {}
     for job in instance.jobs:
         for c, choice in enumerate(instance.undominated[job.profile]):
@@ -120,16 +120,11 @@ def read(instance: Instance, m: Any) -> Solution:
                 held = {str(s): round(m.y[job.id, c, s].value or 0) for s in m.SERVERS}
                 gpus = {s: n for s, n in held.items() if n}
                 allocation[job.id] = Allocation(cpus=choice.cpus, memory=choice.memory, gpus=gpus)
-    return Solution(
-        allocation=allocation,
-    )
+    return Solution(allocation=allocation)
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
-    """Set every variable to the value that the solution gives it.
-
-    A choice that is dominated is replaced by one that dominates it: no less throughput for no more.
-    """
+    """Set every variable to its value in the solution; see `Instance.replacement`."""
     for job in instance.jobs:
         options = instance.undominated[job.profile]
         given = solution.allocation.get(job.id)

@@ -12,24 +12,24 @@ from dlsched.problems.sensitivity.schema import Instance
 from dlsched.schema import granularity
 
 Row: TypeAlias = tuple[int, int, int]
-"""GPUs, CPUs and memory that are free on one server."""
+"""Free GPUs, CPUs and memory of one server."""
 State: TypeAlias = tuple[Row, ...]
-"""What is free on the servers, sorted: they are all alike."""
+"""The rows of all servers, sorted, as servers are identical."""
 
 
 class _Option(NamedTuple):
-    """CPUs, memory and throughput of a choice, in whole units."""
+    """CPUs, memory and throughput of a choice, as multiples of their granularities."""
 
     cpus: int
     memory: int
-    worth: int
+    throughput: int
 
 
 def brute_force(instance: Instance) -> Objective | None:
-    """Return the optimum over every choice and every placement; ``None`` if there is none.
+    """Return the optimum over all choices and placements; ``None`` if there is no solution.
 
-    Job by job, with the best worth for everything that may then be free on the servers; amounts
-    are counted in units of which all are multiples. For about five jobs on eight servers.
+    A dynamic program over jobs, whose states are the free resources of the servers, in integers.
+    For about five jobs on eight servers.
     """
     servers = instance.servers
     choices = [c for job in instance.jobs for c in instance.choices[job.profile]]
@@ -48,25 +48,25 @@ def brute_force(instance: Instance) -> Objective | None:
     for job in instance.jobs:
         gpus = instance.profile(job).gpus
         after = dict(best) if instance.may_wait else {}
-        for state, (worth, split) in best.items():
+        for state, (value, split) in best.items():
             for option in options[job.profile]:
                 for placed in _placements(state, gpus, option, instance.allow_split):
                     spread = len(placed) - placed.count(0) > 1
-                    found = worth + option.worth, split - spread
+                    found = value + option.throughput, split - spread
                     reached = _after(state, placed, option)
                     if reached not in after or found > after[reached]:
                         after[reached] = found
         best = after
     if not best:
         return None
-    worth, split = max(best.values())
-    return ByLevel(LEVELS, (worth * unit, -split))
+    value, split = max(best.values())
+    return ByLevel(LEVELS, (value * unit, -split))
 
 
 def _placements(
     state: State, gpus: int, option: _Option, allow_split: bool
 ) -> Iterator[tuple[int, ...]]:
-    """Yield GPUs on each server, in every way that fits but for the order of equal servers."""
+    """Yield the GPUs on each server for every placement that fits, up to equal servers."""
 
     def spread(s: int, left: int, before: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         if not left:

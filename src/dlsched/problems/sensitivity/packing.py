@@ -1,8 +1,8 @@
-"""What fits on one server: items of GPUs with their CPUs and memory, and the best pattern of them.
+"""Patterns of one server: the knapsack with three resources that prices and enumerates them.
 
 An item is one GPU of a job with a choice, or a whole job that stays on one server. Items do not
-depend on profiles: all jobs that get the same per GPU compete for the same items, so that a few
-dozen kinds describe any number of jobs. A pattern says how many items of each kind a server holds.
+depend on profiles: jobs with equal amounts per GPU share a kind of item, so that a few dozen kinds
+describe any number of jobs. A pattern is the number of items of each kind on one server.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Table: TypeAlias = NDArray[np.int64]
 Pattern: TypeAlias = tuple[int, ...]
 
 MOST_STATES = 2_000_000
-"""The table of one server has GPUs x sums of CPUs x sums of memory entries, at most so many."""
+"""Upper limit of the entries of a server's table: GPUs x sums of CPUs x sums of memory."""
 
 
 class TooManyStates(OptionError):
@@ -32,7 +32,7 @@ class TooManyStates(OptionError):
 
 
 class Item(NamedTuple):
-    """GPUs that stay together, and what each of them gets."""
+    """GPUs that stay together, and the CPUs and memory of each of them."""
 
     gpus: int
     cpus: Number
@@ -40,23 +40,24 @@ class Item(NamedTuple):
 
 
 class Server:
-    """One server's table: the best value by GPUs, CPUs and memory, in whole numbers."""
+    """The knapsack of one server: the largest value by GPUs, CPUs and memory, in integers."""
 
     def __init__(self, servers: Servers, items: Sequence[Item]) -> None:
         self.items, self.gpus = tuple(items), servers.gpus
         cpus = self._reach(servers.cpus, [i.gpus * i.cpus for i in items])
         memory = self._reach(servers.memory, [i.gpus * i.memory for i in items])
         states = (self.gpus + 1) * len(cpus[0]) * len(memory[0])
-        self._refuse(states)
+        _validate_states(states)
         self.shape = (len(cpus[0]), len(memory[0]))
         self.after = list(zip(cpus[1], memory[1], strict=True))
 
     def _reach(self, capacity: Number, sizes: Sequence[Number]) -> tuple[list[int], list[Table]]:
-        """Return the sums that items can make, and for each item where taking it leads from each.
+        """Return the sums that items can make, and the transitions between them.
 
-        Where it leads is the largest sum that what is left allows; -1 if the item does not fit.
+        An item's array has for each sum, as a remaining capacity, the index of the largest sum
+        that still fits after the item is added; -1 if the item does not fit.
         """
-        unit = granularity([capacity, *sizes]) or Fraction(1)
+        unit = granularity([capacity, *sizes])
         whole = [int(Fraction(s) / unit) for s in sizes]
         limit = int(Fraction(capacity) / unit)
         sums, edge = {0}, {0}
@@ -65,13 +66,13 @@ class Server:
             found: set[int] = set()
             for size in set(whole):
                 found |= {a + size for a in edge if a + size <= limit}
-                self._refuse((self.gpus + 1) * max(len(found), known))
+                _validate_states((self.gpus + 1) * max(len(found), known))
             edge = found - sums
             sums |= edge
         reachable = sorted(sums)
         if limit < 2**62:
             array = np.array(reachable, dtype=np.int64)
-            most = int(array[-1]) + 1  # what is larger fits nowhere
+            most = int(array[-1]) + 1  # no larger size fits
             leads = [np.searchsorted(array, array - min(s, most), side="right") - 1 for s in whole]
         else:
             leads = [
@@ -80,16 +81,8 @@ class Server:
             ]
         return reachable, leads
 
-    @staticmethod
-    def _refuse(states: int) -> None:
-        if states > MOST_STATES:
-            raise TooManyStates(
-                f"a server's table would have {states} entries or more, the most is "
-                f"{MOST_STATES}; round the axes to a common grid, or use milp"
-            )
-
     def full(self, i: int) -> Pattern:
-        """Return the pattern of as many items of one kind as a server holds."""
+        """Return the pattern with as many items of one kind as fit on a server."""
         counts, at = [0] * len(self.items), self._take(self._whole(), i)
         while at is not None:
             counts[i] += 1
@@ -97,14 +90,14 @@ class Server:
         return tuple(counts)
 
     def _whole(self) -> tuple[int, int, int]:
-        """Return the entry of the table that stands for an empty server."""
+        """Return the table's index of an empty server."""
         return self.gpus, self.shape[0] - 1, self.shape[1] - 1
 
     def table(self, values: Sequence[int]) -> Table:
-        """Return the most that items are worth on so many GPUs, with so many CPUs and memory.
+        """Return the largest value of items by remaining GPUs, CPUs and memory.
 
-        ``table[g, c, m]`` is over items that take at most g GPUs and the c-th and m-th sums;
-        by dynamic programming over the GPUs, exact in 64-bit integers.
+        ``table[g, c, m]`` is over items that take at most g GPUs, the c-th sum of CPUs and the
+        m-th of memory; by dynamic programming over the GPUs, exact in 64-bit integers.
         """
         best = np.zeros((self.gpus + 1, *self.shape), dtype=np.int64)
         for g in range(1, self.gpus + 1):
@@ -120,7 +113,7 @@ class Server:
     def pattern(
         self, table: Table, values: Sequence[int], first: int | None = None
     ) -> Pattern | None:
-        """Return a pattern that attains the table's best value, or the best with one item given.
+        """Return a pattern of largest value, or with `first` the best that contains this item.
 
         ``None`` if that item alone does not fit.
         """
@@ -149,28 +142,31 @@ class Server:
         least: int = 0,
         run: Run | None = None,
     ) -> list[Pattern] | None:
-        """Return every pattern to which no item can be added; ``None`` if there are too many.
-
-        Others hold no more of anything than one of these.
+        """Return every maximal pattern, to which no item can be added.
 
         Parameters
         ----------
         most
-            More patterns are too many, and so are twenty times as many steps.
+            Upper limit of the patterns; twenty times as many steps are made at most.
         values, least
-            With them only the patterns that are worth at least so much.
+            Return only patterns whose value is at least `least`.
         run
-            At its limit the answer is ``None``, too.
+            The enumeration stops when the run does.
+
+        Returns
+        -------
+        list of tuple
+            ``None`` if a limit struck.
         """
         found: list[Pattern] = []
         counts = [0] * len(self.items)
         prices = [0] * len(self.items) if values is None else list(values)
         table = self.table(prices)
-        budget, worth = 20 * most, 0
+        budget, value = 20 * most, 0
 
         def extend(first: int, at: tuple[int, int, int]) -> bool:
-            nonlocal budget, worth
-            if worth + int(table[at]) < least:
+            nonlocal budget, value
+            if value + int(table[at]) < least:
                 return True
             budget -= 1
             if budget < 0 or len(found) > most:
@@ -185,11 +181,11 @@ class Server:
                 moved = moves[i]
                 if moved is not None:
                     counts[i] += 1
-                    worth += prices[i]
+                    value += prices[i]
                     if not extend(i, moved):
                         return False
                     counts[i] -= 1
-                    worth -= prices[i]
+                    value -= prices[i]
             return True
 
         return found if extend(0, self._whole()) else None
@@ -198,3 +194,11 @@ class Server:
         cpu, memory = self.after[i]
         moved = at[0] - self.items[i].gpus, int(cpu[at[1]]), int(memory[at[2]])
         return None if min(moved) < 0 else moved
+
+
+def _validate_states(states: int) -> None:
+    if states > MOST_STATES:
+        raise TooManyStates(
+            f"a server's table would have {states} entries or more, the most is "
+            f"{MOST_STATES}; round the axes to a coarser granularity, or use milp"
+        )

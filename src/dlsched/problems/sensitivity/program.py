@@ -1,4 +1,4 @@
-"""Choices for jobs, patterns for servers: column generation, its bound, and the integer program."""
+"""The master problem of choices and server patterns: column generation, bound, integer program."""
 
 from __future__ import annotations
 
@@ -6,32 +6,33 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from dlsched.problems.sensitivity.packing import Item, Pattern, Server
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
 from dlsched.run import Run
 from dlsched.schema import Number, granularity
+from dlsched.solvers import highs
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm
 
 _TOLERANCE = 1e-7
 _FINEST = 24
-"""Prices are whole multiples of a cost unit over two to this power, or coarser ones."""
+"""Dual prices are rounded to multiples of a cost unit over two to this power, or coarser."""
 _LARGEST_VALUE = 2**59
-"""What a pattern is worth at those prices stays below, in the 64-bit integers of the table."""
+"""Upper limit of a pattern's value at those prices, in the 64-bit integers of the table."""
 _LARGEST_COST = 2**40
-"""Throughputs are counted in their grid up to so many steps, else the largest one has so many."""
+"""Costs are multiples of the granularity if the largest is below this, else scaled to it."""
 _LARGEST_ENTRY = 2**20
-"""Coefficients of the row that holds the throughput, next to HiGHS's absolute tolerances."""
+"""Upper limit of the coefficients of the throughput row, as HiGHS's tolerances are absolute."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """A way to serve a job of one profile: a choice, and so many items of one kind."""
+    """A choice for a job of one profile, and the kind and number of items that it needs."""
 
     profile: str
     choice: Choice
@@ -42,22 +43,22 @@ class Option:
 
 @dataclass(frozen=True)
 class Relaxed:
-    """The relaxation's row duals and optimum, and whether the servers there are suffice."""
+    """The relaxation's row duals and optimum; whether the number of servers suffices."""
 
     duals: Vector
     objective: float
     fits: bool
 
 
-class Near(NamedTuple):
-    """Prices, and the least throughput of a solution of interest, in grid units."""
+class Cutoff(NamedTuple):
+    """Row duals, and the least throughput sought, as a multiple of the granularity."""
 
     duals: Vector
     least: int
 
 
 class Prices(NamedTuple):
-    """Prices of items and of a server, in whole numbers, and how many of these a grid unit is."""
+    """Integer dual prices of items and of a server; `factor` is one granularity in their unit."""
 
     items: list[int]
     server: int
@@ -67,9 +68,9 @@ class Prices(NamedTuple):
 class Program:
     """The master problem.
 
-    ``counts`` are jobs by profile. An option is taken a whole number of times, and patterns supply
-    the items that options need. With `whole` jobs may stay together as one item, with `units` they
-    may be made of single GPUs, which may sit on several servers.
+    Columns are the options, taken by jobs, and the patterns, used by servers; the patterns supply
+    the items that the options need. ``counts`` are jobs by profile. With `whole` a job may be one
+    item, on one server; with `units` it may be items of single GPUs, on any servers.
     """
 
     def __init__(self, instance: Instance, *, whole: bool, units: bool) -> None:
@@ -85,17 +86,17 @@ class Program:
             for choice in instance.undominated[name]
             for option in self._options(name, choice, whole, units)
         ]
-        self.grid = granularity(o.choice.throughput for o in self.options) or Fraction(1)
-        self.worth = [int(Fraction(o.choice.throughput) / self.grid) for o in self.options]
-        self.unit = max(Fraction(1), Fraction(max(self.worth, default=1), _LARGEST_COST))
-        """Grid units in one unit of the costs that the solver sees; 1 unless the grid is fine."""
-        self.costs = np.array([float(w / self.unit) for w in self.worth])
+        self.granularity = granularity(o.choice.throughput for o in self.options) or Fraction(1)
+        self.values = [int(o.choice.throughput / self.granularity) for o in self.options]
+        self.unit = max(Fraction(1), Fraction(max(self.values, default=1), _LARGEST_COST))
+        """What the solver sees as 1, as a multiple of the granularity; 1 unless that is fine."""
+        self.costs = np.array([float(value / self.unit) for value in self.values])
         self.server = Server(instance.servers, self.items)
         self.patterns: list[Pattern] = []
         self.known: set[Pattern] = set()
         self.least_jobs = 0 if instance.may_wait else 1
         self.bound: int | None = None
-        """On the throughput, in units of its grid; certified by `check_prices`."""
+        """On the throughput, as a multiple of the granularity; certified by `check_prices`."""
 
     def _options(self, name: str, choice: Choice, whole: bool, units: bool) -> list[Option]:
         gpus, most = self.instance.profiles[name].gpus, self.instance.servers.gpus
@@ -115,17 +116,19 @@ class Program:
         return self.index[item]
 
     def add(self, patterns: Sequence[Pattern]) -> None:
-        """Add patterns that are not there yet."""
+        """Add the patterns that are new and not empty."""
         for pattern in patterns:
             if pattern not in self.known and any(pattern):
                 self.known.add(pattern)
                 self.patterns.append(pattern)
 
     def form(self, floor: int | None = None) -> StandardForm:
-        """Return the program; with a floor on the throughput it minimises the jobs that are split.
+        """Return the program over the patterns known; with a floor it minimises the split jobs.
 
-        Rows: jobs of each profile, items of each kind, servers, and the floor.
+        Rows: jobs of each profile, items of each kind, servers, and the floor on the throughput.
         """
+        from scipy import sparse
+
         profiles = {name: i for i, name in enumerate(self.counts)}
         n, kinds, k = len(self.options), len(self.items), len(self.patterns)
         rows, columns, entries = [], [], []
@@ -142,8 +145,8 @@ class Program:
         count = np.array(list(self.counts.values()), dtype=float)
         extra = []
         if floor is not None:
-            # Divided by a power of two, so that the solver's tolerance stays below a grid unit,
-            # or is as small as it can be.
+            # Divided by a power of two, so that the solver's tolerance is below a granularity,
+            # or as small as possible.
             largest = max(1.0, float(self.costs.max(initial=1.0)) / _LARGEST_ENTRY)
             scale = 2.0 ** -math.ceil(math.log2(largest))
             rows += [servers + 1] * n
@@ -171,14 +174,11 @@ class Program:
         )
 
     def relax(self, run: Run, floor: int | None = None) -> Relaxed | None:
-        """Generate patterns until none helps; ``None`` if a limit struck.
+        """Solve the relaxation by column generation; ``None`` if a limit struck.
 
-        First, if the patterns known cannot hold all jobs, those that can: the least number of
-        servers beyond those there are is sought, and if it is not 0, there is no solution. Where
-        jobs may wait there always is one.
+        Phase 1, unless jobs may wait: minimise the number of additional servers needed; if it is
+        above 0, there is no solution. Phase 2: the objective.
         """
-        from dlsched.solvers import highs
-
         short = bool(self.least_jobs)
         while not run.stop_reason():
             form = self._lengthened(floor) if short else self.form(floor)
@@ -200,7 +200,9 @@ class Program:
         return None
 
     def _lengthened(self, floor: int | None) -> StandardForm:
-        """Return the program of the fewest servers that are missing, in the last column."""
+        """Return the program of phase 1; its last column is the number of additional servers."""
+        from scipy import sparse
+
         form = self.form(floor)
         column = np.zeros((form.shape[0], 1))
         column[len(self.counts) + len(self.items), 0] = -1.0
@@ -214,26 +216,32 @@ class Program:
             senses=("min",),
         )
 
-    def complete(self, most: int, near: Near, run: Run) -> bool:
-        """Add every pattern that can be in a solution of interest, if there are not too many.
+    def complete(self, most: int, cutoff: Cutoff, run: Run) -> bool:
+        """Add every maximal pattern that solutions from the cutoff on can use.
 
-        By these prices a solution that uses a pattern worth less than the best one by so much is
-        as far below their bound, and so worth no more than that. Others are left out.
+        A solution is below the bound of these prices by at least the reduced cost of each pattern
+        that it uses: so patterns with a reduced cost above the distance from the bound to the
+        cutoff are not needed.
+
+        Returns
+        -------
+        bool
+            False, with nothing added, if there are more than `most` or the run ended.
         """
-        prices = self._prices(near.duals)
+        prices = self._prices(cutoff.duals)
         best = int(self.server.table(prices.items)[-1, -1, -1])
-        least = best - self._allowance(prices, near.least, best)
+        least = best - self._allowance(prices, cutoff.least, best)
         every = self.server.maximal(most, prices.items, least, run)
         if every is not None:
             self.add(every)
         return every is not None
 
     def _allowance(self, prices: Prices, least: int, best: int) -> int:
-        """Return how far a solution worth so much may be below the bound of these prices."""
+        """Return the distance from the bound of these prices down to a throughput."""
         return max(0, self._total(prices, best) - math.floor(least * prices.factor))
 
     def price(self, duals: Vector, run: Run) -> list[Pattern]:
-        """Return patterns worth more than a server: the best, and the best with each item."""
+        """Return patterns of positive reduced cost: the best, and the best with each item."""
         prices = self._prices(duals)
         values = prices.items
         table = self.server.table(values)
@@ -247,16 +255,14 @@ class Program:
             if first is not None and run.stop_reason():
                 break
             pattern = self.server.pattern(table, values, first)
-            worth = sum(v * c for v, c in zip(values, pattern or (), strict=False))
-            if pattern is not None and worth > limit:
+            if pattern and sum(map(mul, values, pattern)) > limit:
                 found.append(pattern)
         return found
 
     def _prices(self, duals: Vector) -> Prices:
-        """Return items' prices and that of a server in whole numbers.
+        """Return dual prices rounded to integers, as fine as the table's 64 bits allow.
 
-        As fine as the table's 64-bit integers allow: a pattern has no more items than a server
-        has GPUs.
+        A pattern has no more items than a server has GPUs.
         """
         p, kinds = len(self.counts), len(self.items)
         items = np.maximum(duals[p : p + kinds], 0.0)
@@ -269,11 +275,11 @@ class Program:
         return Prices(whole, int(math.ldexp(server, fine)), Fraction(2) ** fine / self.unit)
 
     def check_prices(self, duals: Vector) -> None:
-        """Tighten the bound on the throughput by these prices of items, in exact integers.
+        """Tighten the bound on the throughput by the Lagrangian bound of these prices.
 
-        A job is worth at most what its best option leaves after its items are paid, and the
-        servers' items cost at most what the best pattern does, times the servers (Lagrangian
-        duality): so any prices give a bound, whatever the solver's accuracy.
+        That is the sum over jobs of the best option's throughput minus the price of its items,
+        plus the number of servers times the price of the best pattern. It is computed in integers
+        and valid for any prices, whatever the solver's accuracy.
         """
         prices = self._prices(duals)
         best = int(self.server.table(prices.items)[-1, -1, -1])
@@ -281,25 +287,23 @@ class Program:
         self.bound = bound if self.bound is None else min(self.bound, bound)
 
     def _total(self, prices: Prices, best: int) -> int:
-        """Return the bound of these prices, where the best pattern is worth so much."""
+        """Return the Lagrangian bound of these prices, given the best pattern's price."""
         left = self._most(self._surplus(prices))
         jobs = sum(count * left[name] for name, count in self.counts.items())
         return jobs + self.instance.servers.count * best
 
-    def integer(self, run: Run, floor: int | None = None, near: Near | None = None) -> Outcome:
+    def integer(self, run: Run, floor: int | None = None, cutoff: Cutoff | None = None) -> Outcome:
         """Solve the integer program over the patterns known.
 
-        With `near`, options that no solution of interest can use are left out.
+        With `cutoff`, options that solutions from it on cannot use are fixed at 0.
         """
-        from dlsched.solvers import highs
-
         form = self.form(floor)
-        if near is not None:
-            prices = self._prices(near.duals)
+        if cutoff is not None:
+            prices = self._prices(cutoff.duals)
             surplus = self._surplus(prices)
             most = self._most(surplus)
             best = int(self.server.table(prices.items)[-1, -1, -1])
-            allowance = self._allowance(prices, near.least, best)
+            allowance = self._allowance(prices, cutoff.least, best)
             out = [
                 most[option.profile] - left > allowance
                 for option, left in zip(self.options, surplus, strict=True)
@@ -308,15 +312,15 @@ class Program:
         return highs.solve(form, 0, run, quiet=True)
 
     def _surplus(self, prices: Prices) -> list[int]:
-        """Return what each option leaves after its items are paid, rounded up."""
+        """Return each option's throughput minus the price of its items, rounded up."""
         over, under = prices.factor.numerator, prices.factor.denominator
         return [
-            -(-worth * over // under) - option.amount * prices.items[option.item]
-            for option, worth in zip(self.options, self.worth, strict=True)
+            -(-value * over // under) - option.amount * prices.items[option.item]
+            for option, value in zip(self.options, self.values, strict=True)
         ]
 
     def _most(self, surplus: Sequence[int]) -> dict[str, int]:
-        """Return the most that a job of each profile leaves; 0 if it may wait."""
+        """Return the largest surplus by profile; at least 0 if jobs may wait."""
         most: dict[str, int] = dict.fromkeys(self.counts, 0) if not self.least_jobs else {}
         for option, left in zip(self.options, surplus, strict=True):
             most[option.profile] = max(most.get(option.profile, left), left)
@@ -324,12 +328,12 @@ class Program:
 
 
 def patterns_of(program: Program, solution: Solution) -> list[Pattern]:
-    """Return the patterns of a solution's servers; jobs it splits, or might, are single GPUs.
+    """Return the patterns of a solution's servers, for initial columns of a program.
 
     Raises
     ------
     KeyError
-        If it splits a job that the program keeps together.
+        If the solution splits a job that the program keeps together.
     """
     instance, index = program.instance, program.index
     servers: dict[str, list[int]] = {}

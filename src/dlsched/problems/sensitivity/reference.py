@@ -1,30 +1,30 @@
-"""Synergy-OPT as the paper states it (section 4.1), in cvxpy: no types, no patterns."""
+"""Synergy-OPT as the paper states it (section 4.1), in cvxpy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import metadata
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dlsched.errors import OptionError, SolverFailure, SolverMissing
 from dlsched.problems.sensitivity.schema import Choice, Instance
 from dlsched.problems.sensitivity.units import row_unit
+from dlsched.solvers import highs
 
 SOLVERS = {"highs": "HIGHS", "scip": "SCIP", "glpk": "GLPK_MI"}
-"""Names that cvxpy has for the solvers of stage one; GLPK comes with the optional extra `glpk`."""
+"""cvxpy's names of the solvers of stage one; SCIP and GLPK need the extras `scip` and `glpk`."""
+_PACKAGES = {"scip": "pyscipopt", "glpk": "cvxopt"}
+"""Python packages that contain the solvers."""
 _POSITIVE = 1e-7
 
 
 @dataclass(frozen=True)
 class StageOne:
-    """The ideal allocation on pooled servers: each job's choice, and the sum of throughput.
-
-    A job that waits has none.
-    """
+    """The ideal allocation on pooled servers: each job's choice, ``None`` if it waits."""
 
     choices: tuple[Choice | None, ...]
     throughput: float
@@ -34,9 +34,9 @@ class StageOne:
 
 @dataclass(frozen=True)
 class StageTwo:
-    """The fractional placement, servers x jobs: the share of each job on each server.
+    """The fractional placement, servers x jobs: the fraction of each job on each server.
 
-    It is no feasible solution: nothing says that a share is a whole number of GPUs.
+    It is no solution of the instance, as fractions need not be whole numbers of GPUs.
     """
 
     placement: NDArray[np.float64]
@@ -47,29 +47,39 @@ class StageTwo:
         return int(((self.placement > _POSITIVE).sum(axis=0) > 1).sum())
 
 
-def stage_one(instance: Instance, solver: str = "highs", **options: Any) -> StageOne:
-    """Choose CPUs and memory for every job on one super-machine.
+def solver_version(solver: str) -> str:
+    """Return the version of a solver in `SOLVERS`: HiGHS's, else its Python package's."""
+    if solver == highs.NAME:
+        return highs.version()
+    return f"{_PACKAGES[solver]} {metadata.version(_PACKAGES[solver])}"
 
-    A binary variable for each job and each measured choice that is no slower than the proportional
-    share; one choice a job; CPUs and memory within the cluster's. Nothing is aggregated. Where
-    jobs may wait, which the paper's stage one does not know, a job has at most one choice and the
-    GPUs are limited, too.
+
+def stage_one(instance: Instance, solver: str = "highs", **options: Any) -> StageOne:
+    """Choose CPUs and memory for every job on pooled servers, by an integer program.
+
+    It has a binary variable for each job and each measured choice no slower than the proportional
+    share, one choice per job, and the cluster's CPUs and memory as capacities; nothing is
+    aggregated. Where jobs may wait, an extension of the paper's program, a job has at most one
+    choice and the GPUs are a capacity, too.
 
     Parameters
     ----------
     solver
         ``"highs"``, ``"scip"`` or ``"glpk"``.
     **options
-        Passed on to cvxpy's ``solve``.
+        Passed to cvxpy's ``solve``.
 
     Raises
     ------
+    OptionError
+        If `solver` is another one.
     SolverMissing
-        If cvxpy does not have the solver.
+        If the solver is not installed.
     SolverFailure
         If it finds no solution.
     """
     import cvxpy as cp
+    from scipy import sparse
 
     if solver not in SOLVERS:
         raise OptionError(f"solver={solver!r} must be one of {', '.join(SOLVERS)}")
@@ -107,19 +117,19 @@ def stage_one(instance: Instance, solver: str = "highs", **options: Any) -> Stag
 
 
 def stage_two(instance: Instance, first: StageOne) -> StageTwo:
-    """Find shares of the jobs on the servers with these choices, by a linear program.
+    """Place fractions of the jobs on the servers with these choices, by a linear program.
 
-    Servers keep within their GPUs, CPUs and memory, and every job is whole. The paper wants few
-    jobs in pieces (section 4.1.2) and leaves the program to its extended version; here the sum of
-    all shares is minimised, which these constraints make equal to the number of jobs, and in the
-    authors' public code the number 1: constants, which say nothing about pieces. What limits them
-    is that the answer is a vertex, as the simplex method finds it: of its rows only three a server
-    are not a job's, so that at most 3 x servers jobs are in pieces. Jobs that wait have no share.
+    Constraints: the GPUs, CPUs and memory of each server, and a sum of fractions of 1 for each job
+    that does not wait. The paper asks for few fragmented jobs (section 4.1.2) and leaves the
+    program to its extended version. The sum of all fractions is minimised here, the number 1 in
+    the authors' public code: both are constant under these constraints. At most 3 x servers jobs
+    are fragmented because the simplex method returns a vertex, and all constraints but three per
+    server belong to one job each.
 
     Raises
     ------
     SolverFailure
-        If there is no optimum.
+        If no optimum is found.
     """
     import cvxpy as cp
 
@@ -145,7 +155,7 @@ def stage_two(instance: Instance, first: StageOne) -> StageTwo:
 
 
 def _solve(program: Any, what: str, **options: Any) -> None:
-    """Solve a cvxpy program; its own error becomes ours."""
+    """Solve a cvxpy program; cvxpy's error is raised as `SolverFailure`."""
     import cvxpy as cp
 
     try:

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from dlsched.problems.sensitivity.schema import Instance
 
 SCALES = (Fraction(1), Fraction(1, 10**9), Fraction(10**9), Fraction(1, 1000), Fraction(1000))
-"""Throughputs, CPUs and memory come in these units."""
+"""Scales of throughputs, CPUs and memory."""
 
 
 @st.composite
 def instances(draw: st.DrawFn, max_jobs: int = 5, max_servers: int = 8) -> Instance:
-    """Draw an instance whose jobs have no more GPUs than the servers; it may be infeasible.
+    """Draw an instance; it may be infeasible.
 
-    Jobs may wait in some, and may have more GPUs than a server. The share is in the middle of the
-    axes, so that a job may be above it in one resource and below it in the other; in some
-    instances no profile's throughput falls as CPUs or memory grow.
+    Unless jobs may wait, they have at most the cluster's GPUs; a job may have more than a server.
+    The proportional share is in the middle of the axes, so that a job may be above it in one
+    resource and below it in the other. In some instances throughput is monotone.
 
     Parameters
     ----------
