@@ -117,7 +117,7 @@ def test_prices_near_the_largest_float() -> None:
 
 
 def test_values_far_apart() -> None:
-    """1e-300 beside 1e15, in tables and in work: every method finds, or proves, the large utility."""
+    """1e-300 beside 1e15, in tables and in work: every method finds the large utility."""
     base = {"slots": 3, "slot_seconds": 1, "machines": [{"id": "m", "gpus": {"A": 1, "B": 1}}]}
     plain = {"arrival": 1, "workers": 1}
     tables = Instance(
@@ -251,7 +251,7 @@ def test_long_jobs_are_not_rounded_to_nothing() -> None:
 
 
 def test_a_long_job_of_two_speeds_takes_its_fastest() -> None:
-    """4,610 slots of rates 2.282 and 1: too many units to be exact, but those of the fastest are."""
+    """4,610 slots of rates 2.282 and 1: units are inexact, but those of the fastest are exact."""
     rate = Fraction("2.282")
     for up in (True, False):
         found = units([rate, Fraction(1)], 4610 * rate, 5462, up)

@@ -85,8 +85,8 @@ def test_utilization_is_kept() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"jobs": -1}, {"slots": 0}, {"gpus": 0}, {"utilization": 0.0}, {"arrivals": 2.0}, {"mix": "odd"},
-     {"utility": "steep"}],
+    [{"jobs": -1}, {"slots": 0}, {"gpus": 0}, {"utilization": 0.0}, {"arrivals": 2.0},
+     {"mix": "odd"}, {"utility": "steep"}],
 )  # fmt: skip
 def test_options_out_of_range_are_rejected(options: dict) -> None:
     """An option out of range raises OptionError."""

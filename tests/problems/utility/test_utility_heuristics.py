@@ -310,7 +310,7 @@ def test_the_divisible_load_bounds_every_fork() -> None:
 
 
 def test_methods_reject_the_other_kind_of_job() -> None:
-    """Methods for gangs reject forking jobs and name hadare; hadare rejects gangs and names hadar."""
+    """Methods for gangs reject forking jobs, naming hadare, which rejects gangs, naming hadar."""
     forking = dlsched.generate("utility", 1, jobs=2, slots=4, gpus=3, forking=True)
     for method in ("hadar", "fifo", "insertion", "dantzig_wolfe", "lagrangian"):
         with pytest.raises(dlsched.OptionError, match="hadare"):
