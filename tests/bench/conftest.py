@@ -48,8 +48,8 @@ from pathlib import Path
 def waits(instance, rng):
     """Wait for the file `open`, in the runs of the last sixty."""
     if len(instance.servers) > 6:
-        Path(f"waiting-{os.getpid()}").touch()
-        while not Path("open").exists():
+        Path(__file__).with_name(f"waiting-{os.getpid()}").touch()
+        while not Path(__file__).with_name("open").exists():
             time.sleep(0.01)
     return {"returned": [server.id for server in instance.servers[: instance.demand]]}
 '''
@@ -112,13 +112,14 @@ class Shared:
 
 
 @pytest.fixture(scope="session")
-def _shared() -> Iterator[type[Shared]]:
+def shared() -> Iterator[type[Shared]]:
+    """Give the class of the shared worker processes, which end with the session."""
     yield Shared
     for worker in Shared.idle:
         worker.close()
 
 
 @pytest.fixture
-def shared_workers(_shared: type[Shared], monkeypatch: pytest.MonkeyPatch) -> None:
+def shared_workers(shared: type[Shared], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let sweeps use worker processes of earlier tests, which saves their start."""
-    monkeypatch.setattr(pools, "WorkerProcess", _shared)
+    monkeypatch.setattr(pools, "WorkerProcess", shared)

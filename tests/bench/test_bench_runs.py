@@ -247,7 +247,7 @@ def test_names_cannot_leave_the_folder() -> None:
 def test_bench_command() -> None:
     """The command shows a line per method; it says 1 if a run failed, 3 if one was rejected."""
     Path("suite.toml").write_text(SUITE)
-    ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out", "--json", "--jobs", "2"])
+    ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out", "--json"])
     assert ran.exit_code == 0, ran.stderr
     rows = json.loads(ran.stdout)
     assert len(rows) == 16 and ran.stderr == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,9 @@ import dlsched
 from dlsched.bench import Store
 
 COMMAND = [sys.executable, "-c", "from dlsched.cli import main; main()"]
+LIST = ["list", "problems", "--problem", "reclaiming"]
+PATIENCE = 300
+"""Seconds after which a test gives up; nothing is asserted about time."""
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +49,7 @@ def test_reader_goes_away() -> None:
     """A closed pipe ends the command without a traceback, as it does other programs."""
     reader, writer = os.pipe()
     os.close(reader)
-    ran = subprocess.run(
-        [*COMMAND, "show", "reclaiming"], stdout=writer, stderr=subprocess.PIPE, check=False
-    )
+    ran = subprocess.run([*COMMAND, *LIST], stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
     assert (ran.returncode, ran.stderr) == (141, b"")
 
@@ -72,58 +74,53 @@ def test_full_disk() -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full here")
     with open("/dev/full", "w") as full:
-        ran = subprocess.run(
-            [*COMMAND, "show", "reclaiming"], stdout=full, stderr=subprocess.PIPE, check=False
-        )
+        ran = subprocess.run([*COMMAND, *LIST], stdout=full, stderr=subprocess.PIPE, check=False)
     assert (ran.returncode, ran.stderr) == (2, b"error: no space left on device\n")
 
 
-def start(*arguments: str, ready: str, cwd: Path) -> subprocess.Popen[str]:
-    """Start a command and return it once it has written a line with `ready` to stderr."""
+def test_interrupt_shows_what_there_is(hard: Path, tmp_path: Path) -> None:
+    """Ctrl-C ends the search; the incumbent is shown and written, the log is on stderr only."""
+    flags = ["--json", "--log", "-o", "hard.sol.json"]
     process = subprocess.Popen(
-        [*COMMAND, *arguments],
+        [*COMMAND, "solve", str(hard), *flags],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        cwd=cwd,
+        cwd=tmp_path,
     )
     assert process.stderr is not None
-    while ready not in process.stderr.readline():
+    log = ""
+    while not re.search(r"BestSol(.*\n)+? +[A-Z] ", log):  # the first incumbent
+        log += process.stderr.readline()
         assert process.poll() is None
-    return process
-
-
-def test_interrupt_shows_what_there_is(hard: Path, tmp_path: Path) -> None:
-    """The first Ctrl-C ends the search; the solution at hand is shown, written and right."""
-    flags = ["--json", "--log", "-o", "hard.sol.json"]
-    process = start("solve", str(hard), *flags, ready="BestSol", cwd=tmp_path)
-    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=PATIENCE)
     result = json.loads(out)
-    assert result["reason"].startswith("interrupted")
+    assert (result["method"], result["termination"]) == ("milp", "interrupted")
     assert (result["status"], process.returncode) == ("feasible", 0)
     assert dlsched.verify(hard, tmp_path / "hard.sol.json").feasible
+    assert "HiGHS" in log
 
 
 OWN = """
-import pathlib, sys, time
+import pathlib, time
 from dlsched import Claim, Status
-def patient(instance, run):
+def stops(instance, run):
     pathlib.Path("ready").touch()
     while not run.stop_reason():
         time.sleep(0.01)
-    return Claim(status=Status.NO_SOLUTION, reason=run.stop_reason())
-def deaf(instance, rng):
+    return Claim(status=Status.NO_SOLUTION)
+def sleeps(instance, rng):
     pathlib.Path("ready").touch()
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
-@pytest.mark.parametrize("method", ["patient", "deaf"])
-@pytest.mark.parametrize("command", ["compare", "bench"])
+@pytest.mark.parametrize(
+    ("command", "method"), [("compare", "stops"), ("compare", "sleeps"), ("bench", "sleeps")]
+)
 def test_interrupt_ends_many_runs(command: str, method: str, tmp_path: Path) -> None:
-    """Ctrl-C ends a comparison or a suite as a whole, whether or not the method minds it."""
+    """Ctrl-C ends a comparison or a suite as a whole, whether or not the method stops by itself."""
     (tmp_path / "own.py").write_text(OWN)
     made = dlsched.generate("reclaiming", servers=3)
     dlsched.save(made, tmp_path / "small.json")
@@ -146,41 +143,26 @@ def test_interrupt_ends_many_runs(command: str, method: str, tmp_path: Path) -> 
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
     if command == "bench":  # the run that had finished is kept, the one that was cut is not
         with Store(tmp_path / "out") as store:
             assert [row["method"] for row in store.rows()] == ["lyra"]
 
 
-def test_log_goes_to_stderr(hard: Path) -> None:
-    """The solver's log never mixes with the answer."""
-    ran = subprocess.run(
-        [*COMMAND, "solve", str(hard), "--log", "--json", "--time-limit", "1"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode in (0, 1)
-    assert json.loads(ran.stdout)["method"] == "milp"
-    assert "HiGHS" in ran.stderr
-
-
 def test_progress_only_on_a_terminal(hard: Path) -> None:
     """Incumbents and bounds are shown on stderr if that is a terminal, and not otherwise."""
-    command = [*COMMAND, "solve", str(hard), "--json", "--time-limit"]
+    command = [*COMMAND, "solve", str(hard), "--json"]
     main, terminal = pty.openpty()
-    process = subprocess.Popen([*command, "4"], stdout=subprocess.PIPE, stderr=terminal, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, text=True)
     os.close(terminal)
     shown = b""
-    try:
-        while block := os.read(main, 65536):
-            shown += block
-    except OSError:  # how a terminal says that the other side has closed
-        pass
-    out, _ = process.communicate(timeout=20)
+    while b"incumbent" not in shown:
+        shown += os.read(main, 65536)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=PATIENCE)
     os.close(main)
     json.loads(out)
-    assert b"incumbent" in shown
-    quiet = subprocess.run([*command, "1"], capture_output=True, text=True, check=False)
-    assert quiet.stderr == ""
+    limit = ["--time-limit", "0.1"]
+    quiet = subprocess.run([*command, *limit], capture_output=True, text=True, check=False)
+    assert quiet.stderr == "" and json.loads(quiet.stdout)

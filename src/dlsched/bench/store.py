@@ -203,7 +203,7 @@ class Store:
             remedy = "finished runs are kept: remove the cause, then continue with --resume"
             what = f"cannot be used ({error})"
             raise InstanceError(str(self.folder / FILE), "", what, remedy) from None
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeError) as error:
             what = f"is damaged ({' '.join(plain(str(error)).split())})"
             remedy = f"{self._salvage()}; run the suite again, in another folder"
             raise InstanceError(str(self.folder / FILE), "", what, remedy) from None

@@ -310,9 +310,9 @@ def test_the_divisible_load_bounds_every_fork() -> None:
 
 
 def test_methods_refuse_the_other_kind_of_job() -> None:
-    """Gang methods name hadare for forking jobs, and hadare names hadar for gangs."""
+    """Methods for gangs reject forking jobs and name hadare; hadare rejects gangs and names hadar."""
     forking = dlsched.generate("utility", 1, jobs=2, slots=4, gpus=3, forking=True)
-    for method in ("hadar", "fifo", "insertion"):
+    for method in ("hadar", "fifo", "insertion", "dantzig_wolfe", "lagrangian"):
         with pytest.raises(dlsched.OptionError, match="hadare"):
             dlsched.solve(forking, method)
     with pytest.raises(dlsched.OptionError, match="hadar"):
