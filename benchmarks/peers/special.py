@@ -43,10 +43,11 @@ def scip_squares(instance: Instance, run: Run) -> Claim:
         raise OptionError("the second version has a sigmoid; this peer takes the first only")
     m = placement.build(instance)
     m.true_square = pyo.Constraint(
-        m.SHARES, rule=lambda m, *at: m.square[at] >= placement.THOUSAND * m.off[at] ** 2
+        m.SHARES, rule=lambda m, *at: m.square[at] >= placement.THOUSAND * m.difference[at] ** 2
     )
     m.true_uneven = pyo.Constraint(
-        list(m.bytes_off), rule=lambda m, r: m.uneven[r] >= placement.THOUSAND * m.bytes_off[r] ** 2
+        list(m.bytes_difference),
+        rule=lambda m, r: m.uneven[r] >= placement.THOUSAND * m.bytes_difference[r] ** 2,
     )
     options = {"limits/gap": run.gap, "randomization/randomseedshift": run.seed}
     if run.remaining() < float("inf"):
