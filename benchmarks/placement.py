@@ -1,4 +1,4 @@
-"""Placement: proofs, the rules' gaps, a day at full size, v1 against v2, and bounds.
+"""Placement: proofs, gaps of heuristics, a day at full size, v1 against v2, and bounds.
 
     python benchmarks/placement.py [SECTION ...]
 
@@ -13,13 +13,13 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
-from dlsched.problems.placement.refine import Refinement
 from figures import arguments, cell, write
 from hypothesis import given, settings
 from semidefinite import Semidefinite
 
 import dlsched
 from dlsched.problems.placement import Instance, model
+from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.replicas import co_location, replicate
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
@@ -47,60 +47,60 @@ def enumerated() -> Iterator[str]:
                 "placement", seed, tables=6 + seed % 3, regions=2 + seed % 2, jobs=8 + seed % 7,
                 version=version, largest=0.4,
             )  # fmt: skip
-            truth, result = oracles.placement(inst), dlsched.solve(inst)
+            optimum, result = oracles.placement(inst), dlsched.solve(inst)
             total += 1
             slowest = max(slowest, result.seconds.total)
-            if truth is None:
+            if optimum is None:
                 equal += result.status == "infeasible"
                 continue
             feasible += 1
-            same = result.status == "optimal" and abs(cost(result) - float(truth[0])) < 1e-9
+            same = result.status == "optimal" and abs(cost(result) - float(optimum[0])) < 1e-9
             equal += same
             rule = dlsched.solve(inst, "annealing", moves=10_000)
-            found += abs(cost(rule) - float(truth[0])) < 1e-9
+            found += abs(cost(rule) - float(optimum[0])) < 1e-9
         yield f"| {version} | {total} | {feasible} | {equal} | {found} | {slowest:.1f} |"
 
 
 def random() -> Iterator[str]:
-    """Yield milp and the bounds against enumeration, on drawn instances of any scale."""
+    """Yield milp and the bounds against enumeration, on random instances of any scale."""
     total = {"feasible": 0, "infeasible": 0, "equal": 0, "certified": 0, "bounds": 0}
 
     @given(strategies.placement(max_tables=5, max_jobs=6, scales=True))
     @settings(max_examples=RANDOM, deadline=None, derandomize=True, database=None)
     def tried(inst: Instance) -> None:
-        truth, result = oracles.placement(inst), dlsched.solve(inst)
-        if truth is None:
+        optimum, result = oracles.placement(inst), dlsched.solve(inst)
+        if optimum is None:
             total["infeasible"] += 1
             total["equal"] += result.status == "infeasible"
             return
-        value = float(truth[0])
+        value = float(optimum[0])
         total["feasible"] += 1
         same = abs(cost(result) - value) <= 1e-9 * value
         total["equal"] += result.status == "optimal" and same
         dual = "no certificate" not in result.solver_message
         total["certified"] += dual and float(result.certified[0].value) <= value
-        lower = [float(dlsched.bound(inst, b)[0].value) for b in ("storage", "lumps")]
+        lower = [float(dlsched.bound(inst, b)[0].value) for b in ("storage", "indivisible_bound")]
         total["bounds"] += max(lower) <= value
-        for rule in ("hill_climbing", "annealing", "stay"):
+        for rule in ("hill_climbing", "annealing", "no_moves"):
             options = {"moves": 2000, "restarts": 1} if rule == "annealing" else {}
             answer = dlsched.solve(inst, rule, **options)
             assert answer.objective is None or cost(answer) >= value * (1 - 1e-12)
 
     tried()
-    yield "## Drawn instances of all scales\n"
+    yield "## Random instances of all scales\n"
     yield "Bytes, hours and weights in units from 1e-9 to 1e9; up to 5 tables, 3 regions, 6 jobs."
-    yield "Equal: the status is right, and the optimum that of enumeration within 1e-9 of it."
+    yield "Equal: the status and, within a relative 1e-9, the optimum are those of enumeration."
     yield "Certified: there is a bound from duals, and it holds.\n"
     yield "| " + " | ".join(total) + " |\n|" + "---|" * len(total)
     yield "| " + " | ".join(map(str, total.values())) + " |"
 
 
 def proven() -> Iterator[str]:
-    """Yield milp at 15 and 30 tables, and the rules' gaps to it."""
+    """Yield milp at 15 and 30 tables, and the gaps of the heuristics to it."""
     yield "## 15 x 4 x 20 and 30 x 4 x 40 (tables, regions, jobs), 120 s\n"
-    yield "Rules: how far above the optimum. Certified: |cost - bound| / cost.\n"
+    yield "Heuristics: per cent above the optimum. Certified: |cost - bound| / cost.\n"
     head = "| size | version | seed | status | s | cost | gap | certified | annealing | s "
-    yield head + "| hill_climbing | stay |\n|" + "---|" * 12
+    yield head + "| hill_climbing | no_moves |\n|" + "---|" * 12
     for tables, jobs in ((15, 20), (30, 40)):
         for version in ("v2", "v1"):
             for seed in range(1, 6):
@@ -108,7 +108,9 @@ def proven() -> Iterator[str]:
                     "placement", seed, tables=tables, regions=4, jobs=jobs, version=version
                 )
                 best = dlsched.solve(inst, time_limit=120)
-                rules = {r: dlsched.solve(inst, r) for r in ("annealing", "hill_climbing", "stay")}
+                rules = {
+                    r: dlsched.solve(inst, r) for r in ("annealing", "hill_climbing", "no_moves")
+                }
                 above = {r: f"{100 * (cost(a) / cost(best) - 1):.2g} %" for r, a in rules.items()}
                 certified = 1 - float(best.certified[0].value) / cost(best)
                 yield (
@@ -116,23 +118,25 @@ def proven() -> Iterator[str]:
                     f"| {best.seconds.total:.1f} | {cost(best):.4f} | {cell(best.gap[0])} "
                     f"| {cell(certified)} | {above['annealing']} "
                     f"| {rules['annealing'].seconds.total:.1f} | {above['hill_climbing']} "
-                    f"| {above['stay']} |"
+                    f"| {above['no_moves']} |"
                 )
 
 
 def teams() -> Iterator[str]:
-    """Yield the rules' gaps where experiments read what a production job reads."""
+    """Yield the gaps of the heuristics where experiments read the tables of another job."""
     yield "## Jobs in teams: 15 x 4 x 40, seven jobs in ten are experiments, 120 s\n"
     yield "Options of the generator: experiments=0.7, min_jobs_per_priority=5, cpu_training=0.3."
-    yield "Rules: how far above the optimum, or above the best known where it is not proved.\n"
-    yield "| seed | status | s | cost | gap | annealing | hill_climbing | stay |\n|" + "---|" * 8
+    yield "Heuristics: per cent above the optimum, or above the best known placement.\n"
+    yield (
+        "| seed | status | s | cost | gap | annealing | hill_climbing | no_moves |\n|" + "---|" * 8
+    )
     for seed in range(1, 6):
         inst = dlsched.generate(
             "placement", seed, tables=15, regions=4, jobs=40, experiments=0.7,
             min_jobs_per_priority=5, cpu_training=0.3,
         )  # fmt: skip
         best = dlsched.solve(inst, time_limit=120)
-        rules = [dlsched.solve(inst, r) for r in ("annealing", "hill_climbing", "stay")]
+        rules = [dlsched.solve(inst, r) for r in ("annealing", "hill_climbing", "no_moves")]
         above = " | ".join(f"{100 * (cost(a) / cost(best) - 1):.2g} %" for a in rules)
         yield (
             f"| {seed} | {best.status!s} | {best.seconds.total:.1f} | {cost(best):.4f} "
@@ -143,18 +147,18 @@ def teams() -> Iterator[str]:
 def thousand() -> Iterator[str]:
     """Yield 1,000 tables in 10 regions."""
     yield "## 1,000 x 10 x 3,000\n"
-    head = "| seed | stay | hill_climbing, one day | hill_climbing | s | annealing | s "
-    yield head + "| below hill_climbing | `lumps` | s | gap |\n|" + "---|" * 11
+    head = "| seed | no_moves | hill_climbing, one day | hill_climbing | s | annealing | s "
+    yield head + "| below hill_climbing | `indivisible_bound` | s | gap |\n|" + "---|" * 11
     for seed in (1, 2, 3):
         inst = dlsched.generate("placement", seed, **THOUSAND)
-        stay = cost(dlsched.solve(inst, "stay"))
+        today = cost(dlsched.solve(inst, "no_moves"))
         day = cost(dlsched.solve(inst, "hill_climbing", days=1))
         climbed, annealed = (dlsched.solve(inst, r) for r in ("hill_climbing", "annealing"))
         began = time.perf_counter()
-        bound = float(dlsched.bound(inst, "lumps")[0].value)
+        bound = float(dlsched.bound(inst, "indivisible_bound")[0].value)
         spent = time.perf_counter() - began
         yield (
-            f"| {seed} | {stay:.3f} | {day:.3f} | {cost(climbed):.3f} "
+            f"| {seed} | {today:.3f} | {day:.3f} | {cost(climbed):.3f} "
             f"| {climbed.seconds.total:.1f} | {cost(annealed):.3f} "
             f"| {annealed.seconds.total:.0f} | {cell(1 - cost(annealed) / cost(climbed))} "
             f"| {bound:.4f} | {spent:.1f} | {cell(1 - bound / cost(annealed))} |"
@@ -164,12 +168,12 @@ def thousand() -> Iterator[str]:
 def day() -> Iterator[str]:
     """Yield one day of hill climbing at full size."""
     yield "## 100,000 x 20 x 300,000: one day of `hill_climbing`\n"
-    dlsched.solve(dlsched.generate("placement", 1), "hill_climbing")  # loads the compiled loops
+    dlsched.solve(dlsched.generate("placement", 1), "hill_climbing")  # loads compiled code
     inst = dlsched.generate("placement", 1, tables=100_000, regions=20, jobs=300_000)
     reads = sum(len(job.tables) for job in inst.jobs)
     result = dlsched.solve(inst, "hill_climbing", days=1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    start = dlsched.solve(inst, "stay")
+    start = dlsched.solve(inst, "no_moves")
     yield f"{reads:,} pairs of job and table. Memory is the whole process's, instance included.\n"
     yield "| cost before | after | solve, s | check, s | total, s | peak, GiB |"
     yield "|---|---|---|---|---|---|"
@@ -186,34 +190,44 @@ def overload() -> Iterator[str]:
     yield "overload is the GPU hours wanted beyond a region's supply, as a share of all wanted.\n"
     yield "| demand / supply | overload, v1 | v2 | v2 / v1 | traffic, v1 | v2 | placed, v1 | v2 |"
     yield "|" + "---|" * 8
-    for load in (0.5, 0.7, 0.9, 1.1):
+    for utilization in (0.5, 0.7, 0.9, 1.1):
         rows: dict[str, list[list[float]]] = {"v1": [], "v2": []}
         for seed in range(1, 6):
             for version, found in rows.items():
                 inst = dlsched.generate(
-                    "placement", seed, tables=200, regions=6, jobs=600, load=load, version=version
+                    "placement",
+                    seed,
+                    tables=200,
+                    regions=6,
+                    jobs=600,
+                    version=version,
+                    utilization=utilization,
                 )
-                told = dlsched.solve(inst, "annealing", moves=300_000, restarts=1).details
+                details = dlsched.solve(inst, "annealing", moves=300_000, restarts=1).details
                 wanted = sum(float(h) for job in inst.jobs for h in job.gpu_hours.values())
-                found.append([float(told["overload"]) / wanted, told["traffic"], told["placed"]])
+                found.append(
+                    [float(details["overload"]) / wanted, details["traffic"], details["placed"]]
+                )
         one, two = np.mean(rows["v1"], axis=0), np.mean(rows["v2"], axis=0)
         yield (
-            f"| {load} | {one[0]:.3f} | {two[0]:.3f} | {two[0] / one[0]:.2f} | {one[1]:.3f} "
+            f"| {utilization} | {one[0]:.3f} | {two[0]:.3f} | {two[0] / one[0]:.2f} | {one[1]:.3f} "
             f"| {two[1]:.3f} | {one[2]:.2f} | {two[2]:.2f} |"
         )
 
 
 def replicas() -> Iterator[str]:
-    """Yield what replicas add to the co-location rate, by the paper's rules and by ours."""
+    """Yield the co-location rate with replicas, by the paper's rules and by ours."""
     yield "## Replicas (section 3.5): co-location rate, 1,000 x 10 x 3,000\n"
     yield "Share of the training jobs' GPU hours, and of the training jobs, for which one region"
-    yield "has all tables and all GPU types. Homes by hill climbing; storage is thrice the bytes;"
+    yield "has all tables and all GPU types. Homes by hill climbing; storage is 3 times the bytes;"
     yield "copies in shares of all bytes; 5 % for hot tables; 30 % of training without GPUs."
     yield "Stranded by `supply` and hot by `jobs` are the paper's rules, the others ours.\n"
     yield "| seed | stranded | hot | homes alone | disaster | and jobs | of the jobs | copies | s |"
     yield "|" + "---|" * 9
     for seed in (1, 2, 3):
-        inst = dlsched.generate("placement", seed, fill=1 / 3, cpu_training=0.3, **THOUSAND)
+        inst = dlsched.generate(
+            "placement", seed, storage_utilization=1 / 3, cpu_training=0.3, **THOUSAND
+        )
         home = dlsched.solve(inst, "hill_climbing").solution
         size = {table.id: float(table.size) for table in inst.tables}
         total = sum(size.values())
@@ -235,17 +249,20 @@ def replicas() -> Iterator[str]:
 
 
 def relaxation() -> Iterator[str]:
-    """Yield what the linear relaxation bounds, with and without the rows of whole jobs."""
+    """Yield the bound of the linear relaxation, with and without the rows `whole_jobs`."""
     yield "## The linear relaxation, tangents to convergence\n"
     yield "Certified from the duals; without and with the rows `whole_jobs`.\n"
-    yield "| size | seed | best known | `lumps` | relaxation without | with | s |\n|" + "---|" * 7
+    yield (
+        "| size | seed | best known | `indivisible_bound` | relaxation without | with | s |\n|"
+        + "---|" * 7
+    )
     for sizes, seeds in (((30, 4, 40), (1, 2, 3)), ((200, 5, 600), (1, 2))):
         for seed in seeds:
             inst = dlsched.generate(
                 "placement", seed, tables=sizes[0], regions=sizes[1], jobs=sizes[2]
             )
             best = cost(dlsched.solve(inst, "annealing", moves=300_000, restarts=1))
-            lumps = float(dlsched.bound(inst, "lumps")[0].value)
+            indivisible = float(dlsched.bound(inst, "indivisible_bound")[0].value)
             began = time.perf_counter()
             found = []
             for squares in (lambda data: {}, model.job_squares):
@@ -255,23 +272,26 @@ def relaxation() -> Iterator[str]:
                 model.job_squares = kept
                 found.append(refinement.dual or 0.0)
             yield (
-                f"| {sizes[0]} x {sizes[1]} x {sizes[2]} | {seed} | {best:.4f} | {lumps:.4f} "
+                f"| {sizes[0]} x {sizes[1]} x {sizes[2]} | {seed} | {best:.4f} | {indivisible:.4f} "
                 f"| {found[0]:.4f} | {found[1]:.4f} | {time.perf_counter() - began:.0f} |"
             )
 
 
 def bounds() -> Iterator[str]:
-    """Yield what bounds placement where nothing is proven."""
+    """Yield bounds at sizes where nothing is proved."""
     yield "## Bounds at 1,000 x 10 x 3,000 and 200 x 5 x 600\n"
     yield "Best is annealing's. Fewer jobs: `milp`, 60 s, on the jobs that read most bytes, with"
-    yield "other jobs' traffic and all GPUs at 0; it may be added to the GPU part of `lumps`."
+    yield "other jobs' traffic and all GPUs at 0; it may be added to the GPU part of"
+    yield "`indivisible_bound`."
     yield "Semidefinite: `semidefinite.py`, 300 steps at 200 tables, 100 at 1,000.\n"
-    head = "| size | best | `storage` | `lumps` | 20 jobs | 60 jobs | 200 jobs "
+    head = "| size | best | `storage` | `indivisible_bound` | 20 jobs | 60 jobs | 200 jobs "
     yield head + "| semidefinite | s |\n|" + "---|" * 9
     for sizes in ({"tables": 200, "regions": 5, "jobs": 600}, THOUSAND):
         inst = dlsched.generate("placement", 1, **sizes)
         best = cost(dlsched.solve(inst, "annealing"))
-        plain, lumps = (float(dlsched.bound(inst, b)[0].value) for b in ("storage", "lumps"))
+        storage, indivisible = (
+            float(dlsched.bound(inst, b)[0].value) for b in ("storage", "indivisible_bound")
+        )
         fewer = []
         for count in (20, 60, 200):
             result = dlsched.solve(heaviest(inst, count), "milp", time_limit=60)
@@ -280,11 +300,15 @@ def bounds() -> Iterator[str]:
         began = time.perf_counter()
         convex = Semidefinite(inst).ascend(300 if sizes["tables"] == 200 else 100)
         fewer += [f"{convex:.4f}", f"{time.perf_counter() - began:.0f}"]
-        yield f"| {name} | {best:.3f} | {plain:.4f} | {lumps:.4f} | " + " | ".join(fewer) + " |"
+        yield (
+            f"| {name} | {best:.3f} | {storage:.4f} | {indivisible:.4f} | "
+            + " | ".join(fewer)
+            + " |"
+        )
 
 
 def heaviest(inst: Instance, count: int) -> Instance:
-    """Return the instance with only the jobs that read most bytes, weighed as before."""
+    """Return the instance with only the jobs that read most bytes, at unchanged weight."""
     size = {table.id: table.size for table in inst.tables}
     read = {job.id: sum(size[name] for name in job.tables) for job in inst.jobs}
     jobs = sorted(inst.jobs, key=lambda job: -read[job.id])[:count]

@@ -1,4 +1,4 @@
-"""Utility from 8 jobs to the paper's 480: proofs, certified gaps, and Hadar's distance to them.
+"""Utility from 8 jobs to the paper's 480: proofs, certified gaps, and the gaps of Hadar.
 
     python benchmarks/utility.py [eight twenty sixty cluster section4 queue forking random]
 
@@ -108,7 +108,7 @@ def cluster() -> Iterator[str]:
 
 def section4() -> Iterator[str]:
     """Yield section IV's comparison: when the last job finishes, and the mean completion."""
-    yield "## Section IV: total duration of 480 jobs on 60 GPUs, all there from the start\n"
+    yield "## Section IV: total duration of 480 jobs on 60 GPUs, all submitted at the start\n"
     yield "4,000 slots of six minutes; work for 360 of them on V100s. Rates are generated, or"
     yield "Gavel's measured ones. The paper does not say which utility it maximises: `hadar` is run"
     yield "with effective throughput, and with slots + 1 - completion (linear). `of hadar's`: the"
@@ -117,7 +117,7 @@ def section4() -> Iterator[str]:
     yield "scanned by payoff.\n"
     yield "| rates | seed | method | finished | last slot | of hadar's | median | mean | used |"
     yield "|" + "---|" * 9
-    options = {"jobs": 480, "slots": 4000, "gpus": 60, "load": 0.09}
+    options = {"jobs": 480, "slots": 4000, "gpus": 60, "utilization": 0.09}
     for rates in ("generated", "measured"):
         for seed in (1, 2, 3):
             if rates == "generated":
@@ -145,10 +145,10 @@ def section4() -> Iterator[str]:
 
 
 def queue() -> Iterator[str]:
-    """Yield the time that Hadar takes to decide one slot."""
+    """Yield the seconds in which Hadar decides one slot."""
     yield "## One round of `hadar`\n"
     yield "60 GPUs; every job is in the queue. The paper: below seven minutes for 2,048 jobs. With"
-    yield "prices by machine jobs are scanned; with prices by type the program is solved.\n"
+    yield "prices per machine jobs are scanned; with prices per type the program is solved.\n"
     yield "| queued jobs | prices | s | jobs that run |\n|---|---|---|---|"
     prepare("dlsched.problems.utility.knapsack")
     for jobs in (64, 512, 2048):
@@ -165,7 +165,7 @@ def forking() -> Iterator[str]:
     """Yield HadarE's total duration against the divisible load."""
     yield "## HadarE: total duration on five nodes against the divisible load\n"
     yield "Five nodes of one GPU, each of another type, as in Figure 6; random jobs of 30 to 100"
-    yield "slots on one node, all there from the start. Slots, means of ten seeds.\n"
+    yield "slots on one node, all submitted at the start. Slots, means of ten seeds.\n"
     yield "| jobs | hadare | linear program | hadare / linear program |\n|---|---|---|---|"
     for count in range(1, 13):
         found, least = [], []
@@ -249,9 +249,9 @@ def drawn(seed: int) -> Instance:
 
 
 def wrong(inst: Instance) -> list[str]:
-    """Return what contradicts the oracle."""
-    truth = oracles.utility(inst)
-    rules = ("hadare",) if inst.forking else (*RULES, "priced")
+    """Return what contradicts the brute force."""
+    optimum = oracles.utility(inst)
+    rules = ("hadare",) if inst.forking else (*RULES, "lagrangian")
     exact = ("milp",) if inst.forking else ("milp", "dantzig_wolfe")
     found = []
     for method in (*exact, *rules):
@@ -262,25 +262,27 @@ def wrong(inst: Instance) -> list[str]:
             found.append(f"{method} raised {type(error).__name__}")
             continue
         bound = result.certified[0]
-        if truth is None:
+        if optimum is None:
             good = result.objective is None and (method in rules or result.status == "infeasible")
         elif method in exact:
-            good = result.status == "optimal" and result.objective == truth
+            good = result.status == "optimal" and result.objective == optimum
         else:
-            good = result.objective is None or not result.objective.better_than(truth)
-        if not good or (truth is not None and bound is not None and bound.value < truth[0]):
-            found.append(f"{method}: {result.status!s} {result.objective}, the optimum is {truth}")
+            good = result.objective is None or not result.objective.better_than(optimum)
+        if not good or (optimum is not None and bound is not None and bound.value < optimum[0]):
+            found.append(
+                f"{method}: {result.status!s} {result.objective}, the optimum is {optimum}"
+            )
     return found
 
 
 def random() -> Iterator[str]:
-    """Yield what is wrong with 1,500 small random instances."""
+    """Yield the errors on 1,500 small random instances."""
     count = 1500
-    yield f"## {count} small random instances against the oracle\n"
+    yield f"## {count} small random instances against brute force\n"
     yield "1 to 3 jobs, 1 to 5 slots, 1 to 6 types on 1 to 3 machines; rates, seconds and tables"
     yield "from 1e-9 to 1e9; half with ties; every utility, must_finish, per_worker, forking."
-    yield "`milp` and `dantzig_wolfe` must equal the optimum exactly, no rule may beat it, no bound"
-    yield "cut it off, and nothing may raise.\n"
+    yield "`milp` and `dantzig_wolfe` must equal the optimum exactly, no rule or bound may beat it,"
+    yield "and nothing may raise.\n"
     findings = [f"{seed}: {line}" for seed in range(count) for line in wrong(drawn(seed))]
     yield f"Findings: {len(findings)}."
     yield from findings

@@ -46,7 +46,7 @@ name = sys.argv[1]
 statuses = {}
 instance = dlsched.generate(name, seed=1)
 for method in problem(name).methods.values():
-    if method.compiled:
+    if method.preload:
         running.clear()
         try:
             limit = 1.0 if method.wants_run else None

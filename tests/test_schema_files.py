@@ -52,7 +52,8 @@ def test_schema_is_as_strict_as_the_code(name: str, kind: str) -> None:
     schema = json.loads(schema_texts()[f"{name}.{kind}.schema.json"])
     assert all(part["additionalProperties"] is False for part in objects(schema))
     model = getattr(problem(name), kind)
-    required = [k for k, field in model.model_fields.items() if field.is_required()]
-    assert set(schema["required"]) == {"dlsched", "problem", *required}
+    required = {k for k, field in model.model_fields.items() if field.is_required()}
+    envelope = {"dlsched", "problem", *(["instance"] if kind == "solution" else [])}
+    assert set(schema["required"]) == envelope | required
     assert list(schema["properties"]["problem"].values()).count(name) >= 1
     assert set(schema["properties"]) == set(model.model_fields)

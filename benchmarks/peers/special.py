@@ -37,7 +37,7 @@ def networkx_matching(instance: Instance) -> Claim:
 def scip_squares(instance: Instance, run: Run) -> Claim:
     """Placement's first version as the paper states it, squares and all, by SCIP.
 
-    The model's tangents stay as they are, and every square is stated besides.
+    The squares are added to the model, which keeps its tangents.
     """
     if instance.version != "v1":
         raise OptionError("the second version has a sigmoid; this peer takes the first only")

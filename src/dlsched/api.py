@@ -432,7 +432,7 @@ def _owner(data: Mapping[str, Any], where: str) -> Problem:
             f"this is schema {SCHEMA_VERSION}; upgrade dlsched if the file is newer",
         )
     name = data.get("problem")
-    if not isinstance(name, str) or name not in problem_names():
+    if not isinstance(name, str) or not registry.is_problem(name):
         known = ", ".join(problem_names())
         problem = "is missing" if name is None else f"is {shown(name)}, an unknown problem"
         raise InstanceError(where, "problem", problem, f"write one of: {known}")

@@ -33,11 +33,6 @@ def _value(value: Any) -> str:
     return str(value)
 
 
-def shorten(text: str, most: int) -> str:
-    """Return a text, or its beginning and an ellipsis if it has more than `most` characters."""
-    return text if len(text) <= most else text[: max(1, most - 1)] + "…"
-
-
 def method_labels(methods: Sequence[MethodLike]) -> list[str]:
     """Return the names of methods for a table; different callables get different names."""
     labels = [_name(m) for m in methods]

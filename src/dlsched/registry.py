@@ -356,7 +356,8 @@ def problem_names() -> list[str]:
     return [*BUILT_IN, *(name for name in others if name not in BUILT_IN)]
 
 
-def _is_problem(name: str) -> bool:
+def is_problem(name: str) -> bool:
+    """Whether there is a problem of this name; entry points are read only if it is not built in."""
     return name in BUILT_IN or name in problem_names()
 
 
@@ -391,7 +392,7 @@ def method(
         If the name is taken by a function of another module, or an option has the name of one of
         `dlsched.solve`'s keywords.
     """
-    if not _is_problem(problem):
+    if not is_problem(problem):
         raise UnknownName("problem", problem, problem_names())
     if kind not in list(Kind):
         raise UnknownName("kind of method", kind, map(str, Kind))

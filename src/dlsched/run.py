@@ -1,4 +1,4 @@
-"""One run of a method: its limits, its seed, its progress, and the solvers that it used."""
+"""The context of one run of a method: limits, seed, progress, and the solvers called."""
 
 from __future__ import annotations
 
@@ -20,24 +20,22 @@ from dlsched.schema import Solution
 
 @dataclass
 class Run:
-    """What a method may use and must respect; the second argument of methods that ask for ``run``.
+    """Limits and services for a method whose second parameter is ``run``.
 
     Attributes
     ----------
     time_limit
-        Wall-clock seconds for everything, building included; ``None`` for no limit.
+        Wall-clock seconds for the whole run, building included; ``None`` for no limit.
     gap
-        Relative gap at which a proof is good enough.
+        Relative gap within which a solution counts as optimal.
     threads, seed, solver, log
         As given to `dlsched.solve`. The same seed gives the same answer on one thread.
     start
         A checked solution to start from, or ``None``.
     rng
-        Seeded generator.
-    trajectory
-        The points recorded so far.
-    solvers
-        The solvers that were called so far, with their versions.
+        Random generator with this seed.
+    trajectory, solvers
+        The points recorded so far; the versions of the solvers called so far, by name.
     """
 
     time_limit: float | None = None
@@ -54,13 +52,7 @@ class Run:
     began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
-        """Seed the generator.
-
-        Raises
-        ------
-        OptionError
-            If the seed is not a whole number from 0.
-        """
+        """Seed the generator; raise `OptionError` if the seed is not an integer from 0."""
         if not isinstance(self.seed, numbers.Integral) or self.seed < 0:
             raise OptionError(f"seed={self.seed!r} must be a whole number from 0")
         self.seed = int(self.seed)
@@ -78,7 +70,7 @@ class Run:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Do not count the time of the block against the run."""
+        """Exclude the time of the block from the run."""
         paused = time.perf_counter()
         try:
             yield
@@ -86,56 +78,61 @@ class Run:
             self.began += time.perf_counter() - paused
 
     def stop_reason(self) -> Termination | None:
-        """Return why to stop now, ``INTERRUPTED`` or ``TIME_LIMIT``; ``None`` to go on."""
+        """Return ``INTERRUPTED`` or ``TIME_LIMIT`` if the method must stop now, else ``None``."""
         if self.interrupted:
             return Termination.INTERRUPTED
         return Termination.TIME_LIMIT if self.remaining() == 0 else None
 
     def record_solver(self, name: str, version: str | None) -> None:
-        """State that a solver was called; the result names the one asked for, else the first."""
+        """Record a call of a solver. The result names the one asked for, otherwise the first."""
         self.solvers.setdefault(name, version)
 
     def record(self, objective: float | None, bound: float | None) -> None:
-        """Add a point to the trajectory and pass it to the listener."""
+        """Add a point to the trajectory and pass it to ``on_progress``."""
         point = Point(self.elapsed(), objective, bound)
         self.trajectory.append(point)
         if self.on_progress:
             self.on_progress(point)
 
     def nested(self, seconds: float = float("inf"), gap: float = 0.0) -> Run:
-        """Return a run for a part of the work: it ends after so many seconds, and with this one.
+        """Return a run for a subproblem: a new limit within this one's, and another gap.
 
-        It has the same seed and is interrupted with this one; it has a gap of its own, and its
-        progress is not reported.
+        Seed, solver and interrupts are this run's. Its progress is not reported.
         """
         return _Nested(self, seconds, gap)
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Turn the first Ctrl-C into ``interrupted``; a second one raises as usual.
+        """Set ``interrupted`` at the first Ctrl-C; a second one raises `KeyboardInterrupt`.
 
-        Python delivers signals to the main thread only; elsewhere this does nothing, nor where the
-        process was told to ignore Ctrl-C. A method that calls `dlsched.solve` is told as well.
+        It does nothing outside the main thread, where Python delivers no signals, or if the process
+        ignores Ctrl-C. If runs are nested through `dlsched.solve`, all of them are interrupted.
         """
         before = signal.getsignal(signal.SIGINT)
         main = threading.current_thread() is threading.main_thread()
         if not main or before in (signal.SIG_IGN, None):
             yield
             return
-
-        def note(number: int, frame: FrameType | None) -> None:
-            if self.interrupted:
-                raise KeyboardInterrupt
-            self.interrupted = True
-            if callable(before) and hasattr(before, "run"):
-                before(number, frame)
-
-        note.run = self  # type: ignore[attr-defined]
-        signal.signal(signal.SIGINT, note)
+        signal.signal(signal.SIGINT, _Handler(self, before))
         try:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+
+
+@dataclass(frozen=True)
+class _Handler:
+    """Handles Ctrl-C for a run and for the runs that it is nested in."""
+
+    run: Run
+    before: object
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self.run.interrupted:
+            raise KeyboardInterrupt
+        self.run.interrupted = True
+        if isinstance(self.before, _Handler):
+            self.before(number, frame)
 
 
 class _Nested(Run):
@@ -152,4 +149,4 @@ class _Nested(Run):
 
     @interrupted.setter
     def interrupted(self, value: bool) -> None:
-        """Ignore the dataclass's own False; a run is interrupted as a whole."""
+        """Ignore the assignment of the dataclass's default."""

@@ -1,12 +1,9 @@
-"""Good documents to spoil, and what tries them."""
+"""Good documents, what changes them, and what must be raised for a bad one."""
 
 from __future__ import annotations
 
 import json
-import os
-import resource
-import subprocess
-import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -80,7 +77,22 @@ def elastic(job: int, **changes: Any) -> bytes:
     return json.dumps(ELASTIC | {"jobs": jobs}).encode()
 
 
-def refuse(source: str, path: str, words: str, where: str | None = None) -> None:
+def paths(data: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every value in JSON data."""
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+        yield (key,)
+        if isinstance(value, (dict, list)):
+            yield from ((key, *rest) for rest in paths(value))
+
+
+def changed(data: Any, path: tuple[Any, ...], value: Any) -> Any:
+    """Return a copy of JSON data with another value at a path."""
+    copy = dict(data) if isinstance(data, dict) else list(data)
+    copy[path[0]] = changed(data[path[0]], path[1:], value) if len(path) > 1 else value
+    return copy
+
+
+def assert_refused(source: str, path: str, words: str, where: str | None = None) -> None:
     """Assert that Python and the command line refuse a source in the same one line."""
     with pytest.raises(dlsched.InstanceError) as caught:
         dlsched.load(source)
@@ -92,27 +104,3 @@ def refuse(source: str, path: str, words: str, where: str | None = None) -> None
     assert ran.exit_code == 2
     assert ran.stdout == ""
     assert ran.stderr == f"error: {error}\n"
-
-
-MEGABYTES = 200
-
-LIMIT_SECONDS = 20
-
-
-def limited() -> None:
-    """Allow the child 2 GiB of address space and a bounded time."""
-    resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30))
-    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_SECONDS, LIMIT_SECONDS))
-
-
-def command(*arguments: str, bounded: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-c", "from dlsched.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        preexec_fn=limited if bounded else None,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-    )

@@ -1,4 +1,4 @@
-"""Files that cannot be used: each is one error with file, field and remedy."""
+"""Files that cannot be used: each is one error with file, field and remedy, in bounded memory."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import contextlib
 import gzip
 import json
 import os
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bad_input_data import (
@@ -15,8 +18,8 @@ from bad_input_data import (
     GOOD,
     SOLUTION,
     TEXT,
+    assert_refused,
     elastic,
-    refuse,
     swap,
     without,
 )
@@ -24,6 +27,7 @@ from typer.testing import CliRunner
 
 import dlsched
 from dlsched.cli import app
+from dlsched.files import MAX_BYTES
 
 # name: (the file's bytes, the field that the error names, what it says of it)
 MALFORMED: dict[str, tuple[bytes, str, str]] = {
@@ -164,7 +168,7 @@ MALFORMED: dict[str, tuple[bytes, str, str]] = {
         "write a number at least 0",
     ),
     "the same job twice": (elastic(1, id="A"), "jobs[1].id", "is already used at jobs[0]"),
-    "another room's fields": (
+    "another problem's fields": (
         b'{"dlsched": 1, "problem": "reclaiming", "name": "x", "capacity": 3, "jobs": []}',
         "demand",
         "is missing",
@@ -178,7 +182,7 @@ def test_malformed_file(name: str, tmp_path: Path) -> None:
     content, path, words = MALFORMED[name]
     file = tmp_path / "bad.json"
     file.write_bytes(content)
-    refuse(str(file), path, words)
+    assert_refused(str(file), path, words)
 
 
 @pytest.mark.parametrize("name", ["not JSON", "dangling reference", "1e400", "deep nesting"])
@@ -187,7 +191,7 @@ def test_malformed_file_in_gzip(name: str, tmp_path: Path) -> None:
     content, path, words = MALFORMED[name]
     file = tmp_path / "bad.json.gz"
     file.write_bytes(gzip.compress(content))
-    refuse(str(file), path, words)
+    assert_refused(str(file), path, words)
 
 
 def test_there_are_enough_kinds() -> None:
@@ -257,5 +261,104 @@ def test_misspelled_name() -> None:
     assert ran.stderr.startswith("error: no instance is called")
 
 
-# The large ones: a child process with little memory must answer in little time.
-# Each is (how to write it, the field, words of the error).
+LARGE: dict[str, tuple[Callable[[Path], None], str, str]] = {
+    "spaces": (lambda f: fill(f, b"", b" "), "", "begins with blanks only"),
+    "brace and spaces": (lambda f: fill(f, b"{", b" "), "", "is not JSON (expecting"),
+    "zeros": (lambda f: fill(f, b"", b"\0"), "", "is not UTF-8"),
+    "one string": (lambda f: fill(f, b'{"dlsched": "', b"x", b'"}'), "dlsched", 'is "xxx'),
+    "bomb": (lambda f: bomb(f, b" "), "", "larger than 256 MiB; split it"),
+    "bomb of brackets": (lambda f: bomb(f, b"["), "", "larger than 256 MiB; split it"),
+}
+
+
+def fill(file: Path, head: bytes, filling: bytes, tail: bytes = b"") -> None:
+    """Write 200 MB of one character between a head and a tail."""
+    block = filling * 2**20
+    with file.open("wb") as stream:
+        stream.write(head)
+        for _ in range(200):
+            stream.write(block)
+        stream.write(tail)
+
+
+def bomb(file: Path, filling: bytes) -> None:
+    """Write a small gzip file that unpacks to more than is allowed."""
+    block = gzip.compress(filling * 2**20)
+    file.write_bytes(gzip.compress(b"{") + block * (MAX_BYTES >> 20))
+
+
+CHILD = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30))
+resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+import json
+from typer.testing import CliRunner
+from dlsched.cli import app
+for file in sys.argv[1:]:
+    ran = CliRunner().invoke(app, ["show", file])
+    print(json.dumps([ran.exit_code, ran.stdout, ran.stderr]), flush=True)
+"""
+"""Shows files in a process of 2 GiB of address space and a bounded time."""
+
+
+def test_large_files(tmp_path: Path) -> None:
+    """Files of hundreds of megabytes are refused within bounded memory and time."""
+    files = []
+    for number, (write, _, _) in enumerate(LARGE.values()):
+        files.append(tmp_path / f"{number}.json")
+        write(files[-1])
+    ran = subprocess.run(
+        [sys.executable, "-c", CHILD, *files],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+    )
+    answers = map(json.loads, ran.stdout.splitlines())
+    for (name, (_, path, words)), file, answer in zip(LARGE.items(), files, answers, strict=True):
+        status, stdout, stderr = answer
+        assert (status, stdout) == (2, ""), name
+        assert stderr.startswith(": ".join(filter(None, (f"error: {file}", path)))), name
+        assert words in stderr, name
+        assert stderr.count("\n") == 1 and len(stderr) < 600, name
+        file.unlink()
+
+
+MANY: dict[str, tuple[dict[str, Any], str]] = {
+    "bad jobs": ({"jobs": [1] * 10**6}, "jobs[0]"),
+    "bad ids": ({"servers": [{"id": 1, "gpus": 1}] * 10**5}, "servers[0].id"),
+    "unknown fields": ({f"x{i}": i for i in range(10**6)}, "x0"),
+    "long ids": ({"servers": [{"id": "x" * 10**7, "gpus": 1}] * 2}, "servers[1].id"),
+    "long field": ({"x" * 10**7: 1}, "x" * 37 + "..."),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_a_million_flaws(name: str, tmp_path: Path) -> None:
+    """Only the first flaw is looked for, and a message stays short whatever is in the data."""
+    changes, path = MANY[name]
+    with pytest.raises(dlsched.InstanceError) as caught:
+        dlsched.load(GOOD | changes)
+    assert caught.value.path == path
+    assert len(str(caught.value)) < 600
+
+
+def test_process_of_its_own(tmp_path: Path) -> None:
+    """The installed command says the same, with status 2 and an untouched target."""
+    bad, target = tmp_path / "bad.json", tmp_path / "out.json"
+    bad.write_bytes(swap('"server": "s2"', '"server": "s9"'))
+    target.write_text("precious")
+    code = "from dlsched.cli import main; main()"
+    ran = subprocess.run(
+        [sys.executable, "-c", code, "solve", str(bad), "-o", str(target)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+    assert ran.stderr.count("\n") == 1 and "Traceback" not in ran.stderr
+    assert target.read_text() == "precious"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.json", "out.json"]

@@ -1,84 +1,67 @@
-"""Ids of thousands of digits, solutions of other problems, folders, types: one clear error each."""
+"""Wrong documents and options, in Python and on the command line: one error each."""
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_input_data import ELASTIC, SOLUTION, TEXT, changed, paths, swap
 from typer.testing import CliRunner
 
 import dlsched
+from dlsched import library
 from dlsched.cli import app
 
-EXAMPLES = {
-    "reclaiming": ("lyra-fig5", "lyra"),
-    "elastic": ("lyra-table2", "lyra"),
-    "interleaving": ("muri-fig4", "blossom"),
-    "utility": ("hadar-section2", "srtf"),
-    "placement": ("mast-two-regions", "exact"),
-    "sensitivity": ("synergy-tables", "tune"),
-}
 LONG = "7" * 5000
 """More digits than Python turns into an int, or an int into text."""
 ODD: list[Any] = [LONG, 10**5000, -(10**5000), "\ud800", None, 2.5, [], {}]
+PROBLEMS = dlsched.list_problems()
 
 
-@pytest.fixture(scope="module")
-def solutions() -> dict[str, dict[str, Any]]:
-    """Give a solution of an instance of every problem, as data."""
-    found = {}
-    for problem, (name, method) in EXAMPLES.items():
-        solution = dlsched.solve(name, method).solution
-        assert solution is not None
-        found[problem] = solution.to_data()
-    return found
+def example(problem: str) -> dlsched.Instance:
+    """Return the first of the paper's examples of a problem."""
+    name = next(n for n in library.names(problem) if library.index()[n]["kind"] == "paper")
+    return dlsched.load(name)
 
 
-def spots(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Give the path of everything in a document, of lists the first two entries only."""
-    if path:
-        yield path
-    if isinstance(data, dict):
-        for key, value in data.items():
-            yield from spots(value, (*path, key))
-    elif isinstance(data, list):
-        for i, value in enumerate(data[:2]):
-            yield from spots(value, (*path, i))
+def solution_of(instance: dlsched.Instance) -> dict[str, Any]:
+    """Return the best known solution of an instance as data."""
+    return dlsched.load_solution(library.solution_file(instance.name)).to_data()
 
 
-def spoiled(data: Any, path: tuple[Any, ...], value: Any, key: bool) -> Any:
-    """Return a copy with another value at a path, or another key in place of its last step."""
-    copy = dict(data) if isinstance(data, dict) else list(data)
-    if len(path) > 1:
-        copy[path[0]] = spoiled(data[path[0]], path[1:], value, key)
-    elif key and isinstance(copy, dict) and isinstance(value, (str, int)):
-        return {(value if old == path[0] else old): entry for old, entry in copy.items()}
-    else:
-        copy[path[0]] = value
-    return copy
+def variants(data: Any, path: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield copies of a document with odd values, or odd keys, at a path."""
+    for value in ODD:
+        yield changed(data, path, value)
+    parent = functools.reduce(lambda entry, step: entry[step], path[:-1], data)
+    if isinstance(parent, dict):
+        for key in (value for value in ODD if isinstance(value, (str, int))):
+            renamed = {(key if old == path[-1] else old): v for old, v in parent.items()}
+            yield changed(data, path[:-1], renamed) if len(path) > 1 else renamed
 
 
-@pytest.mark.parametrize("problem", EXAMPLES)
-def test_odd_values_in_a_solution(problem: str, solutions: dict[str, Any]) -> None:
-    """Wherever it stands in a solution, an odd value is a report or one short error."""
-    instance, data = dlsched.load(EXAMPLES[problem][0]), solutions[problem]
-    for path in spots(data):
-        for value in ODD:
-            for key in (False, True):
-                try:
-                    report = dlsched.verify(instance, spoiled(data, path, value, key))
-                except dlsched.InstanceError as error:
-                    assert len(str(error)) < 1000
-                else:
-                    assert report.feasible in (True, False)
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_odd_values_in_a_solution(problem: str) -> None:
+    """An odd value anywhere in a solution gives a report or one short error."""
+    instance = example(problem)
+    data = solution_of(instance)
+    for path in paths(data):
+        for variant in variants(data, path):
+            try:
+                report = dlsched.verify(instance, variant)
+            except dlsched.InstanceError as error:
+                assert len(str(error)) < 1000
+            else:
+                assert report.feasible in (True, False)
 
 
-def test_server_with_a_long_number(tmp_path: Path, solutions: dict[str, Any]) -> None:
+def test_server_with_a_long_number(tmp_path: Path) -> None:
     """A server's number of 5,000 digits is a violation, on the command line too."""
-    data = solutions["sensitivity"]
+    data = solution_of(dlsched.load("synergy-tables"))
     job, given = next(iter(data["allocation"].items()))
     moved = {LONG: next(iter(given["gpus"].values()))}
     wrong = data | {"allocation": data["allocation"] | {job: given | {"gpus": moved}}}
@@ -97,11 +80,9 @@ def test_odd_names_of_instances(given: str) -> None:
 
 
 @pytest.mark.parametrize("digest", [True, False])
-def test_submission_of_another_problem(
-    digest: bool, tmp_path: Path, solutions: dict[str, Any]
-) -> None:
+def test_submission_of_another_problem(digest: bool, tmp_path: Path) -> None:
     """A solution that names an instance of another problem is one error."""
-    fig5, wrong = dlsched.load("lyra-fig5"), solutions["elastic"]
+    fig5, wrong = dlsched.load("lyra-fig5"), solution_of(dlsched.load("lyra-table2"))
     wrong = wrong | {"instance": "lyra-fig5", "instance_sha256": fig5.sha256 if digest else None}
     (tmp_path / "s.json").write_text(json.dumps(wrong))
     ran = CliRunner().invoke(app, ["submit-check", str(tmp_path / "s.json")])
@@ -109,7 +90,7 @@ def test_submission_of_another_problem(
     assert 's.json: problem: is "elastic", where lyra-fig5 is an instance of' in ran.stderr
 
 
-def test_solution_objects_of_another_problem(solutions: dict[str, Any]) -> None:
+def test_solution_objects_of_another_problem() -> None:
     """Solutions and results in memory are refused like files."""
     result = dlsched.solve("lyra-table2", "lyra")
     for other in (result, result.solution):
@@ -201,3 +182,78 @@ def test_flags_of_a_wrong_type(arguments: list[str], words: str) -> None:
     ran = CliRunner().invoke(app, ["solve", "lyra-fig5", "-m", "milp", *arguments])
     assert ran.exit_code == 2 and ran.stdout == "", ran.output
     assert words in ran.stderr and ran.stderr.count("\n") == 1
+
+
+COMMANDS = {
+    "show": ["show", "BAD"],
+    "solve": ["solve", "BAD", "-o", "TARGET"],
+    "verify": ["verify", "BAD", "BAD"],
+    "compare": ["compare", "BAD", "-m", "exact"],
+    "export": ["export", "BAD", "TARGET.mps"],
+    "plot": ["plot", "BAD", "-o", "TARGET.png"],
+}
+
+
+@pytest.mark.parametrize("json_flag", [[], ["--json"]], ids=["text", "json"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_refuses(name: str, json_flag: list[str], tmp_path: Path) -> None:
+    """Every command that reads an instance refuses a bad one alike, and writes nothing."""
+    bad = tmp_path / "bad.json"
+    bad.write_bytes(swap("1.5", "1e400"))
+    places = {"BAD": str(bad), "TARGET": str(tmp_path / "new.json")}
+    arguments = [
+        word.replace("TARGET", places["TARGET"]) if word != "BAD" else places[word]
+        for word in COMMANDS[name]
+    ]
+    ran = CliRunner().invoke(app, arguments + json_flag)
+    assert ran.exit_code == 2
+    assert ran.stdout == ""
+    assert ran.stderr.startswith(f"error: {bad}: jobs[0].weight: 1e400 is too large;")
+    assert list(tmp_path.iterdir()) == [bad]
+
+
+# name: (changes to the good solution, the field that the error names, what it says of it)
+BAD_SOLUTIONS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "no instance": ({"instance": 1}, "instance", "is not a string"),
+    "another problem": ({"problem": "elastic"}, "problem", '"reclaiming" instance is needed'),
+    "another instance": ({"instance_sha256": "0" * 64}, "instance_sha256", "is not the digest"),
+    "no list": ({"returned": "s1"}, "returned", "is not a list; write [...]"),
+    "a number as id": ({"returned": ["s1", 2]}, "returned[1]", "is not a string"),
+    "unknown field": ({"value": 1}, "value", "is an unknown field; remove it"),
+    "newer version": ({"dlsched": 3}, "dlsched", "upgrade dlsched"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_SOLUTIONS)
+def test_bad_solution(name: str, tmp_path: Path) -> None:
+    """A solution that cannot be used is refused as an instance is, by verify and as a start."""
+    changes, path, words = BAD_SOLUTIONS[name]
+    good, bad = tmp_path / "good.json", tmp_path / "bad.sol.json"
+    good.write_text(TEXT)
+    bad.write_text(json.dumps(SOLUTION | changes))
+    ran = CliRunner().invoke(app, ["verify", str(good), str(bad)])
+    assert ran.exit_code == 2, ran.stdout
+    assert f": {path}: " in ran.stderr and words in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+def test_bad_value_in_a_mapping(tmp_path: Path) -> None:
+    """A mapping's entry is named by its key."""
+    epoch, bad = tmp_path / "epoch.json", tmp_path / "bad.sol.json"
+    epoch.write_text(json.dumps(ELASTIC))
+    envelope = {"dlsched": 1, "problem": "elastic", "instance": "epoch"}
+    bad.write_text(json.dumps(envelope | {"workers": {"A": 2, "B": -1}}))
+    ran = CliRunner().invoke(app, ["verify", str(epoch), str(bad)])
+    assert ran.exit_code == 2
+    assert ran.stderr == f"error: {bad}: workers.B: -1 is too small; write a number at least 0\n"
+
+
+def test_instance_for_a_solution(tmp_path: Path) -> None:
+    """Two instances instead of an instance and a solution: the error says so."""
+    good = tmp_path / "good.json"
+    good.write_text(TEXT)
+    ran = CliRunner().invoke(app, ["verify", str(good), str(good)])
+    assert ran.exit_code == 2
+    assert ran.stderr == (
+        f"error: {good}: is an instance, not a solution; give the solution's file\n"
+    )

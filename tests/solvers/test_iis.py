@@ -1,39 +1,26 @@
-"""Irreducible infeasible sets: contradicting, and no constraint to spare."""
+"""Irreducible infeasible subsystems are infeasible, and no constraint can be removed."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
+from forms import INF, make_form
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 from dlsched.run import Run
 from dlsched.solvers.iis import compute_iis
 from dlsched.solvers.standard_form import StandardForm
 
 
-def make(rows: list[tuple[list[int], int]], box: int) -> StandardForm:
-    """Return a form of rows ``a x >= side`` over whole numbers from 0 to `box`."""
-    columns = len(rows[0][0]) if rows else 1
-    return StandardForm(
-        A=sparse.csc_array(np.array([a for a, _ in rows], dtype=float).reshape(-1, columns)),
-        row_lower=np.array([side for _, side in rows], dtype=float),
-        row_upper=np.full(len(rows), np.inf),
-        lower=np.zeros(columns),
-        upper=np.full(columns, float(box)),
-        integer=np.ones(columns, dtype=bool),
-        costs=(np.zeros(columns),),
-        offsets=(0.0,),
-        senses=("min",),
-        granularities=(Fraction(0),),
-        variables=[],
-        constraints=[f"r{i}" for i in range(len(rows))],
-    )
+def at_least(rows: list[tuple[list[int], int]], box: int) -> StandardForm:
+    """Return a form of rows ``a x >= side`` over integers from 0 to `box`."""
+    columns = len(rows[0][0])
+    sides: list[tuple[float, float]] = [(side, INF) for _, side in rows]
+    return make_form([a for a, _ in rows], sides, [(0, box)] * columns, [0] * columns)
 
 
 def feasible(rows: list[tuple[list[int], int]], box: int) -> bool:
@@ -48,12 +35,12 @@ def feasible(rows: list[tuple[list[int], int]], box: int) -> bool:
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.data())
 def test_irreducible(data: st.DataObject) -> None:
-    """What is named is infeasible by enumeration, and feasible once any one of it is dropped."""
+    """The named rows are infeasible by enumeration, and feasible without any one of them."""
     columns, box = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 2))
     a = st.lists(st.integers(-2, 2), min_size=columns, max_size=columns)
     rows = data.draw(st.lists(st.tuples(a, st.integers(-2, 4)), min_size=1, max_size=7))
     assume(not feasible(rows, box))
-    names = compute_iis(make(rows, box), Run())
+    names = compute_iis(at_least(rows, box), Run())
     kept = [rows[int(name[1:])] for name in names]
     assert kept and not feasible(kept, box)
     for i in range(len(kept)):
@@ -61,21 +48,21 @@ def test_irreducible(data: st.DataObject) -> None:
 
 
 def test_bounds_alone() -> None:
-    """If the variables' bounds contradict each other, no constraint is blamed."""
-    form = make([([1], 0)], 1)
+    """If the variables' bounds contradict each other, no constraint is named."""
+    form = at_least([([1], 0)], 1)
     form = replace(form, lower=np.array([3.0]))
     assert compute_iis(form, Run()) == []
 
 
 @pytest.mark.parametrize("run", [Run(interrupted=True), Run(time_limit=1e-9)])
 def test_stopped_early(run: Run) -> None:
-    """An interrupt or a limit leaves a set that is infeasible, and says that it is not reduced."""
-    names = compute_iis(make([([1], 3), ([1], 0)], 1), run)
+    """After an interrupt or a limit the set is infeasible, and its last entry says so."""
+    names = compute_iis(at_least([([1], 3), ([1], 0)], 1), run)
     assert names == ["r0", "r1", "(not reduced to the end)"]
 
 
-def test_tells_the_listener_nothing() -> None:
-    """The search for a set is no part of the trajectory."""
+def test_no_progress_is_recorded() -> None:
+    """The search for the subsystem adds no point to the trajectory."""
     run = Run()
-    compute_iis(make([([1, 1], 3), ([2, 1], 0), ([-1, 0], 0)], 1), run)
+    compute_iis(at_least([([1, 1], 3), ([2, 1], 0), ([-1, 0], 0)], 1), run)
     assert not run.trajectory

@@ -1,4 +1,4 @@
-"""Solvers other than HiGHS give the same optima, or say why they cannot."""
+"""The back end for solvers other than HiGHS: optima, limits, names, missing solvers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import shutil
 
 import pyomo.environ as pyo
 import pytest
+from forms import INF, make_form
 
 import dlsched
 from dlsched.problems.reclaiming.schema import Instance
 from dlsched.result import Status
 from dlsched.run import Run
+from dlsched.solvers import highs
 from dlsched.solvers.pyomo_backend import _TERMINATIONS, INTERFACES, PyomoBackend
 from dlsched.solvers.standard_form import compile_model
 
@@ -32,26 +34,26 @@ def small(seed: int) -> Instance:
     return made
 
 
-@pytest.mark.parametrize(("solver", "count"), [("scip", 30), ("cbc", 10), ("glpk", 10)])
+@pytest.mark.parametrize(("solver", "count"), [("scip", 12), ("cbc", 10), ("glpk", 10)])
 def test_same_optima(solver: str, count: int) -> None:
-    """On random instances the solver's optimum is HiGHS's, level by level."""
+    """On random instances the solver's optima are those of HiGHS, level by level."""
     need(solver)
     for seed in range(count):
-        ours, theirs = dlsched.solve(small(seed)), dlsched.solve(small(seed), solver=solver)
-        assert ours.status is theirs.status is Status.OPTIMAL
-        assert ours.objective == theirs.objective
-        assert theirs.solver == solver and theirs.solver_version not in (None, "unknown")
+        expected, found = dlsched.solve(small(seed)), dlsched.solve(small(seed), solver=solver)
+        assert expected.status is found.status is Status.OPTIMAL
+        assert expected.objective == found.objective
+        assert found.solver == solver and found.solver_version not in (None, "unknown")
 
 
-def test_the_named_solver_answers() -> None:
-    """HiGHS's relaxation certifies, but the named solver is the one that solves."""
+def test_the_named_solver_is_used() -> None:
+    """HiGHS solves the relaxation, and the named solver the integer program."""
     need("scip")
     result = dlsched.solve(small(0), solver="scip")
     assert result.solver == "scip" and result.solver_message.startswith("optimal")
 
 
 def test_unknown_name() -> None:
-    """A name that nobody knows is refused with the near ones, before anything is built."""
+    """An unknown name is an error that suggests similar names, before anything is built."""
     with pytest.raises(dlsched.UnknownName, match="did you mean 'gurobi'"):
         dlsched.solve(small(0), solver="gurobbi")
 
@@ -66,7 +68,7 @@ def test_unknown_name_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("solver", INTERFACES)
 def test_missing(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A solver that is known but not installed says how to get it."""
+    """The error for a solver that is not installed says how to install it."""
     plugin = type(pyo.SolverFactory(INTERFACES[solver].plugin))
     monkeypatch.setattr(plugin, "available", lambda *a, **k: False)
     with pytest.raises(dlsched.SolverMissing, match="get it with") as raised:
@@ -79,7 +81,7 @@ def test_missing(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     [("scip", {"threads": 2}), ("glpk", {"threads": 2}), ("glpk", {"seed": 1})],
 )
 def test_unsupported_limit(solver: str, limits: dict[str, int]) -> None:
-    """A limit that the solver does not have is refused, and those that have it are named."""
+    """The error for a limit that the solver lacks names the solvers that have it."""
     need(solver)
     with pytest.raises(dlsched.OptionError, match="use one of: "):
         dlsched.solve(small(0), solver=solver, **limits)  # type: ignore[arg-type]
@@ -91,8 +93,8 @@ def test_every_known_plugin_exists() -> None:
     assert {interface.plugin for interface in INTERFACES.values()} <= known
 
 
-def test_verdicts_name_conditions_that_exist() -> None:
-    """The mapped conditions are Pyomo's, so that none is misspelt."""
+def test_termination_conditions() -> None:
+    """The mapped conditions are Pyomo's."""
     from pyomo.contrib.solver.common.results import TerminationCondition as New
     from pyomo.opt import TerminationCondition as Old
 
@@ -101,23 +103,23 @@ def test_verdicts_name_conditions_that_exist() -> None:
 
 @pytest.mark.parametrize("solver", ["scip", "cbc", "glpk"])
 def test_time_limit(solver: str) -> None:
-    """A limit that strikes leaves a checked solution or none, and a bound that holds."""
+    """After the limit there is a checked solution or none, and a bound that holds."""
     need(solver)
     instance = dlsched.generate(
         "reclaiming", servers=200, demand=60, spread=1.0, gpus=16, sizes={8: 0.5, 16: 0.5}, jobs=600
     )
     best = dlsched.solve(instance, "lyra").objective
-    result = dlsched.solve(instance, solver=solver, time_limit=2, levels=1)
+    result = dlsched.solve(instance, solver=solver, time_limit=1, levels=1)
     assert result.status in (Status.FEASIBLE, Status.NO_SOLUTION, Status.OPTIMAL)
     assert (result.solution is None) == (result.status is Status.NO_SOLUTION)
     assert best is not None and result.bound[0] is not None and result.bound[0].value <= best[0]
     if result.status is Status.NO_SOLUTION:
-        assert "time limit" in result.reason
+        assert result.termination is dlsched.Termination.TIME_LIMIT
 
 
 @pytest.mark.parametrize("solver", ["scip", "cbc", "glpk"])
-def test_infeasible_and_restored(solver: str) -> None:
-    """An infeasible model gets its verdict, and its objectives are all active again."""
+def test_infeasible(solver: str) -> None:
+    """An infeasible model has the status infeasible, and is unchanged."""
     need(solver)
     m = pyo.ConcreteModel()
     m.x, m.y = pyo.Var(domain=pyo.Binary), pyo.Var(domain=pyo.Binary)
@@ -130,8 +132,8 @@ def test_infeasible_and_restored(solver: str) -> None:
 
 
 @pytest.mark.parametrize("solver", ["scip", "cbc", "glpk"])
-def test_maximise(solver: str) -> None:
-    """A level to maximise has a bound from above and the right value."""
+def test_maximize(solver: str) -> None:
+    """A level to maximize has its optimum, and an upper bound."""
     need(solver)
     m = pyo.ConcreteModel()
     m.x, m.y = pyo.Var(domain=pyo.Binary), pyo.Var(domain=pyo.NonNegativeIntegers, bounds=(0, 9))
@@ -142,8 +144,23 @@ def test_maximise(solver: str) -> None:
     assert outcome.bound is None or outcome.bound == pytest.approx(8)
 
 
-def test_start_is_not_claimed_to_be_used() -> None:
-    """A solver that takes no start through Pyomo says so."""
+@pytest.mark.parametrize("solver", ["scip", "cbc", "glpk"])
+def test_forms(solver: str) -> None:
+    """Two-sided rows, equations, empty rows, unused and fixed columns and offsets are passed on."""
+    need(solver)
+    rows = [[1, 1, 1, 0, 0], [1, -1, 0, 0, 0], [0, 0, 0, 0, 0]]
+    sides = [(2, 5), (1, 1), (-INF, 0)]
+    bounds = [(-3, INF), (-INF, INF), (2, 2), (3, 7), (-INF, INF)]
+    for sense in ("min", "max"):
+        form = make_form(rows, sides, bounds, [1e9, 2e9, 1e9, 0, 0], sense, offset=3e9)
+        outcome = PyomoBackend(solver).solve(form, 0, Run())
+        expected = highs.solve(form, 0, Run())
+        assert outcome.objective == pytest.approx(expected.objective)
+        assert outcome.values is not None and outcome.values[2:].tolist() == [2, 3, 0]
+
+
+def test_start_is_not_used() -> None:
+    """If Pyomo passes no start to the solver, the result says so."""
     need("scip")
     start = dlsched.solve(small(1), "lyra")
     result = dlsched.solve(small(1), solver="scip", start=start)

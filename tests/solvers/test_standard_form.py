@@ -1,4 +1,4 @@
-"""Compiled models mean what the Pyomo model means."""
+"""A compiled model has the rows, columns and objectives of the Pyomo model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def toy() -> Any:
 
 
 def test_rows_and_columns() -> None:
-    """Sides, bounds, domains, senses, offsets and grids arrive as stated."""
+    """Sides, bounds, domains, senses, offsets and granularities are those of the model."""
     form = compile_model(toy())
     assert form.column_names == ["x", "n", "b", "free"]
     assert form.lower.tolist() == [0, 0, 0, -INF] and form.upper.tolist() == [3, 5, 1, INF]
@@ -65,33 +65,33 @@ def test_rows_agree_with_pyomo() -> None:
         form.load(point)
         row = form.A @ point
         ours = bool(np.all((form.row_lower <= row) & (row <= form.row_upper)))
-        theirs = all(
+        expected = all(
             pyo.value(c.lower if c.lower is not None else -INF)
             <= pyo.value(c.body)
             <= pyo.value(c.upper if c.upper is not None else INF)
             for c in m.component_data_objects(pyo.Constraint)
         )
-        assert ours == theirs
+        assert ours == expected
         outcomes.add(ours)
         assert form.point() is not None and np.array_equal(form.point(), point)  # type: ignore[arg-type]
     assert outcomes == {True, False}
 
 
 def test_point_without_values() -> None:
-    """A variable without a value means that there is no point."""
+    """If a variable has no value, there is no point."""
     assert compile_model(toy()).point() is None
 
 
 def test_integers_are_rounded_on_loading() -> None:
-    """A solver's 0.9999999 is a 1 for an integer variable, and left alone otherwise."""
+    """0.9999999 is rounded to 1 for an integer variable, and kept for a continuous one."""
     m = toy()
     form = compile_model(m)
     form.load(np.array([0.9999999, 0.9999999, 1e-9, 0.5]))
     assert [pyo.value(v) for v in (m.x, m.n, m.b, m.free)] == [0.9999999, 1, 0, 0.5]
 
 
-def test_fixed_variables_move_to_the_side() -> None:
-    """A fixed variable is a number, not a column."""
+def test_fixed_variables() -> None:
+    """A fixed variable is part of the row's side, not a column."""
     m = toy()
     m.b.fix(1)
     form = compile_model(m)
@@ -99,8 +99,8 @@ def test_fixed_variables_move_to_the_side() -> None:
     assert form.row_lower[form.row_names.index("at_least")] == 0
 
 
-def test_gaps_in_domains_are_refused() -> None:
-    """A domain such as {0, 2, 4} is neither an interval nor whole numbers, and says so."""
+def test_invalid_domain() -> None:
+    """A variable with the domain {0, 2, 4} is named in the error."""
     m = toy()
     m.odd = pyo.Var(within=[0, 2, 4])
     m.use = pyo.Constraint(expr=m.odd >= 1)
@@ -108,33 +108,25 @@ def test_gaps_in_domains_are_refused() -> None:
         compile_model(m)
 
 
-def test_counted_in_units_of_the_grid() -> None:
-    """Costs that are multiples of the grid become whole numbers; others stay as they are."""
+def test_scaled() -> None:
+    """Costs that are multiples of the granularity become integers; others are unchanged."""
     form = compile_model(toy())
     unit, costs, offset = form.scaled(0)
     assert unit == Fraction(1, 2) and costs.tolist() == [1, 3, 0, 0] and offset == 4
-    assert form.scaled(1)[0] == 1  # no grid
+    assert form.scaled(1)[0] == 1  # no granularity
 
 
-@pytest.mark.parametrize("grid", [Fraction(1, 3), Fraction(1, 10**12)])
-def test_counted_in_ones(grid: Fraction) -> None:
-    """A grid that the costs do not lie on, or that makes them huge, is not used."""
+@pytest.mark.parametrize("granularity", [Fraction(1, 3), Fraction(1, 10**12), Fraction(1, 10**320)])
+def test_unused_granularity(granularity: Fraction) -> None:
+    """A granularity that does not divide the costs, or is far below them, is not used."""
     m = toy()
-    m.GRANULARITY = {"first": grid}
-    unit, costs, _ = compile_model(m).scaled(0)
-    assert unit == 1 and costs.tolist() == [0.5, 1.5, 0, 0]
-
-
-def test_a_grid_far_below_the_costs_is_not_used() -> None:
-    """A grid of 1e-320 beside costs near one neither overflows nor divides by zero."""
-    m = toy()
-    m.GRANULARITY = {"first": Fraction(1, 10**320)}
+    m.GRANULARITY = {"first": granularity}
     unit, costs, _ = compile_model(m).scaled(0)
     assert unit == 1 and costs.tolist() == [0.5, 1.5, 0, 0]
 
 
 def test_held() -> None:
-    """A held level becomes a row, in the unit that solvers see, in the direction of its sense."""
+    """A held level is a row in the unit of `conditioned`, in the direction of its sense."""
     form = compile_model(toy()).held(0, 4.0).held(1, 1.0)
     assert form.row_names[-2:] == ["hold_first", "hold_second"]
     assert form.row_upper[-2] == 4 and form.A.toarray()[-2].tolist() == [1, 3, 0, 0]
@@ -144,8 +136,8 @@ def test_held() -> None:
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-9, 1e-7, 1.0, 1e9, 1e15])
-def test_costs_are_scaled_exactly(size: float) -> None:
-    """Whatever the costs' size, a solver sees them near 2**13, and no digit is lost."""
+def test_conditioned(size: float) -> None:
+    """The largest cost is near 2**13 for costs of any size, and the others are exact."""
     form = compile_model(toy())
     form = replace(
         form, costs=(form.costs[0] * size, form.costs[1]), granularities=(Fraction(0),) * 2
@@ -156,7 +148,7 @@ def test_costs_are_scaled_exactly(size: float) -> None:
 
 
 def test_names_are_unique_and_without_blanks() -> None:
-    """Ids with blanks stay recognisable and distinct, as MPS files need them."""
+    """Names from ids with blanks are unique and without blanks, as MPS files need them."""
     m = pyo.ConcreteModel()
     m.J = pyo.Set(initialize=["a b", "a_b", "a\tb"])
     m.x = pyo.Var(m.J, bounds=(0, 1))

@@ -21,7 +21,7 @@ import numpy as np
 
 from dlsched.schema import Number, simplify
 from dlsched.solvers.outcome import Vector
-from dlsched.solvers.standard_form import StandardForm
+from dlsched.solvers.standard_form import INF, StandardForm
 
 _MIN_BITS, _MAX_BITS = 20, 40
 """In 64-bit arithmetic, multipliers are rounded to multiples of 1/2**bits."""
@@ -68,8 +68,7 @@ def round_to_granularity(value: Number, granularity: Fraction, sense: str) -> Nu
 def _integer_bound(form: StandardForm, cost: Vector, y: Vector) -> Fraction | None:
     """Compute the bound in 64-bit integers; ``None`` if the data are not integers or too large."""
     A, absolute = form.A, np.abs(y)
-    sides = np.where(y > 0, form.row_lower, form.row_upper)
-    sides = np.where(y == 0, 0.0, sides)
+    sides = np.where(y > 0, form.row_lower, np.where(y < 0, form.row_upper, 0.0))
     data = (cost, A.data, sides, form.lower, form.upper)
     if not all(np.all(np.isfinite(v) & (v == np.rint(v))) for v in data):
         return None
@@ -117,11 +116,7 @@ def _error(coefficient: float) -> Fraction:
 
 def _least(low: Fraction, high: Fraction, lower: float, upper: float) -> Fraction | None:
     """Return the least d x over d in [low, high], x in [lower, upper]; ``None`` if unbounded."""
-    if (high > 0 and lower == -np.inf) or (low < 0 and upper == np.inf):
+    if (high > 0 and lower == -INF) or (low < 0 and upper == INF):
         return None
-    ends = []
-    if np.isfinite(lower):
-        ends.append(Fraction(lower) - _error(lower))
-    if np.isfinite(upper):
-        ends.append(Fraction(upper) + _error(upper))
+    ends = [Fraction(x) + sign * _error(x) for x, sign in ((lower, -1), (upper, 1)) if abs(x) < INF]
     return min((d * x for d in (low, high) for x in ends), default=Fraction(0))

@@ -26,10 +26,8 @@ def fix_by_reduced_cost(
 
     Parameters
     ----------
-    form, level
-        What is optimized.
-    value
-        The level's value at a feasible point.
+    form, level, value
+        What is optimized, and the level's value at a feasible point.
     duals
         Row multipliers, of any origin; those of the relaxation fix the most columns.
     """

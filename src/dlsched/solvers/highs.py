@@ -54,17 +54,14 @@ def validate_limits(run: Run) -> None:
 
 
 def build(form: StandardForm, level: int, integer: bool = True, conditioned: bool = False) -> Any:
-    """Return a ``highspy.HighsLp`` of one level, with the integrality or without.
-
-    With `conditioned`, the objective is in the unit of `StandardForm.conditioned`.
-    """
+    """Return a ``highspy.HighsLp`` of one level, in the unit of `conditioned` or its own."""
     import highspy
 
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = form.shape
-    _, costs, offset = form.conditioned(level)
-    lp.col_cost_ = costs if conditioned else form.costs[level]
-    lp.offset_ = offset if conditioned else form.offsets[level]
+    lp.col_cost_, lp.offset_ = form.costs[level], form.offsets[level]
+    if conditioned:
+        _, lp.col_cost_, lp.offset_ = form.conditioned(level)
     lp.col_lower_, lp.col_upper_ = form.lower, form.upper
     lp.row_lower_, lp.row_upper_ = form.row_lower, form.row_upper
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
@@ -102,11 +99,9 @@ def solve(
     highs = highspy.Highs()
     callbacks = _Callbacks(run, float(form.conditioned(level)[0]), quiet=quiet or relax)
     _configure(highs, run, callbacks)
-    if (
-        highs.passModel(build(form, level, not relax, conditioned=True))
-        == highspy.HighsStatus.kError
-    ):
-        raise SolverFailure("HiGHS refused the model")
+    lp = build(form, level, not relax, conditioned=True)
+    if highs.passModel(lp) == highspy.HighsStatus.kError:
+        raise SolverFailure("HiGHS rejected the model")
     rows, columns = form.shape
     if not relax and columns > max(MANY_COLUMNS, WIDE * rows):
         highs.setOptionValue("presolve", "off")
@@ -135,11 +130,10 @@ def _configure(highs: Any, run: Run, callbacks: _Callbacks) -> None:
     for name, value in options.items():
         highs.setOptionValue(name, value)
     highs.cbLogging += callbacks.on_log
-    highs.cbMipLogging += callbacks.on_progress
-    highs.cbMipImprovingSolution += callbacks.on_progress
-    highs.cbMipInterrupt += callbacks.on_interrupt
-    highs.cbSimplexInterrupt += callbacks.on_interrupt
-    highs.cbIpmInterrupt += callbacks.on_interrupt
+    for event in (highs.cbMipLogging, highs.cbMipImprovingSolution):
+        event.subscribe(callbacks.on_progress)
+    for event in (highs.cbMipInterrupt, highs.cbSimplexInterrupt, highs.cbIpmInterrupt):
+        event.subscribe(callbacks.on_interrupt)
 
 
 class _Callbacks:

@@ -16,13 +16,12 @@ from dlsched.solvers.standard_form import StandardForm
 def compute_iis(form: StandardForm, run: Run) -> list[str]:
     """Return the names of the constraints of an irreducible infeasible subsystem (IIS).
 
-    A deletion filter: constraints are removed, in blocks whose size is halved down to one, as long
-    as the rest is infeasible. If the run ends first, the set is infeasible but may not be
-    irreducible, and its last entry says so.
+    A deletion filter removes blocks of constraints, halved in size down to one, if the rest is
+    infeasible. If the run ends first, the set is infeasible, and its last entry says so.
     """
     kept = np.arange(form.shape[0])
     size = max(1, len(kept) // 2)
-    while True:
+    while size:
         i = 0
         while i < len(kept):
             if run.stop_reason():
@@ -32,9 +31,8 @@ def compute_iis(form: StandardForm, run: Run) -> list[str]:
                 kept = shorter
             else:
                 i += size
-        if size == 1:
-            return [form.row_names[k] for k in kept]
         size //= 2
+    return [form.row_names[k] for k in kept]
 
 
 def infeasibility_reason(form: StandardForm, run: Run) -> str:

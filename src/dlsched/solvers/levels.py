@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import time
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
@@ -19,7 +20,7 @@ from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import Instance, Number, Solution
 from dlsched.solvers import highs
-from dlsched.solvers.backend import find_backend
+from dlsched.solvers.backend import Backend, find_backend
 from dlsched.solvers.certificate import dual_bound, round_to_granularity
 from dlsched.solvers.fixing import fix_by_reduced_cost
 from dlsched.solvers.iis import infeasibility_reason
@@ -33,8 +34,8 @@ _SLACK = 1e-6
 _REDUCED_COST = 1e-7
 """A solver's tolerance on reduced costs, in the unit that it sees."""
 _COST_RATIO, _ROUNDS = 2.0**10, 4
-"""A level is solved again if fixing columns makes its largest cost smaller by this ratio, and so
-often at most."""
+"""A level is solved again, in four rounds at most, if fixing columns divides its largest cost by
+this ratio."""
 _INTEGRALITY = 1e-9
 """Largest distance from integers at which the relaxation's optimum is taken to be integral."""
 
@@ -55,38 +56,33 @@ class ModelModule(Protocol[T_contra]):
 
 
 def solve_levels(
-    instance: T_contra,
-    run: Run,
-    model: ModelModule[T_contra],
-    depth: int | None = None,
+    instance: T_contra, run: Run, model: ModelModule[T_contra], depth: int | None = None
 ) -> Claim:
     """Solve an instance's model lexicographically.
 
     Parameters
     ----------
-    instance, run
-        What to solve, and the limits.
-    model
-        The problem's ``model`` module.
+    instance, run, model
+        What to solve, the limits, and the problem's ``model`` module.
     depth
         Number of levels to solve; all by default.
 
     Raises
     ------
-    OptionError
-        If there are fewer levels, or the solver lacks a limit of the run.
-    UnknownName, SolverMissing
-        If there is no such solver.
+    OptionError, UnknownName, SolverMissing
+        If there are fewer levels, the solver lacks a limit of the run, or is not installed.
     SolverDisagreement
         If the model is infeasible although there is a feasible start.
     """
-    find_backend(run.solver).validate_limits(run)  # before the model is built
+    backend = find_backend(run.solver)
+    backend.validate_limits(run)  # before the model is built
     search = _build(instance, run, model)
     if isinstance(search, Claim):
         return search
     levels = len(search.form.costs)
     if depth is not None and not (isinstance(depth, int) and 1 <= depth <= levels):
         raise OptionError(f"levels={depth} must be from 1 to {levels}")
+    search.backend = backend
     search.solve(levels if depth is None else depth)
     return search.claim()
 
@@ -97,11 +93,13 @@ def relax_first_level(instance: T_contra, run: Run, model: ModelModule[T_contra]
     if isinstance(search, Claim):
         return search
     search.bounds.append([])
+    status, termination = Status.NO_SOLUTION, Termination.BOUND_ONLY
     outcome = search.relax(0)
-    stopped = outcome is not None and outcome.status is not Status.OPTIMAL
+    if outcome is not None and outcome.status is not Status.OPTIMAL:
+        status, termination = outcome.status, outcome.termination
     return Claim(
-        status=Status.NO_SOLUTION,
-        termination=outcome.termination if outcome and stopped else Termination.BOUND_ONLY,
+        status=status,
+        termination=termination,
         bounds=search.bounds,
         build_seconds=search.build_seconds,
     )
@@ -122,37 +120,34 @@ def _build(instance: T_contra, run: Run, model: ModelModule[T_contra]) -> _Searc
     finally:
         if enabled:
             gc.enable()
-    search = _Search(instance, run, model, pyomo_model, form)
-    search.build_seconds = time.perf_counter() - began
-    return search
+    return _Search(instance, run, model, pyomo_model, form, time.perf_counter() - began)
 
 
+@dataclass
 class _Search:
     """The state between the levels: the form with held levels, the incumbent, the bounds."""
 
-    def __init__(
-        self,
-        instance: Instance,
-        run: Run,
-        module: ModelModule[Any],
-        model: Any,
-        form: StandardForm,
-    ) -> None:
-        self.instance, self.run, self.module, self.model = instance, run, module, model
-        self.form = form
-        self.backend = find_backend(run.solver)
-        self.duals: Vector = np.zeros(form.shape[0])
-        self.incumbent: Vector | None = None
-        if run.start is not None:
-            module.assign(instance, model, run.start)
-            self.incumbent = form.point()
-        self.bounds: list[list[Bound]] = []
-        self.optima: list[float] = []
-        self.start: Start | None = None
-        self.message, self.reason = "", ""
-        self.status = Status.OPTIMAL
-        self.termination: Termination | None = None
-        self.build_seconds = 0.0
+    instance: Instance
+    run: Run
+    module: ModelModule[Any]
+    model: Any
+    form: StandardForm
+    build_seconds: float
+    backend: Backend = highs
+    status: Status = Status.OPTIMAL
+    termination: Termination | None = None
+    reason: str = ""
+    message: str = ""
+    start: Start | None = None
+    incumbent: Vector | None = None
+    optima: list[float] = field(default_factory=list)
+    bounds: list[list[Bound]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.duals: Vector = np.zeros(self.form.shape[0])
+        if self.run.start is not None:
+            self.module.assign(self.instance, self.model, self.run.start)
+            self.incumbent = self.form.point()
 
     def claim(self) -> Claim:
         """Return the incumbent as a solution, and what is known about it."""
@@ -181,7 +176,8 @@ class _Search:
             if outcome.values is not None:
                 self.incumbent = self.canonical(level, outcome.values)
             if outcome.status is not Status.OPTIMAL:
-                return self.stop(outcome, level, depth)
+                self.stop(outcome, level, depth)
+                return
             # Only an optimum is claimed: an early incumbent's auxiliary variables may be slack.
             assert self.incumbent is not None
             self.optima.append(self.form.value(level, self.incumbent))
@@ -189,13 +185,12 @@ class _Search:
             if left > self.run.gap + TOLERANCE:
                 self.status, self.termination = Status.FEASIBLE, Termination.TOLERANCES
                 self.reason = f"{self.run.solver}'s tolerances leave a gap of {left:.3g}"
-                return None
+                return
             if level + 1 < levels:
                 self.hold(level, self.optima[-1])
         if depth < levels:
             self.status, self.termination = Status.FEASIBLE, Termination.LEVELS_DONE
             self.reason = f"only {depth} of {levels} levels asked for"
-        return None
 
     def stop(self, outcome: Outcome, level: int, depth: int) -> None:
         """Set status and reason for a level that was not proved optimal."""
@@ -207,8 +202,10 @@ class _Search:
                 )
             self.reason = infeasibility_reason(self.form, self.run)
             return
+        if self.status is Status.INFEASIBLE:
+            self.termination = Termination.TOLERANCES  # the held levels have a solution
         if self.status is not Status.UNBOUNDED and self.incumbent is not None:
-            self.status = Status.FEASIBLE  # the solution of an earlier level, or the start
+            self.status = Status.FEASIBLE
         if depth > 1:
             self.reason = f"{self.termination.sentence} at level {level + 1} of {depth}"
 
@@ -257,25 +254,21 @@ class _Search:
         return outcome
 
     def gap(self, level: int, value: float) -> float:
-        """Return the gap of a value to the strongest bound of its level."""
-        bounds = [float(bound.value) for bound in self.bounds[level]]
-        strongest = max if self.form.senses[level] == "min" else min
-        return relative_gap(value, strongest(bounds)) if bounds else 1.0
+        """Return the smallest gap of a value to a bound of its level."""
+        return min((relative_gap(value, float(b.value)) for b in self.bounds[level]), default=1.0)
 
     def solve_once(self, level: int) -> Outcome:
         """Solve the relaxation, then the integer program unless the relaxation decides."""
         self.bounds.append([])
         relaxed = self.relax(level)
+        outcome = relaxed or self.backend.solve(self.form, level, self.run, start=self.incumbent)
+        start = outcome.start
         if relaxed is not None:
-            if level == 0 and self.run.start is not None:
-                when = f"{relaxed.termination.sentence} before the search began"
-                self.start = Start(False, when)
-            return relaxed
-        outcome = self.backend.solve(self.form, level, self.run, start=self.incumbent)
-        if level == 0 and self.run.start is not None:
-            self.start = outcome.start
+            start = Start(False, f"{relaxed.termination.sentence} before the search began")
         if outcome.bound is not None:
             self.claim_bound(level, outcome.bound)
+        if level == 0 and self.run.start is not None:
+            self.start = start
         return outcome
 
     def relax(self, level: int) -> Outcome | None:
@@ -284,33 +277,23 @@ class _Search:
         Its outcome is returned if it decides the level: if it is infeasible, if its optimum is
         integral and the run's solver is HiGHS, or if a limit is reached.
         """
-        outcome = highs.solve(self.form, level, self.run, relax=True)
-        solved = outcome.duals is not None
-        self.duals = outcome.duals if outcome.duals is not None else np.zeros(self.form.shape[0])
-        certified = dual_bound(self.form, level, self.duals)
+        form = self.form
+        outcome = highs.solve(form, level, self.run, relax=True)
+        optimal = outcome.status is Status.OPTIMAL
+        how = "bounds of the variables" if outcome.duals is None else "dual vector of the LP"
+        self.duals = np.zeros(form.shape[0]) if outcome.duals is None else outcome.duals
+        certified = dual_bound(form, level, self.duals)
         if certified is not None:
-            value = round_to_granularity(
-                certified, self.form.granularities[level], self.form.senses[level]
-            )
-            how = "dual vector of the LP" if solved else "bounds of the variables"
+            value = round_to_granularity(certified, form.granularities[level], form.senses[level])
             self.bounds[level].append(Bound(value, "certified", how))
         if outcome.status is Status.INFEASIBLE:
             return outcome
-        if outcome.solver == self.run.solver and self.integral(outcome):
-            assert outcome.bound is not None
-            self.claim_bound(level, outcome.bound)
-            return outcome
+        if optimal and outcome.values is not None and self.run.start is None:
+            x = outcome.values[form.integer]
+            integral = bool(np.all(np.abs(x - np.rint(x)) < _INTEGRALITY))
+            return outcome if integral and outcome.solver == self.run.solver else None
         stop = self.run.stop_reason()
-        if stop and outcome.status is not Status.OPTIMAL:
-            return Outcome(outcome.solver, stop, outcome.message)
-        return None
-
-    def integral(self, outcome: Outcome) -> bool:
-        """Whether the relaxation's optimum is integral, so that no search is needed."""
-        if outcome.status is not Status.OPTIMAL or outcome.values is None or self.run.start:
-            return False
-        x = outcome.values[self.form.integer]
-        return bool(np.all(np.abs(x - np.rint(x)) < _INTEGRALITY))
+        return Outcome(outcome.solver, stop, outcome.message) if stop and not optimal else None
 
     def claim_bound(self, level: int, bound: float) -> None:
         """Add the solver's bound, weakened by the tolerances that it rests on.
@@ -335,16 +318,14 @@ class _Search:
     def below_any_cost(self, level: int, bound: Fraction) -> bool:
         """Whether a bound shows that every column with a positive gain is 0 in all solutions."""
         form, costs = self.form, self.form.costs[level]
-        paid = costs != 0
-        gains = form.senses[level] == "max" and np.all(costs >= 0) and np.all(form.lower >= 0)
-        if not gains or not np.all(form.integer[paid]):
+        if form.senses[level] == "min" or (costs < 0).any() or (form.lower < 0).any():
             return False
-        return bound - Fraction(form.offsets[level]) < Fraction(float(costs[paid].min(initial=1)))
+        least = Fraction(float(costs[costs > 0].min(initial=1)))
+        return bool(form.integer[costs > 0].all()) and bound - Fraction(form.offsets[level]) < least
 
     def hold(self, level: int, value: float) -> None:
         """Add a row that keeps a solved level at its optimum."""
         if self.form.costs[level].any():  # a constant level needs no row
-            # The row has one tolerance for costs of all sizes, so columns that alone exceed the
-            # optimum are fixed.
+            # A row has one tolerance for all costs, so columns that alone cost more are fixed.
             fixed = fix_by_reduced_cost(self.form, level, value, self.duals)
             self.form = fixed.held(level, value)

@@ -17,12 +17,8 @@ def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
 
     Parameters
     ----------
-    name
-        For the NAME line.
-    model
-        A Pyomo model with one objective per level.
-    level
-        Index of the level to optimise.
+    name, model, level
+        For the NAME line; a Pyomo model with one objective per level; index of the level.
     held
         Values of the earlier levels, one each.
 
@@ -42,7 +38,7 @@ def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
     writer = highspy.Highs()
     writer.silent()
     if writer.passModel(lp) == highspy.HighsStatus.kError:
-        raise SolverFailure("HiGHS refused the model")
+        raise SolverFailure("HiGHS rejected the model")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.mps"
         if writer.writeModel(str(file)) == highspy.HighsStatus.kError:

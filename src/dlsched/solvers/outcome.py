@@ -44,10 +44,8 @@ class Outcome:
     @property
     def status(self) -> Status:
         """Status of the level."""
-        if self.termination is Termination.INFEASIBLE:
-            return Status.INFEASIBLE
-        if self.termination is Termination.UNBOUNDED:
-            return Status.UNBOUNDED
+        if self.termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
+            return Status(self.termination)
         if self.values is None:
             return Status.NO_SOLUTION
         return Status.OPTIMAL if self.termination is Termination.PROVED else Status.FEASIBLE

@@ -84,15 +84,7 @@ _NO_SOLUTION = {"infeasible", "provenInfeasible", "unbounded", "intermediateNonI
 
 
 class PyomoBackend:
-    """A solver by its name in `INTERFACES`, by its name in Pyomo, or an executable on the PATH.
-
-    Raises
-    ------
-    UnknownName
-        If there is none of that name.
-    SolverMissing
-        If it is not installed; the message says how to install it.
-    """
+    """A solver by its name in `INTERFACES` or Pyomo, or an executable; see `find_backend`."""
 
     def __init__(self, name: str) -> None:
         import pyomo.environ as pyo
@@ -114,23 +106,23 @@ class PyomoBackend:
 
     def _options(self, run: Run) -> dict[str, Any]:
         """Return the run's limits as options of the solver."""
-        limited = run.time_limit is not None
-        asked = {
-            "time_limit": max(run.remaining(), 0.01) if limited else None,
-            "gap": run.gap or None,
-            "seed": run.seed % self.interface.seed_modulus if run.seed else None,
-            "threads": run.threads if run.threads != 1 else None,
-        }
+        asked = [
+            ("time_limit", max(run.remaining(), 0.01), run.time_limit is not None),
+            ("gap", run.gap, run.gap),
+            ("seed", run.seed % self.interface.seed_modulus, run.seed),
+            ("threads", run.threads, run.threads != 1),
+        ]
         options: dict[str, Any] = {}
-        for ours, value in asked.items():
-            theirs = getattr(self.interface, ours)
-            if value is not None and theirs is None:
+        for limit, value, given in asked:
+            option = getattr(self.interface, limit)
+            if given and option is None:
+                known = ", ".join(n for n, i in INTERFACES.items() if getattr(i, limit))
                 raise OptionError(
-                    f"dlsched cannot pass {ours}= to {self.name!r}; leave it out, or use one of: "
-                    + ", ".join(n for n, i in INTERFACES.items() if getattr(i, ours))
+                    f"dlsched cannot pass {limit}= to {self.name!r}; "
+                    f"leave it out, or use one of: {known}"
                 )
-            if value is not None:
-                options[theirs] = value
+            if given:
+                options[option] = value
         if self.name == "glpk" and "tmlim" in options:
             options["tmlim"] = max(1, int(options["tmlim"]))  # whole seconds
         return options
@@ -147,10 +139,8 @@ class PyomoBackend:
         """Optimize one level; see `Backend.solve`. No progress is recorded."""
         run.record_solver(self.name, ".".join(map(str, self.solver.version() or ["unknown"])))
         model = _pyomo_model(form, level, start)
-        keywords: dict[str, Any] = {"load_solutions": False, "tee": run.log}
         used = start is not None and self.interface.warm_start
-        if used:
-            keywords["warmstart"] = True
+        keywords = {"load_solutions": False, "tee": run.log} | ({"warmstart": True} if used else {})
         answer = self.solver.solve(model, options=self._options(run), **keywords)
         condition = str(answer.solver.termination_condition)
         if condition not in _TERMINATIONS:
@@ -190,13 +180,12 @@ def _pyomo_model(form: StandardForm, level: int, start: Vector | None) -> Any:
         return [(low if low > -INF else None, high if high < INF else None) for low, high in pairs]
 
     bounds = intervals(form.lower, form.upper)
-    domains = [pyo.Integers if integer else pyo.Reals for integer in form.integer.tolist()]
     point = np.clip(0.0, form.lower, form.upper) if start is None else start
     m = pyo.ConcreteModel()
     m.x = pyo.Var(
         range(len(bounds)),
         bounds=lambda _, j: bounds[j],
-        domain=lambda _, j: domains[j],
+        domain=lambda _, j: pyo.Integers if form.integer[j] else pyo.Reals,
         initialize=point.tolist(),
     )
     x = list(m.x.values())

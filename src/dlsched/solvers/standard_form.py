@@ -141,8 +141,8 @@ class StandardForm:
 
     def load(self, x: Vector) -> None:
         """Set the Pyomo variables to a point, integer ones rounded."""
-        rounded = np.where(self.integer, np.rint(x), x)
-        for variable, value in zip(self.variables, rounded.tolist(), strict=True):
+        rounded = np.where(self.integer, np.rint(x), x).tolist()
+        for variable, value in zip(self.variables, rounded, strict=True):
             variable.set_value(value, skip_validation=True)
 
     def point(self) -> Vector | None:

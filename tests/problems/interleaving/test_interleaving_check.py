@@ -1,4 +1,4 @@
-"""The checker of interleaving: what it rejects, and what a grouping is worth by hand."""
+"""The checker of interleaving: violations, and efficiencies by hand."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.problems.interleaving import Instance
-from dlsched.problems.interleaving.check import FINEST, evaluate
-from dlsched.problems.interleaving.gamma import best_offsets, efficiency
+from dlsched.problems.interleaving.check import FINEST, efficiency, evaluate
+from dlsched.problems.interleaving.offsets import best_offsets
 from dlsched.problems.interleaving.schema import Group
 
 JOBS: list[dict[str, Any]] = [
@@ -110,12 +110,6 @@ def test_uniform_groups_must_be_full() -> None:
     }
 
 
-def test_solution_of_another_instance_is_rejected() -> None:
-    """The name in the solution must be the instance's."""
-    report = dlsched.verify(INSTANCE, solution(instance="four"))
-    assert [v.kind for v in report.violations] == ["instance"]
-
-
 stage_lists = st.integers(1, 4).flatmap(
     lambda k: st.lists(
         st.lists(st.integers(0, 9), min_size=k, max_size=k).filter(any), min_size=1, max_size=k
@@ -124,7 +118,7 @@ stage_lists = st.integers(1, 4).flatmap(
 
 
 @given(stages=stage_lists, shift=st.integers(0, 3))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_gamma_is_a_share_and_invariant_under_shifts(stages: list[list[int]], shift: int) -> None:
     """Gamma is in (0, size / k], and shifting all offsets or all stages alike changes nothing."""
     k = len(stages[0])

@@ -1,4 +1,4 @@
-"""The picture of interleaving holds what it says."""
+"""The picture of interleaving: lengths and areas of its bars."""
 
 from __future__ import annotations
 

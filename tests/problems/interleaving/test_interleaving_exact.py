@@ -2,59 +2,34 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import dlsched
-from dlsched.problems.interleaving import Instance
+from dlsched.problems.interleaving import PROBLEM, Instance
 from dlsched.problems.interleaving.bounds import priced_bound
+from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 
 SAME = 1e-9
 
 
-@given(strategies.interleaving())
-@settings(max_examples=300, deadline=None, derandomize=True)
-def test_exact_methods_agree_with_brute_force(instance: Instance) -> None:
-    """Brute force = milp = aggregated = column_generation, and the certified bounds hold."""
-    truth = oracles.interleaving(instance)
-    for method in ("milp", "aggregated", "column_generation"):
-        result = dlsched.solve(instance, method)
-        assert result.status == "optimal"
-        assert result.objective == truth
-        assert result.certified[0] is not None
-        assert result.certified[0].value >= truth[0]
-
-
 @given(strategies.interleaving(max_jobs=8, max_resources=2))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 def test_blossom_is_optimal_for_pairs(instance: Instance) -> None:
     """With two resources and uniform groups, matching is the optimum, as the paper says."""
     if instance.grouping != "uniform" or len(instance.resources) != 2:
         with pytest.raises(dlsched.OptionError, match="two resources"):
             dlsched.solve(instance, "blossom")
         return
-    truth = oracles.interleaving(instance)
+    optimum = oracles.interleaving(instance)
     for method in ("blossom", "muri", "swap"):
-        assert dlsched.solve(instance, method).objective == truth
+        assert dlsched.solve(instance, method).objective == optimum
 
 
-@given(strategies.interleaving(max_jobs=6), st.lists(st.floats(-1, 2), min_size=7, max_size=7))
-@settings(max_examples=100, deadline=None, derandomize=True)
-def test_any_prices_give_a_bound(instance: Instance, numbers: list[float]) -> None:
-    """Whatever the prices, one pricing pass bounds the optimum."""
-    prices = {job.id: price for job, price in zip(instance.jobs, numbers, strict=False)}
-    truth = oracles.interleaving(instance)
-    if instance.jobs:
-        assert priced_bound(instance, prices, abs(numbers[-1])) >= truth[0]
-
-
-def test_prices_are_checked_in_every_stride(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pricing in strides of one job, between looks at the clock, proves what one stride does."""
+def test_pricing_in_steps_proves_the_same_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pricing with a check of the time limit after each job proves the same bound."""
     instance = dlsched.generate("interleaving", 1, jobs=24)
     prices = {job.id: 0.2 + 0.01 * (i % 7) for i, job in enumerate(instance.jobs)}
     at_once = priced_bound(instance, prices)
@@ -76,8 +51,8 @@ def test_prices_must_be_complete() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_distinct_jobs_are_proved_and_order_does_not_matter(seed: int) -> None:
-    """32 distinct jobs: aggregated = column generation, also with the jobs reversed."""
-    instance = dlsched.generate("interleaving", seed, jobs=32)
+    """24 distinct jobs: aggregated = column generation, also with the jobs reversed."""
+    instance = dlsched.generate("interleaving", seed, jobs=24)
     first = dlsched.solve(instance, "column_generation")
     assert first.status == "optimal"
     turned = instance.model_copy(update={"jobs": instance.jobs[::-1]})
@@ -86,8 +61,8 @@ def test_distinct_jobs_are_proved_and_order_does_not_matter(seed: int) -> None:
         assert abs(other.objective[0] - first.objective[0]) < SAME
 
 
-def test_a_cover_of_many_alike_is_proved() -> None:
-    """300 jobs of 48 profiles under a budget are proved; muri_needed is feasible and no better."""
+def test_a_cover_with_few_profiles_is_proved() -> None:
+    """300 jobs of 48 profiles under a budget are proved, and no heuristic is better."""
     instance = dlsched.generate(
         "interleaving", 1, jobs=300, grouping="cover", distinct=False, budget=0.25
     )
@@ -105,8 +80,8 @@ def test_too_large_for_a_list_names_the_alternative() -> None:
             dlsched.solve(instance, method)
 
 
-def test_the_choice_follows_the_instance() -> None:
-    """Pairs are matched, jobs that are alike aggregated, distinct jobs generated."""
+def test_exact_depends_on_the_instance() -> None:
+    """`exact` is blossom for pairs, aggregated for few profiles, else column_generation."""
     pairs = dlsched.generate("interleaving", 1, jobs=6, resources=2)
     alike = dlsched.generate("interleaving", 1, jobs=12, distinct=False)
     distinct = dlsched.generate("interleaving", 1, jobs=12)
@@ -114,20 +89,27 @@ def test_the_choice_follows_the_instance() -> None:
     assert found == ["blossom", "aggregated", "column_generation"]
 
 
-def test_a_time_limit_leaves_the_truth() -> None:
-    """Stopped early, column generation returns in time, with a solution and a bound that holds."""
-    instance = dlsched.generate("interleaving", 1, jobs=160)
-    dlsched.solve(dlsched.generate("interleaving", 1, jobs=16))  # compiles
-    began = time.perf_counter()
-    result = dlsched.solve(instance, time_limit=0.5)
-    assert time.perf_counter() - began < 3
-    assert result.status == "feasible"
-    assert result.certified[0].value >= result.objective[0]
-    assert result.trajectory
+def test_an_interrupt_leaves_a_solution_and_a_bound() -> None:
+    """Stopped after its first bound, column generation has a solution and certifies that bound."""
+    instance = dlsched.generate("interleaving", 1, jobs=48)
+    run = Run(on_progress=lambda point: setattr(run, "interrupted", point.bound is not None))
+    claim = PROBLEM.methods["column_generation"](instance, run, {})
+    assert (claim.status, claim.termination) == ("feasible", "interrupted")
+    ((bound,),) = claim.bounds
+    assert bound.kind == "certified" and bound.value >= claim.objective[0]
 
 
-def test_a_start_is_taken() -> None:
-    """A start better than the local search becomes the first incumbent; a worse one is named."""
+def test_no_progress_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the integer program would be too large, the search ends after `rounds`, unproved."""
+    monkeypatch.setattr("dlsched.problems.interleaving.colgen._MOST_COLUMNS", 4)
+    instance = dlsched.generate("interleaving", 1, jobs=16)
+    result = dlsched.solve(instance, "column_generation", rounds=0)
+    assert (result.status, result.termination) == ("feasible", "iteration_limit")
+    assert result.certified[0].value > result.objective[0]
+
+
+def test_a_start_is_used_if_it_is_better() -> None:
+    """A start better than the local search is the first incumbent; of a worse one it is said."""
     instance = dlsched.generate("interleaving", 1, jobs=24)
     best = dlsched.solve(instance)
     again = dlsched.solve(instance, start=best.solution)
@@ -139,23 +121,24 @@ def test_a_start_is_taken() -> None:
 
 def test_same_seed_same_answer() -> None:
     """Column generation is deterministic for a seed."""
-    instance = dlsched.generate("interleaving", 3, jobs=48)
+    instance = dlsched.generate("interleaving", 3, jobs=32)
     first, second = (dlsched.solve(instance, seed=7) for _ in range(2))
     assert first.solution == second.solution
 
 
 def test_bound_alone() -> None:
-    """The bound method proves what the exact one certifies, and returns no solution."""
+    """The bound method certifies the exact method's bound, and names its solver."""
     instance = dlsched.generate("interleaving", 1, jobs=32)
-    bound = dlsched.solve(instance, "lagrange")
+    bound = dlsched.solve(instance, "lagrangian")
     best = dlsched.solve(instance)
-    assert bound.status == "no solution"
+    assert (bound.status, bound.termination) == ("no solution", "bound_only")
+    assert bound.solver == best.solver == "highs" and bound.solver_version
     assert np.isclose(float(bound.bound[0].value), float(best.certified[0].value), rtol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["lagrange", "column_generation", "aggregated"])
+@pytest.mark.parametrize("method", ["lagrangian", "column_generation", "aggregated"])
 def test_efficiencies_that_nearly_tie_end_the_relaxation(method: str) -> None:
-    """Columns whose gammas differ by 1e-9 are not priced again and again: it once ran for ever."""
+    """Columns whose gammas differ by 1e-9 are priced once: the relaxation once did not end."""
     rows = [(2, 2), (2, 0.3), (2, 20), (20, 20), (2, 0.3), (2, 0.3), (2, 2)]
     jobs = [
         {"id": f"j{i}", "gpus": 4, "stages": [(2e9 + a) / 1e10, b / 1e10]}
@@ -166,8 +149,8 @@ def test_efficiencies_that_nearly_tie_end_the_relaxation(method: str) -> None:
         weigh_by="gpus",
     )  # fmt: skip
     result = dlsched.solve(near, method, time_limit=60)
-    truth = oracles.interleaving(near)
-    assert "time limit" not in result.reason
-    assert float(result.certified[0].value / truth[0]) == pytest.approx(1, abs=0.3)
+    optimum = oracles.interleaving(near)
+    assert result.termination != "time_limit"
+    assert float(result.certified[0].value / optimum[0]) == pytest.approx(1, abs=0.3)
     if result.objective is not None:
-        assert abs(result.objective[0] - truth[0]) <= 1e-12 * truth[0]
+        assert abs(result.objective[0] - optimum[0]) <= 1e-12 * optimum[0]

@@ -1,4 +1,4 @@
-"""Random interleaving instances: sizes, statistics, seeds, refusals."""
+"""Random interleaving instances: sizes, statistics, options out of range."""
 
 from __future__ import annotations
 
@@ -10,13 +10,7 @@ from dlsched.problems.interleaving.generate import queue_head
 from dlsched.problems.interleaving.profiles import BOTTLENECKS
 
 
-def test_the_same_seed_makes_the_same_instance() -> None:
-    """A seed decides everything, another seed something else."""
-    first, same, other = (dlsched.generate("interleaving", s, jobs=32) for s in (1, 1, 2))
-    assert first.sha256 == same.sha256 != other.sha256
-
-
-def test_alike_jobs_have_few_profiles() -> None:
+def test_jobs_that_are_not_distinct_have_few_profiles() -> None:
     """5,755 jobs of eight models and six numbers of GPUs have at most 48 profiles."""
     made = dlsched.generate(
         "interleaving", 1, jobs=5755, grouping="cover", distinct=False, budget=0.25
@@ -47,7 +41,7 @@ def test_the_bottlenecks_are_added_in_figure_13s_order() -> None:
 
 
 def test_the_head_of_the_queue_by_hand() -> None:
-    """Eight GPUs, groups of two: one that does not fit is skipped, one that has a place is not."""
+    """Eight GPUs, groups of two: jobs that do not fit are skipped, others join or open groups."""
     # 4 opens, 2 opens, 8 is skipped, 4 joins, 4 is skipped, 2 joins, 2 opens, 1 is skipped.
     assert queue_head([4, 2, 8, 4, 4, 2, 2, 1], 2, 8) == [0, 1, 3, 5, 6]
 
@@ -75,6 +69,6 @@ def test_a_cluster_is_given_what_fills_it(seed: int) -> None:
     ],
 )
 def test_options_out_of_range_are_refused(options: dict) -> None:
-    """An option that makes no sense is named."""
+    """The error names the option."""
     with pytest.raises(dlsched.OptionError, match=list(options)[-1]):
         dlsched.generate("interleaving", 1, **options)

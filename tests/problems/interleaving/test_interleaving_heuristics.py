@@ -5,16 +5,13 @@ from __future__ import annotations
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.groups import pair_efficiencies, stage_array
-from dlsched.problems.interleaving.matching import NOTHING, SCALE, match, match_types
+from dlsched.problems.interleaving.matching import NO_EDGE, SCALE, match, match_types
 from dlsched.problems.interleaving.muri import Rounds
-from dlsched.testing import oracles, strategies
-
-RULES = ("muri", "muri_needed", "least_loss", "swap", "greedy", "muri_worst_order")
+from dlsched.run import Run
 
 
 def dense_weight(weights: np.ndarray) -> int:
@@ -29,39 +26,27 @@ def dense_weight(weights: np.ndarray) -> int:
 @pytest.mark.parametrize("n", [2, 3, 7, 16, 31, 60])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_sparse_matching_is_as_heavy_as_the_dense_one(n: int, seed: int) -> None:
-    """The certificate says that nothing is missed, and networkx on all edges agrees."""
+    """From one or three edges per node it finds the weight that networkx finds on all edges."""
     made = dlsched.generate("interleaving", seed, jobs=64)
     weights = pair_efficiencies(stage_array(made))[:n, :n]
     found = match(weights, degree=min(3, n - 1))
-    assert found.missed == 0
     assert found.weight == dense_weight(weights) <= found.ceiling
-    rough = match(weights, degree=1, certify=False)
-    assert rough.weight + rough.missed >= found.weight
+    assert match(weights, degree=1).weight == found.weight
 
 
-def test_types_are_matched_as_heavily_as_nodes() -> None:
-    """40 nodes of 5 types: the program over types weighs what Blossom on nodes does."""
+def test_matching_types_is_as_heavy_as_matching_nodes() -> None:
+    """40 nodes of 5 types: the program over types has the weight of Blossom's matching."""
     rng = np.random.default_rng(5)
     for _ in range(10):
         half = rng.uniform(0.1, 1, (5, 5))
-        weights = np.where(half + half.T > 0.6, half + half.T, NOTHING)
+        weights = np.where(half + half.T > 0.6, half + half.T, NO_EDGE)
         counts = rng.integers(1, 9, 5)
-        often = match_types(weights, counts)
+        often = match_types(weights, counts, Run())
         nodes = np.repeat(np.arange(5), counts)
-        dense = weights[np.ix_(nodes, nodes)] * (weights[np.ix_(nodes, nodes)] > NOTHING)
+        dense = weights[np.ix_(nodes, nodes)] * (weights[np.ix_(nodes, nodes)] > NO_EDGE)
         np.fill_diagonal(dense, 0)
         assert (often.sum(axis=0) + often.sum(axis=1) <= counts).all()
         assert (often * weights).sum() == pytest.approx(dense_weight(dense) / SCALE, abs=1e-9)
-
-
-@given(strategies.interleaving())
-@settings(max_examples=150, deadline=None, derandomize=True)
-def test_rules_are_feasible_and_no_better_than_the_optimum(instance: Instance) -> None:
-    """Every rule groups every feasible instance, and none beats brute force."""
-    truth = oracles.interleaving(instance)
-    for rule in RULES:
-        result = dlsched.solve(instance, rule)  # raises if it is infeasible
-        assert not result.objective.better_than(truth)
 
 
 def unit_jobs(*jobs: tuple[str, int, int], budget: int) -> Instance:
@@ -81,7 +66,7 @@ FOUR = (("a", 1, 0), ("b", 1, 1), ("c", 1, 2), ("d", 1, 3))
 def test_two_rounds_by_hand() -> None:
     """Four jobs, each with a bottleneck of its own: two pairs first, then one group at gamma 1."""
     instance = unit_jobs(*FOUR, budget=1)
-    rounds = Rounds(instance)
+    rounds = Rounds(instance, Run())
     (pairs,) = [rounds.pairs(1)]
     assert sorted(len(a) + len(b) for a, b in pairs) == [2, 2]
     for rule in ("muri", "muri_needed"):
@@ -121,7 +106,7 @@ def test_the_public_code_lists_pairs_by_class_and_later_job() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_both_readings_agree_where_full_groups_fill_the_cluster(seed: int) -> None:
-    """On the covers that Algorithm 1 is given every pair is needed, and both are near the GPUs."""
+    """On covers that full groups fill every pair is needed, so both give the same groups."""
     made = dlsched.generate("interleaving", seed, jobs=150, grouping="cover", cluster=64)
     muri, needed = (dlsched.solve(made, rule) for rule in ("muri", "muri_needed"))
     assert muri.details["gpus"] == needed.details["gpus"] == 64
@@ -129,7 +114,7 @@ def test_both_readings_agree_where_full_groups_fill_the_cluster(seed: int) -> No
 
 
 def test_a_profiling_error_leaves_the_jobs_as_they_are() -> None:
-    """Decided on wrong stages, measured on the right ones: never above the optimum, seeded."""
+    """Groups decided on wrong stages are worse with the right ones, and depend on the seed."""
     instance = dlsched.generate("interleaving", 1, jobs=32)
     best = dlsched.solve(instance, "muri")
     assert dlsched.solve(instance, "muri", profile_error=0.0).solution == best.solution
@@ -149,7 +134,7 @@ def test_swap_is_no_worse_than_its_start() -> None:
         assert not muri.better_than(swap)
 
 
-def test_offsets_are_what_the_worst_order_loses() -> None:
+def test_the_worst_offsets_are_worse() -> None:
     """The worst offsets of the same groups are strictly worse on Table 2's jobs."""
     instance = dlsched.load("muri-table2")
     muri, worst = dlsched.solve(instance, "muri"), dlsched.solve(instance, "muri_worst_order")
@@ -157,8 +142,8 @@ def test_offsets_are_what_the_worst_order_loses() -> None:
     assert muri.objective.better_than(worst.objective)
 
 
-def test_merging_only_what_is_needed_keeps_singles() -> None:
-    """With a loose budget muri_needed leaves jobs alone, as the optimum does; muri merges all."""
+def test_merging_only_while_needed_leaves_jobs_alone() -> None:
+    """With a large budget muri_needed leaves jobs alone, as the optimum does; muri merges all."""
     instance = dlsched.generate(
         "interleaving", 1, jobs=60, grouping="cover", distinct=False, budget=0.9
     )

@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 import dlsched
-from dlsched.problems.interleaving.gamma import best_offsets, efficiency, iteration_time
+from dlsched.problems.interleaving.check import efficiency, iteration_time
+from dlsched.problems.interleaving.offsets import best_offsets
 from dlsched.problems.interleaving.profiles import (
     MODELS,
     RESOURCES,

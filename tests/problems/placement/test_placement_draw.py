@@ -34,5 +34,5 @@ def test_moves_are_shares_of_all_bytes() -> None:
     """Moving clicks, 10 of 32 bytes, from east to west is one field of 31.2 %."""
     inst = dlsched.load("mast-two-regions")
     home = {table.id: table.home for table in inst.tables} | {"clicks": "west"}
-    ax = draw_moves(inst, Solution(instance=inst.name, home=home))
+    ax = draw_moves(inst, Solution(home=home))
     assert [(text.get_position(), text.get_text()) for text in ax.texts] == [((1, 0), "31.2")]

@@ -28,23 +28,17 @@ def test_statistics_are_the_papers() -> None:
     assert shares == pytest.approx(np.array(PRIORITIES) / sum(PRIORITIES), abs=0.02)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_today_is_feasible(seed: int) -> None:
-    """The homes of today keep storage and CPU, hardware is uneven, and no table is all there is."""
+    """The homes of today are feasible, hardware is uneven, and no table exceeds a tenth."""
     inst = dlsched.generate("placement", seed, tables=80, regions=5, jobs=120)
-    result = dlsched.solve(inst, "stay")
+    result = dlsched.solve(inst, "no_moves")
     assert result.status == "feasible"
     assert result.details["moved"] == 0
     size = [table.size for table in inst.tables]
     assert max(size) <= 0.1 * sum(size) + 1
     supplies = [sum(region.gpu_supply.values()) for region in inst.regions]
     assert max(supplies) > 1.5 * min(supplies)
-
-
-def test_same_seed_same_instance() -> None:
-    """A seed gives one instance; another one another."""
-    made = [dlsched.generate("placement", seed, tables=20).sha256 for seed in (1, 1, 2)]
-    assert made[0] == made[1] != made[2]
 
 
 def test_sizes_and_readers_are_parameters() -> None:
@@ -85,8 +79,8 @@ def test_no_priority_is_rare() -> None:
         {"version": "v3"},
         {"tables": 0},
         {"kinds": 4},
-        {"load": 0},
-        {"fill": 1},
+        {"utilization": 0},
+        {"storage_utilization": 1},
         {"largest": 0},
         {"sizes": (3, 2, 1)},
         {"readers": (1, 2)},
@@ -94,7 +88,7 @@ def test_no_priority_is_rare() -> None:
         {"min_jobs_per_priority": -1},
     ],
 )
-def test_nonsense_is_refused(options: dict[str, object]) -> None:
-    """What cannot be drawn is refused by name."""
+def test_options_are_validated(options: dict[str, object]) -> None:
+    """Options out of range raise an error."""
     with pytest.raises(dlsched.OptionError):
         dlsched.generate("placement", 1, **options)

@@ -43,9 +43,9 @@ GOOD: dict[str, Any] = {
     ("returned", "preempted", "collateral"),
     [
         (["s3", "s4"], 0, 0),  # only flexible workers stop
-        (["s1", "s4"], 1, 3),  # a goes, and its 3 GPUs on s2 with it
+        (["s1", "s4"], 1, 3),  # a is preempted, with 3 GPUs on s2
         (["s1", "s3"], 1, 3),
-        (["s2", "s4"], 3.5, 7),  # a and b go: 4 on s1, 3 flexible on s3
+        (["s2", "s4"], 3.5, 7),  # a and b: 4 GPUs on s1, 3 flexible ones on s3
         (["s1", "s2"], 3.5, 3),
         (["s2", "s3"], 3.5, 4),
     ],

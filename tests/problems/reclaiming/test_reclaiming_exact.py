@@ -164,7 +164,7 @@ def test_a_job_that_cannot_be_preempted_sets_no_scale() -> None:
 
 
 def test_a_start_may_preempt_the_heaviest_job() -> None:
-    """A start worse than what `densest` finds is taken, and the optimum found from there."""
+    """A start worse than the solution of `densest` is accepted, and the optimum is found."""
     made = dlsched.generate("reclaiming", 4, servers=30, demand=9).to_data()
     for j, job in enumerate(made["jobs"]):
         job["weight"] = 1000 if j == 0 else 1 + j % 7

@@ -31,8 +31,8 @@ def instance(
     return head | {"servers": servers, "jobs": rows}
 
 
-def test_servers_without_base_workers_go_first() -> None:
-    """They cost 0, even when full of flexible workers."""
+def test_servers_without_base_workers_are_first() -> None:
+    """They cost 0, also when full of flexible workers."""
     jobs = {
         "a": [("s1", 4, False), ("s2", 8, True)],
         "b": [("s3", 1, False)],

@@ -18,7 +18,7 @@ from dlsched.testing.strategies import reclaiming
 @settings(max_examples=30, derandomize=True, deadline=None)
 @given(reclaiming(), st.data())
 def test_an_assigned_solution_has_its_objective(instance: Instance, data: st.DataObject) -> None:
-    """Any choice of servers satisfies every constraint and is worth what the checker says."""
+    """Any choice of servers satisfies every constraint and has the checker's objective."""
     ids = [s.id for s in instance.servers]
     returned = tuple(data.draw(st.permutations(ids))[: instance.demand])
     solution = Solution(instance=instance.name, returned=returned)

@@ -31,7 +31,7 @@ def test_two_servers_cost_one_job(method: str) -> None:
 
 
 def test_gpu_fraction_takes_server_5_and_preempts_two() -> None:
-    """The definition that the paper rejects goes for the server with the fewest GPUs in use."""
+    """The definition that the paper rejects takes the server with the least share of GPUs."""
     result = dlsched.solve("lyra-fig5", "gpu_fraction")
     assert result.solution.returned[0] == "5"
     assert result.objective.preempted == 2

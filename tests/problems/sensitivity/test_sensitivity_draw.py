@@ -1,4 +1,4 @@
-"""The picture of sensitivity holds what it says."""
+"""The picture of sensitivity shows the servers' allocations."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ def test_bars_are_the_shares_in_use() -> None:
     result = dlsched.solve(instance)
     _, right = draw_both(instance, result.solution)
     total = sum(p.get_height() for p in right.patches)
-    said = sum(result.details[name] for name in ("gpus", "cpus", "memory"))
-    assert total == pytest.approx(said * instance.servers.count)
+    expected = sum(result.details[name] for name in ("gpus", "cpus", "memory"))
+    assert total == pytest.approx(expected * instance.servers.count)
 
 
 def test_proportional_fills_every_bar() -> None:
     """Without a solution the proportional allocation is drawn: a full cluster's bars are full."""
     ax = draw(dlsched.generate("sensitivity", 1, servers=2))
+    assert ax.get_title().endswith("proportional")
     tops = {}
     for bar in ax.patches:
         x = round(bar.get_x(), 3)

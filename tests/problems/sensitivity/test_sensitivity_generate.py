@@ -12,13 +12,6 @@ from dlsched.problems.sensitivity.measured import from_profiles, read_profiles
 MEASURED = Path(__file__).parents[3].parent / "shared" / "data" / "synergy" / "profiles.json"
 
 
-def test_the_same_seed_makes_the_same_instance() -> None:
-    """Generating twice gives equal instances, and another seed another one."""
-    first = dlsched.generate("sensitivity", 3, servers=2)
-    assert dlsched.generate("sensitivity", 3, servers=2) == first
-    assert dlsched.generate("sensitivity", 4, servers=2) != first
-
-
 def test_measured_profiles_are_read_and_proved() -> None:
     """Measured profiles fill four servers of 3 to 6 CPUs per GPU, and patterns proves each."""
     if not MEASURED.exists():
@@ -32,7 +25,7 @@ def test_measured_profiles_are_read_and_proved() -> None:
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
-    """A file that holds no measured profiles is named, and so is a set that it lacks."""
+    """The error names a file without measured profiles, or the set that is missing."""
     wrong = tmp_path / "wrong.json"
     wrong.write_text('{"sets": {"models": 1}}')
     with pytest.raises(dlsched.InstanceError, match="no file of measured profiles"):
@@ -44,16 +37,16 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"split": "20/80"}, {"split": "a/b/c"}, {"fill": 0.0}, {"cpus_per_gpu": 7}]
+    "options", [{"split": "20/80"}, {"split": "a/b/c"}, {"utilization": 0.0}, {"cpus_per_gpu": 7}]
 )
 def test_options_out_of_range_are_refused(options: dict) -> None:
-    """An option that makes no sense is named."""
+    """An option out of its range is an error."""
     with pytest.raises(dlsched.OptionError):
         dlsched.generate("sensitivity", 1, **options)
 
 
 def test_statistics_of_the_generator() -> None:
-    """Jobs fill the GPUs; the mix of classes is near the split; multi has several sizes."""
+    """Jobs need all GPUs; the mix of classes is near the split; multi has several sizes."""
     instance = dlsched.generate("sensitivity", 1, servers=64, split="30/60/10", multi=True)
     gpus = [instance.profile(job).gpus for job in instance.jobs]
     assert sum(gpus) == 512
@@ -63,14 +56,14 @@ def test_statistics_of_the_generator() -> None:
     assert 0.5 < share < 0.7
 
 
-def test_jobs_may_ask_for_more_than_there_is() -> None:
-    """With may_wait the jobs may have twice the GPUs; without it that is refused."""
-    crowded = dlsched.generate("sensitivity", 1, servers=4, fill=2.0, may_wait=True)
+def test_utilization_above_one_needs_jobs_that_wait() -> None:
+    """With may_wait the jobs may need twice the cluster's GPUs; without it that is an error."""
+    crowded = dlsched.generate("sensitivity", 1, servers=4, utilization=2.0, may_wait=True)
     assert sum(crowded.profile(job).gpus for job in crowded.jobs) == 64
     result = dlsched.solve(crowded, "tune")
     assert (result.details["waiting"], result.details["idle_gpus"]) == (32, 0)
     with pytest.raises(dlsched.OptionError, match="at most 1"):
-        dlsched.generate("sensitivity", 1, servers=4, fill=2.0)
+        dlsched.generate("sensitivity", 1, servers=4, utilization=2.0)
 
 
 def test_greedy_idles_more_where_more_jobs_are_sensitive() -> None:

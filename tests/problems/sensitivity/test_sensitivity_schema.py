@@ -1,4 +1,4 @@
-"""What a file of sensitivity must hold, and the errors when it does not."""
+"""What a file of sensitivity must contain, and the errors if it does not."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ def profile(**changes: Any) -> dict[str, Any]:
     ],
 )
 def test_unusable_instances_are_refused_by_field(changes: dict[str, Any], path: str) -> None:
-    """What contradicts itself is refused with the field's path and a remedy."""
+    """An invalid instance raises an error with the field's path and a remedy."""
     with pytest.raises(dlsched.InstanceError) as caught:
         dlsched.load(GOOD | changes)
     assert caught.value.path == path
     assert caught.value.remedy
 
 
-def test_digests_are_older_than_may_wait() -> None:
-    """The digest of an instance without may_wait is what it was, and differs with it."""
+def test_digests_without_may_wait_are_unchanged() -> None:
+    """The digest of an instance without may_wait is that from before the field existed."""
     plain = dlsched.load("synergy-two-servers")
     assert plain.sha256[:16] == "9e868c967cd4e5da"
     waits = plain.model_copy(update={"may_wait": True})
@@ -72,12 +72,13 @@ def test_digests_are_older_than_may_wait() -> None:
 
 
 def test_infeasible_instances_say_why() -> None:
-    """Too many GPUs, or a job that no server holds whole, is infeasible in the instance's words."""
+    """Too many GPUs, or a job larger than a server, is infeasible with a reason."""
     jobs = [{"id": f"j{i}", "profile": "two"} for i in range(3)]
     many = dlsched.solve(GOOD | {"jobs": jobs})
-    assert (many.status, many.reason) == ("infeasible", "the jobs have 6 GPUs, the servers 4")
+    assert (many.status, many.termination) == ("infeasible", "infeasible")
+    assert many.reason == "the jobs need 6 GPUs, the servers have 4"
     profiles = PROFILES | {"two": PROFILES["two"] | {"gpus": 4}}
     large = GOOD | {"profiles": profiles, "jobs": jobs[:1], "allow_split": False}
-    assert "job j0 has 4 GPUs, a server 2" in dlsched.solve(large).reason
+    assert "job j0 needs 4 GPUs, a server has 2" in dlsched.solve(large).reason
     assert dlsched.solve(large | {"allow_split": True}).objective.split == 1
     assert dlsched.solve(large | {"may_wait": True}).solution.allocation == {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dlsched.labels import shorten
-from dlsched.problems.elastic.check import evaluate, used
+from dlsched.figures import shorten
+from dlsched.problems.elastic.check import check
 from dlsched.problems.elastic.schema import Instance, Job, Solution
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
     shown: set[str] = set()
     for row, job in enumerate(jobs):
         shown |= _bar(ax, row, job, workers.get(job.id, 0))
-    _finish(ax, instance, jobs, workers, shown, solution is not None, own)
+    _finish(ax, instance, jobs, workers, shown, solution, own)
     return ax
 
 
@@ -103,7 +103,7 @@ def _finish(
     jobs: list[Job],
     workers: dict[str, int],
     shown: set[str],
-    solved: bool,
+    solution: Solution | None,
     own: bool,
 ) -> None:
     """Set the axes, the title and the legend."""
@@ -121,15 +121,11 @@ def _finish(
     ax.tick_params(axis="x", labelsize=8)
     ax.spines[["top", "right"]].set_visible(False)
     title = f"{instance.name}: {len(instance.jobs)} jobs, {instance.capacity} GPUs free"
-    if solved:
-        allowed = {
-            job.id: workers.get(job.id, 0)
-            for job in instance.jobs
-            if job.min_workers <= workers.get(job.id, 0) <= job.max_workers
-        }
-        launched, saved = evaluate(instance, allowed)
-        taken = used(instance, workers)
-        title += f", {taken} taken\nlaunched {launched}, running time saved {_seconds(saved)}"
+    if solution is not None:
+        report = check(instance, solution)
+        launched, saved = report.objective or (0, 0)
+        title += f", {report.details['gpus']} taken"
+        title += f"\nlaunched {launched}, running time saved {_seconds(saved)}"
     if len(jobs) < len(instance.jobs):
         title += f"\n(the {len(jobs)} largest of {len(instance.jobs)} jobs)"
     ax.set_title(title, fontsize=10, loc="left")

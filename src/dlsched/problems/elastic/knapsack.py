@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -97,15 +97,9 @@ class Items:
 
     def pick(self, keep: NDArray[np.bool_], capacity: int) -> Items:
         """Return some of the items with another capacity."""
-        return Items(
-            job=self.job[keep],
-            workers=self.workers[keep],
-            gpus=self.gpus[keep],
-            launch=self.launch[keep],
-            value=self.value[keep],
-            capacity=capacity,
-            unit=self.unit,
-        )
+        columns = ("job", "workers", "gpus", "launch", "value")
+        kept = {name: getattr(self, name)[keep] for name in columns}
+        return replace(self, capacity=capacity, **kept)
 
 
 def items_of(instance: Instance) -> Items:

@@ -70,11 +70,6 @@ class Job(Document):
         """
         return self.gpus_per_worker * (workers - self.min_workers * self.running)
 
-    @property
-    def elastic(self) -> bool:
-        """Whether there is more than one number of workers to choose from."""
-        return self.max_workers > self.min_workers
-
 
 class Item(NamedTuple):
     """One choice of the multiple-choice knapsack: a job with a number of workers."""

@@ -1,7 +1,6 @@
 """Interleaving: which jobs share GPUs by interleaving their stages (Muri)."""
 
-from dlsched.problems.interleaving.check import LEVELS, check, explain
-from dlsched.problems.interleaving.gamma import iteration_time
+from dlsched.problems.interleaving.check import LEVELS, check, explain, iteration_time
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
 from dlsched.problems.interleaving.sizes import choose
 from dlsched.registry import Problem

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from dlsched.objective import ByLevel, Level
-from dlsched.problems.interleaving.gamma import efficiency
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
 from dlsched.result import Report, Violation
 from dlsched.schema import Number, simplify
+
+Stages = Sequence[Number]
 
 LEVELS = (Level("efficiency", "max", "gamma"),)
 
@@ -40,6 +41,29 @@ def check(instance: Instance, solution: Solution) -> Report:
         "mean_efficiency": float(sum(gammas) / len(gammas)) if gammas else 0,
     }
     return Report(tuple(_violations(instance, solution)), evaluate(instance, computable), details)
+
+
+def iteration_time(stages: Sequence[Stages], offsets: Sequence[int]) -> Number:
+    """Return the time of one iteration of the group (Muri, eq. 3).
+
+    Parameters
+    ----------
+    stages
+        For each job of the group its k stage times.
+    offsets
+        For each job the stage at which it starts; the offsets are distinct.
+    """
+    k = len(stages[0])
+    return sum(
+        max(job[(offset + j) % k] for job, offset in zip(stages, offsets, strict=True))
+        for j in range(k)
+    )
+
+
+def efficiency(stages: Sequence[Stages], offsets: Sequence[int]) -> Fraction:
+    """Return gamma (eq. 4): the share of the group's resource time that its stages fill."""
+    k = len(stages[0])
+    return Fraction(sum(map(sum, stages))) / (k * Fraction(iteration_time(stages, offsets)))
 
 
 def evaluate(instance: Instance, groups: Iterable[Group]) -> ByLevel[Number]:

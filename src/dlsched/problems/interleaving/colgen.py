@@ -224,8 +224,8 @@ class Search:
     def claim(self, build_seconds: float) -> Claim:
         """Return the incumbent with what is proved of it."""
         assert self.incumbent is not None
-        bounds, status = self.bounds(), Status.FEASIBLE
-        termination: Termination | None = self.run.stop_reason() or Termination.ITERATION_LIMIT
+        bounds, status, reason = self.bounds(), Status.FEASIBLE, ""
+        termination = self.run.stop_reason()
         if self.done():
             status, termination = Status.OPTIMAL, None
             # Sums of doubles: the exact value may be larger by this.
@@ -235,10 +235,14 @@ class Search:
                 bounds.append(Bound(solved, "claimed", "highs on the groups within the gap"))
             elif self.gap <= CLOSE * abs(self.value):
                 bounds.append(Bound(self.value + off, "claimed", "prices, to nine digits"))
+        elif not termination:
+            termination = Termination.ITERATION_LIMIT
+            reason = "no progress in `rounds` rounds of neighbourhood search"
         return Claim(
             solution=self.solution(),
             status=status,
             termination=termination,
+            reason=reason,
             objective=[self.value],
             bounds=[bounds],
             build_seconds=build_seconds,

@@ -1,34 +1,34 @@
-"""The picture of interleaving: a lane for each resource, before and after."""
+"""The picture of interleaving: the iterations of groups, with a lane for each resource."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dlsched.problems.interleaving.gamma import efficiency, iteration_time
+from dlsched.problems.interleaving.check import efficiency, iteration_time
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_GROUPS = 4
-"""A picture shows so many groups, the fullest ones."""
+"""Most groups in a picture, the largest ones."""
 _LETTER = 0.0125
 """Width of a letter, as a share of the axes'."""
 COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#999999")
-"""Okabe and Ito's: distinct also for the colour-blind; the names on the bars do the rest."""
+"""Okabe and Ito's palette, distinct also for the colour-blind; bars have names besides."""
 
 
 def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None = None) -> Axes:
     """Draw groups' iterations, or without a solution every job alone.
 
-    Time runs to the right; each lane is a resource. A bar is a stage, with its job's name;
-    hatched is a resource that idles. Groups follow each other, the fullest ones first.
+    The x axis is time; each lane is a resource. A bar is a stage, with its job's name; a hatched
+    bar is idle time. Groups follow each other, the largest ones first.
 
     Parameters
     ----------
     solution
-        A feasible solution; by default each of the first jobs alone, as before grouping.
+        A feasible solution; by default each of the first jobs alone.
     ax
         Axes to draw into; new ones by default.
     """
@@ -51,7 +51,7 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
 
 
 def _hide_wide_names(ax: Axes) -> None:
-    """Hide the names that are wider than their bars, at the axes' present scale."""
+    """Hide the names that are wider than their bars, at the axes' current limits."""
     low, high = ax.get_xlim()
     for label in ax.texts:
         width = label.get_gid()
@@ -61,7 +61,7 @@ def _hide_wide_names(ax: Axes) -> None:
 
 
 def draw_both(instance: Instance, solution: Solution) -> Sequence[Axes]:
-    """Draw the shown groups' jobs alone, and below it grouped, on one scale of time."""
+    """Draw jobs alone above and grouped below, with the same time axis; return both axes."""
     import matplotlib.pyplot as plt
 
     height = 1.2 * len(instance.resources) + 2.4
@@ -78,15 +78,14 @@ def draw_both(instance: Instance, solution: Solution) -> Sequence[Axes]:
 
 
 def draw_group(instance: Instance, group: Group, ax: Axes, begin: float = 0.0) -> float:
-    """Draw one iteration of a group from a time on, and return when it ends."""
-    k = len(instance.resources)
-    jobs = [instance.jobs[instance.job_index[job]] for job in group.jobs]
-    rows = [[float(s) for s in job.stages] for job in jobs]
+    """Draw one iteration of a group that begins at a time; return the time when it ends."""
+    k, exact = len(instance.resources), instance.stages_of(group.jobs)
+    rows = [[float(s) for s in stages] for stages in exact]
     now = begin
     for slot in range(k):
         stages = [(offset + slot) % k for offset in group.offsets]
         longest = max(row[stage] for row, stage in zip(rows, stages, strict=True))
-        busy = dict(zip(stages, range(len(jobs)), strict=True))
+        busy = dict(zip(stages, range(len(rows)), strict=True))
         for lane in range(k):
             used = rows[busy[lane]][lane] if lane in busy else 0.0
             if used:
@@ -105,8 +104,8 @@ def draw_group(instance: Instance, group: Group, ax: Axes, begin: float = 0.0) -
         now += longest
         if slot < k - 1:
             ax.plot([now, now], [-0.5, k - 0.5], color="black", linewidth=0.5, linestyle=":")
-    gamma = float(efficiency([job.stages for job in jobs], group.offsets))
-    time = float(iteration_time([job.stages for job in jobs], group.offsets))
+    gamma = float(efficiency(exact, group.offsets))
+    time = float(iteration_time(exact, group.offsets))
     ax.text(begin, -0.55, f"γ {gamma:.2f}, T {time:g}", va="bottom", fontsize="small")
     return now
 
@@ -121,6 +120,5 @@ def _shown(instance: Instance, solution: Solution | None) -> list[Group]:
 
 def _space(instance: Instance, groups: Sequence[Group]) -> float:
     """Return the space between groups: a twentieth of the longest stage sum."""
-    index = instance.job_index
-    sums = [sum(instance.jobs[index[job]].stages) for group in groups for job in group.jobs]
+    sums = [sum(stages) for group in groups for stages in instance.stages_of(group.jobs)]
     return 0.05 * float(max(sums, default=1))

@@ -34,7 +34,7 @@ def generate(
     Parameters
     ----------
     jobs
-        Number of jobs; uniform groups drop those that a class has too many.
+        Number of jobs; for uniform groups the last jobs of a class are dropped until it divides.
     resources
         2 to 4: storage, cpu, gpu, network; 3 without cpu, whose stage joins storage's, 2 for CPU
         and GPU alone.
@@ -42,20 +42,21 @@ def generate(
         ``"uniform"`` or ``"cover"``.
     budget
         For a cover: GPUs, as a share of the way from the fewest that any grouping takes (0) to
-        those of every job alone (1). None for no budget. Muri is never given a budget far above
-        what full groups need; `cluster` makes the covers that it is given.
+        those of every job alone (1). None for no budget. In the paper the budget is never far
+        above what full groups need; `cluster` makes such covers.
     cluster
         For a cover: GPUs of the cluster, which are its budget. The jobs are a queue, and only its
-        head is kept: those that, fully grouped, fill the cluster (Algorithm 1, lines 3-5).
+        head is kept: the jobs which in full groups fill the cluster (Algorithm 1, lines 3-5).
     bottlenecks
         1 to 4 kinds of bottleneck, as in Figure 13: GPU, network, storage, CPU, in this order.
     noise
-        Each stage is up to this much longer or shorter than its model's, so that jobs of a model
-        differ **(D)**. It is the job's with `distinct`, else the model's. Errors of a profiler, as
-        in Figure 14, are an option of the methods instead: the jobs stay what they are.
+        Largest relative difference of a stage from its model's, so that jobs of a model differ
+        **(D)**; drawn for each job with `distinct`, else for each model and number of GPUs. Errors
+        of a profiler, as in Figure 14, are an option of the methods instead.
     distinct
-        Every job has stages of its own, and a scale of its own from half to twice its model's.
-        Otherwise jobs of one model and number of GPUs are alike: at most 8 x 6 profiles.
+        Every job has stages of its own, scaled by a factor of its own from half to twice its
+        model's. Otherwise jobs of one model and number of GPUs have equal stages: at most 8 x 6
+        profiles.
     gpus
         ``{GPUs: weight}``; one GPU each for uniform groups, the Philly mix for a cover.
     weigh_by
@@ -108,12 +109,11 @@ def generate(
 
 
 def queue_head(gpus: Sequence[int], largest: int, cluster: int) -> list[int]:
-    """Return which jobs of a queue Muri groups: those that, fully grouped, fill the cluster.
+    """Return which jobs of a queue Muri groups: those that in full groups fill the cluster.
 
-    Jobs are taken in the order of priority. A job that has a place in a group of its number of
-    GPUs is taken; any other opens a group if the cluster has the GPUs left. One that does not fit
-    is skipped, and those behind it are looked at (Algorithm 1, lines 3-5, and the authors' public
-    code, which goes on likewise).
+    Jobs are taken in the order of priority. A job joins an open group of its number of GPUs; if
+    there is none it opens one, provided that the cluster has the GPUs left. A job that does not fit
+    is skipped, and the next one is tried (Algorithm 1, lines 3-5, and the authors' public code).
 
     Parameters
     ----------
@@ -138,13 +138,13 @@ def queue_head(gpus: Sequence[int], largest: int, cluster: int) -> list[int]:
 
 
 def with_budget(instance: Instance, share: float) -> Instance:
-    """Return the instance with a budget between the fewest GPUs (0) and every job alone (1)."""
+    """Return the instance with a budget from the fewest GPUs (0) to those of all jobs alone (1)."""
     least, most = instance.least_gpus, sum(job.gpus for job in instance.jobs)
     return instance.model_copy(update={"gpu_budget": least + int(share * (most - least))})
 
 
 def _stages(times: np.ndarray[Any, np.dtype[np.float64]], resources: int) -> list[float]:
-    """Return hundredths of milliseconds, at least one in all, of as many resources."""
+    """Return stages in milliseconds, rounded to hundredths and merged for fewer resources."""
     storage, cpu, gpu, network = times.tolist()
     kept = {
         2: [storage + cpu, gpu + network],
@@ -160,7 +160,7 @@ def _names(resources: int) -> list[str]:
 
 
 def _divisible(rows: list[dict[str, Any]], k: int) -> list[dict[str, Any]]:
-    """Drop the last jobs of each class until its number divides by k."""
+    """Return the jobs without the last ones of each class, so that k divides its number."""
     left: dict[int, int] = {}
     for row in rows:
         left[row["gpus"]] = left.get(row["gpus"], 0) + 1
@@ -176,11 +176,11 @@ def _divisible(rows: list[dict[str, Any]], k: int) -> list[dict[str, Any]]:
 def examples() -> list[Instance]:
     """Return the paper's Figure 4, Figure 6 and Table 2.
 
-    Figure 4: with CPU and GPU, A and B interleave perfectly, as do C and D; A and C, which both
-    need the CPU longer, do not (gamma 1, 1, 0.75). Stages of 2 and 1 give the printed numbers.
-    Figure 6: two jobs of four resources; A has two units on the CPU, B two on the GPU, and one on
-    each other resource. They share one GPU: gamma is 0.5 in the best order (T = 5), and 0.4167 in
-    the worst (T = 6).
+    Figure 4: CPU and GPU; gamma is 1 for A and B, 1 for C and D, and 0.75 for A and C, which both
+    use the CPU longer. Stages of 2 and 1 give the printed numbers.
+    Figure 6: two jobs of four resources on one GPU; A uses the CPU for two units, B the GPU, and
+    each other resource for one. Gamma is 0.5 in the best order (T = 5), and 0.4167 in the worst
+    (T = 6).
     Table 2: its four models, with the iteration times of the table and the shares of Table 1.
     """
     fig4 = {"A": (2, 1), "B": (1, 2), "C": (2, 1), "D": (1, 2)}

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.problems.interleaving.gamma import arrangements, best_offsets
+from dlsched.problems.interleaving.offsets import arrangements, best_offsets
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
 from dlsched.schema import Number
 
@@ -44,7 +44,7 @@ _TINY, _UNIT = Fraction(1, 10**290), 2**900
 
 @cache
 def offsets_table(k: int, size: int) -> Indices:
-    """Return the arrangements of a group as rows, in the order of `gamma.arrangements`."""
+    """Return the arrangements of a group as rows, in the order of `offsets.arrangements`."""
     return np.array(list(arrangements(k, size)), dtype=np.int64)
 
 

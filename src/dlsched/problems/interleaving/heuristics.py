@@ -7,10 +7,11 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.errors import OptionError, UnknownName
-from dlsched.problems.interleaving.gamma import arrangements, iteration_time
+from dlsched.problems.interleaving.check import iteration_time
 from dlsched.problems.interleaving.groups import solution_of
 from dlsched.problems.interleaving.matching import MATCHING_LIBRARIES
 from dlsched.problems.interleaving.muri import Rounds, improve
+from dlsched.problems.interleaving.offsets import arrangements
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
 from dlsched.registry import method
 from dlsched.run import Run

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.interleaving.gamma import best_offsets, efficiency
+from dlsched.problems.interleaving.check import efficiency
 from dlsched.problems.interleaving.groups import job_groups, solution_of
+from dlsched.problems.interleaving.offsets import best_offsets
 from dlsched.problems.interleaving.schema import Instance, Solution
 from dlsched.problems.interleaving.sizes import count_groups
 from dlsched.schema import granularity

@@ -13,6 +13,7 @@ from dlsched.problems.interleaving.groups import (
     pair_efficiencies,
     stage_array,
 )
+from dlsched.problems.interleaving.local import Jobs, local_search
 from dlsched.problems.interleaving.matching import NO_EDGE, match, match_types
 from dlsched.problems.interleaving.schema import Instance
 from dlsched.run import Run
@@ -72,7 +73,8 @@ class Rounds:
             types.setdefault(tuple(sorted(self.profile[j] for j in group)), []).append(group)
         if len(types) * _ALIKE > len(groups):
             found = match(self._weights(groups)).pairs
-            return [(groups[i], groups[j]) for i, j in found.tolist() if self._fit(groups, i, j)]
+            pairs = [(groups[i], groups[j]) for i, j in found.tolist()]
+            return [(a, b) for a, b in pairs if len(a) + len(b) <= self.largest]
         queues = list(types.values())
         counts = np.array([len(q) for q in queues])
         weights = self._weights([q[0] for q in queues], alike=True)
@@ -82,9 +84,6 @@ class Rounds:
             for a, b in np.argwhere(often).tolist()
             for _ in range(often[a, b])
         ]
-
-    def _fit(self, groups: Sequence[Group], i: int, j: int) -> bool:
-        return len(groups[i]) + len(groups[j]) <= self.largest
 
     def _weights(self, groups: Sequence[Group], alike: bool = False) -> Vector:
         """Return gamma of every union of two groups; `NO_EDGE` where the union is too large.
@@ -228,8 +227,6 @@ class Rounds:
 
 def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Group]:
     """Return the groups after the local search of `local`."""
-    from dlsched.problems.interleaving.local import Jobs, local_search
-
     largest = instance.group_limit
     arranged = [offsets_table(len(instance.resources), size) for size in range(1, largest + 1)]
     arrangements = np.array([0, *map(len, arranged)], dtype=np.int64)

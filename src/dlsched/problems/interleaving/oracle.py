@@ -7,13 +7,12 @@ from functools import cache
 from itertools import combinations, permutations
 
 from dlsched.objective import Objective
-from dlsched.problems.interleaving.check import evaluate
-from dlsched.problems.interleaving.gamma import efficiency
+from dlsched.problems.interleaving.check import efficiency, evaluate
 from dlsched.problems.interleaving.schema import Group, Instance
 
 
 def brute_force(instance: Instance) -> Objective | None:
-    """Return the optimum over every partition and every offset; ``None`` if there is none.
+    """Return the optimum over all partitions and offsets; ``None`` if none is feasible.
 
     For up to about ten jobs.
     """

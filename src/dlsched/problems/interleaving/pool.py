@@ -24,6 +24,7 @@ from dlsched.problems.interleaving.groups import (
     profile_groups,
     trivial_bound,
 )
+from dlsched.problems.interleaving.pricing import price_class
 from dlsched.problems.interleaving.schema import Instance
 from dlsched.problems.interleaving.tables import Profiles, Query, growth_tables
 from dlsched.run import Run
@@ -234,8 +235,6 @@ class Pool:
     def _price_class(
         self, c: int, prices: Prices, query: Query, run: Run
     ) -> tuple[Groups, float, bool] | None:
-        from dlsched.problems.interleaving.pricing import price_class
-
         one = self.classes[c]
         profiles = Profiles(
             rotated=one.rotated,

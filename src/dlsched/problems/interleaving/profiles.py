@@ -4,11 +4,12 @@ Table 1 prints, for four models on 16 GPUs, the four stages as shares of an iter
 as printed, in the order storage (load data), CPU (preprocess), GPU (propagate), network
 (synchronize). They need not add up to 1: stages of one job overlap, or leave gaps (section 2.2).
 Table 3 lists the eight models of the evaluation by their bottleneck. The paper prints no shares of
-the other four; each is given those of the model with the same bottleneck **(D)**.
+the other four; each has those of the model with the same bottleneck **(D)**.
 
-Table 2 prints samples per second alone, on 16 GPUs, of four models with the batch sizes of Table 3,
-which are per GPU: an iteration takes 16 batches / throughput. VGG16 stands there for VGG19, and the
-paper prints no throughput of the other four, which are given those of their relatives **(D)**.
+Table 2 prints the samples per second of four models, each alone on 16 GPUs with the batch size of
+Table 3, which is per GPU: an iteration takes 16 batches / throughput. It has VGG16 in place of
+VGG19. The paper prints no throughput of the other four; each has that of the model with the same
+bottleneck **(D)**.
 """
 
 from __future__ import annotations
@@ -53,20 +54,20 @@ Shared, all four have the same iteration time, 1.165 s: the synchronisation barr
 the shares of Table 1, eq. 3 predicts 0.918 s.
 """
 
-_RELATIVES = {
+_BY_BOTTLENECK = {
     "storage": ("shufflenet", "shufflenet", ("shufflenet", "resnet18")),
     "cpu": ("a2c", "a2c", ("a2c", "dqn")),
     "gpu": ("gpt2", "gpt2", ("gpt2", "bert")),
     "network": ("vgg19", "vgg16", ("vgg16", "vgg19")),
 }
-"""By bottleneck: the model of Table 1, that of Table 2, and both of Table 3."""
+"""By bottleneck: the model in Table 1, the model in Table 2, and the two in Table 3."""
 
 MODELS = {
     name: Model(iteration_milliseconds(*TABLE_2[timed][:2]), SHARES[shared], bottleneck)
-    for bottleneck, (shared, timed, names) in _RELATIVES.items()
+    for bottleneck, (shared, timed, names) in _BY_BOTTLENECK.items()
     for name in names
 }
 """All eight of Table 3, two for each bottleneck."""
 
 BOTTLENECKS = ("gpu", "network", "storage", "cpu")
-"""In the order in which Figure 13 adds them, for fewer kinds than four."""
+"""In the order in which Figure 13 adds them."""

@@ -1,4 +1,4 @@
-"""Random small interleaving instances."""
+"""A Hypothesis strategy for small interleaving instances."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from dlsched.problems.interleaving.schema import Instance
 
 _TIMES = [0, 0, 1, 1, 2, 3, 5, 8, Fraction("0.5"), Fraction("2.25")]
 _FAR = (-300, -150, -9, 0, 9, 14)
-"""Powers of ten that lie as far apart as an instance can hold."""
+"""Powers of ten as far apart as the numbers of an instance can be."""
+VARIATIONS: tuple[dict[str, Any], ...] = ({}, {"scales": True, "max_jobs": 6})
+"""Options of `instances` with which the conformance checks draw."""
 
 
 @st.composite
@@ -26,12 +28,12 @@ def instances(
     Parameters
     ----------
     max_jobs
-        Upper limit of the size; the brute force is for about ten jobs.
+        Most jobs; brute force is for about ten.
     max_resources
-        Upper limit of the resources, and so of a group.
+        Most resources, and so the largest group.
     scales
-        Whether stage times are scaled by powers of ten from 1e-9 to 1e9, all alike or each
-        profile on its own, now and then from 1e-300 to 1e14, and GPUs go up to 1,024.
+        Whether stage times are scaled by powers of ten, from 1e-9 to 1e9 by one power or one for
+        each profile, or from 1e-300 to 1e14, and GPUs are up to 1,024.
     """
     k = draw(st.integers(1, max_resources))
     grouping = draw(st.sampled_from(["cover", "uniform"]))
@@ -66,13 +68,22 @@ def instances(
     return instance.model_copy(update={"gpu_budget": draw(st.integers(instance.least_gpus, most))})
 
 
+def infeasible() -> list[Instance]:
+    """Return instances without a solution: one above the budget, one that does not divide."""
+    common = {"resources": ["cpu", "gpu"], "jobs": [{"id": "a", "stages": [1, 2]}]}
+    return [
+        Instance(name="above-budget", grouping="cover", gpu_budget=0, **common),
+        Instance(name="indivisible", grouping="uniform", **common),
+    ]
+
+
 def _scaled(draw: st.DrawFn, profiles: list[list[Any]]) -> list[list[Any]]:
-    kind = draw(st.sampled_from(["alike", "each", "far"]))
+    kind = draw(st.sampled_from(["one", "each", "far"]))
     near = st.integers(-9, 9)
-    powers = [draw(near)] * len(profiles)
-    if kind != "alike":
-        one = near if kind == "each" else st.sampled_from(_FAR)
-        powers = [draw(one) for _ in profiles]
+    power = st.sampled_from(_FAR) if kind == "far" else near
+    powers = [draw(power)] * len(profiles)
+    if kind != "one":
+        powers = [draw(power) for _ in profiles]
     return [
         [Fraction(t) * Fraction(10) ** power for t in profile]
         for profile, power in zip(profiles, powers, strict=True)

@@ -1,9 +1,9 @@
 """Extra replicas after the homes are chosen (MAST, section 3.5), and the checker for them.
 
-Every table gets a copy elsewhere for disaster recovery. Training jobs that no region can run get
-copies of what they miss, high priorities first, in the region with the highest supply of their GPU
-type. What storage is left goes to hot tables, up to a quota for each region and GPU type. What the
-paper leaves open is decided here and marked (D).
+Every table gets a copy in another region for disaster recovery. Training jobs that no region can
+run get copies of the tables they miss, high priorities first, in the region with the highest supply
+of their GPU type. The remaining storage goes to hot tables, up to a quota for each region and GPU
+type. Decisions that the paper leaves open are marked (D).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Reason = Literal["disaster", "job", "hot"]
 
 @dataclass(frozen=True)
 class Replica:
-    """A copy of a table in a region other than its home, and what it is for."""
+    """A copy of a table in a region other than its home, and its purpose."""
 
     table: str
     region: str
@@ -46,25 +46,25 @@ def replicate(
     instance, solution
         A feasible placement.
     disaster
-        Whether every table gets a copy elsewhere: the largest first, where most storage is free
-        **(D)**; the paper's policy weighs failures that it does not print.
+        Whether every table gets a copy in another region: the largest tables first, each where
+        most storage is free **(D)**; the paper's policy uses failure data that it does not print.
     stranded
-        Where a training job that no region can run gets copies of what it misses. ``"supply"`` is
-        the paper's rule: jobs by priority, each in the region with the highest supply of its GPU
-        type. ``"nearest"`` is ours: where fewest bytes are missing, the jobs with most GPU hours
-        for a missing byte first. ``"none"``: nowhere.
+        Where a training job that no region can run gets copies of the tables it misses.
+        ``"supply"`` is the paper's rule: jobs by priority, each in the region with the highest
+        supply of its GPU type. ``"nearest"`` is ours: where fewest bytes are missing, jobs with
+        most GPU hours per missing byte first. ``"none"``: no copies.
     hot
         Which tables are copied within the quota. ``"jobs"`` is the paper's rule: for each region
-        and GPU type, the tables read by most jobs that use the type, up to the region's quota for
-        it, its share of the supply of all types and regions **(D)**. ``"hours"`` is ours: by GPU
-        hours for a byte, in the region with the highest supply, up to one quota.
+        and GPU type, the tables read by most jobs that use the type, up to a quota proportional to
+        the supply **(D)**. ``"hours"`` is ours: by GPU hours per byte, in the region with the
+        highest supply, up to one quota.
     hot_quota
         Bytes that copies of hot tables may take in all regions together.
 
     Returns
     -------
     tuple of Replica
-        In the order in which they were chosen: first against disasters, then for jobs, then hot.
+        In the order in which they were chosen: for disaster recovery, for jobs, hot tables.
 
     Raises
     ------
@@ -97,15 +97,15 @@ def co_location(
     *,
     by: str = "gpu_hours",
 ) -> Fraction:
-    """Return the share of training that one region can run: all its tables, all its GPU types.
+    """Return the share of training jobs for which one region has all tables and all GPU types.
 
-    Spark and Presto jobs, which read across regions, do not count. 1 if there is nothing to run.
+    Spark and Presto jobs, which read across regions, do not count. 1 without training jobs.
 
     Parameters
     ----------
     by
-        ``"gpu_hours"`` weighs a job by its GPU hours, as MAST's version 2 does, but for high
-        priorities alone (section 5.6); ``"jobs"`` counts every training job alike, as its
+        ``"gpu_hours"`` weights a job by its GPU hours, as MAST's version 2 does, there for high
+        priorities only (section 5.6); ``"jobs"`` weights all training jobs equally, as its
         version 1 does.
     """
     if by not in ("gpu_hours", "jobs"):
@@ -129,11 +129,11 @@ def check_replicas(
     disaster: bool = True,
     hot_quota: Number = 0,
 ) -> tuple[Violation, ...]:
-    """Judge extra replicas.
+    """Check extra replicas.
 
     Violations: ``unknown_table``, ``unknown_region``, ``duplicate_copy`` (the table is there
     already), ``storage_exceeded``, ``hot_quota_exceeded``, and with `disaster` ``unprotected`` (a
-    table has no second copy although some region has room for one).
+    table has no second copy although some region has enough free storage).
     """
     return tuple(_violations(instance, solution, tuple(replicas), disaster, Fraction(hot_quota)))
 
@@ -175,9 +175,9 @@ def _violations(
     if disaster:
         for table in instance.tables:
             here = at.get(table.id, set())
-            room = [r for r, have in free.items() if r not in here and have >= table.size]
-            if len(here) < 2 and room:
-                message = f'"{table.id}" has no second copy, and "{room[0]}" has room for one'
+            fits = [r for r, left in free.items() if r not in here and left >= table.size]
+            if len(here) < 2 and fits:
+                message = f'"{table.id}" has no second copy, and "{fits[0]}" can store one'
                 yield Violation("unprotected", table.id, message)
 
 
@@ -190,7 +190,7 @@ def _copies(solution: Solution, replicas: Iterable[Replica]) -> dict[str, set[st
 
 
 def _free(instance: Instance, at: Mapping[str, set[str]]) -> dict[str, Fraction]:
-    """Return the bytes that each region has left."""
+    """Return each region's remaining storage in bytes."""
     free = {region.id: Fraction(region.storage_capacity) for region in instance.regions}
     for table in instance.tables:
         for region in at.get(table.id, ()):
@@ -221,7 +221,7 @@ def _hosts(instance: Instance, at: Mapping[str, set[str]], job: Job) -> bool:
 
 
 class _Storage:
-    """Where copies are, and what is free."""
+    """The regions of each table's copies, and the remaining storage."""
 
     def __init__(self, instance: Instance, solution: Solution) -> None:
         self.instance = instance
@@ -235,7 +235,7 @@ class _Storage:
         return Replica(table, region, reason)
 
     def disaster(self) -> Iterator[Replica]:
-        """Yield a second copy of each table, the largest first, where most is free."""
+        """Yield a second copy of each table, the largest first, where most storage is free."""
         for table in sorted(self.instance.tables, key=lambda t: -t.size):
             others = [r for r in self.free if r not in self.at[table.id]]
             best = max(others, key=lambda r: self.free[r], default=None)
@@ -248,34 +248,34 @@ class _Storage:
             (self.size[name] for name in job.tables if region.id not in self.at[name]), Fraction(0)
         )
 
+    def fitting(self, job: Job) -> list[Region]:
+        """Return the regions with a job's GPU types that can store all tables it misses there."""
+        regions = _able(self.instance, job)
+        return [region for region in regions if self.missing(job, region) <= self.free[region.id]]
+
     def complete(self, job: Job, region: Region) -> Iterator[Replica]:
-        """Yield copies of all that a job misses in a region."""
+        """Yield copies of all tables that a job misses in a region."""
         for name in job.tables:
             if region.id not in self.at[name]:
                 yield self.put(name, region.id, "job")
 
     def by_supply(self) -> Iterator[Replica]:
-        """Yield what stranded jobs miss, by the paper's rule.
+        """Yield copies for training jobs that no region can run, by the paper's rule.
 
-        The region is the one with the highest supply of the GPU type of which the job needs most
-        **(D)** among those where the copies fit **(D)**; that of a job without GPUs misses fewest
-        bytes **(D)**. Jobs of one priority come in the order of the file **(D)**.
+        Of the regions where the copies fit **(D)**, the one with the highest supply of the GPU type
+        of which the job needs most **(D)**; for a job without GPUs the one where it misses fewest
+        bytes **(D)**. Jobs of equal priority in the order of the file **(D)**.
         """
         for job in sorted(self.instance.jobs, key=lambda j: j.priority):
-            if job.kind != "ml" or _hosts(self.instance, self.at, job):
-                continue
-            fits = [
-                region for region in _able(self.instance, job)
-                if self.missing(job, region) <= self.free[region.id]
-            ]  # fmt: skip
-            types = _types(job)
-            if fits and types:
-                yield from self.complete(job, max(fits, key=lambda r: r.gpu_supply[types[0]]))
-            elif fits:
-                yield from self.complete(job, min(fits, key=lambda r: self.missing(job, r)))
+            if job.kind == "ml" and not _hosts(self.instance, self.at, job):
+                fits, types = self.fitting(job), _types(job)
+                if fits and types:
+                    yield from self.complete(job, max(fits, key=lambda r: r.gpu_supply[types[0]]))
+                elif fits:
+                    yield from self.complete(job, min(fits, key=lambda r: self.missing(job, r)))
 
     def by_distance(self) -> Iterator[Replica]:
-        """Yield what stranded jobs miss where this is least, most GPU hours a byte first."""
+        """Yield copies where fewest bytes are missing, for most GPU hours per byte first."""
         waiting = []
         for job in self.instance.jobs:
             if job.kind == "ml" and not _hosts(self.instance, self.at, job):
@@ -283,20 +283,15 @@ class _Storage:
                 if least:
                     waiting.append((-_hours(job) / least, job))
         for _, job in sorted(waiting, key=lambda row: row[0]):
-            if _hosts(self.instance, self.at, job):  # earlier copies may serve it too
-                continue
-            fits = [
-                region for region in _able(self.instance, job)
-                if self.missing(job, region) <= self.free[region.id]
-            ]  # fmt: skip
-            if fits:
+            fits = self.fitting(job)
+            if fits and not _hosts(self.instance, self.at, job):  # earlier copies may suffice
                 yield from self.complete(job, min(fits, key=lambda r: self.missing(job, r)))
 
     def hot_by_jobs(self, quota: Fraction) -> Iterator[Replica]:
         """Yield copies of hot tables by the paper's rule.
 
-        A table that is in the region already takes none of the quota, and one that does not fit is
-        passed over **(D)**; ties in the order of the file **(D)**.
+        A table that is in the region already uses no quota, and one that does not fit is skipped
+        **(D)**; ties in the order of the file **(D)**.
         """
         readers: dict[str, dict[str, int]] = {}
         for job in self.instance.jobs:
@@ -322,14 +317,14 @@ class _Storage:
                         yield self.put(name, region.id, "hot")
 
     def hot_by_hours(self, quota: Fraction) -> Iterator[Replica]:
-        """Yield copies of tables by GPU hours of a type for a byte, where most of the type is."""
-        heat: dict[tuple[str, str], Fraction] = {}
+        """Yield copies by GPU hours of a type per byte, in the region with its highest supply."""
+        hours: dict[tuple[str, str], Fraction] = {}
         for job in self.instance.jobs:
             for kind in _types(job):
                 for name in job.tables:
                     key = (name, kind)
-                    heat[key] = heat.get(key, Fraction(0)) + Fraction(job.gpu_hours[kind])
-        for name, kind in sorted(heat, key=lambda key: -heat[key] / self.size[key[0]]):
+                    hours[key] = hours.get(key, Fraction(0)) + Fraction(job.gpu_hours[kind])
+        for name, kind in sorted(hours, key=lambda key: -hours[key] / self.size[key[0]]):
             size = self.size[name]
             fits = [
                 region for region in self.instance.regions

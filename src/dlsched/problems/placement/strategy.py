@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 
 from dlsched.problems.placement.schema import Instance
 
+VARIATIONS: tuple[dict[str, Any], ...] = ({}, {"scales": True})
+"""Options of `instances` with which the problem's properties are tested."""
+
 
 @st.composite
 def instances(
@@ -22,10 +25,10 @@ def instances(
     Parameters
     ----------
     max_tables, max_regions, max_jobs
-        Upper limits of the size; the brute force tries regions ** tables placements.
+        Upper limits of the size; brute force tries regions ** tables placements.
     scales
-        Whether bytes, hours and weights are counted in units from 1e-9 to 1e9, some with many
-        digits, and jobs may need several GPU types.
+        Whether bytes, hours and weights have units from 1e-9 to 1e9, some with many digits, and
+        jobs may need several GPU types.
     """
     unit = st.sampled_from([1, 1e-9, 1e9, 1e-4 / 3, 1e4 / 7] if scales else [1])
     byte, hour, cpu, worth = (draw(unit) for _ in range(4))

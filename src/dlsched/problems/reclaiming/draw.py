@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from colorsys import hls_to_rgb
 from typing import TYPE_CHECKING, Any
 
-from dlsched.labels import shorten
+from dlsched.figures import shorten
 from dlsched.problems.reclaiming.check import evaluate
 from dlsched.problems.reclaiming.schema import Instance, Solution
 
@@ -58,7 +58,7 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
 
 
 class _Picture:
-    """What the cells of every server show."""
+    """The data of the plot, and the axes it is drawn on."""
 
     def __init__(
         self, instance: Instance, solution: Solution | None, ax: Axes, compact: bool

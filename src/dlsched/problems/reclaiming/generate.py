@@ -17,7 +17,7 @@ from dlsched.problems.reclaiming.schema import Instance
 SIZES = {1: 0.36, 2: 0.16, 4: 0.16, 8: 0.20, 16: 0.08, 32: 0.03, 64: 0.01}
 """GPUs per job: a mean of 5.8, so that 700 jobs nearly fill the paper's 520 servers."""
 PLACEMENTS = ("best_fit", "together", "shared", "remnants")
-"""Where a job's workers go; see `generate`."""
+"""Rules that place a job's workers; see `generate`."""
 
 
 def generate(

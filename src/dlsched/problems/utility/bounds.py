@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dlsched.errors import OptionError
 from dlsched.objective import Bound
 from dlsched.problems.utility.columns import LAGRANGIAN, Search
 from dlsched.problems.utility.dual import lagrangian_bound
@@ -22,8 +21,6 @@ def lagrangian(instance: Instance, run: Run) -> Claim:
 
     Prices come from the volume algorithm, then from the duals of the restricted master.
     """
-    if instance.forking:
-        raise OptionError("prices of types bound gang jobs; use divisible_load for forking ones")
     search = Search(instance, run)
     if not search.gangs.masks:
         bound = Bound(0, "certified", "no job can run")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
 from dlsched.problems.utility.gangs import Gangs, Stopped, Vector, require
+from dlsched.problems.utility.pricing import Jobs, price_all
 from dlsched.problems.utility.schema import Instance
 from dlsched.problems.utility.work import Work
 from dlsched.run import Run
@@ -79,20 +80,18 @@ class Dual:
         Stopped
             If there is a reason to stop before the last job.
         """
-        from dlsched.problems.utility.pricing import price_all
-
         inst, gangs = self.instance, self.gangs
         work = gangs.rounded_down if round_down else self.rounded_up
         values = np.zeros(len(inst.jobs))
         rows = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
+        jobs = Jobs(
+            self.of, work.gains, work.speeds, work.needs, gangs.first, gangs.workers, gangs.worth
+        )
         by_mask = self.by_mask(prices)
         for part in self._parts(work):
             require(gangs.stop)
-            price_all(
-                by_mask, self.of[part], work.speeds[part], work.gains[part], work.needs[part],
-                gangs.first[part], gangs.workers[part], gangs.worth[part], inst.must_finish,
-                values[part], rows[part],
-            )  # fmt: skip
+            some = Jobs._make(array[part] for array in jobs)
+            price_all(by_mask, some, inst.must_finish, values[part], rows[part])
         return Priced(float(prices.sum(axis=0) @ self.supply + values.sum()), values, rows)
 
     def _parts(self, work: Work) -> Iterator[slice]:
@@ -218,8 +217,6 @@ def lagrangian_bound(
         If a type is unknown, a price is negative or not finite, or their number is not that of the
         slots; and for a forking instance, whose machines would need prices of their own.
     """
-    if instance.forking:
-        raise OptionError("prices of types bound gang jobs; this instance is forking")
     gangs = Gangs(instance)
     matrix = np.zeros((instance.slots, len(gangs.kinds)))
     for kind, row in prices.items():

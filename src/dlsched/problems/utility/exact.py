@@ -67,10 +67,11 @@ class _LimitedModel:
 def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     """Columns are the jobs' schedules, priced by one dynamic program for all finish slots at once.
 
-    The prices' bound is re-checked by one pricing pass, `lagrangian_bound`; the incumbent comes
-    from insertion with neighbourhood search and from the integer master over the columns found. It
-    is exact where the two meet; elsewhere the gap is certified. Gains of work are rounded up to
-    whole units for the bound, and down for schedules, so that both are valid.
+    Exact because any prices give a valid bound, which one pricing pass re-checks
+    (`lagrangian_bound`), and an incumbent that meets it is optimal; where none does, the integer
+    program decides small instances, and the gap of others is certified. The incumbent comes from
+    insertion with neighbourhood search and from the integer master over the columns found. Gains of
+    work are rounded up to whole units for the bound, and down for schedules.
     """
     began = time.perf_counter()
     search = Search(instance, run)

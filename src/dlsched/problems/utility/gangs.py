@@ -53,6 +53,14 @@ class Stopped(Exception):
         super().__init__(termination.sentence)
 
 
+def require_gangs(instance: Instance) -> None:
+    """Raise `OptionError` if the instance's jobs fork."""
+    if instance.forking:
+        raise OptionError(
+            "this method schedules gangs, and the instance is forking; use milp or hadare"
+        )
+
+
 def require(stop: Stop) -> None:
     """Raise `Stopped` if there is a reason to stop."""
     reason = stop()
@@ -83,10 +91,11 @@ class Gangs:
     Raises
     ------
     OptionError
-        If there are more than `MOST_SETS` unions.
+        If the instance is forking, or there are more than `MOST_SETS` unions.
     """
 
     def __init__(self, instance: Instance, stop: Stop = lambda: None) -> None:
+        require_gangs(instance)
         self.instance, self.stop = instance, stop
         self.kinds = tuple(instance.supply)
         bit = {kind: 1 << i for i, kind in enumerate(self.kinds)}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.gangs import place
+from dlsched.problems.utility.knapsack import fill
 from dlsched.problems.utility.rounds import Grants, Rounds
 from dlsched.problems.utility.schema import Instance, Speed
 
@@ -164,8 +165,6 @@ class Hadar:
         utility. Where that is too large (`MOST_STEPS`, `MOST_BYTES`), jobs are scanned instead, in
         the order of utility per GPU.
         """
-        from dlsched.problems.utility.knapsack import fill
-
         queue = rounds.queue
         if not queue:
             return {}

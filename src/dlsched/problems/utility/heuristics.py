@@ -9,7 +9,7 @@ from dlsched.errors import OptionError
 from dlsched.problems.utility.check import completions
 from dlsched.problems.utility.columns import CLOSE, Search
 from dlsched.problems.utility.forking import forked
-from dlsched.problems.utility.gangs import Stopped
+from dlsched.problems.utility.gangs import Stopped, require_gangs
 from dlsched.problems.utility.hadar import Hadar
 from dlsched.problems.utility.policies import CapacityQueue, least_attained, listed, two_queues
 from dlsched.problems.utility.rounds import Grants, Rounds
@@ -115,10 +115,9 @@ def insertion(instance: Instance, run: Run, rounds: int = 5000) -> Claim:
     rounds
         Rounds of neighbourhood search.
     """
-    _require_gangs(instance)
     search = Search(instance, run)
     if not search.gangs.masks:
-        return Claim(solution=search.solution)
+        return _finished_jobs(instance, search.solution)
     search.propose(search.inserted(None))
     limit = run.time_limit
     try:
@@ -159,13 +158,8 @@ def _hadar(instance: Instance, run: Run, by_machine: bool) -> Claim:
     return replace(claim, reason=f"{ended}; {scanned}" if ended else scanned)
 
 
-def _require_gangs(instance: Instance) -> None:
-    if instance.forking:
-        raise OptionError("this method schedules gangs, and the instance is forking; use hadare")
-
-
 def _simulate(instance: Instance, policy: Callable[[Rounds], Grants], run: Run) -> Claim:
-    _require_gangs(instance)
+    require_gangs(instance)
     claim = _finished_jobs(instance, Rounds(instance).run(policy, run.stop_reason))
     stop = run.stop_reason()
     return replace(claim, termination=stop, reason="" if stop else claim.reason)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from dlsched.problems.utility.gangs import Gangs, Indices, Levels, Vector
+from dlsched.problems.utility.pricing import best_schedule
 from dlsched.run import Run
 
 _TEMPERATURE = 0.03
@@ -69,8 +70,6 @@ class Insertion:
         price
             Slots x masks: the price of a GPU.
         """
-        from dlsched.problems.utility.pricing import best_schedule
-
         of = np.array(self.gangs.of[job], dtype=np.int64)
         if not len(of):
             return False

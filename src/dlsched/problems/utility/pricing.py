@@ -8,15 +8,37 @@ each slot updates it in place, in descending p, since a slot is used at most onc
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.compilation import entry, loop
+from dlsched.compilation import FloatRows, IntRows, Ints, entry, loop
 
 INF = np.inf
 _ROUNDING = 1e-10
 """The error of a running sum of costs, as a share of the largest that it has been."""
+
+
+class Jobs(NamedTuple):
+    """Jobs to be priced.
+
+    Attributes
+    ----------
+    of, gains
+        Jobs x speeds: the position of the mask, and the units of work in a slot.
+    speeds, needs, first, workers
+        By job: the number of speeds, units of work, the index of the first slot, GPUs.
+    worth
+        Jobs x slots: the utility of finishing in a slot.
+    """
+
+    of: IntRows
+    gains: IntRows
+    speeds: Ints
+    needs: Ints
+    first: Ints
+    workers: Ints
+    worth: FloatRows
 
 
 @loop
@@ -165,43 +187,24 @@ def best_schedule(
     return best
 
 
-@entry(
-    "void(float64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[::1], "
-    "int64[::1], float64[:, ::1], boolean, float64[::1], int8[:, ::1])"
-)
-def price_all(
-    price: Any,
-    of: Any,
-    speeds: Any,
-    gains: Any,
-    needs: Any,
-    firsts: Any,
-    workers: Any,
-    worth: Any,
-    must: bool,
-    values: Any,
-    rows: Any,
-) -> None:
+@entry("void(float64[:, ::1], Jobs, boolean, float64[::1], int8[:, ::1])", records=(Jobs,))
+def price_all(price: Any, jobs: Any, must: bool, values: Any, rows: Any) -> None:
     """Price every job's schedules; write each job's value and best row of speeds.
 
     Parameters
     ----------
     price
         Slots x masks: the price of the cheapest type of the mask.
-    of, gains
-        Jobs x speeds: the position of the mask, and the units of work in a slot.
-    speeds, needs, firsts, workers
-        By job: the number of speeds, units of work, the index of the first slot, GPUs.
-    worth
-        Jobs x slots: the utility of finishing in a slot.
     values, rows
         By job, and jobs x slots. Written.
     """
     slots = price.shape[0]
-    for j in range(len(needs)):
-        k = speeds[j]
+    for j in range(len(jobs.needs)):
+        k = jobs.speeds[j]
         cost = np.empty((slots, k))
         for t in range(slots):
             for v in range(k):
-                cost[t, v] = workers[j] * price[t, of[j, v]]
-        values[j] = best_schedule(cost, gains[j], needs[j], firsts[j], worth[j], must, rows[j])
+                cost[t, v] = jobs.workers[j] * price[t, jobs.of[j, v]]
+        values[j] = best_schedule(
+            cost, jobs.gains[j], jobs.needs[j], jobs.first[j], jobs.worth[j], must, rows[j]
+        )

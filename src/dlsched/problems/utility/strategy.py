@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 
 from dlsched.problems.utility.schema import Instance
 
+VARIATIONS: tuple[dict[str, Any], ...] = ({}, {"forking": True, "max_jobs": 2})
+"""Options of `instances` with which the conformance suite draws."""
+
 
 @st.composite
 def instances(
@@ -71,3 +74,18 @@ def instances(
         machines=machines,
         jobs=jobs,
     )
+
+
+def infeasible() -> list[Instance]:
+    """Return two jobs of one slot on one GPU: each alone finishes in time, not both."""
+    job = {"arrival": 1, "workers": 1, "iterations": 1, "rates": {"A": 1}}
+    return [
+        Instance(
+            name="infeasible",
+            slots=1,
+            slot_seconds=1,
+            must_finish=True,
+            machines=[{"id": "m", "gpus": {"A": 1}}],
+            jobs=[job | {"id": "a"}, job | {"id": "b"}],
+        )
+    ]
