@@ -190,9 +190,11 @@ def _growth(runs: Sequence[EvaluatedRun]) -> Table:
     found = []
     for (_, label), group in statistics.grouped(runs).items():
         time, gaps = statistics.growth(group), statistics.gap_growth(group)
+        power = time and f"n^{time.slope:.2f} ± {time.error:.2f} ({time.runs} runs)"
+        points = gaps and f"{100 * gaps.slope:+.2f} ± {100 * gaps.error:.2f} points per doubling"
         if time or gaps:
-            found.append([label, str(time) if time else "", str(gaps) if gaps else ""])
-    return _spelled(["method", "time grows as", "gap grows by"], found)
+            found.append([label, power, points])
+    return _spelled(["method", "seconds grow as", "gap_to_best grows by"], found)
 
 
 def _runs(runs: Sequence[EvaluatedRun]) -> Table:

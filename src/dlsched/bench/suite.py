@@ -260,10 +260,9 @@ class Suite(Document):
 def _validate_method(spec: MethodSpec, problem: str, where: str, field: str) -> None:
     try:
         method = registry.problem(problem).resolve(spec.name)
-    except OptionError as error:
-        raise InstanceError(where, f"{field}.name", str(error), "see docs/add-a-method") from None
     except DlschedError as error:
         remedy = f'for one problem only, add problem = "{problem}" or another'
+        remedy = "see docs/add-a-method" if isinstance(error, OptionError) else remedy
         raise InstanceError(where, f"{field}.name", str(error), remedy) from None
     for name in spec.options:
         try:
