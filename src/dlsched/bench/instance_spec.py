@@ -1,4 +1,4 @@
-"""Instance specifications: how to make an instance, in whichever process needs it."""
+"""Instance specifications: how to make an instance, in any process."""
 
 from __future__ import annotations
 

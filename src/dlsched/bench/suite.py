@@ -300,7 +300,7 @@ def _read(path: Path, readers: tuple[Path, ...]) -> Suite:
     try:
         data = tomllib.loads(text.decode())
     except (ValueError, RecursionError) as error:
-        raise InstanceError(where, "", f"is not TOML ({error})", "mend it there") from None
+        raise InstanceError(where, "", f"is not TOML ({error})", "correct it there") from None
     suite = Suite.parse(data, where)
     suite.resolve(path.parent, where)
     chain = (*readers, path.resolve())

@@ -8,7 +8,7 @@ from typing import Any
 from dlsched.bench.execution import FAILED
 from dlsched.cli.exits import Exit
 from dlsched.cli.output import Column, fields, put_table
-from dlsched.figures import percent, seconds, spell
+from dlsched.figures import percent, seconds, display
 from dlsched.registry import Kind, problem
 from dlsched.result import Result, Status, default_termination
 
@@ -86,7 +86,7 @@ def put_comparison(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _cells(row: dict[str, Any], levels: Sequence[str]) -> list[Any]:
-    bounds = [spell(row.get(f"{name}_best_bound")) or "-" for name in levels]
+    bounds = [display(row.get(f"{name}_best_bound")) or "-" for name in levels]
     resolved, ended = row.get("resolved_method"), row.get("termination")
     usual = ended is None or default_termination(Status(row["status"])) == ended
     return [
