@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from dlsched import __version__
 from dlsched.cli import (
     bench,
     compare,
@@ -48,8 +49,6 @@ for name, command in COMMANDS.items():
 
 def _version(asked: bool) -> None:
     if asked:
-        from dlsched import __version__
-
         typer.echo(f"dlsched {__version__}")
         raise typer.Exit
 

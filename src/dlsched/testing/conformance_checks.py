@@ -271,7 +271,8 @@ def _rounding(objective: Any) -> float:
 
     linear = generate_standard_repn(objective.expr)
     pairs = zip(linear.linear_coefs, linear.linear_vars, strict=True)
-    return 1e-12 * float(max([abs(linear.constant), *(abs(c * v.value) for c, v in pairs)]))
+    largest: float = max([abs(linear.constant), *(abs(c * v.value) for c, v in pairs)])
+    return 1e-12 * largest
 
 
 def _require_feasible(model: Any) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dlsched.problems.utility.schema import Instance
 
-VARIATIONS = ({}, {"forking": True, "max_jobs": 2})
+VARIATIONS: tuple[dict[str, Any], ...] = ({}, {"forking": True, "max_jobs": 2})
 """Options of `instances` with which the conformance suite draws."""
 
 
