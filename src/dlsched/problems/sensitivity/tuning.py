@@ -17,13 +17,7 @@ PEERS = ("just enough", "cpu per gpu")
 
 
 def validate_option(name: str, value: str, known: Sequence[str]) -> None:
-    """Check that an option has one of the known values.
-
-    Raises
-    ------
-    OptionError
-        If it has another one.
-    """
+    """Raise `OptionError` unless an option has one of the known values."""
     if value not in known:
         raise OptionError(f"{name}={value!r} must be one of {', '.join(known)}")
 
