@@ -132,7 +132,7 @@ class _Patterns:
         return self.stopped()
 
     def stopped(self) -> Claim:
-        """Claim what is known after a limit, or where the search cannot go on."""
+        """Return the incumbent and the bounds after a limit, or if the search cannot continue."""
         status = Status.NO_SOLUTION if self.best is None else Status.FEASIBLE
         limit = self.run.stop_reason()
         if limit:
@@ -201,7 +201,7 @@ class _Patterns:
         Parameters
         ----------
         most
-            The largest slack to try, a multiple of the granularity; by default until it is decided.
+            The largest slack to try, a multiple of the granularity; unlimited by default.
 
         Returns
         -------

@@ -132,7 +132,7 @@ def tetris(
     Raises
     ------
     OptionError
-        If `remaining` lacks a job, or a time is not above 0.
+        If `remaining` has no time above 0 for a job.
     """
     times = {job.id: _seconds(remaining, job.id) for job in instance.jobs}
 

@@ -96,7 +96,7 @@ class Program:
         self.granularity = granularity(o.choice.throughput for o in self.options) or Fraction(1)
         self.values = [int(o.choice.throughput / self.granularity) for o in self.options]
         self.unit = max(Fraction(1), Fraction(max(self.values, default=1), _LARGEST_COST))
-        """What the solver sees as 1, as a multiple of the granularity; 1 unless that is fine."""
+        """Unit of the solver's costs, as a multiple of the granularity; 1 unless that is fine."""
         self.costs = np.array([float(value / self.unit) for value in self.values])
         self.server = Server(instance.servers, self.items)
         self.patterns: dict[Pattern, None] = {}
