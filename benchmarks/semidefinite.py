@@ -8,7 +8,8 @@ a table never run in different regions, so for every table t (E_t y_r counts its
 With multipliers c_t >= 0 and m_g, cost + c (first) + m (second) is a convex quadratic if
 A + diag(m) - E' diag(c) E is positive semidefinite, A being the Hessian of (2) with the sigmoid at
 1/2; its minimum over 0 <= y, Y <= 1 bounds the cost. Multipliers ascend by subgradients. It
-is no method of the library, since `indivisible_bound` is stronger on the instances tried; see models/placement.md.
+is no method of the library: `indivisible_bound` is stronger on the instances tried; see
+models/placement.md.
 """
 
 from __future__ import annotations

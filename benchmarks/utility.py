@@ -281,8 +281,8 @@ def random() -> Iterator[str]:
     yield f"## {count} small random instances against brute force\n"
     yield "1 to 3 jobs, 1 to 5 slots, 1 to 6 types on 1 to 3 machines; rates, seconds and tables"
     yield "from 1e-9 to 1e9; half with ties; every utility, must_finish, per_worker, forking."
-    yield "`milp` and `dantzig_wolfe` must equal the optimum exactly, no rule or bound may beat it, and"
-    yield "nothing may raise.\n"
+    yield "`milp` and `dantzig_wolfe` must equal the optimum exactly, no rule or bound may beat it,"
+    yield "and nothing may raise.\n"
     findings = [f"{seed}: {line}" for seed in range(count) for line in wrong(drawn(seed))]
     yield f"Findings: {len(findings)}."
     yield from findings

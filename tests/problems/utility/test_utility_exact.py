@@ -1,8 +1,7 @@
-"""The exact methods of utility agree with brute force, and say what they proved."""
+"""The exact methods of utility equal brute force, and their bounds hold."""
 
 from __future__ import annotations
 
-import time
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.compilation import entries
-from dlsched.problems.utility import Instance, model
+from dlsched.problems.utility import Instance, columns, model
 from dlsched.problems.utility.bounds import lagrangian_bound
 from dlsched.problems.utility.dual import Dual
 from dlsched.problems.utility.gangs import Gangs, Stopped
@@ -30,55 +29,39 @@ RULES = (
 )  # fmt: skip
 
 
-@given(strategies.utility())
+@given(st.one_of(strategies.utility(), strategies.utility(max_jobs=2, forking=True)))
 @settings(max_examples=100, deadline=None, derandomize=True)
-def test_exact_methods_agree_with_brute_force(instance: Instance) -> None:
-    """Brute force = milp = dantzig_wolfe; no rule beats it."""
-    truth = oracles.utility(instance)
-    for method in ("milp", "dantzig_wolfe"):
+def test_exact_methods_equal_brute_force(instance: Instance) -> None:
+    """The objective of milp, and of dantzig_wolfe for gangs, is exactly the optimum."""
+    optimum = oracles.utility(instance)
+    for method in ("milp",) if instance.forking else ("milp", "dantzig_wolfe"):
         result = dlsched.solve(instance, method)
-        if truth is None:
+        if optimum is None:
             assert result.status == "infeasible"
         else:
-            assert (result.status, result.objective) == ("optimal", truth)
-    for rule in RULES:
-        options = {"rounds": 50} if rule == "insertion" else {}
-        result = dlsched.solve(instance, rule, **options)
-        if result.objective is not None:
-            assert truth is not None
-            assert not result.objective.better_than(truth)
+            assert (result.status, result.objective) == ("optimal", optimum)
 
 
-@given(strategies.utility(max_jobs=2, forking=True))
-@settings(max_examples=100, deadline=None, derandomize=True)
-def test_forking_agrees_with_brute_force(instance: Instance) -> None:
-    """With forking jobs brute force = milp, and HadarE does not beat it."""
-    truth = oracles.utility(instance)
-    result = dlsched.solve(instance)
-    assert result.method == "milp"
-    if truth is None:
-        assert result.status == "infeasible"
-    else:
-        assert (result.status, result.objective) == ("optimal", truth)
-    rule = dlsched.solve(instance, "hadare")
-    if rule.objective is not None:
-        assert not rule.objective.better_than(truth)
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let dantzig_wolfe end its search after two rounds without a better incumbent."""
+    monkeypatch.setattr(columns, "_PATIENCE", 2)
 
 
 @given(strategies.utility(), st.integers(0, 10**6))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_any_prices_give_a_bound(instance: Instance, seed: int) -> None:
-    """Whatever the prices, if none is negative, no schedule is worth more than their bound."""
-    truth = oracles.utility(instance)
+    """Whatever the prices, if none is negative, no schedule exceeds their bound."""
+    optimum = oracles.utility(instance)
     rng = np.random.default_rng(seed)
     scale = 10 ** rng.uniform(-2, 1)
     kinds = sorted({k for masks in instance.speeds for s in masks for k in s.types})
     prices = {kind: (scale * rng.random(instance.slots)).tolist() for kind in kinds}
     bound = lagrangian_bound(instance, prices)
     coarse = lagrangian_bound(instance, prices, units=3)
-    if truth is not None:
-        assert truth.utility <= bound
-        assert truth.utility <= coarse
+    if optimum is not None:
+        assert optimum.utility <= bound
+        assert optimum.utility <= coarse
 
 
 @pytest.mark.parametrize("power", [-300, -8, 0, 9])
@@ -104,6 +87,7 @@ def test_a_bound_whatever_the_unit_of_utilities(power: int) -> None:
     assert worth <= bound <= worth * Fraction(1001, 1000)
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("power", [-12, -8, -6, 9])
 def test_utilities_of_any_size_are_solved(power: int) -> None:
     """Rates and iterations times a factor: the optimum is that factor times as much."""
@@ -133,7 +117,7 @@ def test_prices_near_the_largest_float() -> None:
 
 
 def test_values_far_apart() -> None:
-    """1e-300 beside 1e15, in tables and in work: every method answers, and proves the large one."""
+    """1e-300 beside 1e15, in tables and in work: every method finds the large utility."""
     base = {"slots": 3, "slot_seconds": 1, "machines": [{"id": "m", "gpus": {"A": 1, "B": 1}}]}
     plain = {"arrival": 1, "workers": 1}
     tables = Instance(
@@ -160,7 +144,7 @@ def test_values_far_apart() -> None:
 
 
 def test_a_scheduled_job_may_be_worth_nothing() -> None:
-    """Filling up leaves alone a job that has a schedule worth 0, and books no GPU twice."""
+    """A job whose schedule has utility 0 is not inserted again, and no GPU is used twice."""
     made = Instance(
         name="x", slots=2, slot_seconds=1, utility={"kind": "table"}, must_finish=True,
         machines=[{"id": "m", "gpus": {"A": 1}}],
@@ -175,7 +159,7 @@ def test_a_scheduled_job_may_be_worth_nothing() -> None:
 
 
 def test_a_stop_ends_building_and_pricing() -> None:
-    """A reason to stop ends the building of a model and a pricing pass; what was known stays."""
+    """A reason to stop ends the building of a model and a pricing pass; the start is returned."""
     instance = dlsched.generate("utility", 1, jobs=12, slots=40, gpus=12)
     asked: list[int] = []
 
@@ -190,14 +174,14 @@ def test_a_stop_ends_building_and_pricing() -> None:
         stopped.price(np.zeros((40, 3)))
     result = dlsched.solve(instance, "milp", time_limit=1e-3)
     assert (result.status, result.solution) == ("no solution", None)
-    assert "while the integer program was built" in result.reason
+    assert result.termination == "time_limit"
     start = dlsched.solve(instance, "fifo").solution
     kept = dlsched.solve(instance, "milp", time_limit=1e-3, start=start)
     assert (kept.status, kept.solution.schedule) == ("feasible", start.schedule)
 
 
 def test_prices_must_make_sense() -> None:
-    """Unknown types, negative prices, too few of them, and forking instances are refused."""
+    """Unknown types, negative or infinite prices, too few of them, and forking are rejected."""
     instance = dlsched.generate("utility", 1, jobs=3, slots=4, gpus=3)
     for prices in ({"X": [1] * 4}, {"V100": [1, 1, 1, -1]}, {"V100": [1]}, {"V100": [np.inf] * 4}):
         with pytest.raises(dlsched.OptionError):
@@ -217,11 +201,11 @@ def test_prices_must_make_sense() -> None:
     st.sampled_from([5, 30, 2000]),
 )
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_rounded_work_is_on_the_safe_side(gains, iterations, power, slots, most) -> None:
-    """Where units are exact, combinations of slots do the work if they do in truth.
+def test_rounding_is_in_the_valid_direction(gains, iterations, power, slots, most) -> None:
+    """Where units are exact, combinations of slots do the units if they do the iterations.
 
-    Else what does the work in truth does it rounded up, and what does it rounded down does in
-    truth, and a job that can be done at its fastest can be done rounded down.
+    Otherwise whatever does the iterations does the units rounded up, whatever does the units
+    rounded down does the iterations, and a job that can finish still can rounded down.
     """
     scale = Fraction(10) ** power
     gains, iterations = sorted((g * scale for g in gains), reverse=True), iterations * scale
@@ -248,14 +232,14 @@ def test_rounded_work_is_on_the_safe_side(gains, iterations, power, slots, most)
     ],
 )
 def test_units_by_hand(gains: list[int], iterations: int, slots: int, expected: Units) -> None:
-    """The fewest units that tell which combinations of slots complete the job."""
+    """The fewest units that distinguish the combinations of slots that complete the job."""
     exact = [Fraction(g) for g in gains]
     assert units(exact, Fraction(iterations), slots, up=False) == expected
     assert units(exact, Fraction(iterations), slots, up=True) == expected
 
 
-def test_long_jobs_do_not_vanish() -> None:
-    """A job of 3,000 of 4,000 slots is worth 1,001 to every method, as to first come."""
+def test_long_jobs_are_not_rounded_to_nothing() -> None:
+    """A job of 3,000 of 4,000 slots has utility 1,001 by every method."""
     instance = Instance(
         name="long", slots=4000, slot_seconds=1, utility={"kind": "linear"},
         machines=[{"id": "m", "gpus": {"A": 1}}],
@@ -267,15 +251,15 @@ def test_long_jobs_do_not_vanish() -> None:
 
 
 def test_a_long_job_of_two_speeds_takes_its_fastest() -> None:
-    """4,610 slots of rates 2.282 and 1: too many units to be exact, and the fastest one is."""
+    """4,610 slots of rates 2.282 and 1: units are inexact, but those of the fastest are exact."""
     rate = Fraction("2.282")
     for up in (True, False):
         found = units([rate, Fraction(1)], 4610 * rate, 5462, up)
         assert -(-found.need // found.gains[0]) == 4610
 
 
-def test_the_cheapest_slots_are_the_programs() -> None:
-    """Where every slot counts as one unit, the shorter program finds what the longer one does."""
+def test_both_programs_of_pricing_agree() -> None:
+    """Where every slot does one unit, the heap finds what the dynamic program finds."""
     rng = np.random.default_rng(7)
     for _ in range(200):
         slots, need = int(rng.integers(1, 12)), int(rng.integers(1, 6))
@@ -297,8 +281,8 @@ def test_the_cheapest_slots_are_the_programs() -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_booked_gangs_always_find_gpus(seed: int) -> None:
-    """Whatever Hall's condition lets in expands to machines: the checker finds nothing."""
+def test_inserted_gangs_fit_on_machines(seed: int) -> None:
+    """Whatever Hall's condition admits can be assigned to machines without violations."""
     instance = dlsched.generate("utility", seed, jobs=12, slots=15, gpus=9, utilization=2.0)
     gangs = Gangs(instance)
     made = Insertion(gangs)
@@ -347,10 +331,8 @@ def test_the_choice_follows_the_instance() -> None:
 def test_a_time_limit_leaves_a_certified_gap() -> None:
     """Stopped early, dantzig_wolfe has a schedule, a bound, and the gap between them."""
     instance = dlsched.generate("utility", 1, jobs=60, slots=100, gpus=24)
-    began = time.perf_counter()
     result = dlsched.solve(instance, time_limit=2)
-    assert time.perf_counter() - began < 10
-    assert result.status == "feasible"
+    assert (result.status, result.termination) == ("feasible", "time_limit")
     assert result.certified[0].value > result.objective[0]
 
 
@@ -359,20 +341,23 @@ def test_a_start_is_taken() -> None:
     instance = dlsched.generate("utility", 1, jobs=8, slots=20, gpus=6, per_machine=2, arrivals=0.5)
     best = dlsched.solve(instance)
     again = dlsched.solve(instance, "dantzig_wolfe", start=best.solution)
-    assert (again.start.reason, again.objective) == ("the first incumbent", best.objective)
+    assert (again.start.accepted, again.objective) == (True, best.objective)
 
 
+@pytest.mark.usefixtures("impatient")
 def test_same_seed_same_answer() -> None:
-    """Dantzig-Wolfe is deterministic where no limit strikes."""
-    instance = dlsched.generate("utility", 3, jobs=8, slots=20, gpus=6, arrivals=0.5)
-    answers = [dlsched.solve(instance, "dantzig_wolfe", seed=5).solution for _ in range(2)]
-    assert answers[0] == answers[1]
+    """Where no limit strikes, dantzig_wolfe is deterministic also in its neighbourhood search."""
+    instance = dlsched.generate("utility", 1, jobs=5, slots=6, gpus=6, per_machine=2)
+    first, again = (dlsched.solve(instance, "dantzig_wolfe", seed=5) for _ in range(2))
+    assert (first.solution, first.certified) == (again.solution, again.certified)
 
 
 def test_bound_alone() -> None:
-    """`lagrangian` is the bound without a schedule, and no worse than no prices at all."""
-    instance = dlsched.generate("utility", 1, jobs=12, slots=20, gpus=6, arrivals=0.5)
+    """`lagrangian` is the bound without a schedule, and no worse than that of prices 0."""
+    instance = dlsched.generate("utility", 1, jobs=6, slots=12, gpus=6, arrivals=0.5)
     bound = dlsched.solve(instance, "lagrangian")
-    assert (bound.status, bound.solution) == ("no solution", None)
+    assert (bound.status, bound.termination) == ("no solution", "bound_only")
+    assert bound.solution is None
+    assert bound.solver == "highs"  # the master's
     assert bound.certified[0].value <= lagrangian_bound(instance, {})
     assert bound.certified[0].value >= dlsched.solve(instance, "insertion").objective[0]

@@ -59,7 +59,7 @@ def test_the_lowest_price_knows_the_horizon() -> None:
 
 
 def test_the_empty_allocation_would_cost_least() -> None:
-    """Repair: payoffs are maximised. The least cost is that of no GPU, 0; a job that runs pays."""
+    """Repair: payoffs are maximised. The least cost is 0, of no GPU; a job that runs has a cost."""
     one = instance([{"workers": 1, "iterations": 2, "rates": {"A": 1}}], {"A": 1})
     price = Prices(one, [0]).table[0][0]
     assert price > 0
@@ -67,7 +67,7 @@ def test_the_empty_allocation_would_cost_least() -> None:
 
 
 def test_an_unplaceable_job_is_skipped() -> None:
-    """Repair: a gang of three on two GPUs does not end the scan; closer to the letter it does."""
+    """Repair: a gang that does not fit does not end the scan; closer to the text it does."""
     jobs = [
         {"workers": 2, "iterations": 1, "rates": {"A": 9}},
         {"workers": 2, "iterations": 1, "rates": {"A": 9}},
@@ -112,7 +112,7 @@ def test_theorem_2_does_not_hold_below_the_capacity_either() -> None:
 
 @pytest.mark.parametrize("seed", range(24))
 def test_ratio_on_random_instances(seed: int) -> None:
-    """On 24 small instances hadar keeps within the theorem's ratio."""
+    """On 24 small instances hadar is within the theorem's ratio."""
     made = dlsched.generate("utility", seed, jobs=6, slots=12, gpus=6, per_machine=2, arrivals=0.5)
     best = dlsched.solve(made).objective[0]
     found = dlsched.solve(made, "hadar").objective[0]
@@ -164,7 +164,7 @@ def test_prices_are_per_machine_and_type() -> None:
 
 @pytest.mark.parametrize(("types", "gpus"), [(16, 15), (40, 2), (64, 1), (64, 15), (130, 1)])
 def test_many_types_are_scanned(types: int, gpus: int) -> None:
-    """Where states overflow 64 bits, or memory, jobs are scanned, and the reason says so."""
+    """Where states overflow 64 bits, or memory, jobs are scanned, and the reason states it."""
     rows = [
         {
             "workers": 2,
@@ -180,8 +180,8 @@ def test_many_types_are_scanned(types: int, gpus: int) -> None:
         assert method == "hadar_literal" or "scanned by payoff in 1 slots" in result.reason
 
 
-def test_more_speeds_than_eight_bits_are_refused() -> None:
-    """130 different rates are more than the exact methods can tell apart; they say so."""
+def test_more_speeds_than_eight_bits_are_rejected() -> None:
+    """130 different rates are more than the exact methods can distinguish; they raise an error."""
     row = {"workers": 1, "iterations": 5, "rates": {f"T{i}": i + 1 for i in range(130)}}
     made = instance([row], {f"T{i}": 1 for i in range(130)}, slots=3)
     for method in ("milp", "dantzig_wolfe", "insertion", "lagrangian"):
@@ -190,7 +190,7 @@ def test_more_speeds_than_eight_bits_are_refused() -> None:
 
 
 def test_yarn_cs_blocks_and_never_preempts() -> None:
-    """The gang of three waits for the first job and blocks the third, which `fifo` lets pass."""
+    """The gang of three waits for the first job and blocks the third, which `fifo` runs first."""
     jobs = [
         {"workers": 2, "iterations": 2, "rates": {"A": 1}},
         {"workers": 3, "iterations": 1, "rates": {"A": 1}},
@@ -256,7 +256,7 @@ def test_a_gang_leaves_faster_gpus_to_others() -> None:
 
 
 def test_insertion_is_no_worse_than_its_order() -> None:
-    """Neighbourhoods only improve, and prices help: no worse than the baselines here."""
+    """Neighbourhood search only improves, here beyond the baselines."""
     made = dlsched.generate("utility", 1, jobs=30, slots=40, gpus=12)
     few = dlsched.solve(made, "insertion", rounds=0).objective
     many = dlsched.solve(made, "insertion", rounds=500).objective
@@ -309,8 +309,8 @@ def test_the_divisible_load_bounds_every_fork() -> None:
         assert divisible_load(made) - 1e-9 <= last <= divisible_load(made) * 1.6 + count
 
 
-def test_methods_refuse_the_other_kind_of_job() -> None:
-    """Methods for gangs reject forking jobs and name hadare; hadare rejects gangs and names hadar."""
+def test_methods_reject_the_other_kind_of_job() -> None:
+    """Methods for gangs reject forking jobs, naming hadare, which rejects gangs, naming hadar."""
     forking = dlsched.generate("utility", 1, jobs=2, slots=4, gpus=3, forking=True)
     for method in ("hadar", "fifo", "insertion", "dantzig_wolfe", "lagrangian"):
         with pytest.raises(dlsched.OptionError, match="hadare"):

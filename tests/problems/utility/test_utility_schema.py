@@ -1,4 +1,4 @@
-"""What a file of utility must hold, and the errors when it does not."""
+"""The fields of a utility file, and the errors of wrong ones."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_defaults() -> None:
         ({"speed": 1}, "speed"),
     ],
 )
-def test_unusable_instances_are_refused_by_field(changes: dict[str, Any], path: str) -> None:
-    """What contradicts itself is refused with the field's path and a remedy."""
+def test_wrong_fields_are_rejected_by_path(changes: dict[str, Any], path: str) -> None:
+    """A wrong or contradictory field raises an error with its path and a remedy."""
     with pytest.raises(dlsched.InstanceError) as caught:
         dlsched.load(GOOD | changes)
     assert caught.value.path == path
@@ -80,7 +80,7 @@ def test_unusable_instances_are_refused_by_field(changes: dict[str, Any], path: 
     ],
 )
 def test_infeasible_instances_say_why(changes: dict[str, Any], words: str) -> None:
-    """Where all must finish, a job that cannot even alone is named; else it is just not run."""
+    """If all must finish, a job that cannot even alone is named; otherwise it is not run."""
     must = dlsched.solve(GOOD | changes | {"must_finish": True})
     assert must.status == "infeasible"
     assert words in must.reason

@@ -108,15 +108,16 @@ class Search:
 
     def solve(self) -> None:
         """Run all phases within the limits."""
-        limit = self.run.time_limit
+        limit = self.run.time_limit or float("inf")
         try:
             self.bound_without_prices()
             self.propose(self.inserted(None))
-            self.best.improve(self.run.nested(min(2.0, 0.1 * limit) if limit else 2.0), None, 300)
+            first = min(2.0, 0.1 * limit) if self.run.time_limit else limit
+            self.best.improve(self.run.nested(first), None, 300)
             self.columns.add(self.best.levels)
-            self.improve_prices(self.run.nested(0.35 * limit if limit else float("inf")))
+            self.improve_prices(self.run.nested(0.35 * limit))
             if self.fits_master and not (self.closed or self.run.stop_reason()):
-                self.generate(self.run.nested(0.4 * limit if limit else float("inf")))
+                self.generate(self.run.nested(0.4 * limit))
             self.search()
         except Stopped:
             return

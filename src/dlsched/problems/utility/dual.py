@@ -90,7 +90,7 @@ class Dual:
         by_mask = self.by_mask(prices)
         for part in self._parts(work):
             require(gangs.stop)
-            some = Jobs(*(array[part] for array in jobs))
+            some = Jobs._make(array[part] for array in jobs)
             price_all(by_mask, some, inst.must_finish, values[part], rows[part])
         return Priced(float(prices.sum(axis=0) @ self.supply + values.sum()), values, rows)
 
