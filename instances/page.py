@@ -29,7 +29,7 @@ HEAD = """# Instances
 Written by `python instances/page.py` from `instances/index.json`. Every instance loads by its name,
 `dlsched.load(name)`; its best known solution lies beside it as `<name>.sol.json`, gzipped for all
 but the small ones. All are under the MIT licence: nothing was copied from a recorded trace. Bounds
-marked \\* are a solver's word; the others were re-checked in exact arithmetic.
+marked \\* are claimed by a solver; the others were re-checked in exact arithmetic.
 
 Have you a better solution, or one for an open instance? `dlsched submit-check FILE` checks it and
 says whether it improves the best known; it needs no solver.
