@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsched import library, registry
-from dlsched.figures import percent, display
+from dlsched.figures import display, percent
 from dlsched.files import write_bytes
 from dlsched.objective import bound_from_data, gap, number_from_data
 from dlsched.registry import problem_names

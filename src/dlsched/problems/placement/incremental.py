@@ -135,11 +135,12 @@ def infeasibility(at: Any, at_home: float, storage_excess: float, cpu_excess: fl
 def moved_bytes_change(at: Any, ints: Any, nums: Any, t: int, out: int, into: int) -> float:
     """Return by how much the bytes moved grow if a table goes from `out` to `into`."""
     today = ints[at.today + t]
+    size: float = nums[at.size + t]
     if today < 0 or out == into:
         return 0.0
     if out == today:
-        return nums[at.size + t]
-    return -nums[at.size + t] if into == today else 0.0
+        return size
+    return -size if into == today else 0.0
 
 
 @entry(types.void(*PACKED))
@@ -310,7 +311,7 @@ def apply_move(at: Any, ints: Any, nums: Any, t: int, into: int) -> float:
         at, nums[sums + AT_HOME], nums[sums + STORAGE_EXCESS], nums[sums + CPU_EXCESS]
     )
     ints[at.home + t] = into
-    return cost
+    return float(cost)
 
 
 def state_of(data: Data, home: Any) -> State:
