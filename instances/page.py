@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsched import library, registry
-from dlsched.figures import percent, spell
+from dlsched.figures import percent, display
 from dlsched.files import write_bytes
 from dlsched.objective import bound_from_data, gap, number_from_data
 from dlsched.registry import problem_names
@@ -86,11 +86,11 @@ def _open_line(entry: dict[str, Any]) -> str:
 def _bound(bound: Any) -> str:
     if bound is None:
         return "-"
-    return spell(bound.value) + ("" if bound.kind == "certified" else " \\*")
+    return display(bound.value) + ("" if bound.kind == "certified" else " \\*")
 
 
 def _values(entry: dict[str, Any]) -> str:
-    return ", ".join(spell(number_from_data(v)) for v in entry["objective"].values())
+    return ", ".join(display(number_from_data(v)) for v in entry["objective"].values())
 
 
 def _source(entry: dict[str, Any]) -> str:

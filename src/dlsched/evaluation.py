@@ -108,7 +108,7 @@ def _validate_answer(problem: Problem, method: Method, claim: Claim) -> None:
             f"Claim(status=Status.NO_SOLUTION, reason=...)"
         )
     if not solved and found is not None and claim.status is not Status.UNBOUNDED:
-        raise SolverDisagreement(f"{method.name} says {claim.status!s}, and returns a solution")
+        raise SolverDisagreement(f"{method.name} claims {claim.status!s}, and returns a solution")
 
 
 def _proved(bound: ByLevel[Bound | None], gaps: ByLevel[float | None], asked: float) -> bool:
