@@ -8,7 +8,8 @@ a table never run in different regions, so for every table t (E_t y_r counts its
 With multipliers c_t >= 0 and m_g, cost + c (first) + m (second) is a convex quadratic if
 A + diag(m) - E' diag(c) E is positive semidefinite, A being the Hessian of (2) with the sigmoid at
 1/2; its minimum over 0 <= y, Y <= 1 bounds the cost. Multipliers ascend by subgradients. It
-is no method of the library, since `indivisible_bound` is stronger on the instances tried; see models/placement.md.
+is no method of the library: `indivisible_bound` is stronger on the instances tried; see
+models/placement.md.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Semidefinite:
         return y, here + np.minimum(0, gradient.min(axis=1)).sum() - (gradient * y).sum()
 
     def ascend(self, steps: int) -> float:
-        """Return the best bound after so many steps of the multipliers."""
+        """Return the best bound after a number of steps of the multipliers."""
         readers = np.asarray(self.E.sum(axis=1)).ravel()
         each = self.scale / np.maximum(1, np.asarray(self.E.sum(axis=0)).ravel())
         unit = (self.E @ each) / readers**2

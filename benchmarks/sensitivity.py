@@ -1,10 +1,10 @@
-"""Sensitivity on clusters of up to 4,096 GPUs: proven optima, the rules' gaps, the paper's program.
+"""Sensitivity on clusters of up to 4,096 GPUs: proven optima, gaps of heuristics, Synergy-OPT.
 
     python benchmarks/sensitivity.py [measured readings idle stage_one distinct]
 
 Without arguments every section; prints markdown and writes it to benchmarks/figures/sensitivity.md.
-Times are wall-clock seconds of one process on one thread. The measured profiles are looked for in
-../shared/data/synergy; without them the generator's stand in.
+Times are wall-clock seconds of one process on one thread. The measured profiles are read from
+../shared/data/synergy; if there are none, the generator's are used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dlsched.problems.sensitivity.reference import stage_one, stage_two
 PROFILES = ROOT.parent / "shared" / "data" / "synergy" / "profiles.json"
 SPLITS = ((20, 70, 10), (30, 60, 10))
 SIZES = (4, 16, 64, 128, 512)
-RULES = ("tune", "tune_public", "greedy_then_tune", "water_filling", "proportional")
+HEURISTICS = ("tune", "tune_public", "greedy_then_tune", "water_filling", "proportional")
 MIXES = ((20, 70, 10), (30, 60, 10), (60, 30, 10), (33, 33, 33), (50, 0, 50))
 """Sections 5.2 to 5.7 of the paper; thirds and halves in Figures 11 and 13."""
 SEEDS = (1, 2, 3)
@@ -45,7 +45,7 @@ def cluster(
     seed: int = 1,
     generated: bool = False,
 ) -> Instance:
-    """Return a full cluster of measured models, or of the generator's where none are measured."""
+    """Return an instance with jobs of measured models, or of the generator's if there are none."""
     more = {"multi": multi, "allow_split": allow_split, "may_wait": may_wait}
     if PROFILES.exists() and not generated:
         return from_profiles(PROFILES, servers=servers, split=split, seed=seed, **more)
@@ -57,11 +57,11 @@ def measured() -> Iterator[str]:
     """Yield the table of optima and gaps."""
     source = "measured" if PROFILES.exists() else "generated"
     yield f"## Proven optima, {source} profiles, seed 1\n"
-    yield "Servers of 8 GPUs, 24 CPUs and 500 GB. Gaps of the rules are to the proven optimum; that"
+    yield "Servers of 8 GPUs, 24 CPUs, 500 GB. Gaps of heuristics are to the proven optimum; that"
     yield "of the optimum is to the pooled bound. Split: jobs on several servers in the optimum.\n"
     head = "| servers | image/language/speech | GPUs a job | jobs may split | jobs | status | s "
-    yield head + "| split | " + " | ".join(RULES) + " | optimum to pooled |"
-    yield "|" + "---|" * (9 + len(RULES))
+    yield head + "| split | " + " | ".join(HEURISTICS) + " | optimum to pooled |"
+    yield "|" + "---|" * (9 + len(HEURISTICS))
     worst = 0.0
     for servers in SIZES:
         for split in SPLITS:
@@ -70,7 +70,7 @@ def measured() -> Iterator[str]:
                     inst = cluster(servers, split, multi, allow_split=allow_split)
                     best = dlsched.solve(inst, "patterns", time_limit=120)
                     worst = max(worst, best.seconds.total)
-                    gaps = [rule_gap(inst, rule, best) for rule in RULES]
+                    gaps = [rule_gap(inst, name, best) for name in HEURISTICS]
                     bound = dlsched.solve(inst, "pooled").bound
                     mix = "/".join(map(str, split))
                     yield (
@@ -80,12 +80,12 @@ def measured() -> Iterator[str]:
                         + " | ".join(gaps)
                         + f" | {cell(best.gap_to(bound)[0])} |"
                     )
-    yield f"\nSlowest: {worst:.2f} s. Stuck: the rule could not place every job."
+    yield f"\nSlowest: {worst:.2f} s. Stuck: the heuristic could not place every job."
 
 
 def readings() -> Iterator[str]:
-    """Yield the table of TUNE's gaps by reading of section 4.2, on 128 GPUs."""
-    yield "## TUNE by reading, 16 servers, 128 GPUs\n"
+    """Yield the table of TUNE's gaps by interpretation of section 4.2, on 128 GPUs."""
+    yield "## TUNE by interpretation, 16 servers, 128 GPUs\n"
     yield "Gaps of the throughput of one round to the proven optimum, or to its bound: mean and, in"
     yield f"brackets, least and most over {len(SEEDS)} seeds. `tune` is the first row and"
     yield '`tune_public` that of "given, first, cpu per gpu". Jobs may be split.\n'
@@ -126,23 +126,22 @@ def readings() -> Iterator[str]:
 
 
 def idle() -> Iterator[str]:
-    """Yield the table of GPUs that static demands leave idle, on 128 GPUs."""
+    """Yield the table of idle GPUs with static demands, on 128 GPUs."""
     yield "## Idle GPUs where jobs may wait, 16 servers, 128 GPUs\n"
-    yield "Share of the GPUs that stay idle although the jobs ask for exactly as many as there are,"
-    yield f"least to most over {len(SEEDS)} seeds, and in brackets the mean gap of the throughput"
-    yield "to the optimum's bound, which prefers jobs of few GPUs: the sum of throughput counts"
-    yield "jobs and is not the paper's objective where jobs wait. DRF and Tetris as in section"
-    yield "5.7.\n"
-    rules = ("greedy", "drf", "tetris", "tune")
-    yield "| image/language/speech | GPUs a job | " + " | ".join(rules) + " |"
-    yield "|" + "---|" * (2 + len(rules))
+    yield "Share of idle GPUs although the jobs need exactly as many as there are, least to most"
+    yield f"over {len(SEEDS)} seeds, and in brackets the mean gap of the throughput to the bound of"
+    yield "the optimum, which favours jobs of few GPUs: the sum of throughput where jobs wait is"
+    yield "not the paper's objective. DRF and Tetris as in section 5.7.\n"
+    heuristics = ("greedy", "drf", "tetris", "tune")
+    yield "| image/language/speech | GPUs a job | " + " | ".join(heuristics) + " |"
+    yield "|" + "---|" * (2 + len(heuristics))
     for mix in MIXES:
         for multi in (False, True):
             cases = [cluster(16, mix, multi, may_wait=True, seed=seed) for seed in SEEDS]
             bounds = [dlsched.solve(inst, time_limit=60).bound for inst in cases]
             cells = []
-            for rule in rules:
-                found = [dlsched.solve(inst, rule) for inst in cases]
+            for name in heuristics:
+                found = [dlsched.solve(inst, name) for inst in cases]
                 shares = [result.details["idle_gpus"] / 128 for result in found]
                 gaps = [r.gap_to(b)[0] for r, b in zip(found, bounds, strict=True)]
                 mean = cell(sum(gaps) / len(gaps))
@@ -158,7 +157,7 @@ def stage() -> Iterator[str]:
     """Yield the table of the paper's stage one without aggregation, by solver."""
     yield "## The paper's stage one without aggregation, by solver\n"
     yield "Stage one as Synergy states it, one binary a job and choice, through cvxpy; seconds of"
-    yield "its `solve`. Fragments: jobs that stage two's vertex leaves in pieces. `patterns` solves"
+    yield "its `solve`. Fragments: jobs fragmented at stage two's vertex. `patterns` solves"
     yield "the whole problem. The ratio is HiGHS's stage one to `patterns`, in one run.\n"
     yield (
         "| servers | GPUs a job | variables | HiGHS | SCIP | GLPK | patterns "
@@ -184,11 +183,11 @@ def stage() -> Iterator[str]:
                     cells[-1] += " (DIFFERS)"
             assert first is not None
             whole = dlsched.solve(inst, "patterns").seconds.total
-            pieces = stage_two(inst, first).fragmented
+            fragmented = stage_two(inst, first).fragmented
             yield (
                 f"| {servers} | {'1 to 4' if multi else '1'} | {first.variables} | "
                 + " | ".join(cells)
-                + f" | {whole:.2f} | {seconds / whole:.2f} | {pieces} | {3 * servers} |"
+                + f" | {whole:.2f} | {seconds / whole:.2f} | {fragmented} | {3 * servers} |"
             )
 
 

@@ -31,10 +31,11 @@ def containers(value, path="instance"):
 @pytest.mark.parametrize("name", problem_names())
 def test_every_container_is_read_only(name):
     """No list, set or plain dict is reachable from an instance, nor from a solution of it."""
-    instance = dlsched.generate(name, seed=1)
-    method = next(m for m in problem(name).methods.values() if m.kind == "heuristic")
-    solution = dlsched.solve(instance, method.name).solution
-    found = [*containers(instance), *containers(solution, "solution")]
+    example = problem(name).module("generate").examples()[0]
+    rules = [m for m in problem(name).methods.values() if m.kind in ("heuristic", "baseline")]
+    solution = dlsched.solve(example, rules[-1].name).solution
+    found = [*containers(dlsched.generate(name, seed=1)), *containers(example)]
+    found += containers(solution, "solution")
     assert [path for path, value in found if type(value) is not FrozenDict] == []
 
 
@@ -79,7 +80,7 @@ def by_dict_base(instance, rng):
 
 
 def by_derived(instance, rng):
-    """Spoil what is derived from the instance."""
+    """Change what is derived from the instance."""
     dict.clear(instance.supply)
     return {"schedule": {}}
 
@@ -98,7 +99,7 @@ def test_a_method_that_writes_into_a_mapping_is_refused():
 
 @pytest.mark.parametrize("method", [by_setattr, by_dict_base, by_deletion])
 def test_a_method_that_changes_the_instance_is_named(method):
-    """Ways around the freezing are found out by the fingerprint taken after the method."""
+    """Changes around the freezing are found by the fingerprint taken after the method."""
     with pytest.raises(dlsched.InstanceChanged, match=method.__name__):
         dlsched.solve(INSTANCE, method)
 

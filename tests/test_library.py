@@ -7,33 +7,35 @@ import json
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 import dlsched
 from dlsched import library
 from dlsched.objective import bound_from_data, closed, number_from_data
 from dlsched.registry import problem
 from dlsched.submission import check_submission
+from dlsched.traces import read_trace
 
 NAMES = library.names()
 OPEN = [name for name in NAMES if library.index()[name]["kind"] == "open"]
-MADE_AGAIN = [
-    name
-    for name, line in library.index().items()
-    if line["kind"] in ("paper", "small")
-    or (line["kind"] == "open" and not line["source"].startswith("by an earlier generator"))
-]
+QUICK = ("paper", "small")
+"""Kinds of instances that are proved, generated and exported again in every run of the tests."""
 PROVEN = [name for name in NAMES if name not in OPEN]
+MODELLED = [name for name in NAMES if library.index()[name]["mps"]]
 MPS = library.root().parent / "models" / "mps"
-
-
-def modelled() -> list[str]:
-    """Return the instances whose model is small enough to ship."""
-    return [name for name in NAMES if library.index()[name]["mps"]]
 
 
 def entry(name: str) -> dict:
     """Return an instance's line in the index."""
     return library.index()[name]
+
+
+def parameters(names: list[str]) -> list[ParameterSet]:
+    """Return test parameters, the larger instances in the group ``slow``."""
+    return [
+        pytest.param(name, marks=() if entry(name)["kind"] in QUICK else pytest.mark.slow)
+        for name in names
+    ]
 
 
 def test_there_are_enough_of_each_kind() -> None:
@@ -69,7 +71,7 @@ def test_open_instances_are_open(name: str) -> None:
     assert found.bound[0] is not None
 
 
-@pytest.mark.parametrize("name", PROVEN)
+@pytest.mark.parametrize("name", parameters(PROVEN))
 def test_optimum_is_proved_again(name: str) -> None:
     """The exact method proves the indexed bound again, by the kind of proof that is stated."""
     result = dlsched.solve(name, entry(name)["proof"]["method"])
@@ -78,22 +80,41 @@ def test_optimum_is_proved_again(name: str) -> None:
     assert result.bound.as_dict() == said
 
 
-@pytest.mark.parametrize("name", MADE_AGAIN)
-def test_generators_still_make_it(name: str) -> None:
-    """The call that the instance states as its source makes the same instance today.
+@pytest.mark.parametrize("name", parameters(NAMES))
+def test_the_source_makes_the_instance(name: str) -> None:
+    """The example, or the call that the instance states as its source, makes the same instance.
 
-    A larger instance outlives a change of its generator, and its source then says so.
+    A larger instance stays when its generator changes, and its source then says so.
     """
     source = entry(name)["source"]
-    if source.startswith("dlsched.generate("):
-        made = eval(source, {"dlsched": dlsched})
+    if source.startswith("by an earlier generator"):
+        assert entry(name)["kind"] not in QUICK
+        return
+    if source.startswith("dlsched."):
+        made = eval(source, {"dlsched": dlsched, "read_trace": read_trace})
     else:
         owner = problem(entry(name)["problem"])
         made = next(e for e in owner.module("generate").examples() if e.name == name)
     assert made.sha256 == entry(name)["sha256"]
 
 
-@pytest.mark.parametrize("name", modelled())
+def test_the_problems_list_every_instance() -> None:
+    """The entries of the problems' modules `library` are those of the index, but for examples."""
+    listed = [
+        (entry.name, name, entry.kind)
+        for name in dlsched.list_problems()
+        for entry in problem(name).module("library").ENTRIES
+    ]
+    lines = [line for line in library.index().values() if line["kind"] != "paper"]
+    assert sorted(listed) == sorted((e["name"], e["problem"], e["kind"]) for e in lines)
+    for name in dlsched.list_problems():
+        for line in problem(name).module("library").ENTRIES:
+            assert all(
+                method in problem(name).methods for method in line.methods if method != "exact"
+            )
+
+
+@pytest.mark.parametrize("name", parameters(MODELLED))
 def test_mps_files_are_what_the_code_writes(name: str, tmp_path: Path) -> None:
     """Each level's MPS file equals today's export, the earlier levels held at their optima.
 
@@ -111,7 +132,7 @@ def test_mps_files_are_what_the_code_writes(name: str, tmp_path: Path) -> None:
         held[level.name] = float(number_from_data(entry(name)["objective"][level.name]))
 
 
-@pytest.mark.parametrize("name", modelled())
+@pytest.mark.parametrize("name", parameters(MODELLED))
 def test_scip_finds_the_same_optima_in_the_mps_files(name: str, tmp_path: Path) -> None:
     """A second solver, reading nothing but the MPS files, agrees on every level."""
     scip = pytest.importorskip("pyscipopt", reason="the second solver is an optional extra")
@@ -130,15 +151,15 @@ def test_scip_finds_the_same_optima_in_the_mps_files(name: str, tmp_path: Path) 
 
 
 def test_index_names_every_file() -> None:
-    """No instance or MPS file lies about that the index does not know."""
+    """Every instance and MPS file is in the index."""
     root = library.root()
     known = {e["file"] for e in library.index().values()}
     files = [*root.glob("*/*.json*"), *root.glob("*/open/*.json*")]
     found = {str(p.relative_to(root)) for p in files if ".sol.json" not in p.name}
     assert found == known
     models = {p.name.split(".")[0] for p in MPS.glob("*.mps.gz")}
-    assert models == set(modelled())
-    assert len(modelled()) >= len(PROVEN) - 20
+    assert models == set(MODELLED)
+    assert len(MODELLED) >= len(PROVEN) - 20
 
 
 def test_index_is_plain_json() -> None:

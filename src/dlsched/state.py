@@ -92,7 +92,7 @@ def adapter(problem: str) -> Any:
     """
     owner = registry.problem(problem)
     if not _has_adapter(owner):
-        able = [p for p in registry.problem_names() if _has_adapter(registry.problem(p))]
+        able = [p.name for p in registry.usable_problems() if _has_adapter(p)]
         raise OptionError(
             f"{problem} has no adapter from a cluster's state; those that have: {', '.join(able)}"
         )

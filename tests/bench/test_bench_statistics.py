@@ -94,8 +94,10 @@ def test_growth_finds_the_power() -> None:
     """Times of 2 n^1.5 fit that power without error; two sizes are too few."""
     runs = [run(gap=0.0, size=n, seconds=2 * n**1.5) for n in (10, 20, 40, 80)]
     fitted = statistics.growth(runs)
-    assert fitted is not None and fitted.power == pytest.approx(1.5)
-    assert fitted.factor == pytest.approx(2) and fitted.error == pytest.approx(0, abs=1e-9)
+    assert fitted is not None and fitted.slope == pytest.approx(1.5)
+    assert np.exp(fitted.intercept) == pytest.approx(2) and fitted.error == pytest.approx(
+        0, abs=1e-9
+    )
     assert statistics.growth(runs[:2]) is None
     limited = [run(size=n, status="feasible", termination="time_limit") for n in (1, 2, 3)]
     assert statistics.growth(limited) is None
@@ -105,7 +107,7 @@ def test_gap_growth_finds_the_slope() -> None:
     """A gap that rises by three points with each doubling is found; no gap has no growth."""
     runs = [run(gap=0.01 + 0.03 * np.log2(n), size=n) for n in (1, 2, 4, 8)]
     fitted = statistics.gap_growth(runs)
-    assert fitted is not None and fitted.per_doubling == pytest.approx(0.03)
+    assert fitted is not None and fitted.slope == pytest.approx(0.03)
     assert statistics.gap_growth([run(gap=0.0, size=n) for n in (1, 2, 4)]) is None
 
 

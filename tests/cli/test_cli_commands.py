@@ -90,9 +90,9 @@ def test_show_problem() -> None:
     milp = next(m for m in shown["methods"] if m["method"] == "milp")
     assert milp["kind"] == "exact" and milp["options"] == {"levels": 2}
     meanings = {row["parameter"]: row["meaning"] for row in shown["generator"]}
-    assert meanings["demand"] == "Servers to return; a tenth by default."
+    assert meanings["demand"] == "Servers to return; a tenth of them by default."
     assert all(meanings.values())
-    assert "a tenth by default" in run("show", "reclaiming").stdout
+    assert "a tenth of them by default" in run("show", "reclaiming").stdout
 
 
 def test_show_instance(folder: Path) -> None:

@@ -185,7 +185,9 @@ def test_large_files_are_refused_before_they_fill_the_memory(
 ) -> None:
     """What counts is the size after decompression."""
     monkeypatch.setattr("dlsched.traces.reader.MAX_BYTES", 2**20)
-    bomb = write(tmp_path, gzip.compress((HEAD + "\n" * 2**21).encode()), "bomb.csv.gz")
+    bomb = write(
+        tmp_path, gzip.compress((HEAD + (" " * 1023 + "\n") * 2**11).encode()), "bomb.csv.gz"
+    )
     with pytest.raises(InstanceError, match="larger than 1 MiB"):
         read_trace(bomb, SMALL)
 

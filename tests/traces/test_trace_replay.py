@@ -1,6 +1,5 @@
 """Replays: strictly first come first served, best fit, and never more GPUs than there are."""
 
-import time
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlsched import OptionError
-from dlsched.traces import Placement, Trace, TraceJob, replay, synthesise
+from dlsched.traces import Placement, Trace, TraceJob, replay
 from dlsched.traces.replay import place
 
 SECONDS = st.integers(0, 24).map(lambda n: Fraction(n, 2)) | st.sampled_from(
@@ -150,7 +149,7 @@ def test_too_large_jobs_are_refused_and_block_nobody() -> None:
 @pytest.mark.parametrize(
     ("free", "size", "spread", "where"),
     [
-        ([8, 3, 5], 3, True, {1: 3}),  # the fullest server with room
+        ([8, 3, 5], 3, True, {1: 3}),  # the fullest server that suffices
         ([8, 3, 5], 4, True, {2: 4}),
         ([8, 8, 3, 5], 12, True, {0: 8, 3: 4}),  # a whole server, and the rest by best fit
         ([8, 8, 8], 16, True, {0: 8, 1: 8}),
@@ -162,11 +161,11 @@ def test_too_large_jobs_are_refused_and_block_nobody() -> None:
     ],
 )
 def test_placement(free: list[int], size: int, spread: bool, where: dict[int, int] | None) -> None:
-    """Together on the fullest servers that can, else spread; nothing is booked on failure."""
-    room = np.array(free)
-    assert place(room, 8, size, spread) == where
-    booked = where or {}
-    assert room.tolist() == [f - booked.get(s, 0) for s, f in enumerate(free)]
+    """Together on the fullest servers that suffice, else spread; on failure no GPU is taken."""
+    remaining = np.array(free)
+    assert place(remaining, 8, size, spread) == where
+    taken = where or {}
+    assert remaining.tolist() == [f - taken.get(s, 0) for s, f in enumerate(free)]
 
 
 @pytest.mark.parametrize("until", [-1, float("nan"), float("inf"), "soon", True, int])
@@ -181,14 +180,6 @@ def test_empty_clusters_are_refused(cluster: dict[str, int]) -> None:
     """There is nothing to replay onto."""
     with pytest.raises(OptionError, match="servers and gpus must be at least 1"):
         replay(trace((1, 0, 1)), **cluster)
-
-
-def test_a_production_trace_takes_well_under_a_second() -> None:
-    """1,500 jobs that overload 64 servers, so that they wait and spread; in processor seconds."""
-    busy = synthesise(seed=5, busy_gpus=700)
-    begin = time.process_time()
-    replay(busy)
-    assert time.process_time() - begin < 0.75
 
 
 def test_a_trace_has_jobs_with_ids_of_their_own() -> None:

@@ -21,7 +21,7 @@ def compute_iis(form: StandardForm, run: Run) -> list[str]:
     """
     kept = np.arange(form.shape[0])
     size = max(1, len(kept) // 2)
-    while True:
+    while size:
         i = 0
         while i < len(kept):
             if run.stop_reason():
@@ -31,9 +31,8 @@ def compute_iis(form: StandardForm, run: Run) -> list[str]:
                 kept = shorter
             else:
                 i += size
-        if size == 1:
-            return [form.row_names[k] for k in kept]
         size //= 2
+    return [form.row_names[k] for k in kept]
 
 
 def infeasibility_reason(form: StandardForm, run: Run) -> str:

@@ -27,15 +27,15 @@ from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
-SOLVER_LIBRARIES = ("highspy", "scipy.sparse", "pyomo.repn.plugins.standard_form")
-"""What a method that solves a model preloads."""
+SOLVER_LIBRARIES = ("highspy", "scipy.sparse", "pyomo.environ", "pyomo.repn.plugins.standard_form")
+"""What a method that solves a model preloads; importing it takes half a second or more."""
 _SLACK = 1e-6
 """Relative slack granted to a solver's bound before it is rounded to the granularity."""
 _REDUCED_COST = 1e-7
 """A solver's tolerance on reduced costs, in the unit that it sees."""
 _COST_RATIO, _ROUNDS = 2.0**10, 4
-"""A level is solved again if fixing columns makes its largest cost smaller by this ratio, and so
-often at most."""
+"""A level is solved again, in four rounds at most, if fixing columns divides its largest cost by
+this ratio."""
 _INTEGRALITY = 1e-9
 """Largest distance from integers at which the relaxation's optimum is taken to be integral."""
 
@@ -56,10 +56,7 @@ class ModelModule(Protocol[T_contra]):
 
 
 def solve_levels(
-    instance: T_contra,
-    run: Run,
-    model: ModelModule[T_contra],
-    depth: int | None = None,
+    instance: T_contra, run: Run, model: ModelModule[T_contra], depth: int | None = None
 ) -> Claim:
     """Solve an instance's model lexicographically.
 
@@ -96,11 +93,13 @@ def relax_first_level(instance: T_contra, run: Run, model: ModelModule[T_contra]
     if isinstance(search, Claim):
         return search
     search.bounds.append([])
+    status, termination = Status.NO_SOLUTION, Termination.BOUND_ONLY
     outcome = search.relax(0)
-    stopped = outcome is not None and outcome.status is not Status.OPTIMAL
+    if outcome is not None and outcome.status is not Status.OPTIMAL:
+        status, termination = outcome.status, outcome.termination
     return Claim(
-        status=Status.NO_SOLUTION,
-        termination=outcome.termination if outcome and stopped else Termination.BOUND_ONLY,
+        status=status,
+        termination=termination,
         bounds=search.bounds,
         build_seconds=search.build_seconds,
     )
