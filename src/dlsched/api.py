@@ -276,18 +276,28 @@ def compare(
         method itself proved, ``gap_to_best`` to the best bound known. Different instances with one
         name have 8 digits of their digest added to it.
     """
+    return data_frame(comparison(instances, methods, on_answer=on_answer, **solve_options))
+
+
+def comparison(
+    instances: Iterable[InstanceLike],
+    methods: Sequence[MethodLike],
+    *,
+    on_answer: Callable[[Result | Failure], None] | None = None,
+    **solve_options: Any,
+) -> list[dict[str, Any]]:
+    """Return the rows of `compare`."""
     rows: list[dict[str, Any]] = []
     names = method_labels(methods)
     for source in instances:
         inst = load(source)
         group: list[Result | Failure] = []
         for chosen in methods:
-            answer = attempt(inst, chosen, **solve_options)
-            group.append(answer)
+            group.append(attempt(inst, chosen, **solve_options))
             if on_answer:
-                on_answer(answer)
+                on_answer(group[-1])
         rows += comparison_rows(group, names)
-    return data_frame(distinguish(rows))
+    return distinguish(rows)
 
 
 def attempt(

@@ -138,7 +138,7 @@ def _validated(problem: Problem, method: Method, claim: Claim) -> Claim:
             f"Claim(status=Status.NO_SOLUTION, reason=...)"
         )
     if not solved and found is not None and claim.status is not Status.UNBOUNDED:
-        raise SolverDisagreement(f"{method.name} says {claim.status!s}, and returns a solution")
+        raise SolverDisagreement(f"{method.name} claims {claim.status!s}, and returns a solution")
     return claim
 
 

@@ -10,7 +10,7 @@ import typer
 from dlsched import library, registry
 from dlsched.cli.flags import Json
 from dlsched.cli.output import Column, put_json, put_table
-from dlsched.figures import spell
+from dlsched.figures import display
 from dlsched.objective import bound_from_data
 from dlsched.registry import Problem
 
@@ -47,7 +47,7 @@ def _cell(entry: Any) -> Any:
     if isinstance(entry, list):
         return ", ".join(map(str, entry))
     if isinstance(entry, dict):
-        return ", ".join(f"{k}={spell(v)}" for k, v in entry.items())
+        return ", ".join(f"{k}={display(v)}" for k, v in entry.items())
     return entry
 
 

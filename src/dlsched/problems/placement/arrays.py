@@ -122,8 +122,8 @@ def arrays(instance: Instance) -> Data:
         [instance.at_home_threshold],
     )
 
-    capacities = [Fraction(r.storage_capacity) for r in regions]
-    stored = sum(capacities, Fraction(0))
+    capacity = [r.storage_capacity for r in regions]
+    stored = instance.total_capacity
     weights, second = instance.weights, instance.version == "v2"
     return Data(
         exact=byte.exact and cpu.exact and hour.exact,
@@ -132,8 +132,8 @@ def arrays(instance: Instance) -> Data:
             [-1 if t.home is None else instance.region_index[t.home] for t in tables],
             dtype=np.int64,
         ),
-        capacity=np.array([byte.down(c) for c in capacities], dtype=float),
-        capacity_share=np.array([float(c / stored) if stored else 0.0 for c in capacities]),
+        capacity=np.array([byte.down(c) for c in capacity], dtype=float),
+        capacity_share=np.array([float(c / stored) if stored else 0.0 for c in capacity]),
         bytes_total=float(size.sum()),
         bytes_read=float(read.sum()),
         quota=byte.down(limit[0]) if limit else np.inf,
@@ -169,52 +169,42 @@ def _gpus(instance: Instance, hour: _Unit) -> dict[str, Any]:
     regions, jobs = instance.regions, instance.jobs
     kinds = {kind: k for k, kind in enumerate(instance.kinds)}
     ranks = {p: i for i, p in enumerate(instance.priorities)}
+    rank = [ranks[job.priority] for job in jobs]
     rows = [
-        [(kinds[kind], h) for kind, h in job.gpu_hours.items() if kind in kinds and h]
-        for job in jobs
-    ]
+        (j, kinds[kind], h)
+        for j, job in enumerate(jobs)
+        for kind, h in job.gpu_hours.items() if kind in kinds and h
+    ]  # fmt: skip
     demands: dict[tuple[int, int], list[Number]] = {}
-    for job, row in zip(jobs, rows, strict=True):
-        for k, h in row:
-            demands.setdefault((k, ranks[job.priority]), []).append(h)
+    for j, k, h in rows:
+        demands.setdefault((k, rank[j]), []).append(h)
     units = {key: _unit(hours) for key, hours in demands.items()}
     supply = [[Fraction(r.gpu_supply.get(kind, 0)) for kind in kinds] for r in regions]
-    in_all = [sum((row[k] for row in supply), Fraction(0)) for k in range(len(kinds))]
-    mean = [total / sum(1 for row in supply if row[k]) for k, total in enumerate(in_all)]
+    supplied = [sum(column, Fraction(0)) for column in zip(*supply, strict=True)]
+    mean = [total / sum(1 for row in supply if row[k]) for k, total in enumerate(supplied)]
     wanted, load_unit = np.zeros((2, len(kinds), len(ranks)))
     for (k, p), hours in demands.items():
         unit = units[k, p]
         wanted[k, p] = sum(unit.near(h) for h in hours)
         load_unit[k, p] = float(min(unit.size / mean[k], Fraction(_LARGEST_LOAD)))
-    of_kind = [[h for row in rows for i, h in row if i == k] for k in range(len(kinds))]
+    of_kind = [[h for _, i, h in rows if i == k] for k in range(len(kinds))]
+    job_of_row = np.array([j for j, _, _ in rows], dtype=np.int64)
     shape = (len(regions), len(kinds))
     return {
-        "hours_start": _starts([len(row) for row in rows]),
-        "hours_kind": np.array([k for row in rows for k, _ in row], dtype=np.int64),
-        "hours": np.array(
-            [
-                units[k, ranks[job.priority]].near(h)
-                for job, row in zip(jobs, rows, strict=True)
-                for k, h in row
-            ],
-            dtype=float,
-        ),
+        "hours_start": _starts(np.bincount(job_of_row, minlength=len(jobs))),
+        "hours_kind": np.array([k for _, k, _ in rows], dtype=np.int64),
+        "hours": np.array([units[k, rank[j]].near(h) for j, k, h in rows], dtype=float),
         "urgent": np.array(
-            [
-                hour.down(h) if job.time_sensitive else 0.0
-                for job, row in zip(jobs, rows, strict=True)
-                for _, h in row
-            ],
-            dtype=float,
+            [hour.down(h) if jobs[j].time_sensitive else 0.0 for j, _, h in rows], dtype=float
         ),
-        "priority": np.array([ranks[job.priority] for job in jobs], dtype=np.int64),
+        "priority": np.array(rank, dtype=np.int64),
         "load_unit": load_unit,
         "load_granularity": np.array([float(granularity(hours) / sum(hours)) for hours in of_kind]),
         "supply_load": np.array(
             [float(s / mean[k]) for row in supply for k, s in enumerate(row)], dtype=float
         ).reshape(shape),
         "supply_share": np.array(
-            [float(s / in_all[k]) for row in supply for k, s in enumerate(row)], dtype=float
+            [float(s / supplied[k]) for row in supply for k, s in enumerate(row)], dtype=float
         ).reshape(shape),
         "wanted": wanted,
     }

@@ -7,6 +7,7 @@ at most `TOLERANCE`. Everything else is exact.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
@@ -59,7 +60,8 @@ def evaluate(instance: Instance, home: Mapping[str, int]) -> ByLevel[Number]:
 
 def traffic(instance: Instance, home: Mapping[str, int]) -> Fraction:
     """Return (1): bytes read from other regions, as a share of all bytes read."""
-    read = crossing = Fraction(0)
+    read: Number = 0
+    crossing: Number = 0
     for job in instance.jobs:
         region = instance.region_of(job, home)
         for name in job.tables:
@@ -67,18 +69,20 @@ def traffic(instance: Instance, home: Mapping[str, int]) -> Fraction:
             read += size
             if region is None or home.get(name) != region:
                 crossing += size
-    return crossing / read if read else Fraction(0)
+    return Fraction(crossing) / read if read else Fraction(0)
 
 
-def demand(instance: Instance, home: Mapping[str, int]) -> dict[tuple[int, str, int], Fraction]:
-    """Return GPU hours by region, type and priority; jobs without a region count nowhere."""
-    total: dict[tuple[int, str, int], Fraction] = {}
+def demand(instance: Instance, home: Mapping[str, int]) -> Mapping[tuple[int, str, int], Number]:
+    """Return GPU hours by region, type and priority; 0 where no job demands any.
+
+    Jobs without a region are left out.
+    """
+    total: dict[tuple[int, str, int], Number] = defaultdict(int)
     for job in instance.jobs:
         region = instance.region_of(job, home)
         if region is not None:
             for kind, hours in job.gpu_hours.items():
-                key = (region, kind, job.priority)
-                total[key] = total.get(key, Fraction(0)) + hours
+                total[region, kind, job.priority] += hours
     return total
 
 
@@ -89,28 +93,26 @@ def gpu(instance: Instance, home: Mapping[str, int]) -> float:
     sigmoid is 1/2 throughout.
     """
     here = demand(instance, home)
-    wanted: dict[tuple[str, int], Fraction] = {}
+    wanted: dict[tuple[str, int], Number] = defaultdict(int)
     for job in instance.jobs:
         for kind, hours in job.gpu_hours.items():
-            key = (kind, job.priority)
-            wanted[key] = wanted.get(key, Fraction(0)) + hours
+            wanted[kind, job.priority] += hours
     parts = []
     for kind in instance.kinds:
         supply = [Fraction(region.gpu_supply.get(kind, 0)) for region in instance.regions]
-        mean = sum(supply, Fraction(0)) / sum(1 for s in supply if s)
+        total = sum(supply, Fraction(0))
+        mean = total / sum(1 for s in supply if s)
         for r in range(len(instance.regions)):
-            load = sum(
-                (here.get((r, kind, p), Fraction(0)) for p in instance.priorities), Fraction(0)
-            )
             factor = 0.5
             if instance.version == "v2":
-                over = Fraction(instance.overload_slope) * max(Fraction(0), load - supply[r]) / mean
-                factor = sigmoid(float(min(over, _STEEP)))
-            for priority in instance.priorities:
-                if wanted.get((kind, priority)):
-                    share = here.get((r, kind, priority), Fraction(0)) / wanted[kind, priority]
-                    off = float(share - supply[r] / sum(supply)) ** 2
-                    parts.append(float(instance.priority_weight(priority)) * off * factor)
+                load = sum(here[r, kind, p] for p in instance.priorities)
+                over = max(Fraction(0), load - supply[r]) / mean
+                factor = sigmoid(float(min(instance.overload_slope * over, _STEEP)))
+            for p in instance.priorities:
+                if wanted[kind, p]:
+                    share = Fraction(here[r, kind, p]) / wanted[kind, p]
+                    squared = float(share - supply[r] / total) ** 2
+                    parts.append(float(instance.priority_weight(p)) * squared * factor)
     return math.fsum(parts)
 
 
@@ -121,22 +123,20 @@ def sigmoid(x: float) -> float:
 
 def storage(instance: Instance, home: Mapping[str, int]) -> Fraction:
     """Return (3): squared differences of regions' shares of bytes and of capacity."""
-    size = sum((Fraction(table.size) for table in instance.tables), Fraction(0))
-    capacity = sum((Fraction(region.storage_capacity) for region in instance.regions), Fraction(0))
+    size, capacity = instance.total_size, instance.total_capacity
     if not size or not capacity:
         return Fraction(0)
     stored = _stored(instance, home)
-    return sum(
-        (
-            (stored[r] / size - Fraction(region.storage_capacity) / capacity) ** 2
-            for r, region in enumerate(instance.regions)
-        ),
-        Fraction(0),
+    differences = (
+        stored[r] / size - region.storage_capacity / capacity
+        for r, region in enumerate(instance.regions)
     )
+    return sum((difference**2 for difference in differences), Fraction(0))
 
 
-def _stored(instance: Instance, home: Mapping[str, int]) -> list[Fraction]:
-    stored = [Fraction(0)] * len(instance.regions)
+def _stored(instance: Instance, home: Mapping[str, int]) -> list[Number]:
+    """Return the bytes in each region."""
+    stored: list[Number] = [0] * len(instance.regions)
     for table in instance.tables:
         if table.id in home:
             stored[home[table.id]] += table.size
@@ -154,37 +154,34 @@ def moved(instance: Instance, home: Mapping[str, int]) -> Number:
     )
 
 
-def at_home(instance: Instance, home: Mapping[str, int]) -> Fraction:
+def at_home(instance: Instance, home: Mapping[str, int]) -> Number:
     """Return (6): GPU hours of time-sensitive jobs whose region has their type."""
-    total = Fraction(0)
+    total: Number = 0
     for job in instance.jobs:
         region = instance.region_of(job, home)
         if job.time_sensitive and region is not None:
-            have = instance.regions[region].gpu_supply
-            total += sum(
-                (Fraction(h) for k, h in job.gpu_hours.items() if have.get(k)), Fraction(0)
-            )
+            supply = instance.regions[region].gpu_supply
+            total += sum(hours for kind, hours in job.gpu_hours.items() if supply.get(kind))
     return total
 
 
 def details(instance: Instance, home: Mapping[str, int]) -> dict[str, Number | float]:
     """Return the parts of the cost and further figures; see `check`."""
     here = demand(instance, home)
-    wanted = sum(
-        (Fraction(h) for job in instance.jobs for h in job.gpu_hours.values()), Fraction(0)
+    wanted = sum(hours for job in instance.jobs for hours in job.gpu_hours.values())
+    loads: dict[tuple[int, str], Number] = defaultdict(int)
+    for (r, kind, _), hours in here.items():
+        loads[r, kind] += hours
+    over = sum(
+        max(0, load - instance.regions[r].gpu_supply.get(kind, 0))
+        for (r, kind), load in loads.items()
     )
-    over = Fraction(0)
-    for r, region in enumerate(instance.regions):
-        for kind in {k for _, k, _ in here}:
-            load = sum((h for (q, k, _), h in here.items() if (q, k) == (r, kind)), Fraction(0))
-            over += max(Fraction(0), load - region.gpu_supply.get(kind, 0))
-    placed = sum(here.values(), Fraction(0))
     return {
         "traffic": float(traffic(instance, home)),
         "gpu": gpu(instance, home),
         "storage": float(storage(instance, home)),
         "moved": moved(instance, home),
-        "placed": float(placed / wanted) if wanted else 1.0,
+        "placed": float(Fraction(sum(here.values())) / wanted) if wanted else 1.0,
         "overload": float(over),
     }
 
@@ -214,12 +211,11 @@ def _violations(
 
 
 def _over_capacity(instance: Instance, home: Mapping[str, int]) -> Iterable[Violation]:
-    cpus: dict[tuple[int, str], Fraction] = {}
+    cpus: dict[tuple[int, str], Number] = defaultdict(int)
     for job in instance.jobs:
         at = instance.region_of(job, home)
         if at is not None and job.app is not None:
-            key = (at, job.app)
-            cpus[key] = cpus.get(key, Fraction(0)) + job.cpu_hours
+            cpus[at, job.app] += job.cpu_hours
     for r, (region, stored) in enumerate(
         zip(instance.regions, _stored(instance, home), strict=True)
     ):
@@ -236,19 +232,18 @@ def _over_capacity(instance: Instance, home: Mapping[str, int]) -> Iterable[Viol
 
 def explain(instance: Instance) -> str:
     """Return why no placement is feasible; an empty string if no reason is known."""
-    size = sum((Fraction(table.size) for table in instance.tables), Fraction(0))
-    capacity = sum((Fraction(region.storage_capacity) for region in instance.regions), Fraction(0))
+    size, capacity = instance.total_size, instance.total_capacity
     if size > capacity:
         return f"the tables have {float(size):g} bytes, the regions store {float(capacity):g}"
-    largest = max((Fraction(region.storage_capacity) for region in instance.regions), default=0)
+    largest = max((region.storage_capacity for region in instance.regions), default=0)
     for table in instance.tables:
         if table.size > largest:
             return f"table {table.id} has {float(table.size):g} bytes, no region stores as many"
-    have = {k for region in instance.regions for k, hours in region.gpu_supply.items() if hours}
+    supplied = {k for region in instance.regions for k, hours in region.gpu_supply.items() if hours}
     urgent = sum(
-        (Fraction(hours) for job in instance.jobs if job.time_sensitive
-         for kind, hours in job.gpu_hours.items() if kind in have),
-        Fraction(0),
+        hours
+        for job in instance.jobs if job.time_sensitive
+        for kind, hours in job.gpu_hours.items() if kind in supplied
     )  # fmt: skip
     if urgent < instance.at_home_threshold:
         return (

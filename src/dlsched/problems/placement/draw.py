@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,8 +81,7 @@ def draw_moves(instance: Instance, solution: Solution, ax: Axes | None = None) -
                 instance.region_index[solution.home[table.id]],
             )
             flow[row, column] += float(table.size)
-    total = sum((Fraction(table.size) for table in instance.tables), Fraction(0))
-    flow = 100 * flow / float(total) if total else flow
+    flow = 100 * flow / float(instance.total_size or 1)
     if ax is None:
         side = 2 + 0.5 * len(names)
         _, ax = plt.subplots(figsize=(side, side))
@@ -99,9 +97,6 @@ def draw_moves(instance: Instance, solution: Solution, ax: Axes | None = None) -
 
 
 def _loads(instance: Instance, home: dict[str, int], pairs: list[tuple[int, str]]) -> list[float]:
+    """Return the GPU hours demanded for each pair of region and type."""
     here = demand(instance, home)
-    loads = {pair: Fraction(0) for pair in pairs}
-    for (r, kind, _), hours in here.items():
-        if (r, kind) in loads:
-            loads[r, kind] += hours
-    return [float(loads[pair]) for pair in pairs]
+    return [float(sum(here[r, kind, p] for p in instance.priorities)) for r, kind in pairs]

@@ -92,46 +92,56 @@ class Refinement:
         self.backend.validate_limits(self.run)
         self.start()
         self.relax()
-        while True:
+        claim = None
+        while claim is None:
             stop = self.run.stop_reason()
-            if stop:
-                return self.claim(Status.FEASIBLE, stop)
-            built, form = self.build()
-            outcome = self.solve(built, form)
-            self.message = outcome.message
-            if outcome.status is Status.INFEASIBLE:
-                if self.best is None:
-                    return self.infeasible(form)
-                self.claimed = self.cost  # only excluded placements are left
-                return self.claim(Status.OPTIMAL)
-            new_points, found = False, None
-            if outcome.values is not None:
-                form.load(outcome.values)
-                found = model.read(self.instance, built)
-                new_points = self.offer(state_of(self.data, homes_of(self.instance, found)))
-            if outcome.bound is not None:
-                unit = float(form.conditioned(0)[0])
-                error = SOLVER_PRECISION * abs(outcome.bound) + _REDUCED_COST * unit
-                bound = outcome.bound - error
-                if new_points and bound > self.cost * (1 + _CLOSED):
-                    continue  # costs far above the optimum hide it; the next program has smaller
-                # No excluded placement is better than the best one.
-                self.claimed = max(self.claimed, min(bound, self.cost))
-            self.record()
-            if self.closed(max(_CLOSED, self.run.gap)):
-                return self.claim(Status.OPTIMAL)
-            if outcome.status is not Status.OPTIMAL:
-                return self.claim(Status.FEASIBLE, outcome.termination)
-            if not new_points and found is not None:
-                # The estimate is exact here, but the solver's tolerances undercut it; or the
-                # placement breaks a limit by less than these. Its cost is known: exclude it.
-                if len(self.excluded) == _MOST_EXCLUDED:
-                    return self.claim(
-                        Status.OPTIMAL if self.closed(TOLERANCE) else Status.FEASIBLE,
-                        Termination.TOLERANCES,
-                        f"the solver's tolerances leave a gap after {_MOST_EXCLUDED} exclusions",
-                    )
-                self.excluded.append(found)
+            claim = self.claim(Status.FEASIBLE, stop) if stop else self.solve_round()
+        return claim
+
+    def solve_round(self) -> Claim | None:
+        """Solve one program, refine the estimate at its placement; return a claim at the end."""
+        built, form = self.build()
+        outcome = self.solve(built, form)
+        self.message = outcome.message
+        if outcome.status is Status.INFEASIBLE:
+            if self.best is None:
+                return self.infeasible(form)
+            self.claimed = self.cost  # only excluded placements are left
+            return self.claim(Status.OPTIMAL)
+        refined, found = False, None
+        if outcome.values is not None:
+            form.load(outcome.values)
+            found = model.read(self.instance, built)
+            refined = self.offer(state_of(self.data, homes_of(self.instance, found)))
+        if outcome.bound is not None:
+            unit = float(form.conditioned(0)[0])
+            error = SOLVER_PRECISION * abs(outcome.bound) + _REDUCED_COST * unit
+            bound = outcome.bound - error
+            if refined and bound > self.cost * (1 + _CLOSED):
+                return None  # an error of the solver's tolerances; the next program is more exact
+            # No excluded placement is better than the best one.
+            self.claimed = max(self.claimed, min(bound, self.cost))
+        self.record()
+        if self.closed(max(_CLOSED, self.run.gap)):
+            return self.claim(Status.OPTIMAL)
+        if outcome.status is not Status.OPTIMAL:
+            return self.claim(Status.FEASIBLE, outcome.termination)
+        return None if refined or found is None else self.exclude(found)
+
+    def exclude(self, solution: Solution) -> Claim | None:
+        """Exclude a placement from the next programs; a claim if there are too many.
+
+        The estimate is exact at the placement, but the solver's tolerances undercut it; or the
+        placement breaks a limit by less than these. Its cost is known.
+        """
+        if len(self.excluded) == _MOST_EXCLUDED:
+            return self.claim(
+                Status.OPTIMAL if self.closed(TOLERANCE) else Status.FEASIBLE,
+                Termination.TOLERANCES,
+                f"the solver's tolerances leave a gap after {_MOST_EXCLUDED} exclusions",
+            )
+        self.excluded.append(solution)
+        return None
 
     def infeasible(self, form: StandardForm) -> Claim:
         """Return that there is no placement, and why."""

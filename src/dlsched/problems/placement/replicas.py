@@ -8,6 +8,7 @@ type. Decisions that the paper leaves open are marked (D).
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -206,7 +207,7 @@ def _types(job: Job) -> list[str]:
 
 
 def _hours(job: Job) -> Fraction:
-    return sum((Fraction(hours) for hours in job.gpu_hours.values()), Fraction(0))
+    return Fraction(sum(job.gpu_hours.values()))
 
 
 def _able(instance: Instance, job: Job) -> list[Region]:
@@ -293,23 +294,17 @@ class _Storage:
         A table that is in the region already uses no quota, and one that does not fit is skipped
         **(D)**; ties in the order of the file **(D)**.
         """
-        readers: dict[str, dict[str, int]] = {}
+        readers: dict[str, Counter[str]] = defaultdict(Counter)
         for job in self.instance.jobs:
             for kind in _types(job):
-                count = readers.setdefault(kind, {})
-                for name in job.tables:
-                    count[name] = count.get(name, 0) + 1
-        ranked = {
-            kind: sorted(self.size, key=lambda n: -c.get(n, 0)) for kind, c in readers.items()
-        }
-        supply = sum(
-            (Fraction(s) for r in self.instance.regions for s in r.gpu_supply.values()), Fraction(0)
-        )
+                readers[kind].update(job.tables)
+        ranked = {kind: sorted(self.size, key=lambda n: -c[n]) for kind, c in readers.items()}
+        supply = sum(s for r in self.instance.regions for s in r.gpu_supply.values())
         for region in self.instance.regions:
             for kind, have in region.gpu_supply.items():
                 left = quota * have / supply if have else Fraction(0)
                 for name in ranked.get(kind, ()) if left else ():
-                    if not readers[kind].get(name):
+                    if not readers[kind][name]:
                         break
                     size = self.size[name]
                     if region.id not in self.at[name] and size <= min(left, self.free[region.id]):
@@ -318,12 +313,11 @@ class _Storage:
 
     def hot_by_hours(self, quota: Fraction) -> Iterator[Replica]:
         """Yield copies by GPU hours of a type per byte, in the region with its highest supply."""
-        hours: dict[tuple[str, str], Fraction] = {}
+        hours: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
         for job in self.instance.jobs:
             for kind in _types(job):
                 for name in job.tables:
-                    key = (name, kind)
-                    hours[key] = hours.get(key, Fraction(0)) + Fraction(job.gpu_hours[kind])
+                    hours[name, kind] += job.gpu_hours[kind]
         for name, kind in sorted(hours, key=lambda key: -hours[key] / self.size[key[0]]):
             size = self.size[name]
             fits = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Literal, Self
 
 from pydantic import Field, StrictBool, model_validator
@@ -124,6 +125,16 @@ class Instance(schema.Instance):
     def table_index(self) -> dict[str, int]:
         """Position of each table."""
         return {table.id: t for t, table in enumerate(self.tables)}
+
+    @derived
+    def total_size(self) -> Fraction:
+        """Bytes of all tables."""
+        return Fraction(sum(table.size for table in self.tables))
+
+    @derived
+    def total_capacity(self) -> Fraction:
+        """Bytes that all regions can store."""
+        return Fraction(sum(region.storage_capacity for region in self.regions))
 
     @derived
     def kinds(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ With shares, the rows suit a solver's tolerances in any units of the instance.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
@@ -53,17 +54,16 @@ class Shares:
         rows: dict[int, dict[int, Fraction]] = {}
         for (k, _), row in self._hours.items():
             for g, hours in row.items():
-                own = rows.setdefault(k, {})
-                own[g] = own.get(g, Fraction(0)) + hours
+                rows.setdefault(k, defaultdict(Fraction))[g] += hours
         return {k: _parts(row) for k, row in rows.items()}
 
     @cached_property
     def part(self) -> dict[tuple[int, int], Fraction]:
         """By type and priority: the share in the type's GPU hours."""
-        total: dict[int, Fraction] = {}
+        total: dict[int, Fraction] = defaultdict(Fraction)
         own = {key: sum(row.values(), Fraction(0)) for key, row in self._hours.items()}
         for (k, _), hours in own.items():
-            total[k] = total.get(k, Fraction(0)) + hours
+            total[k] += hours
         return {(k, p): hours / total[k] for (k, p), hours in own.items()}
 
     @cached_property
@@ -76,8 +76,10 @@ class Shares:
                 job = self.instance.jobs[j]
                 for kind, hours in job.gpu_hours.items():
                     if kind in kinds and hours:
-                        row = total.setdefault((kinds[kind], ranks[job.priority]), {})
-                        row[g] = row.get(g, Fraction(0)) + hours
+                        row = total.setdefault(
+                            (kinds[kind], ranks[job.priority]), defaultdict(Fraction)
+                        )
+                        row[g] += hours
         return total
 
     @cached_property
@@ -85,7 +87,7 @@ class Shares:
         """By region and type: the share in the type's supply."""
         regions, kinds = self.instance.regions, self.instance.kinds
         rows = [[Fraction(r.gpu_supply.get(kind, 0)) for kind in kinds] for r in regions]
-        total = [sum((row[k] for row in rows), Fraction(0)) for k in range(len(kinds))]
+        total = [sum(column, Fraction(0)) for column in zip(*rows, strict=True)]
         return [[s / total[k] for k, s in enumerate(row)] for row in rows]
 
     @cached_property
