@@ -200,3 +200,45 @@ def test_a_dict_will_do() -> None:
     assert dlsched.solve(two(), lambda instance: {"returned": ["s1"]}).objective == (1, 0)
     with pytest.raises(dlsched.InstanceError, match="unknown field"):
         dlsched.solve(two(), lambda instance: {"returned": ["s1"], "cost": 1})
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ({"status": "optimal"}, "its own bound"),
+        ({"status": "best"}, "'best' is not a valid Status"),
+        ({"termination": "tired"}, "'tired' is not a valid Termination"),
+        ({"termination": "proved"}, "says feasible, but ended with proved"),
+        ({"status": "no solution", "solution": None, "termination": "infeasible"}, "but ended"),
+        ({"objective": {"preempted": 1}}, "cannot be read"),
+        ({"objective": [float("nan")]}, "not finite"),
+        ({"bounds": [[Bound(float("-inf"), "claimed", "m")]]}, "not finite"),
+        ({"solution": Solution(instance="two", instance_sha256="0", returned=("s1",))}, "digest"),
+    ],
+)
+def test_claims_that_contradict_themselves(claim: dict[str, Any], message: str) -> None:
+    """What a claim states as text is read as its enum; what cannot be true or read is refused."""
+    with pytest.raises(SolverDisagreement, match=message):
+        dlsched.solve(two(), claiming(**claim))
+
+
+def test_status_decides_the_termination() -> None:
+    """Text serves as a termination, but not against a status that decides it."""
+    stopped = dlsched.solve(two(), claiming(termination="time_limit"))
+    assert (stopped.termination, stopped.reason) == (dlsched.Termination.TIME_LIMIT, "time limit")
+    proofs = [[Bound(value, "claimed", "m")] for value in (1, 0)]
+    proved = dlsched.solve(two(), claiming(status="optimal", bounds=proofs, termination="proved"))
+    assert proved.status is Status.OPTIMAL
+    assert dlsched.read_result(proved.to_json()) == proved
+
+
+def test_start_of_another_version() -> None:
+    """A start is used if it is feasible, and gets the labels of the instance."""
+    start = Solution(instance="two", instance_sha256="0", returned=("s1",))
+
+    def given(instance: Instance, run: Run) -> Any:
+        return run.start
+
+    result = dlsched.solve(two(), given, start=start)
+    assert result.solution.instance_sha256 == two().sha256
+    assert dlsched.verify(two(), result.solution).feasible

@@ -6,6 +6,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from functools import partial
+from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -167,3 +169,93 @@ def test_unknown_method(instance: Instance) -> None:
     """A method that there is not is refused with the near ones."""
     with pytest.raises(dlsched.UnknownName, match="no method for reclaiming is called 'lira'"):
         dlsched.solve(instance, "lira")
+
+
+def no_instance() -> None:
+    """Take nothing."""
+
+
+def hides_seed(instance: Instance, rng: Any, seed: int = 0) -> None:
+    """Have an option with the name of a keyword."""
+
+
+def seeded(instance: Instance, seed: int) -> None:
+    """Have another name for the generator."""
+
+
+def with_option(instance: Instance, rng: Any, depth: int) -> None:
+    """Need an option."""
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (no_instance, "takes no instance"),
+        (hides_seed, "an option 'seed', which is a keyword"),
+        (partial(hides_seed, seed=1), "an option 'seed', which is a keyword"),
+        (seeded, "second parameter of seeded is called 'seed'"),
+        (with_option, "needs a value for its option 'depth'"),
+        (dict, "dict has no signature"),
+        (registry.problem("elastic").method("lyra"), "lyra is for elastic, not for reclaiming"),
+        ("nowhere:method", "cannot get 'method' from 'nowhere'"),
+    ],
+)
+def test_callables_that_cannot_be_methods(method: Any, message: str, instance: Instance) -> None:
+    """They are refused with the reason, which is a row of a comparison."""
+    with pytest.raises(dlsched.OptionError, match=message):
+        dlsched.solve(instance, method)
+    row = dlsched.compare([instance], [method, "lyra"]).iloc[0]
+    assert row["status"] == "error" and message in row["reason"]
+
+
+def install(monkeypatch: pytest.MonkeyPatch, **problems: str) -> None:
+    """Install packages with problems: names of entry points, and what they load."""
+    found = {
+        "dlsched.methods": [],
+        "dlsched.problems": [EntryPoint(n, v, "dlsched.problems") for n, v in problems.items()],
+    }
+    monkeypatch.setattr(registry, "entry_points", lambda group: found[group])
+
+
+def test_broken_problems_disable_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, instance: Instance
+) -> None:
+    """Packages that raise, exit, or take a name are warned of; all else works."""
+    (tmp_path / "exits.py").write_text("raise SystemExit(3)")
+    monkeypatch.syspath_prepend(tmp_path)
+    install(monkeypatch, gone="nowhere:P", exits="exits:P", wrong="math:pi", elastic="nowhere:P")
+    with pytest.warns(UserWarning) as caught:
+        found = registry.usable_problems()
+    assert [owner.name for owner in found] == list(registry.BUILT_IN)
+    said = "\n".join(str(warning.message) for warning in caught)
+    for part in ("elastic' of its own", "No module named 'nowhere'", "SystemExit", "is no Problem"):
+        assert part in said
+    assert dlsched.solve(instance, "lyra").status is dlsched.Status.FEASIBLE
+    for name in ("gone", "exits", "wrong"):
+        with pytest.raises(dlsched.OptionError, match=f"problem {name}: "):
+            dlsched.generate(name)
+
+
+def test_broken_methods_of_a_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A problem whose methods cannot be imported is an error only where it is used."""
+    text = "from dataclasses import replace\nfrom dlsched.problems.elastic import PROBLEM\n"
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "__init__.py").write_text(
+        f'{text}PROBLEM = replace(PROBLEM, name="half", package="half")\n'
+    )
+    (tmp_path / "half" / "exact.py").write_text("import nowhere")
+    monkeypatch.syspath_prepend(tmp_path)
+    install(monkeypatch, half="half:PROBLEM")
+    with pytest.warns(UserWarning, match=r"cannot load half\.exact"):
+        assert len(registry.usable_problems()) == len(registry.BUILT_IN)
+    with pytest.raises(dlsched.OptionError, match=r"cannot load half\.exact"):
+        dlsched.list_methods("half")
+    registry.problem.cache_clear()
+
+
+def test_two_packages_with_one_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither is chosen silently."""
+    entries = [EntryPoint("twice", f"{name}:P", "dlsched.problems") for name in ("one", "other")]
+    monkeypatch.setattr(registry, "entry_points", lambda group: entries)
+    with pytest.raises(dlsched.OptionError, match="one:P and other:P have that name"):
+        registry.problem("twice")

@@ -1,4 +1,4 @@
-"""Problems and methods: what each must provide, and how both are found by name."""
+"""Problems and methods: the attributes of each, and the functions that find both by name."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Method:
 
     @property
     def takes_second(self) -> bool:
-        """Whether the function has a place for a generator or a run beside the instance."""
+        """Whether the function has a second positional parameter, for a generator or a run."""
         return len(self.parameters) > 1 and self.parameters[1].kind in _POSITIONAL[:2]
 
     @property

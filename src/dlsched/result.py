@@ -137,7 +137,7 @@ class Point(NamedTuple):
 
 
 class Seconds(NamedTuple):
-    """Wall-clock seconds by phase; ``total`` includes what no phase claims."""
+    """Wall-clock seconds by phase; ``total`` also includes the time outside these phases."""
 
     build: float
     solve: float

@@ -439,7 +439,7 @@ def _interrupted(problem: Problem, method: Method, instance: Instance) -> Result
 
 
 def warm_start(subject: Subject) -> Finding | None:
-    """A start is accepted or refused with a reason, and an accepted one is never made worse."""
+    """Every method reports on a start, and its solution is no worse than the start."""
 
     def check(instance: Instance) -> None:
         for start in subject.feasible(instance)[:1]:

@@ -93,7 +93,7 @@ def check_heuristic(
     """Test the properties that a heuristic should have, on random small instances.
 
     Each property is tested until `examples` instances pass or one fails, which is then shrunk. The
-    kinds: ``crash`` (it raises, always or now and then), ``exits`` (it ends the process),
+    kinds: ``crash`` (it raises, in every call or in some), ``exits`` (it ends the process),
     ``changes_instance``, ``no_solution_object`` (it returns something else), ``infeasible`` (with
     the checker's violation), ``wrong_claim`` (its objective is not what the checker finds),
     ``wrong_status`` (it claims optimality or infeasibility wrongly), ``wrong_bound``

@@ -1,7 +1,7 @@
 """Brute force of every problem, by the problem's name: ``oracles.reclaiming(instance)``.
 
 An oracle enumerates solutions and evaluates them with the checker; it uses nothing else of the
-problem's package, so it is a third opinion beside the model and the structured exact methods. It
+problem's package, so it is independent of the model and of the structured exact methods. It
 returns the optimal objective, or ``None`` if there is no solution.
 """
 

@@ -37,7 +37,7 @@ def first_finding(
 ) -> Finding | None:
     """Return the first property that fails, on the smallest instance; ``None`` if none does.
 
-    A property that fails now and then cannot be shrunk: then the instance is the first one.
+    If a property fails in some calls only, shrinking is impossible: the first instance is returned.
 
     Parameters
     ----------
