@@ -85,7 +85,10 @@ LIES = {
         dict(solution=None, status=Status.OPTIMAL, bounds=[[certified(1)], [certified(0)]]),
         "returned no solution",
     ),
-    "infeasible with a solution": (dict(status=Status.INFEASIBLE), "claims infeasible, and returns"),
+    "infeasible with a solution": (
+        dict(status=Status.INFEASIBLE),
+        "claims infeasible, and returns",
+    ),
     "no solution with a solution": (dict(status=Status.NO_SOLUTION), "claims no solution, and"),
 }
 

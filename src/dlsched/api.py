@@ -463,7 +463,9 @@ def _start(
     """Return the start if the checker accepts it, else why not."""
     if start is None:
         return None, ""
-    solution = load_solution(start, inst.problem)
+    found = load_solution(start, inst.problem)
+    # A start may be of another version of the instance: only its feasibility matters.
+    solution = found.model_copy(update={"instance_sha256": inst.sha256})
     report = owner.check(inst, solution)
     if report.feasible:
         return solution, ""

@@ -91,8 +91,7 @@ def adapter(problem: str) -> Any:
     """
     owner = registry.problem(problem)
     if not owner.has_module("state"):
-        names = registry.problem_names()
-        able = ", ".join(n for n in names if registry.problem(n).has_module("state"))
+        able = ", ".join(p.name for p in registry.usable_problems() if p.has_module("state"))
         raise OptionError(
             f"{problem} has no adapter from a cluster's state; those that have: {able}"
         )

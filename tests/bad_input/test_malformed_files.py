@@ -102,7 +102,7 @@ MALFORMED: dict[str, tuple[bytes, str, str]] = {
     "number for a boolean": (
         swap('"flexible": true', '"flexible": 1'),
         "jobs[0].workers[1].flexible",
-        "is not a truth value; write true or false",
+        "is neither true nor false; write true or false",
     ),
     "NaN": (swap("1.5", "NaN"), "jobs[0].weight", "NaN is not a number; write a finite decimal"),
     "Infinity": (swap("1.5", "Infinity"), "jobs[0].weight", "Infinity is not a number"),

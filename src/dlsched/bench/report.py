@@ -17,7 +17,7 @@ from dlsched.bench.plots import Picture, pictures
 from dlsched.bench.safe_csv import csv_bytes
 from dlsched.bench.statistics import EvaluatedRun
 from dlsched.bench.store import Store
-from dlsched.figures import percent, seconds, display
+from dlsched.figures import display, percent, seconds
 from dlsched.files import write_bytes
 from dlsched.table import data_frame
 

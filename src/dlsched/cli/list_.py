@@ -12,7 +12,7 @@ from dlsched.cli.flags import Json
 from dlsched.cli.output import Column, put_json, put_table
 from dlsched.figures import display
 from dlsched.objective import bound_from_data
-from dlsched.registry import Problem, problem_names
+from dlsched.registry import Problem
 
 
 class What(StrEnum):
@@ -31,7 +31,7 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """List problems, shipped instances and methods."""
-    owners = [registry.problem(name) for name in ([problem] if problem else problem_names())]
+    owners = [registry.problem(problem)] if problem else registry.usable_problems()
     chosen = [what] if what else list(What)
     found = {str(kind): _ROWS[kind](owners) for kind in chosen}
     if as_json:

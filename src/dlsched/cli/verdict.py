@@ -8,7 +8,7 @@ from typing import Any
 from dlsched.bench.execution import FAILED
 from dlsched.cli.exits import Exit
 from dlsched.cli.output import Column, fields, put_table
-from dlsched.figures import percent, seconds, display
+from dlsched.figures import display, percent, seconds
 from dlsched.registry import Kind, problem
 from dlsched.result import Result, Status, default_termination
 
