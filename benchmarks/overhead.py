@@ -41,7 +41,7 @@ HEAD = (
 
 
 def measure(runs: int, workers: str, jobs: int, **how: Any) -> str:
-    """Make a sweep of so many runs, `jobs` at a time, and return its line."""
+    """Make a sweep of `runs` runs, `jobs` at a time, and return its line."""
     with tempfile.TemporaryDirectory() as folder:
         seeds = ", ".join(map(str, range(runs // RUNS_PER_SEED)))
         file = Path(folder) / "suite.toml"

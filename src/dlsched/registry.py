@@ -262,6 +262,10 @@ class Problem:
     package: str = field(repr=False)
     choose: Callable[[Any], str] | None = None
 
+    def has_module(self, name: str) -> bool:
+        """Whether the package has a module of this name."""
+        return importlib.util.find_spec(f"{self.package}.{name}") is not None
+
     def module(self, name: str) -> Any:
         """Import one of the package's modules.
 
@@ -270,7 +274,7 @@ class Problem:
         OptionError
             If the package has none of that name.
         """
-        if importlib.util.find_spec(f"{self.package}.{name}") is None:
+        if not self.has_module(name):
             raise OptionError(f"the problem {self.name} has no module {name!r} in {self.package}")
         return importlib.import_module(f"{self.package}.{name}")
 

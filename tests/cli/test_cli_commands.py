@@ -66,7 +66,7 @@ def test_every_command_has_help_and_json(name: str) -> None:
 
 
 def test_list_everything() -> None:
-    """Without a word, list shows problems, instances and methods."""
+    """Without an argument, list shows problems, instances and methods."""
     found = data("list")
     assert [row["problem"] for row in found["problems"]] == dlsched.list_problems()
     assert [row["instance"] for row in found["instances"]] == dlsched.list_instances()
@@ -337,7 +337,7 @@ def test_bad_flags(arguments: list[str], words: str, folder: Path) -> None:
 
 
 def test_odd_names_cannot_draw_on_the_terminal(folder: Path) -> None:
-    """Control characters in a file's texts are spelled out, in tables and in errors."""
+    """Control characters in a file's texts are escaped, in tables and in errors."""
     Path("odd.json").write_text(json.dumps(SMALL | {"name": "\x1b[2Jodd [red]"}))
     for command in (["solve"], ["show"], ["compare", "-m", "lyra"]):
         said = run(command[0], "odd.json", *command[1:]).stdout

@@ -107,7 +107,7 @@ def test_layout_does_not_matter(tmp_path: Path) -> None:
 
 
 def test_the_shipped_trace_loads_by_name() -> None:
-    """`synthetic-1` needs no path, and says how to obtain it again."""
+    """`synthetic-1` needs no path, and its source makes it again."""
     shipped = read_trace("synthetic-1")
     assert (shipped.name, len(shipped.jobs)) == ("synthetic-1", 1500)
     assert shipped.source == "read_trace('synthetic-1')"

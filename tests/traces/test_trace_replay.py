@@ -51,10 +51,10 @@ def starts(placements: Iterable[Placement]) -> dict[str, Any]:
 @given(t=traces(), spread=st.booleans(), **CLUSTERS)
 def test_no_server_is_ever_over_its_gpus(t: Trace, spread: bool, servers: int, gpus: int) -> None:
     """At every start, what is held on each server fits it; each job holds exactly its GPUs."""
-    story = replay(t, servers=servers, gpus=gpus, spread=spread)
-    for now in story.placements:
+    history = replay(t, servers=servers, gpus=gpus, spread=spread)
+    for now in history.placements:
         held = [0] * servers
-        for p in story.running(now.start):
+        for p in history.running(now.start):
             for server, count in p.gpus:
                 held[server] += count
         assert max(held) <= gpus
@@ -63,13 +63,13 @@ def test_no_server_is_ever_over_its_gpus(t: Trace, spread: bool, servers: int, g
 
 @given(t=traces(), spread=st.booleans(), **CLUSTERS)
 def test_every_job_is_accounted_for(t: Trace, spread: bool, servers: int, gpus: int) -> None:
-    """Jobs are started, or refused for their size, or need no GPU; in the end nobody waits."""
-    story = replay(t, servers=servers, gpus=gpus, spread=spread)
-    assert not story.queued
-    assert {j.id for j in story.refused} == {j.id for j in t.jobs if j.gpus > servers * gpus}
+    """Jobs are started, or refused for their size, or need no GPU; in the end none waits."""
+    history = replay(t, servers=servers, gpus=gpus, spread=spread)
+    assert not history.queued
+    assert {j.id for j in history.refused} == {j.id for j in t.jobs if j.gpus > servers * gpus}
     fitting = [j.id for j in t.jobs if 0 < j.gpus <= servers * gpus]
-    assert [p.job.id for p in story.placements] == fitting
-    assert all(p.finish - p.start == p.job.duration for p in story.placements)
+    assert [p.job.id for p in history.placements] == fitting
+    assert all(p.finish - p.start == p.job.duration for p in history.placements)
 
 
 @given(t=traces(), spread=st.booleans(), **CLUSTERS)
@@ -77,10 +77,10 @@ def test_jobs_start_in_the_order_of_submission(
     t: Trace, spread: bool, servers: int, gpus: int
 ) -> None:
     """No job starts before it is submitted, nor before an earlier one that fits the cluster."""
-    story = replay(t, servers=servers, gpus=gpus, spread=spread)
-    times = [p.start for p in story.placements]
+    history = replay(t, servers=servers, gpus=gpus, spread=spread)
+    times = [p.start for p in history.placements]
     assert times == sorted(times)
-    assert all(p.start >= p.job.submit - t.first for p in story.placements)
+    assert all(p.start >= p.job.submit - t.first for p in history.placements)
 
 
 @given(t=traces(), **CLUSTERS)
@@ -120,30 +120,30 @@ def test_the_future_does_not_matter(
 
 def test_the_head_of_the_queue_blocks_those_behind_it() -> None:
     """On 8 GPUs, b waits for a; c would fit beside a but was submitted after b."""
-    story = replay(trace((4, 0, 10), (8, 1, 5), (2, 2, 1)), servers=1)
-    assert starts(story.placements) == {"a": 0, "b": 10, "c": 15}
+    history = replay(trace((4, 0, 10), (8, 1, 5), (2, 2, 1)), servers=1)
+    assert starts(history.placements) == {"a": 0, "b": 10, "c": 15}
 
 
 def test_departures_come_before_arrivals() -> None:
     """A job submitted when another leaves gets its GPUs at once, also in odd milliseconds."""
     tenth = Fraction("0.1")
-    story = replay(trace((8, 0, 3 * tenth), (8, 3 * tenth, 1)), servers=1)
-    assert starts(story.placements) == {"a": 0, "b": 3 * tenth}
-    assert [p.job.id for p in story.running(3 * tenth)] == ["b"]
+    history = replay(trace((8, 0, 3 * tenth), (8, 3 * tenth, 1)), servers=1)
+    assert starts(history.placements) == {"a": 0, "b": 3 * tenth}
+    assert [p.job.id for p in history.running(3 * tenth)] == ["b"]
 
 
 def test_jobs_of_no_duration_leave_at_once() -> None:
     """They hold their GPUs for no time, so three of them follow one another in one moment."""
-    story = replay(trace((8, 5, 0), (8, 5, 0), (8, 5, 2)), servers=1)
-    assert starts(story.placements) == {"a": 0, "b": 0, "c": 0}
-    assert [p.job.id for p in story.running(0)] == ["c"]
+    history = replay(trace((8, 5, 0), (8, 5, 0), (8, 5, 2)), servers=1)
+    assert starts(history.placements) == {"a": 0, "b": 0, "c": 0}
+    assert [p.job.id for p in history.running(0)] == ["c"]
 
 
 def test_too_large_jobs_are_refused_and_block_nobody() -> None:
     """A job of 17 GPUs can never run on 16; one without GPUs is not replayed."""
-    story = replay(trace((17, 0, 1), (16, 0, 1), (0, 0, 1)), servers=2)
-    assert [j.id for j in story.refused] == ["a"]
-    assert starts(story.placements) == {"b": 0}
+    history = replay(trace((17, 0, 1), (16, 0, 1), (0, 0, 1)), servers=2)
+    assert [j.id for j in history.refused] == ["a"]
+    assert starts(history.placements) == {"b": 0}
 
 
 @pytest.mark.parametrize(

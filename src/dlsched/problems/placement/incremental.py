@@ -92,7 +92,7 @@ def cpu_excess(at: Any, nums: Any, r: int) -> float:
 
 @loop
 def storage_cost(at: Any, nums: Any, r: int, stored: float) -> Any:
-    """Return a region's part of (3), weighted, if it stores so many bytes."""
+    """Return a region's part of (3), weighted, if it stores a number of bytes."""
     if at.storage_weight == 0.0:
         return 0.0
     difference = stored / at.bytes_total - nums[at.capacity_share + r]
