@@ -37,7 +37,7 @@ def lagrangian(instance: Instance, run: Run) -> Claim:
 def priced_bound(
     instance: Instance, prices: Mapping[str, float], gpu_price: float = 0.0
 ) -> Fraction:
-    """Return the bound that a price vector proves, by one exact pricing pass and nothing else.
+    """Return the bound that a price vector proves, by one exact pricing pass alone.
 
     For any prices a grouping is worth at most the prices of its jobs and GPUs plus the largest
     reduced values of its groups; see `pool.Pool.bound`, which states the rounding. The bound is at
