@@ -126,6 +126,7 @@ def _off(result: Result, best: Objective) -> bool:
 def chunk(name: str, number: int, count: int, first: int, folder: Path) -> Counter[str]:
     """Draw and check one chunk of instances; return counts of instances and of disagreements."""
     owner, found = problem(name), Counter[str]()
+    scalable = owner.has_module("library")
     strategy: Callable[[], Any] = owner.module("strategy").instances
 
     @seed(first * 1_000_003 + number)
@@ -140,7 +141,7 @@ def chunk(name: str, number: int, count: int, first: int, folder: Path) -> Count
     def draw(instance: dlsched.Instance, which: int, exponent: int) -> None:
         found["instances"] += 1
         try:
-            scaled = multiplied(instance, which, exponent) if exponent else instance
+            scaled = multiplied(instance, which, exponent) if exponent and scalable else instance
         except dlsched.InstanceError:
             scaled = instance  # out of the range of numbers
         for sentence in findings(owner, scaled):

@@ -1,6 +1,6 @@
-"""What a run of a sweep costs beyond the method's own time.
+"""What a run of a sweep costs beyond the method's own time, and what a trace's snapshot costs.
 
-    python benchmarks/overhead.py [reused fresh dask]
+    python benchmarks/overhead.py [reused fresh dask traces]
 
 Small reclaiming instances, `lyra` and `random`; the figures go into benchmarks/figures/overhead.md.
 Overhead is wall-clock time of the whole sweep times the number of jobs, less the seconds that the
@@ -9,15 +9,17 @@ methods and the checker took, divided by the number of runs. It has the making o
 
 from __future__ import annotations
 
+import functools
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from figures import arguments, write
 
 from dlsched.bench import read_suite, run_suite
+from dlsched.traces import read_trace, replay, snapshot
 
 SUITE = """
 name = "overhead"
@@ -39,7 +41,7 @@ HEAD = (
 
 
 def measure(runs: int, workers: str, jobs: int, **how: Any) -> str:
-    """Make a sweep of so many runs, `jobs` at a time, and return its line."""
+    """Make a sweep of `runs` runs, `jobs` at a time, and return its line."""
     with tempfile.TemporaryDirectory() as folder:
         seeds = ", ".join(map(str, range(runs // RUNS_PER_SEED)))
         file = Path(folder) / "suite.toml"
@@ -83,5 +85,27 @@ def dask() -> Iterator[str]:
         yield measure(2000, "dask", 2, dask=cluster.scheduler_address)
 
 
+def traces() -> Iterator[str]:
+    """Yield the table of reading, replaying and converting a trace, in processor milliseconds."""
+    yield "## A trace of 1,500 jobs that overload 64 servers\n"
+    yield "Processor time; the replay is to the trace's end, the instances are of its 20th day.\n"
+    yield "| step | ms |\n|---|---|"
+    trace = read_trace("synthetic-1")
+    shot = snapshot(trace, "20d")
+    steps: dict[str, Callable[[], object]] = {
+        "`read_trace`": lambda: read_trace("synthetic-1"),
+        "`replay`": lambda: replay(trace),
+        "`snapshot`": lambda: snapshot(trace, "20d"),
+    }
+    for name in ("reclaiming", "elastic", "interleaving"):
+        steps[f"instance of {name}"] = functools.partial(shot.instance, name)
+    for name, step in steps.items():
+        began = time.process_time()
+        for _ in range(5):
+            step()
+        yield f"| {name} | {1000 * (time.process_time() - began) / 5:.1f} |"
+
+
 if __name__ == "__main__":
-    write("overhead", {"reused": reused, "fresh": fresh, "dask": dask}, arguments())
+    parts = {"reused": reused, "fresh": fresh, "dask": dask, "traces": traces}
+    write("overhead", parts, arguments())

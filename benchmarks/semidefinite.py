@@ -94,7 +94,7 @@ class Semidefinite:
         return y, here + np.minimum(0, gradient.min(axis=1)).sum() - (gradient * y).sum()
 
     def ascend(self, steps: int) -> float:
-        """Return the best bound after so many steps of the multipliers."""
+        """Return the best bound after a number of steps of the multipliers."""
         readers = np.asarray(self.E.sum(axis=1)).ravel()
         each = self.scale / np.maximum(1, np.asarray(self.E.sum(axis=0)).ravel())
         unit = (self.E @ each) / readers**2

@@ -55,7 +55,7 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
         heading = f"# {Path(name).stem.capitalize()}: {TITLES[folder].lower()}"
         text = re.sub(r"\A# .*", heading, text)
     if folder == "figures" or address == "instances.md":
-        page.meta["hide"] = ["toc"]  # its tables need the room
+        page.meta["hide"] = ["toc"]  # its tables are wide
         kinds = f"figures {Path(name).stem}"
         text = f'<div class="{kinds}" markdown="1">\n\n{text}\n\n</div>\n'
     if folder == "problems":
@@ -117,9 +117,9 @@ def _pictures() -> list[tuple[str, bytes]]:
 
     found = []
     for name in dlsched.list_problems():
-        room = problem(name)
-        example = room.module("generate").examples()[0]
-        axes = room.module("draw").draw(example, dlsched.solve(example).solution)
+        owner = problem(name)
+        example = owner.module("generate").examples()[0]
+        axes = owner.module("draw").draw(example, dlsched.solve(example).solution)
         stream = io.BytesIO()
         axes.figure.savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
         plt.close(axes.figure)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsched import library, registry
-from dlsched.figures import percent, spell
+from dlsched.figures import display, percent
 from dlsched.files import write_bytes
 from dlsched.objective import bound_from_data, gap, number_from_data
 from dlsched.registry import problem_names
@@ -27,9 +27,9 @@ KINDS = {
 HEAD = """# Instances
 
 Written by `python instances/page.py` from `instances/index.json`. Every instance loads by its name,
-`dlsched.load(name)`; its best known solution lies beside it as `<name>.sol.json`, gzipped for all
+`dlsched.load(name)`; its best known solution is beside it as `<name>.sol.json`, gzipped for all
 but the small ones. All are under the MIT licence: nothing was copied from a recorded trace. Bounds
-marked \\* are a solver's word; the others were re-checked in exact arithmetic.
+marked \\* are claimed by a solver; the others are certified, re-checked in exact arithmetic.
 
 Have you a better solution, or one for an open instance? `dlsched submit-check FILE` checks it and
 says whether it improves the best known; it needs no solver.
@@ -76,9 +76,9 @@ def _open_line(entry: dict[str, Any]) -> str:
     bounds = owner.by_level([bound_from_data(b) for b in entry["bound"].values()])
     gaps = gap(values, bounds)
     first = next((i for i, g in enumerate(gaps) if g), 0)
-    said = ", ".join(_bound(b) for b in bounds)
+    shown = ", ".join(_bound(b) for b in bounds)
     return (
-        f"| `{entry['name']}` | {_values(entry)} | {said} | {percent(gaps[first])} "
+        f"| `{entry['name']}` | {_values(entry)} | {shown} | {percent(gaps[first])} "
         f"| {entry['proof']['method']} | {_source(entry)} |"
     )
 
@@ -86,11 +86,11 @@ def _open_line(entry: dict[str, Any]) -> str:
 def _bound(bound: Any) -> str:
     if bound is None:
         return "-"
-    return spell(bound.value) + ("" if bound.kind == "certified" else " \\*")
+    return display(bound.value) + ("" if bound.kind == "certified" else " \\*")
 
 
 def _values(entry: dict[str, Any]) -> str:
-    return ", ".join(spell(number_from_data(v)) for v in entry["objective"].values())
+    return ", ".join(display(number_from_data(v)) for v in entry["objective"].values())
 
 
 def _source(entry: dict[str, Any]) -> str:

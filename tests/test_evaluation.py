@@ -1,4 +1,4 @@
-"""What a method claims is believed only as far as the checker confirms it."""
+"""Evaluation of claims: a result has what the checker confirms, and false claims are errors."""
 
 from __future__ import annotations
 
@@ -33,37 +33,37 @@ def returning(*servers: str) -> Solution:
 def claiming(**claim: Any) -> Any:
     """Return a method that claims this about returning s1."""
 
-    def liar(instance: Instance, run: Run) -> Claim:
+    def claims(instance: Instance, run: Run) -> Claim:
         return Claim(**{"solution": returning("s1")} | claim)
 
-    return liar
+    return claims
 
 
 def as_own(method: Any) -> Any:
-    """Return a method that passes for one of the package."""
+    """Return a method that has a module name of the package."""
     method.__module__ = "dlsched.tests"
     return method
 
 
 def certified(value: Any) -> Bound:
-    """Return a bound that pretends to be certified."""
+    """Return a certified bound."""
     return Bound(value, "certified", "test")
 
 
 def claimed(value: Any) -> Bound:
-    """Return a solver's word."""
+    """Return a claimed bound."""
     return Bound(value, "claimed", "test")
 
 
 def test_honest() -> None:
-    """A method that tells the truth gets its result."""
+    """A correct claim becomes the result."""
     bounds = [[claimed(1.0)], [claimed(0.0)]]
     claim = claiming(objective=(1, 0), status=Status.OPTIMAL, bounds=bounds)
     result = dlsched.solve(two(), claim)
     assert result.status is Status.OPTIMAL and result.objective == (1, 0) and result.gap == (0, 0)
 
 
-LIES = {
+FALSE_CLAIMS = {
     "its objective": (dict(objective=(0, 0)), "claims preempted = 0, the checker finds 1"),
     "its second level": (dict(objective=(1, 7)), "claims collateral = 7"),
     "beats its claimed bound": (dict(bounds=[[claimed(2.0)]]), "beats its bound"),
@@ -85,18 +85,21 @@ LIES = {
         dict(solution=None, status=Status.OPTIMAL, bounds=[[certified(1)], [certified(0)]]),
         "returned no solution",
     ),
-    "infeasible with a solution": (dict(status=Status.INFEASIBLE), "says infeasible, and returns"),
-    "no solution with a solution": (dict(status=Status.NO_SOLUTION), "says no solution, and"),
+    "infeasible with a solution": (
+        dict(status=Status.INFEASIBLE),
+        "claims infeasible, and returns",
+    ),
+    "no solution with a solution": (dict(status=Status.NO_SOLUTION), "claims no solution, and"),
 }
 
 
-@pytest.mark.parametrize("lie", LIES)
-def test_lies(lie: str) -> None:
-    """Every kind of false claim is refused, with what is claimed and what is true."""
-    claim, words = LIES[lie]
+@pytest.mark.parametrize("name", FALSE_CLAIMS)
+def test_false_claims(name: str) -> None:
+    """Every kind of false claim is an error with the claimed and the correct value."""
+    claim, words = FALSE_CLAIMS[name]
     with pytest.raises(SolverDisagreement, match=words) as raised:
         dlsched.solve(two(), claiming(**claim))
-    assert "liar" in str(raised.value)
+    assert "claims" in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +116,7 @@ def test_lies(lie: str) -> None:
     ],
 )
 def test_answers_that_are_none(answer: Any, words: str) -> None:
-    """A plain function that returns nothing, a wrong type or a wrong solution is told so."""
+    """A function that returns nothing, a wrong type or an infeasible solution is an error."""
     with pytest.raises(SolverDisagreement, match=words):
         dlsched.solve(two(), lambda instance: answer)
 
@@ -156,14 +159,14 @@ def test_other_code_certifies_nothing() -> None:
 
 
 def test_bounds_of_other_optima_are_not_beaten() -> None:
-    """A second level's bound says nothing of a solution that misses the first level's."""
+    """A second level's bound does not hold for solutions that miss the first level's."""
     claim = as_own(claiming(bounds=[[certified(0)], [certified(99)]]))
     result = dlsched.solve(two(), claim)
     assert result.gap == (1, None)
 
 
 def test_no_solution_keeps_the_bound() -> None:
-    """Stopped before a solution, a method still hands over what it proved."""
+    """A method without a solution still returns its bounds."""
     claim = claiming(solution=None, status=Status.NO_SOLUTION, bounds=[[certified(1)]], reason="x")
     result = dlsched.solve(two(), as_own(claim))
     assert result.solution is None and result.objective is None and result.gap == (None, None)
@@ -173,7 +176,7 @@ def test_no_solution_keeps_the_bound() -> None:
 
 
 def test_nothing_is_mutated() -> None:
-    """Judging leaves instance, claim and solution as they were."""
+    """Evaluation changes neither instance nor claim nor solution."""
     instance, solution = two(), returning("s1")
     before = instance.to_data(), solution.to_data()
     claim = Claim(solution=solution, bounds=[[claimed(1.0000000001)]])
@@ -183,7 +186,7 @@ def test_nothing_is_mutated() -> None:
 
 
 def test_errors_of_the_method_are_its_own() -> None:
-    """What a method raises is not dressed up as something else."""
+    """An exception of the method is raised unchanged."""
 
     def broken(instance: Instance, rng: np.random.Generator) -> Solution:
         raise KeyError("mine")
@@ -193,7 +196,7 @@ def test_errors_of_the_method_are_its_own() -> None:
 
 
 def test_a_dict_will_do() -> None:
-    """A method may return the problem's own fields; a field that there is not is named."""
+    """A method may return a dict of the problem's fields; unknown fields are named."""
     assert dlsched.solve(two(), lambda instance: {"returned": ["s1"]}).objective == (1, 0)
     with pytest.raises(dlsched.InstanceError, match="unknown field"):
         dlsched.solve(two(), lambda instance: {"returned": ["s1"], "cost": 1})

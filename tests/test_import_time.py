@@ -34,3 +34,19 @@ def test_checking_needs_no_solver() -> None:
     solution = {"dlsched": 1, "problem": "reclaiming", "instance": "t", "returned": []}
     code = f"import dlsched; assert dlsched.verify({data}, {solution}).feasible"
     assert not loaded(code) & {"pyomo", "highspy", "pandas", "matplotlib", "hypothesis"}
+
+
+def test_solver_libraries_are_preloaded() -> None:
+    """Solving a model imports no other library than those that its method preloads."""
+    code = """
+import importlib, sys, dlsched
+from dlsched.solvers.levels import SOLVER_LIBRARIES
+instance = dlsched.generate("reclaiming", servers=4)
+[importlib.import_module(name) for name in SOLVER_LIBRARIES]
+before = set(sys.modules)
+dlsched.solve(instance, "milp")
+print(*sorted(set(sys.modules) - before))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = [name for name in run.stdout.split() if name.split(".")[0] != "dlsched"]
+    assert imported == []

@@ -73,7 +73,7 @@ def test_compare_tells_instances_of_one_name_apart(
 
 
 def test_instances_without_a_digest_are_told_apart_by_source() -> None:
-    """Runs that did not come so far as to have an instance are told apart as well."""
+    """Runs that failed before their instance was made are distinguished by source."""
     row: dict[str, Any] = {"instance": "x", "instance_sha256": None}
     found = distinguish([row | {"source": "a"}, row | {"source": "b"}, row | {"source": "a"}])
     assert found[0] == found[2] != found[1]

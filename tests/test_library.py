@@ -1,4 +1,4 @@
-"""The instance library holds what the code says today, and every optimum in it is proved again."""
+"""The instance library equals what the present code makes; every optimum in it is proved again."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_best_known_solution_is_worth_what_the_index_says(name: str) -> None:
     assert (instance.name, instance.sha256) == (name, entry(name)["sha256"])
     report = dlsched.verify(instance, library.solution_file(name))
     assert report.feasible
-    said = {k: number_from_data(v) for k, v in entry(name)["objective"].items()}
-    assert report.objective.as_dict() == said
+    stated = {k: number_from_data(v) for k, v in entry(name)["objective"].items()}
+    assert report.objective.as_dict() == stated
     assert closed(report.objective, library.best_bounds(instance.sha256)) == (name in PROVEN)
 
 
@@ -76,8 +76,8 @@ def test_optimum_is_proved_again(name: str) -> None:
     """The exact method proves the indexed bound again, by the kind of proof that is stated."""
     result = dlsched.solve(name, entry(name)["proof"]["method"])
     assert result.status == "optimal"
-    said = {k: bound_from_data(v) for k, v in entry(name)["bound"].items()}
-    assert result.bound.as_dict() == said
+    stated = {k: bound_from_data(v) for k, v in entry(name)["bound"].items()}
+    assert result.bound.as_dict() == stated
 
 
 @pytest.mark.parametrize("name", parameters(NAMES))
@@ -146,8 +146,8 @@ def test_scip_finds_the_same_optima_in_the_mps_files(name: str, tmp_path: Path) 
         model.setParam("limits/gap", 0.0)
         model.optimize()
         assert model.getStatus() == "optimal"
-        said = float(number_from_data(entry(name)["objective"][level.name]))
-        assert model.getObjVal() == pytest.approx(said, rel=1e-6, abs=1e-6)
+        stated = float(number_from_data(entry(name)["objective"][level.name]))
+        assert model.getObjVal() == pytest.approx(stated, rel=1e-6, abs=1e-6)
 
 
 def test_index_names_every_file() -> None:

@@ -1,8 +1,13 @@
-"""A claim that another method's checked solution refutes takes no part in a comparison."""
+"""Rows of a comparison: their columns, and claims that a checked solution refutes."""
+
+import re
+from pathlib import Path
 
 import dlsched
 from dlsched import Bound, Claim, Status
+from dlsched.bench.store import TYPES
 from dlsched.problems.reclaiming import Solution
+from dlsched.table import COLUMNS
 
 POOR = ("4", "6")
 """Servers of Lyra's Figure 5 that preempt two jobs at a collateral of four GPUs."""
@@ -33,3 +38,26 @@ def test_a_bound_alone_stands():
     """Without a better solution beside it, the claim stands as a claim."""
     table = dlsched.compare(["lyra-fig5"], [overclaims])
     assert table["gap"][0] == 0 and table["bound_kind"][0] == "claimed"
+
+
+def test_columns_are_those_documented():
+    """Rows have the columns of the table in docs/benchmarks.md, in its order, and no others."""
+    page = (Path(__file__).parents[1] / "docs" / "benchmarks.md").read_text()
+    rows = re.findall(r"^\| `(.+?)` \| (.+) \|$", page.partition("## Suites")[0], re.M)
+    assert dict(rows) == COLUMNS
+    found = list(dlsched.compare(["lyra-fig5"], ["exact", "nobody"]).columns)
+    levels = ["preempted", "collateral"]
+    known = [name for name in COLUMNS if "<level>" not in name]
+    known += [name.replace("<level>", level) for name in COLUMNS for level in levels]
+    assert set(found) <= set(known)
+    assert [name for name in found if name in COLUMNS] == [n for n in COLUMNS if n in found]
+    assert set(TYPES) - {"record"} <= set(COLUMNS)
+
+
+def test_gap_to_best_uses_the_library():
+    """Without a proof in the table, gap_to_best is to the recorded bound; gap is not stated."""
+    (row,) = dlsched.compare(["lyra-fig5"], ["random"]).to_dict("records")
+    assert row["gap"] is None and row["gap_to_best"] == 0.5
+    assert (row["gap_to_best_level"], row["best_bound_kind"]) == ("preempted", "certified")
+    assert (row["preempted_best_bound"], row["preempted_bound"]) == (1, None)
+    assert (row["status"], row["termination"]) == ("feasible", "finished")

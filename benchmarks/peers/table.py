@@ -39,8 +39,8 @@ seeds.
 The column *ours* has seconds, the others time as a multiple of ours: geometric means over the
 seeds. Where a seed was not proved in time, the worst gap to the strongest bound of any method
 stands instead. *No solution*: none in time. *wall_timeout*: a solver that was killed because it
-exceeded its time limit. *Refused*: a peer that cannot take the instance. Times include building the model and
-checking the solution.
+exceeded its time limit. *Refused*: a peer that cannot take the instance. Times include building the
+model and checking the solution.
 """
 
 

@@ -276,18 +276,28 @@ def compare(
         method itself proved, ``gap_to_best`` to the best bound known. Different instances with one
         name have 8 digits of their digest added to it.
     """
+    return data_frame(comparison(instances, methods, on_answer=on_answer, **solve_options))
+
+
+def comparison(
+    instances: Iterable[InstanceLike],
+    methods: Sequence[MethodLike],
+    *,
+    on_answer: Callable[[Result | Failure], None] | None = None,
+    **solve_options: Any,
+) -> list[dict[str, Any]]:
+    """Return the rows of `compare`."""
     rows: list[dict[str, Any]] = []
     names = method_labels(methods)
     for source in instances:
         inst = load(source)
         group: list[Result | Failure] = []
         for chosen in methods:
-            answer = attempt(inst, chosen, **solve_options)
-            group.append(answer)
+            group.append(attempt(inst, chosen, **solve_options))
             if on_answer:
-                on_answer(answer)
+                on_answer(group[-1])
         rows += comparison_rows(group, names)
-    return data_frame(distinguish(rows))
+    return distinguish(rows)
 
 
 def attempt(
@@ -453,7 +463,9 @@ def _start(
     """Return the start if the checker accepts it, else why not."""
     if start is None:
         return None, ""
-    solution = load_solution(start, inst.problem)
+    found = load_solution(start, inst.problem)
+    # A start may be of another version of the instance: only its feasibility matters.
+    solution = found.model_copy(update={"instance_sha256": inst.sha256})
     report = owner.check(inst, solution)
     if report.feasible:
         return solution, ""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
-from dlsched.errors import SolverDisagreement
+from dlsched.errors import SolverDisagreement, describe
 from dlsched.objective import (
     SOLVER_PRECISION,
     TOLERANCE,
@@ -29,6 +32,14 @@ from dlsched.result import (
 from dlsched.run import Run
 from dlsched.schema import Instance
 
+_DECISIONS = {
+    Status.OPTIMAL: (Termination.PROVED, Termination.GAP_REACHED),
+    Status.INFEASIBLE: (Termination.INFEASIBLE,),
+    Status.UNBOUNDED: (Termination.UNBOUNDED,),
+}
+"""The terminations that state the same as a status; no other status may have them."""
+_DECIDED = {ended for terminations in _DECISIONS.values() for ended in terminations}
+
 
 def evaluate_claim(
     problem: Problem,
@@ -45,10 +56,11 @@ def evaluate_claim(
     SolverDisagreement
         If the solution is infeasible, its objective differs from the claimed one, it beats the
         method's own bound, or it is called optimal with a gap above the one asked for; or if the
-        answer is no solution of this problem, or there is one where the status excludes it.
+        answer is no solution of this problem, there is one where the status excludes it, or status,
+        termination, objective or bounds are not what `Claim` says.
     """
     solved = run.elapsed()
-    _validate_answer(problem, method, claim)
+    claim = _validated(problem, method, claim)
     report = _check(problem, instance, method, claim)
     checked = run.elapsed()
     bounds = claim.bounds if method.own else _as_claims(claim.bounds)
@@ -63,7 +75,7 @@ def evaluate_claim(
         raise SolverDisagreement(
             f"{method.name} calls {objective} optimal, but its own bound {bound} leaves gap {gaps}"
         )
-    ended = claim.termination or _termination(claim, method, run, gaps)
+    ended = _termination(claim, method, run, gaps)
     solver = run.solver if run.solver in run.solvers else next(iter(run.solvers), None)
     return Result(
         problem=problem.name,
@@ -93,8 +105,26 @@ def evaluate_claim(
     )
 
 
-def _validate_answer(problem: Problem, method: Method, claim: Claim) -> None:
-    """Raise if the solution is missing, has a wrong type or contradicts the status."""
+def _validated(problem: Problem, method: Method, claim: Claim) -> Claim:
+    """Return a claim whose fields have their types; raise if it cannot be read or is inconsistent.
+
+    Status and termination may be plain text.
+    """
+    try:
+        ended = claim.termination and Termination(claim.termination)
+        claim = replace(claim, status=Status(claim.status), termination=ended)
+        figures = [*(claim.objective or ()), *(b.value for level in claim.bounds for b in level)]
+        finite = all(isinstance(x, (int, Fraction)) or math.isfinite(x) for x in figures)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise SolverDisagreement(
+            f"{method.name} returned a Claim that cannot be read: {describe(error)}"
+        ) from error
+    if not finite:
+        raise SolverDisagreement(f"{method.name} claims an objective or a bound that is not finite")
+    if claim.termination in _DECIDED and claim.termination not in _DECISIONS.get(claim.status, ()):
+        raise SolverDisagreement(
+            f"{method.name} says {claim.status!s}, but ended with {claim.termination!s}"
+        )
     found = claim.solution
     if found is not None and not isinstance(found, problem.solution):
         raise SolverDisagreement(
@@ -108,7 +138,8 @@ def _validate_answer(problem: Problem, method: Method, claim: Claim) -> None:
             f"Claim(status=Status.NO_SOLUTION, reason=...)"
         )
     if not solved and found is not None and claim.status is not Status.UNBOUNDED:
-        raise SolverDisagreement(f"{method.name} says {claim.status!s}, and returns a solution")
+        raise SolverDisagreement(f"{method.name} claims {claim.status!s}, and returns a solution")
+    return claim
 
 
 def _proved(bound: ByLevel[Bound | None], gaps: ByLevel[float | None], asked: float) -> bool:
@@ -120,11 +151,15 @@ def _proved(bound: ByLevel[Bound | None], gaps: ByLevel[float | None], asked: fl
 def _termination(
     claim: Claim, method: Method, run: Run, gaps: ByLevel[float | None]
 ) -> Termination:
-    """Return why a method ended that states its status only."""
+    """Return why a method ended: derived where the status decides it, or none is stated."""
     if claim.status is Status.OPTIMAL:
         proved = all(g is not None and g <= TOLERANCE for g in gaps)
         return Termination.PROVED if proved else Termination.GAP_REACHED
-    stopped = run.stop_reason() if claim.status in (Status.FEASIBLE, Status.NO_SOLUTION) else None
+    if claim.status in _DECISIONS:
+        return default_termination(claim.status)
+    if claim.termination is not None:
+        return claim.termination
+    stopped = run.stop_reason()
     if stopped and (method.kind is Kind.EXACT or claim.solution is None):
         return stopped
     if claim.status is Status.NO_SOLUTION and method.kind is Kind.BOUND:

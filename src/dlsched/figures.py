@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 
-def spell(value: object) -> str:
+def display(value: object) -> str:
     """Return a cell's text: numbers grouped by thousands, nothing for ``None``."""
     if value is None:
         return ""

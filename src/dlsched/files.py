@@ -107,7 +107,7 @@ def _parse(text: str, where: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}"
         problem = f"is not JSON ({error.msg.lower()} at {place})"
-        raise InstanceError(where, "", problem, "mend it there") from None
+        raise InstanceError(where, "", problem, "correct it there") from None
     except RecursionError:
         raise InstanceError(
             where, "", "is nested too deeply", "a document has at most 5 levels; see docs/schema"
@@ -148,7 +148,7 @@ def _path_to(data: Any, target: object) -> tuple[str | int, ...]:
     return ()
 
 
-def spell(data: Mapping[str, Any]) -> str:
+def json_text(data: Mapping[str, Any]) -> str:
     """Return JSON text with one line per field, and per entry where a field is a list."""
     lines = []
     for key, value in data.items():
@@ -163,7 +163,7 @@ def spell(data: Mapping[str, Any]) -> str:
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
     """Write one JSON object; gzipped, without a time stamp, if the name ends in ``.gz``."""
-    write_bytes(path, spell(data).encode())
+    write_bytes(path, json_text(data).encode())
 
 
 def write_bytes(path: Path, content: bytes) -> None:

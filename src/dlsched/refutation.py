@@ -19,6 +19,8 @@ def refutation(label: str, result: Result, solved: Iterable[tuple[str, Objective
     solved
         Names of methods, and objectives of their checked solutions of the same instance.
     """
+    if result.bound[0] is None and result.status is not Status.INFEASIBLE:
+        return ""  # nothing is claimed
     for other, objective in solved:
         if result.status is Status.INFEASIBLE:
             return f"{label} calls {result.instance} infeasible; {other} found a solution"

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import inspect
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +42,11 @@ SOLVE_KEYWORDS = {
 }
 """Keywords of `dlsched.solve`, which no option of a method may have as its name."""
 _PACKAGE = "dlsched.problems"
+_POSITIONAL = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 MethodLike: TypeAlias = "str | Callable[..., Any]"
@@ -80,7 +86,8 @@ class Method:
     Raises
     ------
     OptionError
-        If an option has the name of one of `dlsched.solve`'s keywords, which would hide it.
+        If the function takes no instance, its signature cannot be read, or an option has the name
+        of one of `dlsched.solve`'s keywords, which would hide it.
     """
 
     name: str
@@ -90,7 +97,14 @@ class Method:
     preload: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check the names of the options."""
+        """Check the function's form and the names of its options."""
+        if not self.parameters or self.parameters[0].kind not in _POSITIONAL:
+            raise OptionError(f"{self.name} takes no instance; write def f(instance, rng)")
+        if self.takes_second and self.parameters[1].name in SOLVE_KEYWORDS:
+            raise OptionError(
+                f"the second parameter of {self.name} is called {self.parameters[1].name!r}, but "
+                f"receives a random generator or a run; call it rng or run"
+            )
         for name in self.options:
             if name in SOLVE_KEYWORDS:
                 raise OptionError(
@@ -101,7 +115,11 @@ class Method:
     @cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
         """The function's parameters."""
-        return tuple(inspect.signature(self.function).parameters.values())
+        try:
+            return tuple(inspect.signature(self.function).parameters.values())
+        except (TypeError, ValueError) as error:  # some builtins have none
+            remedy = "wrap it in def f(instance, rng)"
+            raise OptionError(f"{self.name} has no signature: {error}; {remedy}") from error
 
     @property
     def home(self) -> str:
@@ -111,8 +129,7 @@ class Method:
     @property
     def takes_second(self) -> bool:
         """Whether the function has a place for a generator or a run beside the instance."""
-        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        return len(self.parameters) > 1 and self.parameters[1].kind in kinds
+        return len(self.parameters) > 1 and self.parameters[1].kind in _POSITIONAL[:2]
 
     @property
     def wants_run(self) -> bool:
@@ -143,13 +160,17 @@ class Method:
         Raises
         ------
         OptionError
-            Naming the options that there are.
+            If there is no such option, naming those that there are, or one without a default is
+            missing.
         """
         anything = any(p.kind is p.VAR_KEYWORD for p in self.parameters)
         for name in options:
             if name not in self.options and (not anything or name in SOLVE_KEYWORDS):
                 known = ", ".join(self.options) or "none"
                 raise OptionError(f"{self.name} has no option {name!r}; it has: {known}")
+        for name, default in self.options.items():
+            if default is inspect.Parameter.empty and name not in options:
+                raise OptionError(f"{self.name} needs a value for its option {name!r}")
 
     @property
     def own(self) -> bool:
@@ -241,6 +262,10 @@ class Problem:
     package: str = field(repr=False)
     choose: Callable[[Any], str] | None = None
 
+    def has_module(self, name: str) -> bool:
+        """Whether the package has a module of this name."""
+        return importlib.util.find_spec(f"{self.package}.{name}") is not None
+
     def module(self, name: str) -> Any:
         """Import one of the package's modules.
 
@@ -249,20 +274,25 @@ class Problem:
         OptionError
             If the package has none of that name.
         """
-        if importlib.util.find_spec(f"{self.package}.{name}") is None:
+        if not self.has_module(name):
             raise OptionError(f"the problem {self.name} has no module {name!r} in {self.package}")
         return importlib.import_module(f"{self.package}.{name}")
 
     def check(self, instance: Instance, solution: Solution) -> Report:
         """Check a solution against the definition, and that it was made for the instance.
 
-        The violation ``instance`` is added to those of the problem. A solution without labels was
-        made for any instance.
+        The violation ``instance`` is added to those of the problem. A solution without labels can
+        be checked against any instance.
         """
         report = self.definition(instance, solution)
-        if solution.instance in ("", instance.name):
+        digest = solution.instance_sha256
+        if solution.instance not in ("", instance.name):
+            message = f'the solution is for "{solution.instance}", not for "{instance.name}"'
+        elif digest not in (None, instance.sha256):
+            message = f'the solution is for another instance called "{instance.name}", of another '
+            message += "digest"
+        else:
             return report
-        message = f'the solution is for "{solution.instance}", not for "{instance.name}"'
         other = Violation("instance", "instance", message)
         return replace(report, violations=(other, *report.violations))
 
@@ -289,7 +319,7 @@ class Problem:
         """
         methods = self.methods
         if name == "exact":
-            name = self.choose(instance) if self.choose and instance else self.exact
+            name = self.choose(instance) if self.choose and instance is not None else self.exact
         if name not in methods:
             raise UnknownName(f"method for {self.name}", name, [*methods, "exact"])
         return methods[name]
@@ -310,9 +340,12 @@ class Problem:
         UnknownName
             If there is no method of that name.
         OptionError
-            If there is no such function, or it has an option that hides a keyword of `solve`.
+            If there is no such function, it cannot be called as a method, or the method is
+            another problem's.
         """
         if isinstance(choice, Method):
+            if choice.problem != self.name:
+                raise OptionError(f"{choice.name} is for {choice.problem}, not for {self.name}")
             return choice
         function = _imported(choice) if isinstance(choice, str) and ":" in choice else choice
         if isinstance(function, str):
@@ -333,27 +366,50 @@ def problem(name: str) -> Problem:
     UnknownName
         If there is none, here or among the entry points of other packages.
     OptionError
-        If another package's entry point cannot be loaded, or is no `Problem` of that name.
+        If another package's entry point cannot be loaded or is no `Problem` of that name, or two
+        packages have a problem of that name.
     """
     if name in BUILT_IN:
         found: Problem = importlib.import_module(f"{_PACKAGE}.{name}").PROBLEM
         return found
-    for entry in entry_points(group=PROBLEMS_GROUP):
-        if entry.name == name:
-            try:
-                loaded = entry.load()
-            except Exception as error:  # another package's code may raise anything
-                raise OptionError(f"problem {name}: cannot load {entry.value}: {error}") from error
-            if not isinstance(loaded, Problem) or loaded.name != name:
-                raise OptionError(f"problem {name}: {entry.value} is no Problem of that name")
-            return loaded
-    raise UnknownName("problem", name, problem_names())
+    values = sorted({e.value for e in entry_points(group=PROBLEMS_GROUP) if e.name == name})
+    if not values:
+        raise UnknownName("problem", name, problem_names())
+    if len(values) > 1:
+        raise OptionError(f"problem {name}: {' and '.join(values)} have that name; uninstall one")
+    entry = next(e for e in entry_points(group=PROBLEMS_GROUP) if e.name == name)
+    try:
+        loaded = entry.load()
+        if isinstance(loaded, Problem):
+            importlib.import_module(loaded.package)
+    except (Exception, SystemExit) as error:  # another package's code may raise anything
+        raise OptionError(f"problem {name}: cannot load {entry.value}: {error!r}") from error
+    if not isinstance(loaded, Problem) or loaded.name != name:
+        raise OptionError(f"problem {name}: {entry.value} is no Problem of that name")
+    return loaded
 
 
 def problem_names() -> list[str]:
     """Return the names of the problems: those of this package, then those of others."""
     others = sorted({entry.name for entry in entry_points(group=PROBLEMS_GROUP)})
     return [*BUILT_IN, *(name for name in others if name not in BUILT_IN)]
+
+
+def usable_problems() -> list[Problem]:
+    """Return the problems whose packages and methods can be imported; warn of the others."""
+    found, others = [], entry_points(group=PROBLEMS_GROUP)
+    for hidden in (entry for entry in others if entry.name in BUILT_IN):
+        message = f"{hidden.value} is not used: dlsched has a problem {hidden.name!r} of its own"
+        warnings.warn(message, stacklevel=2)
+    for name in problem_names():
+        try:
+            owner = problem(name)
+            if name not in BUILT_IN:
+                _load_methods(owner.package)
+            found.append(owner)
+        except OptionError as error:
+            warnings.warn(str(error), stacklevel=2)
+    return found
 
 
 def is_problem(name: str) -> bool:
@@ -389,8 +445,8 @@ def method(
     UnknownName
         If there is no such problem or kind.
     OptionError
-        If the name is taken by a function of another module, or an option has the name of one of
-        `dlsched.solve`'s keywords.
+        If the name is taken by a function of another module, or the function cannot be called as a
+        method; see `Method`.
     """
     if not is_problem(problem):
         raise UnknownName("problem", problem, problem_names())
@@ -401,9 +457,7 @@ def method(
         home = module_of(function)
         own_name = name or function_name(function)
         entry = Method(own_name, problem, Kind(kind), function, tuple(preload))
-        # The problem's own methods first, so that other packages cannot take their names.
-        if problem in BUILT_IN and not home.startswith(f"{_PACKAGE}."):
-            _load_methods(f"{_PACKAGE}.{problem}")
+        _load_owner(problem, home)
         known = _METHODS.setdefault(problem, {})
         taken = known.get(entry.name)
         if entry.name == "exact" or (taken and module_of(taken.function) != home):
@@ -418,6 +472,17 @@ def method(
     return register
 
 
+def _load_owner(name: str, home: str) -> None:
+    """Load a problem's own methods first, so that a module elsewhere cannot take their names."""
+    if name in BUILT_IN:
+        if not home.startswith(f"{_PACKAGE}."):
+            _load_methods(f"{_PACKAGE}.{name}")
+        return
+    entries = [e.value for e in entry_points(group=PROBLEMS_GROUP) if e.name == name]
+    if home.partition(".")[0] not in {re.split(r"[.:]", value)[0] for value in entries}:
+        _load_methods(problem(name).package)
+
+
 def function_name(function: Callable[..., Any]) -> str:
     """Return a callable's name; objects and partials have that of their type."""
     return str(getattr(function, "__name__", type(function).__name__))
@@ -430,7 +495,7 @@ def _imported(name: str) -> Callable[..., Any]:
         sys.path.insert(0, os.getcwd())
     try:
         function = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # importing runs the user's code, which may raise anything
+    except (Exception, SystemExit) as error:  # importing runs the user's code
         raise OptionError(
             f"cannot get {attribute!r} from {module!r}: {type(error).__name__}: {error}"
         ) from error
@@ -449,7 +514,12 @@ def module_of(function: Callable[..., Any]) -> str:
 def _load_methods(package: str) -> None:
     for module in ("exact", "heuristics", "bounds"):
         if importlib.util.find_spec(f"{package}.{module}"):
-            importlib.import_module(f"{package}.{module}")
+            try:
+                importlib.import_module(f"{package}.{module}")
+            except (Exception, SystemExit) as error:  # another package's code may raise anything
+                if package.startswith(f"{_PACKAGE}."):
+                    raise
+                raise OptionError(f"cannot load {package}.{module}: {error!r}") from error
 
 
 @cache
@@ -457,5 +527,5 @@ def _load_plugins() -> None:
     for entry in entry_points(group=METHODS_GROUP):
         try:
             entry.load()
-        except Exception as error:  # another package's fault must not disable dlsched
+        except (Exception, SystemExit) as error:  # the rest of dlsched works without them
             warnings.warn(f"methods of {entry.value} not loaded: {error}", stacklevel=2)

@@ -22,7 +22,7 @@ class Status(StrEnum):
     INFEASIBLE = "infeasible"
     """Proved: there is no solution. The reason says why."""
     UNBOUNDED = "unbounded"
-    """Proved: there are solutions as good as one likes."""
+    """Proved: the objective has no bound."""
     NO_SOLUTION = "no solution"
     """Stopped before one was found; the bound is kept."""
 

@@ -427,7 +427,7 @@ _REMEDIES: Mapping[str, tuple[str, str]] = {
     "string_type": ("is not a string", "write text in quotes"),
     "string_unicode": ("is not Unicode text", "write whole characters, not halves of a pair"),
     "string_too_short": ("is an empty string", "write at least one character"),
-    "bool_type": ("is not a truth value", "write true or false"),
+    "bool_type": ("is neither true nor false", "write true or false"),
     "tuple_type": ("is not a list", "write [...]"),
     "list_type": ("is not a list", "write [...]"),
     "dict_type": ("is not an object", "write {...}"),

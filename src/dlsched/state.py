@@ -8,7 +8,6 @@ a trace is replayed onto unless told otherwise.
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,13 +90,9 @@ def adapter(problem: str) -> Any:
         If the problem has no adapter, naming those that have one.
     """
     owner = registry.problem(problem)
-    if not _has_adapter(owner):
-        able = [p for p in registry.problem_names() if _has_adapter(registry.problem(p))]
+    if not owner.has_module("state"):
+        able = ", ".join(p.name for p in registry.usable_problems() if p.has_module("state"))
         raise OptionError(
-            f"{problem} has no adapter from a cluster's state; those that have: {', '.join(able)}"
+            f"{problem} has no adapter from a cluster's state; those that have: {able}"
         )
     return owner.module("state")
-
-
-def _has_adapter(owner: registry.Problem) -> bool:
-    return importlib.util.find_spec(f"{owner.package}.state") is not None

@@ -29,7 +29,7 @@ import dlsched
 from dlsched.cli import app
 from dlsched.files import MAX_BYTES
 
-# name: (the file's bytes, the field that the error names, what it says of it)
+# name: (the file's bytes, the field that the error names, words of the error)
 MALFORMED: dict[str, tuple[bytes, str, str]] = {
     "empty": (b"", "", "is empty"),
     "blanks only": (b" \n\t " * 9, "", "begins with blanks only"),
@@ -102,7 +102,7 @@ MALFORMED: dict[str, tuple[bytes, str, str]] = {
     "number for a boolean": (
         swap('"flexible": true', '"flexible": 1'),
         "jobs[0].workers[1].flexible",
-        "is not a truth value; write true or false",
+        "is neither true nor false; write true or false",
     ),
     "NaN": (swap("1.5", "NaN"), "jobs[0].weight", "NaN is not a number; write a finite decimal"),
     "Infinity": (swap("1.5", "Infinity"), "jobs[0].weight", "Infinity is not a number"),
@@ -345,7 +345,7 @@ def test_a_million_flaws(name: str, tmp_path: Path) -> None:
 
 
 def test_process_of_its_own(tmp_path: Path) -> None:
-    """The installed command says the same, with status 2 and an untouched target."""
+    """The installed command gives the same error, status 2, and leaves the target as it is."""
     bad, target = tmp_path / "bad.json", tmp_path / "out.json"
     bad.write_bytes(swap('"server": "s2"', '"server": "s9"'))
     target.write_text("precious")

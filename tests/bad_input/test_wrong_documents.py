@@ -212,7 +212,7 @@ def test_every_command_refuses(name: str, json_flag: list[str], tmp_path: Path) 
     assert list(tmp_path.iterdir()) == [bad]
 
 
-# name: (changes to the good solution, the field that the error names, what it says of it)
+# name: (changes to the good solution, the field that the error names, words of the error)
 BAD_SOLUTIONS: dict[str, tuple[dict[str, Any], str, str]] = {
     "no instance": ({"instance": 1}, "instance", "is not a string"),
     "another problem": ({"problem": "elastic"}, "problem", '"reclaiming" instance is needed'),
@@ -249,7 +249,7 @@ def test_bad_value_in_a_mapping(tmp_path: Path) -> None:
 
 
 def test_instance_for_a_solution(tmp_path: Path) -> None:
-    """Two instances instead of an instance and a solution: the error says so."""
+    """Two instances instead of an instance and a solution are one error."""
     good = tmp_path / "good.json"
     good.write_text(TEXT)
     ran = CliRunner().invoke(app, ["verify", str(good), str(good)])

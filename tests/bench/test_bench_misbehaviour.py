@@ -1,4 +1,4 @@
-"""Methods that do anything at all: each is one row, named rightly, and disturbs no other."""
+"""Misbehaving methods: each run is one row with the right status, and disturbs no other run."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def loops(instance, rng):
     while True:
         pass
 
-def ignores(instance, rng):
+def ignores_signals(instance, rng):
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     time.sleep(60)
 
-def stops(instance, rng):
+def stops_itself(instance, rng):
     os.kill(os.getpid(), signal.SIGSTOP)
 
 def allocates(instance, rng):
@@ -46,7 +46,7 @@ def too_much(instance, rng):
 def infeasible(instance, rng):
     return Solution(instance=instance.name, returned=["none"])
 
-def lies(instance, run):
+def false_objective(instance, run):
     return Claim(solution=Solution(instance=instance.name, **fine(instance)), objective=(-1, 0))
 
 def no_solution(instance, rng):
@@ -56,7 +56,7 @@ def exits(instance, rng):
     print("goodbye", flush=True)
     os._exit(7)
 
-def leaves(instance, rng):
+def exits_by_exception(instance, rng):
     sys.exit("that is all")
 
 def segfaults(instance, rng):
@@ -65,16 +65,16 @@ def segfaults(instance, rng):
 def recurses(instance, rng):
     return recurses(instance, rng)
 
-def deaf(instance, rng):
+def closes_pipe(instance, rng):
     os.closerange(0, 100)
     time.sleep(60)
 
-def chatty(instance, rng):
+def prints(instance, rng):
     print("x" * 100_000)
     os.write(1, b"y" * 100_000)
     return fine(instance)
 
-def binary(instance, rng):
+def prints_bytes(instance, rng):
     for stream in (1, 2):
         os.write(stream, bytes(range(256)) * 100)
     return fine(instance)
@@ -88,26 +88,26 @@ def forks_many(instance, rng):
         os.fork()
     raise ValueError("from one of four processes")
 
-def heir(instance, rng):
+def child_returns(instance, rng):
     if os.fork():
         os._exit(5)
     return fine(instance)
 
-def holder(instance, rng):
+def child_keeps_pipe(instance, rng):
     if os.fork() == 0:
         time.sleep(60)
     os._exit(6)
 
-def orphans(instance, rng):
+def leaves_process(instance, rng):
     code = "import time; time.sleep(60)"
     subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
     return fine(instance)
 
-def lingers(instance, rng):
+def leaves_thread(instance, rng):
     threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
     return fine(instance)
 
-def scribbles(instance, rng):
+def writes_to_pipe(instance, rng):
     for descriptor in range(3, 64):
         try:
             os.write(descriptor, bytes(range(256)) * 800)
@@ -115,12 +115,12 @@ def scribbles(instance, rng):
             pass
     return fine(instance)
 
-def scribbles_on(instance, rng):
-    threading.Thread(target=scribbles_for_ever, daemon=True).start()
+def keeps_writing(instance, rng):
+    threading.Thread(target=write_for_ever, daemon=True).start()
     time.sleep(0.2)
     return fine(instance)
 
-def scribbles_for_ever():
+def write_for_ever():
     while True:
         for descriptor in range(3, 64):
             try:
@@ -151,34 +151,34 @@ def changes(instance, rng):
 EXPECTED: dict[str, tuple[str, str]] = {
     "raises": ("error", "KeyError: 'no such server'"),
     "loops": ("wall_timeout", "killed after wall_limit = 1 s"),
-    "ignores": ("wall_timeout", "killed after wall_limit = 1 s"),
-    "stops": ("wall_timeout", "killed after wall_limit = 1 s"),
+    "ignores_signals": ("wall_timeout", "killed after wall_limit = 1 s"),
+    "stops_itself": ("wall_timeout", "killed after wall_limit = 1 s"),
     "allocates": ("memory", "above 0.70 GiB"),
     "too_much": ("memory", "MemoryError"),
     "infeasible": ("rejected", "violations"),
-    "lies": ("rejected", "claims preempted = -1, the checker finds"),
+    "false_objective": ("rejected", "claims preempted = -1, the checker finds"),
     "no_solution": ("rejected", "returned no solution"),
     "exits": ("crashed", "with status 7; its last output: goodbye"),
-    "leaves": ("error", "SystemExit: that is all"),
+    "exits_by_exception": ("error", "SystemExit: that is all"),
     "segfaults": ("crashed", "by SIGSEGV"),
     "recurses": ("error", "RecursionError"),
-    "deaf": ("crashed", "closed the connection"),
-    "chatty": ("feasible", ""),
-    "binary": ("feasible", ""),
+    "closes_pipe": ("crashed", "closed the connection"),
+    "prints": ("feasible", ""),
+    "prints_bytes": ("feasible", ""),
     "forks": ("feasible", ""),
     "forks_many": ("error", "ValueError: from one of four processes"),
-    "heir": ("crashed", "with status 5"),
-    "holder": ("crashed", "with status 6"),
-    "orphans": ("feasible", ""),
-    "lingers": ("feasible", ""),
-    "scribbles": ("feasible", ""),
+    "child_returns": ("crashed", "with status 5"),
+    "child_keeps_pipe": ("crashed", "with status 6"),
+    "leaves_process": ("feasible", ""),
+    "leaves_thread": ("feasible", ""),
+    "writes_to_pipe": ("feasible", ""),
     "surrogate": ("error", r"half a pair \ud800 and \x00 and \x1b[31m"),
     "long_text": ("error", "(50,000,012 characters)"),
     "silent_error": ("error", "Odd: its message cannot be had"),
     "odd_reason": ("no solution", r"\udfff"),
     "changes": ("error", ""),
 }
-HANGING = ("loops", "ignores", "stops")
+HANGING = ("loops", "ignores_signals", "stops_itself")
 HEAD = """
 name = "misbehaviour"
 wall_limit = 300
@@ -191,7 +191,7 @@ grid = { servers = [5], demand = [2] }
 
 
 def suite_of(methods: list[str]) -> str:
-    """Return a suite in which a method of ours comes before and after each."""
+    """Return a suite with a method of dlsched before and after each of the methods."""
     entries: list[str] = []
     for i, name in enumerate(methods):
         entries += [f'name = "random"\nseeds = [{i}]', f'name = "mine_odd:{name}"']
@@ -201,7 +201,7 @@ def suite_of(methods: list[str]) -> str:
 
 @pytest.fixture(scope="session")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Give the rows of one sweep of all of them, two at a time, by method and seed."""
+    """Give the rows of one sweep with all of them, with two jobs, by method and seed."""
     place = tmp_path_factory.mktemp("misbehaviour")
     (place / "mine_odd.py").write_text(OWN)
     others = [name for name in EXPECTED if name not in HANGING]
@@ -220,7 +220,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.parametrize("method", EXPECTED)
 def test_misbehaviour_is_a_row(method: str, rows: dict[str, Any]) -> None:
-    """Whatever a method does is one row that says so, in a few words that any file can hold."""
+    """Each misbehaviour is one row with its status and a short, encodable reason."""
     status, words = EXPECTED[method]
     row = rows[f"mine_odd:{method} 0"]
     assert (row["status"], words in row["reason"]) == (status, True), row["reason"]
@@ -228,7 +228,7 @@ def test_misbehaviour_is_a_row(method: str, rows: dict[str, Any]) -> None:
 
 
 def test_no_other_run_is_disturbed(rows: dict[str, Any]) -> None:
-    """The runs between them are all there, each with the answer to its own seed."""
+    """All runs between them are there, each with the answer for its own seed."""
     count = len(EXPECTED) - len(HANGING)
     assert len(rows) == len(EXPECTED) + count + 1
     others = [row for name, row in rows.items() if not name.startswith("mine_odd")]
@@ -237,14 +237,14 @@ def test_no_other_run_is_disturbed(rows: dict[str, Any]) -> None:
     assert len(alone) == count and len(set(alone.values())) > 5
 
 
-def test_answers_are_those_of_a_quiet_sweep(rows: dict[str, Any], tmp_path: Path) -> None:
-    """Beside methods that do anything, the others give what they give by themselves."""
+def test_answers_are_those_of_an_undisturbed_sweep(rows: dict[str, Any], tmp_path: Path) -> None:
+    """The other methods give the same answers in a sweep without misbehaving methods."""
     seeds = list(range(len(EXPECTED) - len(HANGING)))
     text = HEAD + f'\n[[methods]]\nname = "random"\nseeds = {seeds}\n'
     (tmp_path / "suite.toml").write_text(text)
     frame = run_suite(tmp_path / "suite.toml", tmp_path / "out")
-    quiet = dict(zip(frame["seed"], frame["solution_sha256"], strict=True))
-    assert quiet == {seed: rows[f"random {seed}"]["solution_sha256"] for seed in seeds}
+    undisturbed = dict(zip(frame["seed"], frame["solution_sha256"], strict=True))
+    assert undisturbed == {seed: rows[f"random {seed}"]["solution_sha256"] for seed in seeds}
 
 
 def test_nothing_is_left_running(rows: dict[str, Any], shared: Any) -> None:
@@ -256,10 +256,10 @@ def test_nothing_is_left_running(rows: dict[str, Any], shared: Any) -> None:
     assert not [p for p in found if p.info["cmdline"][-2:] == sleeping]
 
 
-def test_endless_scribbling_ends_at_the_limit(tmp_path: Path) -> None:
-    """A method that goes on writing to the connection costs its own run at most."""
+def test_endless_writing_ends_at_the_limit(tmp_path: Path) -> None:
+    """A method that writes to the connection without end fails only its own run."""
     (tmp_path / "mine_odd.py").write_text(OWN)
-    (tmp_path / "suite.toml").write_text(suite_of(["scribbles_on"]).replace("300", "20"))
+    (tmp_path / "suite.toml").write_text(suite_of(["keeps_writing"]).replace("300", "20"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
         frame = run_suite("suite.toml", "out")

@@ -1,4 +1,4 @@
-"""Runs of a suite: what they leave on disk, whatever the methods do."""
+"""Runs of a suite: rows, files and resuming."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from dlsched.problems.reclaiming import Solution
 def raises(instance, rng):
     raise KeyError("no such server")
 
-def lies(instance, run):
+def false_objective(instance, run):
     ids = [s.id for s in instance.servers]
     found = Solution(instance=instance.name, returned=ids[: instance.demand])
     return Claim(solution=found, objective=(-1, 0))
@@ -64,7 +64,7 @@ def talkative(instance, rng):
     os.write(2, b"z" * 1_000_000)
     time.sleep(0.5)
     if os.fstat(2).st_blocks * 512 > 100_000:
-        raise ValueError("all that was printed lies on the disk")
+        raise ValueError("all output is on the disk")
     return {"returned": [s.id for s in instance.servers[: instance.demand]]}
 """
 ONE = """
@@ -147,7 +147,7 @@ def test_own_error_in_an_instance_is_a_row() -> None:
 
 
 def test_interrupted_run_keeps_what_it_had(settled: Settled) -> None:
-    """Whatever ends a sweep, the runs before it are on disk, and the rest is run by resuming."""
+    """After an interruption the finished runs are on disk, and resuming makes the others."""
     seen = []
 
     def stop(row: dict[str, Any], left: int) -> None:
@@ -169,11 +169,11 @@ def test_interrupted_run_keeps_what_it_had(settled: Settled) -> None:
 def test_interrupt_keeps_what_has_just_finished(
     settled: Settled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Runs that are over when Ctrl-C comes are on disk, though nobody had asked for them yet."""
-    true = pools.wait
+    """Runs that ended just before Ctrl-C are stored, too."""
+    wait = pools.wait
 
     def interrupted(running: Any, **_: Any) -> None:
-        true(running)  # both runs that one job has at hand
+        wait(running)  # both submitted runs
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pools, "wait", interrupted)
@@ -197,7 +197,7 @@ def test_resume_runs_what_changed() -> None:
 
 
 def test_results_are_not_overwritten() -> None:
-    """A folder with results is refused unless told to resume."""
+    """A folder with results is refused without --resume."""
     run_suite("suite.toml", "out")
     before = Path("out/results.sqlite").read_bytes()
     ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out"])
@@ -254,7 +254,7 @@ def test_bench_command() -> None:
     assert all(row["gap"] == 0 for row in rows if row["resolved_method"] == "milp")
     shown = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out", "--resume"]).stdout
     assert 'milp {"levels": 1}' in shown and "8 certified" in shown
-    for name, code in (("raises", 1), ("lies", 3)):
+    for name, code in (("raises", 1), ("false_objective", 3)):
         Path("suite.toml").write_text(ONE.replace("METHOD", name))
         ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", name])
         assert ran.exit_code == code and f"mine_bench:{name}: " in ran.stdout

@@ -16,7 +16,7 @@ from dlsched.bench.statistics import EvaluatedRun
 
 
 def run(**fields: Any) -> EvaluatedRun:
-    """Return an evaluated run with a gap, seconds, status and whatever else a test is about."""
+    """Return an evaluated run with a gap, seconds, status and other columns."""
     gap = fields.pop("gap", None)
     label = fields.pop("method", "m")
     row = {
@@ -94,8 +94,10 @@ def test_growth_finds_the_power() -> None:
     """Times of 2 n^1.5 fit that power without error; two sizes are too few."""
     runs = [run(gap=0.0, size=n, seconds=2 * n**1.5) for n in (10, 20, 40, 80)]
     fitted = statistics.growth(runs)
-    assert fitted is not None and fitted.power == pytest.approx(1.5)
-    assert fitted.factor == pytest.approx(2) and fitted.error == pytest.approx(0, abs=1e-9)
+    assert fitted is not None and fitted.slope == pytest.approx(1.5)
+    assert np.exp(fitted.intercept) == pytest.approx(2) and fitted.error == pytest.approx(
+        0, abs=1e-9
+    )
     assert statistics.growth(runs[:2]) is None
     limited = [run(size=n, status="feasible", termination="time_limit") for n in (1, 2, 3)]
     assert statistics.growth(limited) is None
@@ -105,7 +107,7 @@ def test_gap_growth_finds_the_slope() -> None:
     """A gap that rises by three points with each doubling is found; no gap has no growth."""
     runs = [run(gap=0.01 + 0.03 * np.log2(n), size=n) for n in (1, 2, 4, 8)]
     fitted = statistics.gap_growth(runs)
-    assert fitted is not None and fitted.per_doubling == pytest.approx(0.03)
+    assert fitted is not None and fitted.slope == pytest.approx(0.03)
     assert statistics.gap_growth([run(gap=0.0, size=n) for n in (1, 2, 4)]) is None
 
 
@@ -140,19 +142,20 @@ def test_gaps_are_to_the_strongest_bound_of_any_run() -> None:
 
 
 def test_false_bounds_take_no_part() -> None:
-    """A bound that a checked solution beats is reported, and gaps are to the honest ones."""
+    """A bound that a checked solution beats is reported; gaps are to the other bounds."""
     made = dlsched.generate("reclaiming", seed=1, servers=40, demand=12, spread=0.9)
     best, rule = dlsched.solve(made), dlsched.solve(made, "random", seed=3)
     poor = rule.bound.map(lambda _: dlsched.Bound(10**6, "claimed", "boasting"))
-    liar = replace(rule, status=dlsched.Status.OPTIMAL, bound=poor)
-    rows = [row_of(liar, "liar"), row_of(best, "exact"), row_of(rule, "random")]
-    false, proven, honest = statistics.evaluate_rows(rows)
+    boaster = replace(rule, status=dlsched.Status.OPTIMAL, bound=poor)
+    rows = [row_of(boaster, "boaster"), row_of(best, "exact"), row_of(rule, "random")]
+    false, proven, correct = statistics.evaluate_rows(rows)
     assert (
-        "liar says that no solution" in false.row["refuted"] and "boasting" in false.row["refuted"]
+        "boaster says that no solution" in false.row["refuted"]
+        and "boasting" in false.row["refuted"]
     )
-    assert false.ending == "failed" and false.gaps[0] == honest.gaps[0] > 0
-    assert (proven.row["refuted"], honest.row["refuted"], proven.ending) == ("", "", "proven")
-    assert findings([false, proven, honest]) == [false.row["refuted"]]
+    assert false.ending == "failed" and false.gaps[0] == correct.gaps[0] > 0
+    assert (proven.row["refuted"], correct.row["refuted"], proven.ending) == ("", "", "proven")
+    assert findings([false, proven, correct]) == [false.row["refuted"]]
     wrong = replace(rule, status=dlsched.Status.INFEASIBLE, objective=None, solution=None)
     said, _ = statistics.evaluate_rows([row_of(wrong, "wrong"), row_of(best, "exact")])
     assert f"calls {made.name} infeasible; exact found" in said.row["refuted"]

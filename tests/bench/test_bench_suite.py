@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -190,6 +191,52 @@ def test_bad_suite(name: str, folder: Path) -> None:
     assert ran.stderr.startswith(": ".join(filter(None, (f"error: {file}", path, ""))))
     assert words in ran.stderr and ran.stderr.count("\n") == 1
     assert not Path("out").exists()
+
+
+SHADOWING = """
+def shadows(instance, rng, seed=0):
+    return {"returned": [s.id for s in instance.servers[: instance.demand]]}
+
+def takes_all(instance, rng, **options):
+    return {"returned": [s.id for s in instance.servers[: instance.demand]]}
+"""
+
+
+@pytest.mark.parametrize("way", ["python", "compare", "solve", "bench"])
+def test_option_that_shadows_a_keyword_of_solve(
+    way: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An option named like a keyword of solve is the same error wherever the method is named."""
+    Path("mine_shadow.py").write_text(SHADOWING)
+    text = "shadows has an option 'seed', which is a keyword of dlsched.solve"
+    arguments = {
+        "compare": ["compare", "made/1.json", "-m", "mine_shadow:shadows"],
+        "solve": ["solve", "made/1.json", "-m", "mine_shadow:shadows"],
+        "bench": ["bench", "suite.toml", "-o", "out"],
+    }
+    if way == "python":
+        monkeypatch.syspath_prepend(str(folder))
+        shadows = importlib.import_module("mine_shadow").shadows
+        for method in (shadows, "mine_shadow:shadows"):
+            with pytest.raises(dlsched.OptionError, match=text):
+                dlsched.solve("made/1.json", method)
+        with pytest.raises(dlsched.OptionError, match=text):
+            dlsched.method("reclaiming", kind="heuristic")(shadows)
+        return
+    Path("suite.toml").write_text(MINIMAL.replace('"exact"', '"mine_shadow:shadows"'))
+    ran = CliRunner().invoke(app, arguments[way])
+    assert ran.exit_code == 2 and text in ran.stderr and ran.stderr.count("\n") == 1
+
+
+def test_variadic_options(folder: Path) -> None:
+    """A method with ``**options`` takes any option but the keywords of solve, in a suite too."""
+    Path("mine_shadow.py").write_text(SHADOWING)
+    own = MINIMAL.replace('"exact"', '"mine_shadow:takes_all"')
+    Path("suite.toml").write_text(own + "options = { depth = 1 }\n")
+    assert read_suite("suite.toml").tasks()[0].options == {"depth": 1}
+    Path("suite.toml").write_text(own + "options = { gap = 1 }\n")
+    with pytest.raises(dlsched.InstanceError, match=r"options\.gap: is no option"):
+        read_suite("suite.toml")
 
 
 def test_bad_instance_among_the_files(folder: Path) -> None:

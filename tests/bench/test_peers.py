@@ -55,11 +55,10 @@ def test_scip_on_squares_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     """SCIP with the squares as they are finds what the refined estimates find."""
     pytest.importorskip("pyscipopt", reason="an optional extra")
     function = peer("special:scip_squares", monkeypatch)
-    for tables, jobs in ((4, 5), (5, 6)):
-        made = dlsched.generate("placement", 1, tables=tables, regions=2, jobs=jobs, version="v1")
-        best, found = dlsched.solve(made), dlsched.solve(made, function)
-        assert found.status == best.status == "optimal"
-        assert float(found.objective.cost) == pytest.approx(float(best.objective.cost), rel=1e-5)
+    made = dlsched.generate("placement", 1, tables=4, regions=2, jobs=5, version="v1")
+    best, found = dlsched.solve(made), dlsched.solve(made, function)
+    assert found.status == best.status == "optimal" and found.solver == "scip"
+    assert float(found.objective.cost) == pytest.approx(float(best.objective.cost), rel=1e-5)
 
 
 def test_limits_hold(monkeypatch: pytest.MonkeyPatch) -> None:

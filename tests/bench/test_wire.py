@@ -33,7 +33,7 @@ def receive(inbox: wire.Inbox, mark: bytes) -> object:
 
 @pytest.mark.parametrize("content", [None, b"", b"solution", bytes(range(256)) * 10_000])
 def test_answer_after_noise(content: bytes | None, pipe: tuple[wire.Inbox, int]) -> None:
-    """Whatever stands before an answer, in pieces of any size, it arrives whole."""
+    """An answer after any other bytes, in pieces of any size, arrives complete."""
     inbox, write = pipe
     mark, noise = wire.new_mark(), random.Random(0).randbytes(100_000)
     text = noise + wire.answer(wire.new_mark(), {"key": "other"}) + wire.answer(mark, ROW, content)
@@ -50,7 +50,7 @@ def test_answer_after_noise(content: bytes | None, pipe: tuple[wire.Inbox, int])
 
 
 def test_damaged_answer(pipe: tuple[wire.Inbox, int]) -> None:
-    """Bytes in the middle of an answer are noticed, and so is a silly length."""
+    """Changed bytes in an answer are detected, and so is an impossible length."""
     inbox, write = pipe
     mark = wire.new_mark()
     text = bytearray(wire.answer(mark, ROW, b"solution"))

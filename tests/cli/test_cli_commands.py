@@ -66,7 +66,7 @@ def test_every_command_has_help_and_json(name: str) -> None:
 
 
 def test_list_everything() -> None:
-    """Without a word, list shows problems, instances and methods."""
+    """Without an argument, list shows problems, instances and methods."""
     found = data("list")
     assert [row["problem"] for row in found["problems"]] == dlsched.list_problems()
     assert [row["instance"] for row in found["instances"]] == dlsched.list_instances()
@@ -90,9 +90,9 @@ def test_show_problem() -> None:
     milp = next(m for m in shown["methods"] if m["method"] == "milp")
     assert milp["kind"] == "exact" and milp["options"] == {"levels": 2}
     meanings = {row["parameter"]: row["meaning"] for row in shown["generator"]}
-    assert meanings["demand"] == "Servers to return; a tenth by default."
+    assert meanings["demand"] == "Servers to return; a tenth of them by default."
     assert all(meanings.values())
-    assert "a tenth by default" in run("show", "reclaiming").stdout
+    assert "a tenth of them by default" in run("show", "reclaiming").stdout
 
 
 def test_show_instance(folder: Path) -> None:
@@ -337,7 +337,7 @@ def test_bad_flags(arguments: list[str], words: str, folder: Path) -> None:
 
 
 def test_odd_names_cannot_draw_on_the_terminal(folder: Path) -> None:
-    """Control characters in a file's texts are spelled out, in tables and in errors."""
+    """Control characters in a file's texts are escaped, in tables and in errors."""
     Path("odd.json").write_text(json.dumps(SMALL | {"name": "\x1b[2Jodd [red]"}))
     for command in (["solve"], ["show"], ["compare", "-m", "lyra"]):
         said = run(command[0], "odd.json", *command[1:]).stdout

@@ -77,7 +77,7 @@ def test_the_queue_by_hand_srsf() -> None:
     # Fullest grouping of a, b, f: 2 GPUs; of c, d, e, g: two groups, 2 GPUs.
     assert [j.id for j in made.jobs] == ["b", "f", "g", "c", "e", "a", "d"]
     assert made.gpu_budget == 4
-    assert dlsched.solve(made).status == "optimal"
+    assert dlsched.solve(made, "milp").status == "optimal"
 
 
 def test_the_queue_skips_a_job_that_does_not_fit() -> None:

@@ -107,7 +107,7 @@ def test_layout_does_not_matter(tmp_path: Path) -> None:
 
 
 def test_the_shipped_trace_loads_by_name() -> None:
-    """`synthetic-1` needs no path, and says how to obtain it again."""
+    """`synthetic-1` needs no path, and its source makes it again."""
     shipped = read_trace("synthetic-1")
     assert (shipped.name, len(shipped.jobs)) == ("synthetic-1", 1500)
     assert shipped.source == "read_trace('synthetic-1')"
@@ -185,7 +185,9 @@ def test_large_files_are_refused_before_they_fill_the_memory(
 ) -> None:
     """What counts is the size after decompression."""
     monkeypatch.setattr("dlsched.traces.reader.MAX_BYTES", 2**20)
-    bomb = write(tmp_path, gzip.compress((HEAD + "\n" * 2**21).encode()), "bomb.csv.gz")
+    bomb = write(
+        tmp_path, gzip.compress((HEAD + (" " * 1023 + "\n") * 2**11).encode()), "bomb.csv.gz"
+    )
     with pytest.raises(InstanceError, match="larger than 1 MiB"):
         read_trace(bomb, SMALL)
 

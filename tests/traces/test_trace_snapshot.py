@@ -1,4 +1,4 @@
-"""Snapshots: the cluster at a moment, as instances that say what the replay says."""
+"""Snapshots: the cluster at a moment, and the instances made of it, agree with the replay."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -41,7 +41,7 @@ def hand() -> Trace:
 
 
 def test_a_snapshot_by_hand() -> None:
-    """At 50 s, a and b run on both servers, c and d wait, e was refused, nobody has left."""
+    """At 50 s, a and b run on both servers, c and d wait, e was refused, no job has ended."""
     shot = snapshot(hand(), 50, servers=2, elastic=0)
     assert [p.job.id for p in shot.running] == ["a", "b"]
     assert [j.id for j in shot.queued] == ["c", "d"]
@@ -136,8 +136,8 @@ def test_the_reclaiming_instance_is_the_cluster(
         flexible = sum(w.gpus for w in job.workers if w.flexible)
         elastic = job.id in shot.elastic_ids
         assert flexible == (placement.job.gpus // 2 if elastic else 0)
-    story = replay(trace, servers=5, gpus=8, spread=spread)
-    left = {p.job.id for p in story.placements if p.finish <= shot.at}
+    history = replay(trace, servers=5, gpus=8, spread=spread)
+    left = {p.job.id for p in history.placements if p.finish <= shot.at}
     assert left.isdisjoint(job.id for job in instance.jobs)
     assert len(left) == shot.finished
 
@@ -184,7 +184,7 @@ def test_who_is_elastic_is_decided_job_by_job() -> None:
     assert snapshot(trace, "5d", elastic=0.3, seed=1).elastic_ids != sets[1]
 
 
-def test_a_snapshot_says_how_to_obtain_it_again() -> None:
+def test_the_source_makes_the_snapshot_again() -> None:
     """The source is Python that runs, and gives the same instance."""
     shot = snapshot(read_trace("synthetic-1"), "4d12h", servers=32, demand=5, elastic=0.4, seed=9)
     names = {"dlsched": dlsched, "read_trace": read_trace}

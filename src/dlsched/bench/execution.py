@@ -19,7 +19,7 @@ from dlsched.bench import instance_spec
 from dlsched.bench.machine import machine, versions
 from dlsched.bench.task import Task
 from dlsched.errors import describe, plain
-from dlsched.files import spell
+from dlsched.files import json_text
 from dlsched.result import Result
 from dlsched.schema import to_json
 from dlsched.table import Failure, run_columns
@@ -140,7 +140,7 @@ def _fill(columns: dict[str, Any], result: Result) -> bytes | None:
         record[name] = record[name] and plain(record[name])
     content = None
     if result.solution is not None:
-        text = spell(record.pop("solution")).encode()
+        text = json_text(record.pop("solution")).encode()
         content = gzip.compress(text, compresslevel=6, mtime=0)
         columns["solution_sha256"] = hashlib.sha256(text).hexdigest()
     values, bounds = result.objective, result.bound.map(lambda b: b and to_json(b.value))

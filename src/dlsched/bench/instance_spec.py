@@ -1,9 +1,9 @@
-"""Instance specifications: how to make an instance, in whichever process needs it."""
+"""Instance specifications: how to make an instance, in any process."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ class InstanceSpec:
     name: str
     source: str
     identity: str
-    recipe: Mapping[str, Any]
+    recipe: Mapping[str, Any] = field(hash=False)
     sha256: str | None = None
 
     @classmethod
@@ -88,7 +88,7 @@ class InstanceSpec:
         Changed
             If the instance has another digest than the specification.
         """
-        made = _make(_ByIdentity(self))
+        made = _make(self)
         if self.sha256 not in (None, made.sha256):
             forget()
             what = f"{self.source} is not the instance that the sweep was planned with"
@@ -105,22 +105,9 @@ def forget() -> None:
     _make.cache_clear()
 
 
-class _ByIdentity:
-    """A hashable key of the cache."""
-
-    def __init__(self, spec: InstanceSpec) -> None:
-        self.spec = spec
-
-    def __hash__(self) -> int:
-        return hash(self.spec.identity)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and other.spec == self.spec
-
-
 @lru_cache(maxsize=1)
-def _make(key: _ByIdentity) -> Instance:
-    recipe = dict(key.spec.recipe)
+def _make(spec: InstanceSpec) -> Instance:
+    recipe = dict(spec.recipe)
     return _MAKERS[recipe.pop("maker")](**recipe)
 
 

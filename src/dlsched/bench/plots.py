@@ -113,13 +113,13 @@ def _draw_times(axes: Axes, groups: dict[str, list[EvaluatedRun]], unit: str) ->
         seconds = np.maximum([r.row["seconds"] for r in ended], _LEAST_SECONDS)
         fitted = statistics.growth(runs)
         name = shorten(label, 34)
-        name += f": n^{fitted.power:.2f}" if fitted else ""
+        name += f": n^{fitted.slope:.2f}" if fitted else ""
         points = style | {"linestyle": "none", "fillstyle": "none", "markersize": 5}
         axes.plot(sizes, seconds, label=name, **points)
         if fitted:
             ends = np.array([sizes.min(), sizes.max()], dtype=float)
             line = style | {"marker": None, "linewidth": 1}
-            axes.plot(ends, fitted.factor * ends**fitted.power, **line)
+            axes.plot(ends, np.exp(fitted.intercept) * ends**fitted.slope, **line)
     axes.set(xscale="log", yscale="log", xlabel=unit, ylabel="seconds")
     _decimal_ticks(axes)
 

@@ -17,7 +17,7 @@ from dlsched.bench.plots import Picture, pictures
 from dlsched.bench.safe_csv import csv_bytes
 from dlsched.bench.statistics import EvaluatedRun
 from dlsched.bench.store import Store
-from dlsched.figures import percent, seconds, spell
+from dlsched.figures import display, percent, seconds
 from dlsched.files import write_bytes
 from dlsched.table import data_frame
 
@@ -169,7 +169,7 @@ def findings(runs: Sequence[EvaluatedRun]) -> list[str]:
 
 
 def _values(objective: Any) -> str:
-    return ", ".join(f"{level.name} {spell(value)}" for level, value in objective.pairs())
+    return ", ".join(f"{level.name} {display(value)}" for level, value in objective.pairs())
 
 
 def _failures(rows: Iterable[dict[str, Any]]) -> Table:
@@ -181,7 +181,7 @@ def _failures(rows: Iterable[dict[str, Any]]) -> Table:
             place = row["problem"], row["method"], row["status"], reason
             groups.setdefault(place, []).append(row)
     names = ["problem", "method", "status", "reason", "runs", "example"]
-    return _spelled(
+    return _page_table(
         names, ([*place, len(own), own[0]["instance"]] for place, own in groups.items())
     )
 
@@ -190,9 +190,11 @@ def _growth(runs: Sequence[EvaluatedRun]) -> Table:
     found = []
     for (_, label), group in statistics.grouped(runs).items():
         time, gaps = statistics.growth(group), statistics.gap_growth(group)
+        power = time and f"n^{time.slope:.2f} ± {time.error:.2f} ({time.runs} runs)"
+        points = gaps and f"{100 * gaps.slope:+.2f} ± {100 * gaps.error:.2f} points per doubling"
         if time or gaps:
-            found.append([label, str(time) if time else "", str(gaps) if gaps else ""])
-    return _spelled(["method", "time grows as", "gap grows by"], found)
+            found.append([label, power, points])
+    return _page_table(["method", "seconds grow as", "gap_to_best grows by"], found)
 
 
 def _runs(runs: Sequence[EvaluatedRun]) -> Table:
@@ -208,7 +210,7 @@ def _runs(runs: Sequence[EvaluatedRun]) -> Table:
             "peak MiB": memory and round(memory / 2**20),
         }
         rows.append([row.get(name) for name in names])
-    return _spelled(names, rows)
+    return _page_table(names, rows)
 
 
 def _of(frame: pandas.DataFrame, problem: str) -> pandas.DataFrame:
@@ -217,10 +219,10 @@ def _of(frame: pandas.DataFrame, problem: str) -> pandas.DataFrame:
 
 def _table(frame: pandas.DataFrame) -> Table:
     records = frame.astype(object).where(frame.notna(), None)
-    return _spelled(list(frame.columns), records.to_numpy().tolist())
+    return _page_table(list(frame.columns), records.to_numpy().tolist())
 
 
-def _spelled(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+def _page_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     """Return a table for the page: per cell its text and its sort key."""
     numeric = {*_PERCENTS, *_COUNTS, "seconds", "size", "seed", "peak MiB"}
     return {
@@ -240,7 +242,7 @@ def _spelled(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
 def _cell(name: str, value: Any) -> str:
     if name in _PERCENTS:
         return percent(value)
-    return seconds(value) if name == "seconds" else spell(value)
+    return seconds(value) if name == "seconds" else display(value)
 
 
 def _versions(row: dict[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,13 +19,6 @@ def csv_bytes(frame: pandas.DataFrame) -> bytes:
     safe = frame.astype(object).map(_safe).rename(columns=_safe)
     text: str = safe.to_csv(index=False)
     return text.encode(errors="backslashreplace")
-
-
-def rows_as_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> bytes:
-    """Return some columns of rows as `csv_bytes` does."""
-    import pandas as pd
-
-    return csv_bytes(pd.DataFrame(list(rows), columns=list(columns)))
 
 
 def _safe(cell: Any) -> Any:

@@ -278,61 +278,43 @@ def _place(run: EvaluatedRun) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class Growth:
-    """A fit of seconds = factor * size ** power, by linear regression of the logarithms."""
+class Fit:
+    """A linear regression y = intercept + slope * x; ``error`` is the slope's standard error."""
 
-    factor: float
-    power: float
+    intercept: float
+    slope: float
     error: float
     runs: int
 
-    def __str__(self) -> str:
-        """Return the power with its standard error."""
-        return f"n^{self.power:.2f} ± {self.error:.2f} ({self.runs} runs)"
+
+def growth(group: Sequence[EvaluatedRun]) -> Fit | None:
+    """Fit the logarithm of the seconds against that of the size: seconds grow as size ** slope.
+
+    Only runs that ended by themselves count; ``None`` if they have fewer than 3 sizes.
+    """
+    ended = [r.row for r in group if r.ending not in ("failed", "limit") and r.row["size"]]
+    sizes = np.array([row["size"] for row in ended], dtype=float)
+    return _fit(np.log(sizes), np.log(np.maximum([row["seconds"] for row in ended], 1e-6)))
 
 
-def growth(group: Sequence[EvaluatedRun]) -> Growth | None:
-    """Fit time against size over runs that ended by themselves; ``None`` below 3 sizes."""
-    ended = [r for r in group if r.ending not in ("failed", "limit") and r.row["size"]]
-    sizes = np.array([r.row["size"] for r in ended], dtype=float)
-    if len(set(sizes)) < _ENOUGH_SIZES:
+def gap_growth(group: Sequence[EvaluatedRun]) -> Fit | None:
+    """Fit the first level's gap against the binary logarithm of the size: slope per doubling.
+
+    ``None`` if there are fewer than 3 sizes, or all gaps are 0.
+    """
+    found = [r for r in group if r.objective is not None and r.row["size"]]
+    pairs = [(r.row["size"], r.gaps[0]) for r in found if r.gaps[0] is not None]
+    sizes, gaps = np.array([s for s, _ in pairs], dtype=float), np.array([g for _, g in pairs])
+    return _fit(np.log2(sizes), gaps) if gaps.any() else None
+
+
+def _fit(x: NDArray[Any], y: NDArray[Any]) -> Fit | None:
+    if len(set(x)) < _ENOUGH_SIZES:
         return None
     from scipy.stats import linregress
 
-    seconds = np.maximum([r.row["seconds"] for r in ended], 1e-6)
-    line = linregress(np.log(sizes), np.log(seconds))
-    return Growth(float(np.exp(line.intercept)), line.slope, line.stderr, len(ended))
-
-
-@dataclass(frozen=True)
-class GapGrowth:
-    """A linear regression of the gap on the logarithm of the size."""
-
-    at_one: float
-    per_doubling: float
-    error: float
-
-    def __str__(self) -> str:
-        """Return percentage points per doubling of the size."""
-        return f"{100 * self.per_doubling:+.2f} ± {100 * self.error:.2f} points per doubling"
-
-
-def gap_growth(group: Sequence[EvaluatedRun]) -> GapGrowth | None:
-    """Fit the first level's gap against size; ``None`` below 3 sizes, or if all gaps are 0."""
-    pairs = [
-        (r.row["size"], r.gaps[0])
-        for r in group
-        if r.objective is not None and r.gaps[0] is not None and r.row["size"]
-    ]
-    if len({size for size, _ in pairs}) < _ENOUGH_SIZES:
-        return None
-    from scipy.stats import linregress
-
-    sizes, gaps = (np.array(each, dtype=float) for each in zip(*pairs, strict=True))
-    if not gaps.any():
-        return None
-    line = linregress(np.log2(sizes), gaps)
-    return GapGrowth(line.intercept, line.slope, line.stderr)
+    line = linregress(x, y)
+    return Fit(line.intercept, line.slope, line.stderr, len(x))
 
 
 def improvements(runs: Iterable[EvaluatedRun]) -> list[tuple[EvaluatedRun, str, Objective]]:

@@ -17,11 +17,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dlsched.bench.execution import Outcome
-from dlsched.bench.safe_csv import rows_as_csv
+from dlsched.bench.safe_csv import csv_bytes
 from dlsched.errors import InstanceError, plain
 from dlsched.files import replace_file
 from dlsched.labels import distinguish
 from dlsched.result import Termination
+from dlsched.table import data_frame
 
 if TYPE_CHECKING:
     import filelock
@@ -223,9 +224,9 @@ class Store:
         solutions = sum(1 for _ in self.folder.glob("solutions/*/*.sol.json.gz"))
         kept = [f"{solutions} solutions in {self.folder / 'solutions'}"]
         if found:
-            columns = [c for c in TYPES if c != "record"]
+            rows = [{n: v for n, v in row.items() if n != "record"} for row in found.values()]
             with contextlib.suppress(OSError):
-                replace_file(self.folder / SALVAGED, rows_as_csv(found.values(), columns))
+                replace_file(self.folder / SALVAGED, csv_bytes(data_frame(rows)))
                 kept.insert(0, f"{len(found)} rows in {self.folder / SALVAGED}")
         return f"kept are {' and '.join(kept)}"
 

@@ -260,10 +260,9 @@ class Suite(Document):
 def _validate_method(spec: MethodSpec, problem: str, where: str, field: str) -> None:
     try:
         method = registry.problem(problem).resolve(spec.name)
-    except OptionError as error:
-        raise InstanceError(where, f"{field}.name", str(error), "see docs/add-a-method") from None
     except DlschedError as error:
         remedy = f'for one problem only, add problem = "{problem}" or another'
+        remedy = "see docs/add-a-method" if isinstance(error, OptionError) else remedy
         raise InstanceError(where, f"{field}.name", str(error), remedy) from None
     for name in spec.options:
         try:
@@ -301,7 +300,7 @@ def _read(path: Path, readers: tuple[Path, ...]) -> Suite:
     try:
         data = tomllib.loads(text.decode())
     except (ValueError, RecursionError) as error:
-        raise InstanceError(where, "", f"is not TOML ({error})", "mend it there") from None
+        raise InstanceError(where, "", f"is not TOML ({error})", "correct it there") from None
     suite = Suite.parse(data, where)
     suite.resolve(path.parent, where)
     chain = (*readers, path.resolve())

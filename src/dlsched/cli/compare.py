@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -10,12 +10,11 @@ from dlsched import api
 from dlsched.cli import flags
 from dlsched.cli.flags import INSTANCE_HELP, Json
 from dlsched.cli.output import progress, put_json, stdout_for_answers
-from dlsched.cli.verdict import failures_status, put_comparison
-from dlsched.labels import distinguish
+from dlsched.cli.verdict import put_comparison, status_of
 from dlsched.registry import problem
 from dlsched.result import Result, Termination
 from dlsched.solvers.backend import find_backend
-from dlsched.table import Failure, comparison_rows
+from dlsched.table import Failure
 
 
 def compare(
@@ -35,28 +34,25 @@ def compare(
 ) -> None:
     """Solve every instance with every method; gap_to_best is to the best bound known."""
     loaded = [api.load(name) for name in instances]
-    methods = [[problem(inst.problem).resolve(name, inst) for name in method] for inst in loaded]
+    for inst in loaded:
+        for name in method:
+            problem(inst.problem).resolve(name, inst)
     api.validate_limits(time_limit, gap, threads, solver)
     find_backend(solver)
     limits = dict(time_limit=time_limit, gap=gap, threads=threads, seed=seed, solver=solver)
-    rows: list[dict[str, Any]] = []
-    answers: list[Result | Failure] = []
     with progress() as bar, stdout_for_answers():
         task = bar.add_task("comparing", total=len(loaded) * len(method)) if bar else None
-        for inst, chosen in zip(loaded, methods, strict=True):
-            group: list[Result | Failure] = []
-            for each in chosen:
-                answer = api.attempt(inst, each, **limits)
-                if isinstance(answer, Result) and answer.termination == Termination.INTERRUPTED:
-                    raise KeyboardInterrupt
-                group.append(answer)
-                if bar and task is not None:
-                    bar.update(task, advance=1, description=f"{inst.name} {each.name}")
-            rows += comparison_rows(group, method)
-            answers += group
-    rows = distinguish(rows)
+
+        def note(answer: Result | Failure) -> None:
+            if isinstance(answer, Result) and answer.termination is Termination.INTERRUPTED:
+                raise KeyboardInterrupt
+            if bar and task is not None:
+                text = f"{answer.instance} {answer.method}"
+                bar.update(task, advance=1, description=text)
+
+        rows = api.comparison(loaded, method, on_answer=note, **limits)
     if as_json:
         put_json(rows)
     else:
         put_comparison(rows)
-    raise typer.Exit(failures_status(answers))
+    raise typer.Exit(status_of(rows))

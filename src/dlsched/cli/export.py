@@ -14,7 +14,7 @@ from dlsched.cli.output import put_json, put_line
 from dlsched.cli.settings import target
 from dlsched.errors import OptionError
 from dlsched.files import write_bytes
-from dlsched.registry import problem, problem_names
+from dlsched.registry import usable_problems
 
 
 def export(
@@ -71,15 +71,14 @@ def _held(pairs: list[str]) -> dict[str, float]:
 def schema_texts() -> dict[str, str]:
     """Return ``{file name: text}`` of the JSON Schema of every instance and solution format."""
     texts = {}
-    for name in problem_names():
-        owner = problem(name)
+    for owner in usable_problems():
         for kind, model in (("instance", owner.instance), ("solution", owner.solution)):
             schema = model.model_json_schema()
             schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-            schema["title"] = f"dlsched {name} {kind}"
+            schema["title"] = f"dlsched {owner.name} {kind}"
             schema["required"] = ["dlsched", "problem", *schema.get("required", [])]
             text = json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False)
-            texts[f"{name}.{kind}.schema.json"] = text + "\n"
+            texts[f"{owner.name}.{kind}.schema.json"] = text + "\n"
     return texts
 
 

@@ -13,7 +13,7 @@ from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
 from dlsched.cli.settings import parameters, settings, target
 from dlsched.errors import DlschedError, OptionError
-from dlsched.files import spell
+from dlsched.files import json_text
 from dlsched.schema import Instance
 from dlsched.state import adapter
 from dlsched.traces import parse_duration, read_trace, snapshot
@@ -79,7 +79,7 @@ def generate(
         mapping = _columns(column) if column else layout
         inst = _from_trace(problem, trace, at, mapping, given, seed, setting or [])
     if output is None:
-        put(spell(inst.to_data()))
+        put(json_text(inst.to_data()))
         return
     api.save(inst, output)
     labels = {"name": inst.name, "problem": inst.problem}

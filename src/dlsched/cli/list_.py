@@ -10,9 +10,9 @@ import typer
 from dlsched import library, registry
 from dlsched.cli.flags import Json
 from dlsched.cli.output import Column, put_json, put_table
-from dlsched.figures import spell
+from dlsched.figures import display
 from dlsched.objective import bound_from_data
-from dlsched.registry import Problem, problem_names
+from dlsched.registry import Problem
 
 
 class What(StrEnum):
@@ -31,7 +31,7 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """List problems, shipped instances and methods."""
-    owners = [registry.problem(name) for name in ([problem] if problem else problem_names())]
+    owners = [registry.problem(problem)] if problem else registry.usable_problems()
     chosen = [what] if what else list(What)
     found = {str(kind): _ROWS[kind](owners) for kind in chosen}
     if as_json:
@@ -47,7 +47,7 @@ def _cell(entry: Any) -> Any:
     if isinstance(entry, list):
         return ", ".join(map(str, entry))
     if isinstance(entry, dict):
-        return ", ".join(f"{k}={spell(v)}" for k, v in entry.items())
+        return ", ".join(f"{k}={display(v)}" for k, v in entry.items())
     return entry
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dlsched.cli.exits import printable, put
-from dlsched.figures import spell
+from dlsched.figures import display
 from dlsched.result import Point
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def put_table(
     to the right.
     """
     heads = [c if isinstance(c, Column) else _column(c) for c in columns]
-    cells = [[printable(spell(cell)) for _, cell in zip(heads, row, strict=True)] for row in rows]
+    cells = [[printable(display(cell)) for _, cell in zip(heads, row, strict=True)] for row in rows]
     shown = [i for i, h in enumerate(heads) if not h.drop or any(row[i] for row in cells)]
     heads, cells = [heads[i] for i in shown], [[row[i] for i in shown] for row in cells]
     kept, dropped = _fitting(heads, cells, _width())
@@ -217,7 +217,7 @@ def search_line(shown: bool) -> Iterator[Callable[[Point], None] | None]:
 
         def record(point: Point) -> None:
             words = {"incumbent": point.objective, "bound": point.bound}
-            known = (f"{name} {spell(v)}" for name, v in words.items() if v is not None)
+            known = (f"{name} {display(v)}" for name, v in words.items() if v is not None)
             status.update(f"{point.seconds:.1f} s  " + "  ".join(known))
 
         yield record
@@ -247,4 +247,4 @@ def fields(data: Mapping[str, object]) -> None:
     rows = [(name, value) for name, value in data.items() if value not in (None, "")]
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
-        put_line(f"{name:<{width}}  {spell(value)}")
+        put_line(f"{name:<{width}}  {display(value)}")

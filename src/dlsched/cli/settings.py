@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.errors import OptionError
+from dlsched.files import validate_target
 
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
@@ -87,6 +88,5 @@ def target(path: Path, *suffixes: str) -> Path:
     """
     if not path.name.endswith(suffixes):
         raise OptionError(f"cannot write {path}; the name must end in {' or '.join(suffixes)}")
-    if path.is_dir():
-        raise OptionError(f"cannot write {path}; it is a directory")
+    validate_target(path)
     return path

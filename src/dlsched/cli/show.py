@@ -65,7 +65,8 @@ def _problem(name: str, as_json: bool) -> None:
     for part, title in (("levels", "objective"), ("methods", "methods"), ("generator", "generate")):
         rows = data[part]
         cells = ([_cell(v) for v in row.values()] for row in rows)
-        put_table([_COLUMNS.get(name, name) for name in rows[0]], cells, title=title)
+        if rows:
+            put_table([_COLUMNS.get(name, name) for name in rows[0]], cells, title=title)
     other = ", or another method that suits the instance better" if owner.choose else ""
     put_line(f'"exact" stands for {owner.exact}{other}.')
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dlsched.bench.execution import FAILED
 from dlsched.cli.exits import Exit
 from dlsched.cli.output import Column, fields, put_table
-from dlsched.figures import percent, seconds, spell
+from dlsched.figures import display, percent, seconds
 from dlsched.registry import Kind, problem
 from dlsched.result import Result, Status, default_termination
-from dlsched.table import Failure
 
 
 def put_result(result: Result) -> None:
@@ -81,12 +81,12 @@ def put_comparison(rows: Sequence[dict[str, Any]]) -> None:
             title=name,
         )
     for row in rows:
-        if row["status"] in ("error", "rejected", "memory"):
+        if row["status"] in FAILED:
             fields({f"{row['instance']} {row['method']}": row["reason"]})
 
 
 def _cells(row: dict[str, Any], levels: Sequence[str]) -> list[Any]:
-    bounds = [spell(row.get(f"{name}_best_bound")) or "-" for name in levels]
+    bounds = [display(row.get(f"{name}_best_bound")) or "-" for name in levels]
     resolved, ended = row.get("resolved_method"), row.get("termination")
     usual = ended is None or default_termination(Status(row["status"])) == ended
     return [
@@ -110,13 +110,9 @@ def _gap(row: dict[str, Any], name: str) -> str | None:
     return None if gap is None else f"{percent(gap)} ({row[f'{name}_level']})"
 
 
-def failures_status(answers: Sequence[Result | Failure]) -> Exit:
-    """Return OK if no run failed, BROKEN if an answer was rejected, else NEGATIVE."""
-    return status_of([a.status for a in answers if isinstance(a, Failure)])
-
-
-def status_of(failed: Sequence[str]) -> Exit:
-    """Return the exit status for the statuses of failed runs."""
+def status_of(rows: Iterable[Mapping[str, Any]]) -> Exit:
+    """Return the exit status for rows: BROKEN if an answer was rejected, NEGATIVE if one failed."""
+    failed = {row["status"] for row in rows} & set(FAILED)
     if "rejected" in failed:
         return Exit.BROKEN
     return Exit.NEGATIVE if failed else Exit.OK

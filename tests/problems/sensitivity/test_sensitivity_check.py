@@ -36,7 +36,7 @@ def solution(a: Any = A, b: Any = B, **changes: Any) -> dict[str, Any]:
     return base | changes
 
 
-def test_worth_by_hand() -> None:
+def test_objective_by_hand() -> None:
     """Job a has throughput 1.5, b 1 on half of the CPUs; nothing is split; 5 of 8 CPUs are used."""
     report = dlsched.verify(INSTANCE, solution())
     assert report.feasible

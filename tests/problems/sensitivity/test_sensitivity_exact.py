@@ -109,7 +109,8 @@ def test_enumeration_and_pricing_end_at_the_limit() -> None:
     assert program.server.maximal(20_000, values, run=late) is None
     assert program.relax(late) is None
     duals = np.ones(len(program.counts) + len(program.items) + 1)
-    assert len(program.price(duals, late)) < len(program.price(duals, Run()))
+    prices = program.prices(duals)
+    assert len(program.price(prices, late)) < len(program.price(prices, Run()))
 
 
 def test_any_prices_give_a_bound() -> None:
@@ -120,7 +121,7 @@ def test_any_prices_give_a_bound() -> None:
     for _ in range(20):
         program = Program(instance, whole=False, units=True)
         duals = rng.uniform(0, 800, len(program.counts) + len(program.items) + 1)
-        program.check_prices(duals)
+        program.tighten(program.prices(duals))
         assert program.bound * program.granularity >= best
 
 

@@ -24,7 +24,7 @@ def test_measured_profiles_are_read_and_proved() -> None:
     assert {len(p["memory"]) for p in profiles.values()} == {4, 5}
 
 
-def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_files_without_measured_profiles_raise(tmp_path: Path) -> None:
     """The error names a file without measured profiles, or the set that is missing."""
     wrong = tmp_path / "wrong.json"
     wrong.write_text('{"sets": {"models": 1}}')
@@ -39,7 +39,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options", [{"split": "20/80"}, {"split": "a/b/c"}, {"utilization": 0.0}, {"cpus_per_gpu": 7}]
 )
-def test_options_out_of_range_are_refused(options: dict) -> None:
+def test_options_out_of_range_raise(options: dict) -> None:
     """An option out of its range is an error."""
     with pytest.raises(dlsched.OptionError):
         dlsched.generate("sensitivity", 1, **options)

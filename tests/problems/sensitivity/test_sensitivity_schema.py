@@ -53,7 +53,7 @@ def profile(**changes: Any) -> dict[str, Any]:
         ({"cpus": 4}, "cpus"),
     ],
 )
-def test_unusable_instances_are_refused_by_field(changes: dict[str, Any], path: str) -> None:
+def test_invalid_instances_raise_by_field(changes: dict[str, Any], path: str) -> None:
     """An invalid instance raises an error with the field's path and a remedy."""
     with pytest.raises(dlsched.InstanceError) as caught:
         dlsched.load(GOOD | changes)

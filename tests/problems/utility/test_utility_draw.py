@@ -26,7 +26,7 @@ def test_without_a_schedule_lanes_are_empty() -> None:
 
 
 def test_prices_are_a_map_of_slots_by_types() -> None:
-    """The image has a row for each type and a column for each slot, dearest darkest."""
+    """The image has a row for each type and a column for each slot."""
     inst = dlsched.load("hadar-section2")
     prices = {"V100": [float(t) for t in range(12)], "P100": [0.0] * 12}
     ax = draw_prices(inst, prices)

@@ -66,7 +66,7 @@ def test_any_prices_give_a_bound(instance: Instance, seed: int) -> None:
 
 @pytest.mark.parametrize("power", [-300, -8, 0, 9])
 def test_a_bound_whatever_the_unit_of_utilities(power: int) -> None:
-    """Prices bound small and large tables alike; the best bound is the optimum, 7 units."""
+    """Bounds hold for tables of small and of large numbers; the best is the optimum, 7 units."""
     unit = float(f"1e{power}")
     jobs = [
         {"id": i, "arrival": 1, "workers": 1, "iterations": 1, "rates": {"A": 1},
@@ -105,7 +105,7 @@ def test_utilities_of_any_size_are_solved(power: int) -> None:
 
 
 def test_prices_near_the_largest_float() -> None:
-    """A price whose sum overflows does not say that a job cannot finish; where it cannot, -1."""
+    """Prices whose sum overflows give a valid bound; -1 only if a job cannot finish."""
     data: dict[str, Any] = {
         "name": "x", "slots": 3, "slot_seconds": 1, "must_finish": True,
         "machines": [{"id": "m", "gpus": {"A": 1}}],

@@ -90,7 +90,7 @@ def test_a_job_is_charged_before_its_own_update() -> None:
 
 
 def test_theorem_2_does_not_hold() -> None:
-    """Seen in this order, the worse job blocks the better one: ratio 8, the theorem says 6.93."""
+    """In this order the worse job blocks the better one: ratio 8, the theorem promises 6.93."""
     example = dlsched.load("hadar-theorem2")
     best = dlsched.solve(example).objective[0]
     seen_in_order = dlsched.solve(example, "hadar_literal").objective[0]
@@ -153,7 +153,7 @@ def test_prices_are_per_machine_and_type() -> None:
     assert own.table[0][1] == own.table[1][3] == 1  # both full
     pooled = Prices(made, [0, 1], pools_of(made, by_machine=False))
     assert [len(row) for row in pooled.table] == [5]
-    # One GPU of m in use makes m dear and leaves n as cheap as it was.
+    # One GPU of m in use raises the price on m, not on n.
     low = own.table[1][0]
     assert own.table[1][1] == pytest.approx(low ** (2 / 3))
     assert pooled.table[0][1] == pytest.approx(low ** (3 / 4))
@@ -209,7 +209,7 @@ def test_yarn_cs_blocks_and_never_preempts() -> None:
 
 
 def test_yarn_cs_keeps_its_gpus() -> None:
-    """A running job stays where it is when better GPUs become free; it does not look at rates."""
+    """A running job keeps its GPUs when faster ones become free; rates are not considered."""
     jobs = [
         {"workers": 1, "iterations": 2, "rates": {"A": 2, "B": 2}},
         {"workers": 1, "iterations": 4, "rates": {"A": 4, "B": 1}},
@@ -220,7 +220,7 @@ def test_yarn_cs_keeps_its_gpus() -> None:
 
 
 def test_tiresias_has_two_queues() -> None:
-    """Two GPU seconds are the first queue's: j0 leaves it after two slots, and j1 goes first then.
+    """The first queue ends at two GPU seconds: after two slots j0 is in the second, and j1 runs.
 
     With a threshold beyond all work the job that started first keeps its GPU.
     """

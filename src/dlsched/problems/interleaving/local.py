@@ -44,7 +44,7 @@ def gamma(jobs: Any, group: Any, size: int) -> float:
                 longest = max(longest, stages[group[i], at if at < k else at - k])
             time += longest
         least = min(least, time)
-    return filled / (k * least)
+    return float(filled / (k * least))
 
 
 @loop
@@ -71,7 +71,7 @@ def exchanged(jobs: Any, groups: Any, sizes: Any, pair: Any, places: Any, a: Any
 
 
 @entry("int64(Jobs, int64[:,::1], int64[::1], boolean, int64)", records=(Jobs,))
-def local_search(jobs: Any, groups: Any, sizes: Any, uniform: bool, passes: int) -> int:
+def local_search(jobs: Any, groups: Any, sizes: Any, uniform: bool, passes: int) -> int:  # noqa: PLR0912
     """Improve groups in place until no swap or move helps; return the number of passes.
 
     Parameters

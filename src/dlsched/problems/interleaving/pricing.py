@@ -96,7 +96,7 @@ def store(
     "float64[::1])",
     records=(GrowthTables, Profiles, Query),
 )
-def price_class(
+def price_class(  # noqa: PLR0912, PLR0915
     begin: int, end: int, tables: Any, profiles: Any, query: Any, members: Any, values: Any
 ) -> Any:
     """Search one class for groups whose reduced value is above a threshold.

@@ -92,7 +92,7 @@ def cpu_excess(at: Any, nums: Any, r: int) -> float:
 
 @loop
 def storage_cost(at: Any, nums: Any, r: int, stored: float) -> Any:
-    """Return a region's part of (3), weighted, if it stores so many bytes."""
+    """Return a region's part of (3), weighted, if it stores a number of bytes."""
     if at.storage_weight == 0.0:
         return 0.0
     difference = stored / at.bytes_total - nums[at.capacity_share + r]
@@ -135,11 +135,12 @@ def infeasibility(at: Any, at_home: float, storage_excess: float, cpu_excess: fl
 def moved_bytes_change(at: Any, ints: Any, nums: Any, t: int, out: int, into: int) -> float:
     """Return by how much the bytes moved grow if a table goes from `out` to `into`."""
     today = ints[at.today + t]
+    size: float = nums[at.size + t]
     if today < 0 or out == into:
         return 0.0
     if out == today:
-        return nums[at.size + t]
-    return -nums[at.size + t] if into == today else 0.0
+        return size
+    return -size if into == today else 0.0
 
 
 @entry(types.void(*PACKED))
@@ -310,7 +311,7 @@ def apply_move(at: Any, ints: Any, nums: Any, t: int, into: int) -> float:
         at, nums[sums + AT_HOME], nums[sums + STORAGE_EXCESS], nums[sums + CPU_EXCESS]
     )
     ints[at.home + t] = into
-    return cost
+    return float(cost)
 
 
 def state_of(data: Data, home: Any) -> State:

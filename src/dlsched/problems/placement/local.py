@@ -72,11 +72,11 @@ def climb(
 def drawn_table(at: Any, ints: Any, j: int, draw: float) -> int:
     """Return the table of a job that a number from 0 to below 1 selects."""
     first = ints[at.job_start + j]
-    return ints[at.job_tables + first + int(draw * (ints[at.job_start + j + 1] - first))]
+    return int(ints[at.job_tables + first + int(draw * (ints[at.job_start + j + 1] - first))])
 
 
 @loop
-def try_change(at: Any, ints: Any, nums: Any, temperature: float, draw: Any) -> bool:
+def try_change(at: Any, ints: Any, nums: Any, temperature: float, draw: Any) -> bool:  # noqa: PLR0912
     """Make one random change, undo it unless it is accepted, and return whether it was.
 
     Accepted by Metropolis' rule on the cost, among placements that are no more infeasible and

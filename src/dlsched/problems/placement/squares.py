@@ -82,7 +82,7 @@ def _greedy(items: Any, target: Any, assign_all: bool) -> float:
 
 
 @entry("float64(float64[::1], float64[::1], float64, boolean, int64)")
-def _search(items: Any, target: Any, incumbent: float, assign_all: bool, most_nodes: int) -> float:
+def _search(items: Any, target: Any, incumbent: float, assign_all: bool, most_nodes: int) -> float:  # noqa: PLR0912
     n, regions = len(items), len(target)
     rest = np.zeros(n + 1)
     for i in range(n - 1, -1, -1):

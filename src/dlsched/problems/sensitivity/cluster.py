@@ -127,10 +127,6 @@ class Cluster:
         difference = self.demand(choice) - self.demand(old)
         return all((self.free[s] >= gpus * difference).all() for s, gpus in placed.items())
 
-    def solution(self) -> Solution:
-        """Return the allocation of the placed jobs."""
-        return solution_of(self.instance, self.given)
-
 
 def _filled(order: Iterable[int], capacity: Vector, gpus: int) -> Placed:
     """Return a placement that takes GPUs from servers in this order until there are enough."""

@@ -61,14 +61,9 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
                 )  # fmt: skip
                 if r == 0:
                     ax.text(
-                        4 * s,
-                        bottom + share / 2,
-                        job.id,
-                        ha="center",
-                        va="center",
-                        fontsize=7,
-                        bbox=PAPER,
-                    )
+                        4 * s, bottom + share / 2, job.id, ha="center", va="center",
+                        fontsize=7, bbox=PAPER,
+                    )  # fmt: skip
                 tops[s, r] = bottom + share
     ax.axhline(1.0, linestyle="--", color="black", linewidth=0.8)
     ticks = [4 * s + r for s in range(shown) for r in range(3)]

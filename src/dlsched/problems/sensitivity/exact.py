@@ -15,7 +15,7 @@ from dlsched.problems.sensitivity.check import check, evaluate
 from dlsched.problems.sensitivity.cluster import Placed, solution_of
 from dlsched.problems.sensitivity.heuristics import starts
 from dlsched.problems.sensitivity.packing import TooManyStates
-from dlsched.problems.sensitivity.program import Cutoff, Program, patterns_of
+from dlsched.problems.sensitivity.program import Cutoff, Prices, Program, patterns_of
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status, Termination
@@ -132,7 +132,7 @@ class _Patterns:
         return self.stopped()
 
     def stopped(self) -> Claim:
-        """Claim what is known after a limit, or where the search cannot go on."""
+        """Return the incumbent and the bounds after a limit, or if the search cannot continue."""
         status = Status.NO_SOLUTION if self.best is None else Status.FEASIBLE
         limit = self.run.stop_reason()
         if limit:
@@ -166,16 +166,16 @@ class _Patterns:
         bound = simplify(program.bound * program.granularity)
         if goal is not None:
             if bound == goal and relaxed is not None and self.value[0] != goal:
-                self.close_gap(program, relaxed.duals, 0)
+                self.close_gap(program, relaxed.prices, 0)
             return None
         self.first.append(Bound(bound, "certified", "prices and a table of one server"))
         if not self.within(bound) and relaxed is not None:
-            bound = self.decide(program, relaxed.duals, bound)
+            bound = self.decide(program, relaxed.prices, bound)
         return self.value[0] if self.rounded or self.within(bound) else None
 
-    def decide(self, program: Program, duals: Vector, bound: Number) -> Number:
+    def decide(self, program: Program, prices: Prices, bound: Number) -> Number:
         """Close the gap between the incumbent and its bound; return the bound then known."""
-        if not self.close_gap(program, duals, None) or self.within(bound):
+        if not self.close_gap(program, prices, None) or self.within(bound):
             return bound
         if self.best is None:
             self.infeasible = True
@@ -192,7 +192,7 @@ class _Patterns:
         self.reason = "the throughputs are too far apart for the solver's tolerances"
         return bound
 
-    def close_gap(self, program: Program, duals: Vector, most: int | None) -> bool:
+    def close_gap(self, program: Program, prices: Prices, most: int | None) -> bool:
         """Solve integer programs over all patterns of small reduced cost, then of larger.
 
         A solution within a slack of the bound uses no pattern or option whose reduced cost is
@@ -201,7 +201,7 @@ class _Patterns:
         Parameters
         ----------
         most
-            The largest slack to try, a multiple of the granularity; by default until it is decided.
+            The largest slack to try, a multiple of the granularity; unlimited by default.
 
         Returns
         -------
@@ -220,10 +220,10 @@ class _Patterns:
                 if gap == 0 or self.within(program.bound * program.granularity):
                     return True
             slack = min(slack, gap if most is None else most)
-            better = Cutoff(duals, program.bound - gap)
+            better = Cutoff(prices, program.bound - gap)
             if most is None and gap < last and program.complete(_SOON, better, self.run):
                 slack = gap  # few enough to decide at once
-            cutoff = Cutoff(duals, program.bound - slack)
+            cutoff = Cutoff(prices, program.bound - slack)
             if not self.enumerate(program, cutoff):
                 break
             if slack < gap and most is None and len(program.patterns) == tried:
@@ -290,7 +290,7 @@ class _Patterns:
         self.solve_integer(program, self.run.nested(_SECONDS), floor)
         if self.value[1] == least:
             return True
-        cutoff = Cutoff(first.duals, floor)
+        cutoff = Cutoff(first.prices, floor)
         if not self.enumerate(program, cutoff):
             return False
         outcome = self.solve_integer(program, self.run, floor, cutoff)

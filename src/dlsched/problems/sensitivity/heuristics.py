@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.sensitivity.cluster import Cluster
+from dlsched.problems.sensitivity.cluster import Cluster, solution_of
 from dlsched.problems.sensitivity.schema import Choice, Instance, Job, Solution
 from dlsched.problems.sensitivity.tuning import FITS, Tuner, validate_option
 from dlsched.registry import method
@@ -132,7 +132,7 @@ def tetris(
     Raises
     ------
     OptionError
-        If `remaining` lacks a job, or a time is not above 0.
+        If `remaining` has no time above 0 for a job.
     """
     times = {job.id: _seconds(remaining, job.id) for job in instance.jobs}
 
@@ -285,7 +285,7 @@ def _claim(cluster: Cluster, waiting: Sequence[Job]) -> Claim:
         others = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
         reason = f"job {waiting[0].id}{others} would wait: its demand fits on no servers"
         return Claim(status=Status.NO_SOLUTION, termination=Termination.FINISHED, reason=reason)
-    return Claim(solution=cluster.solution())
+    return Claim(solution=solution_of(cluster.instance, cluster.given))
 
 
 def _best_demand(instance: Instance, job: Job) -> tuple[Number, Number, Number]:

@@ -61,7 +61,7 @@ def build(instance: Instance) -> Any:
     # Every value of a level is a multiple of this, so its bounds may be rounded to one.
     m.GRANULARITY = {"throughput": granularity(c.throughput for c in choices.values()), "split": 1}
 
-    of = {j: [c for i, c in choices if i == j] for j in profile}
+    of = {job.id: range(len(instance.undominated[job.profile])) for job in instance.jobs}
 
     def one(m: Any, j: str) -> Any:
         chosen = pyo.quicksum(m.x[j, c] for c in of[j])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import mul
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.problems.sensitivity.packing import Item, Pattern, Server
+from dlsched.problems.sensitivity.packing import Item, Pattern, Server, Table
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
 from dlsched.run import Run
 from dlsched.schema import Number, granularity
@@ -41,28 +42,36 @@ class Option:
     split: bool
 
 
-@dataclass(frozen=True)
-class Relaxed:
-    """The relaxation's row duals and optimum; whether the number of servers suffices."""
+class Prices(NamedTuple):
+    """Integer dual prices of items; ``limit`` is the price of a server, tolerance included.
 
-    duals: Vector
+    ``factor`` is one granularity in their unit, ``table`` that of `Server.table`.
+    """
+
+    items: list[int]
+    limit: float
+    factor: Fraction
+    table: Table
+
+    @property
+    def best(self) -> int:
+        """Price of the best pattern."""
+        return int(self.table[-1, -1, -1])
+
+
+class Relaxed(NamedTuple):
+    """The relaxation's prices and optimum; whether the number of servers suffices."""
+
+    prices: Prices
     objective: float
     fits: bool
 
 
 class Cutoff(NamedTuple):
-    """Row duals, and the least throughput sought, as a multiple of the granularity."""
+    """Prices, and the least throughput sought, as a multiple of the granularity."""
 
-    duals: Vector
+    prices: Prices
     least: int
-
-
-class Prices(NamedTuple):
-    """Integer dual prices of items and of a server; `factor` is one granularity in their unit."""
-
-    items: list[int]
-    server: int
-    factor: Fraction
 
 
 class Program:
@@ -75,10 +84,7 @@ class Program:
 
     def __init__(self, instance: Instance, *, whole: bool, units: bool) -> None:
         self.instance = instance
-        self.counts: dict[str, int] = {}
-        for job in instance.jobs:
-            self.counts[job.profile] = self.counts.get(job.profile, 0) + 1
-        self.items: list[Item] = []
+        self.counts = Counter(job.profile for job in instance.jobs)
         self.index: dict[Item, int] = {}
         self.options = [
             option
@@ -86,17 +92,17 @@ class Program:
             for choice in instance.undominated[name]
             for option in self._options(name, choice, whole, units)
         ]
+        self.items = list(self.index)
         self.granularity = granularity(o.choice.throughput for o in self.options) or Fraction(1)
         self.values = [int(o.choice.throughput / self.granularity) for o in self.options]
         self.unit = max(Fraction(1), Fraction(max(self.values, default=1), _LARGEST_COST))
-        """What the solver sees as 1, as a multiple of the granularity; 1 unless that is fine."""
+        """Unit of the solver's costs, as a multiple of the granularity; 1 unless that is fine."""
         self.costs = np.array([float(value / self.unit) for value in self.values])
         self.server = Server(instance.servers, self.items)
-        self.patterns: list[Pattern] = []
-        self.known: set[Pattern] = set()
+        self.patterns: dict[Pattern, None] = {}
         self.least_jobs = 0 if instance.may_wait else 1
         self.bound: int | None = None
-        """On the throughput, as a multiple of the granularity; certified by `check_prices`."""
+        """On the throughput, as a multiple of the granularity; certified by `tighten`."""
 
     def _options(self, name: str, choice: Choice, whole: bool, units: bool) -> list[Option]:
         gpus, most = self.instance.profiles[name].gpus, self.instance.servers.gpus
@@ -110,17 +116,11 @@ class Program:
         return found
 
     def _item(self, item: Item) -> int:
-        if item not in self.index:
-            self.index[item] = len(self.items)
-            self.items.append(item)
-        return self.index[item]
+        return self.index.setdefault(item, len(self.index))
 
-    def add(self, patterns: Sequence[Pattern]) -> None:
+    def add(self, patterns: Iterable[Pattern]) -> None:
         """Add the patterns that are new and not empty."""
-        for pattern in patterns:
-            if pattern not in self.known and any(pattern):
-                self.known.add(pattern)
-                self.patterns.append(pattern)
+        self.patterns |= dict.fromkeys(filter(any, patterns))
 
     def form(self, floor: int | None = None) -> StandardForm:
         """Return the program over the patterns known; with a floor it minimises the split jobs.
@@ -189,14 +189,15 @@ class Program:
                 short = False
                 continue
             duals = -outcome.duals if short or floor is not None else outcome.duals
+            prices = self.prices(duals)
             if not short and floor is None:
-                self.check_prices(duals)
+                self.tighten(prices)
             before = len(self.patterns)
-            self.add(self.price(duals, run))
+            self.add(self.price(prices, run))
             if len(self.patterns) == before:
                 if run.stop_reason():
                     return None
-                return Relaxed(duals, float(outcome.objective or 0), not short)
+                return Relaxed(prices, float(outcome.objective or 0), not short)
         return None
 
     def _lengthened(self, floor: int | None) -> StandardForm:
@@ -228,69 +229,63 @@ class Program:
         bool
             False, with nothing added, if there are more than `most` or the run ended.
         """
-        prices = self._prices(cutoff.duals)
-        best = int(self.server.table(prices.items)[-1, -1, -1])
-        least = best - self._allowance(prices, cutoff.least, best)
+        prices = cutoff.prices
+        least = prices.best - self._allowance(cutoff)
         every = self.server.maximal(most, prices.items, least, run)
         if every is not None:
             self.add(every)
         return every is not None
 
-    def _allowance(self, prices: Prices, least: int, best: int) -> int:
-        """Return the distance from the bound of these prices down to a throughput."""
-        return max(0, self._total(prices, best) - math.floor(least * prices.factor))
+    def _allowance(self, cutoff: Cutoff) -> int:
+        """Return the distance from the bound of the prices down to the cutoff."""
+        prices = cutoff.prices
+        return max(0, self._lagrangian(prices) - math.floor(cutoff.least * prices.factor))
 
-    def price(self, duals: Vector, run: Run) -> list[Pattern]:
+    def price(self, prices: Prices, run: Run) -> list[Pattern]:
         """Return patterns of positive reduced cost: the best, and the best with each item."""
-        prices = self._prices(duals)
-        values = prices.items
-        table = self.server.table(values)
-        limit = prices.server + _TOLERANCE * max(1.0, float(np.abs(duals).max())) * float(
-            prices.factor * self.unit
-        )
-        found = []
+        found, values = [], prices.items
         for first in [None, *range(len(self.items))]:
             if first is not None and values[first] <= 0:
                 continue
             if first is not None and run.stop_reason():
                 break
-            pattern = self.server.pattern(table, values, first)
-            if pattern and sum(map(mul, values, pattern)) > limit:
+            pattern = self.server.pattern(prices.table, values, first)
+            if pattern and sum(map(mul, values, pattern)) > prices.limit:
                 found.append(pattern)
         return found
 
-    def _prices(self, duals: Vector) -> Prices:
-        """Return dual prices rounded to integers, as fine as the table's 64 bits allow.
+    def prices(self, duals: Vector) -> Prices:
+        """Return row duals as prices, integers as fine as the table's 64 bits allow.
 
         A pattern has no more items than a server has GPUs.
         """
         p, kinds = len(self.counts), len(self.items)
         items = np.maximum(duals[p : p + kinds], 0.0)
         server = max(0.0, float(duals[p + kinds]))
+        tolerance = _TOLERANCE * max(1.0, float(np.abs(duals).max()))
         largest = float(items.max(initial=0.0)) * self.instance.servers.gpus
         fine = _FINEST
         if largest > 0:
             fine = min(fine, math.floor(math.log2(_LARGEST_VALUE / largest)))
         whole = [int(v) for v in np.rint(np.ldexp(items, fine)).tolist()]
-        return Prices(whole, int(math.ldexp(server, fine)), Fraction(2) ** fine / self.unit)
+        limit = int(math.ldexp(server, fine)) + math.ldexp(tolerance, fine)
+        return Prices(whole, limit, Fraction(2) ** fine / self.unit, self.server.table(whole))
 
-    def check_prices(self, duals: Vector) -> None:
+    def tighten(self, prices: Prices) -> None:
         """Tighten the bound on the throughput by the Lagrangian bound of these prices.
 
         That is the sum over jobs of the best option's throughput minus the price of its items,
         plus the number of servers times the price of the best pattern. It is computed in integers
         and valid for any prices, whatever the solver's accuracy.
         """
-        prices = self._prices(duals)
-        best = int(self.server.table(prices.items)[-1, -1, -1])
-        bound = math.floor(self._total(prices, best) / prices.factor)
+        bound = math.floor(self._lagrangian(prices) / prices.factor)
         self.bound = bound if self.bound is None else min(self.bound, bound)
 
-    def _total(self, prices: Prices, best: int) -> int:
-        """Return the Lagrangian bound of these prices, given the best pattern's price."""
+    def _lagrangian(self, prices: Prices) -> int:
+        """Return the Lagrangian bound of these prices, in their unit."""
         left = self._most(self._surplus(prices))
         jobs = sum(count * left[name] for name, count in self.counts.items())
-        return jobs + self.instance.servers.count * best
+        return jobs + self.instance.servers.count * prices.best
 
     def integer(self, run: Run, floor: int | None = None, cutoff: Cutoff | None = None) -> Outcome:
         """Solve the integer program over the patterns known.
@@ -299,11 +294,8 @@ class Program:
         """
         form = self.form(floor)
         if cutoff is not None:
-            prices = self._prices(cutoff.duals)
-            surplus = self._surplus(prices)
+            surplus, allowance = self._surplus(cutoff.prices), self._allowance(cutoff)
             most = self._most(surplus)
-            best = int(self.server.table(prices.items)[-1, -1, -1])
-            allowance = self._allowance(prices, cutoff.least, best)
             out = [
                 most[option.profile] - left > allowance
                 for option, left in zip(self.options, surplus, strict=True)

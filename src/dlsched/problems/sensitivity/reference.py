@@ -102,8 +102,8 @@ def stage_one(instance: Instance, solver: str = "highs", **options: Any) -> Stag
         limits.append((gpus * each) @ y <= float(servers.count * getattr(servers, name) / unit))
     # Scaled, as the solvers' tolerances are absolute.
     top = max((Fraction(c.throughput) for _, c in rows), default=Fraction(1))
-    worth = np.array([float(c.throughput / top) for _, c in rows])
-    program = cp.Problem(cp.Maximize(worth @ y), limits)
+    values = np.array([float(c.throughput / top) for _, c in rows])
+    program = cp.Problem(cp.Maximize(values @ y), limits)
     _solve(program, f"{solver}: stage one", solver=SOLVERS[solver], **options)
     if y.value is None:
         raise SolverFailure(f"{solver} ended stage one with {program.status}")

@@ -17,13 +17,7 @@ PEERS = ("just enough", "cpu per gpu")
 
 
 def validate_option(name: str, value: str, known: Sequence[str]) -> None:
-    """Check that an option has one of the known values.
-
-    Raises
-    ------
-    OptionError
-        If it has another one.
-    """
+    """Raise `OptionError` unless an option has one of the known values."""
     if value not in known:
         raise OptionError(f"{name}={value!r} must be one of {', '.join(known)}")
 
@@ -109,35 +103,35 @@ class Tuner:
         waiting = list(placed)
         while waiting:
             server = waiting[-1]
-            lack = self._lack(server, need)
-            if not lack.any():
+            missing = self._missing(server, need)
+            if not missing.any():
                 waiting.pop()
                 continue
-            name = min(self._above(server, lack), key=lambda n: self.rank(n, server, lack))
+            name = min(self._above(server, missing), key=lambda n: self.rank(n, server, missing))
             job = self.cluster.jobs[name]
             self.cluster.change(name, self.instance.shares[job.profile])
             # Servers that had enough may be short of a resource now.
             waiting = [s for s in self.cluster.given[name][1] if s not in waiting] + waiting
 
-    def _lack(self, server: int, need: dict[int, Any]) -> Any:
-        missing = need.get(server, 0 * self.cluster.full) - self.cluster.free[server]
-        return np.maximum(missing, 0)
+    def _missing(self, server: int, need: dict[int, Any]) -> Any:
+        short = need.get(server, 0 * self.cluster.full) - self.cluster.free[server]
+        return np.maximum(short, 0)
 
-    def _above(self, server: int, lack: Any) -> list[str]:
-        """Return the jobs on a server that are above their share of a resource it lacks."""
+    def _above(self, server: int, missing: Any) -> list[str]:
+        """Return the jobs on a server that are above their share of a missing resource."""
         share = self.cluster.share
         return [
             name
             for name in self.cluster.hosts[server]
-            if (lack[1] and self.cluster.given[name][0].cpus > share[0])
-            or (lack[2] and self.cluster.given[name][0].memory > share[1])
+            if (missing[1] and self.cluster.given[name][0].cpus > share[0])
+            or (missing[2] and self.cluster.given[name][0].memory > share[1])
         ]
 
-    def _cpu_per_gpu(self, name: str, server: int, lack: Any) -> Any:
+    def _cpu_per_gpu(self, name: str, server: int, missing: Any) -> Any:
         choice, placed = self.cluster.given[name]
         return len(placed), -choice.cpus, -choice.memory
 
-    def _just_enough(self, name: str, server: int, lack: Any) -> Any:
+    def _just_enough(self, name: str, server: int, missing: Any) -> Any:
         """Order by the amount missing after a job is reverted, then by the surplus.
 
         Both are sums of fractions of the server's CPUs and memory **(D)**.
@@ -146,5 +140,5 @@ class Tuner:
         now = cluster.given[name][0]
         fair = self.instance.shares[cluster.jobs[name].profile]
         released = cluster.hosts[server][name] * (cluster.demand(now) - cluster.demand(fair))
-        balance = [Fraction(int(lack[r] - released[r]), int(cluster.full[r])) for r in (1, 2)]
+        balance = [Fraction(int(missing[r] - released[r]), int(cluster.full[r])) for r in (1, 2)]
         return sum(max(b, Fraction(0)) for b in balance), -sum(balance)

@@ -13,7 +13,7 @@ _MOST_STEPS = 2**40
 
 
 def row_unit(capacity: Number, sizes: Iterable[Number]) -> Fraction:
-    """Return what to divide a capacity constraint by, as solvers have absolute tolerances.
+    """Return the divisor of a capacity constraint for solvers with absolute tolerances.
 
     1, unless amounts differ by less than 1/1000 or exceed a million: then their granularity. If
     the amounts are more than 2**40 multiples of that, capacity / 2**20: the solver may then accept

@@ -157,22 +157,11 @@ def explain(instance: Instance) -> str:
     if not instance.must_finish:
         return ""
     for j, job in enumerate(instance.jobs):
-        speeds, left = instance.speeds[j], instance.slots - job.arrival + 1
-        if not speeds:
+        best, left = instance.fastest[j], instance.slots - job.arrival + 1
+        if not best:
             return f"job {job.id} has {job.workers} workers, and too few GPUs have a rate for it"
-        best = speeds[0].gain
-        if instance.forking:
-            best = sum(instance.gain(job, rate) for rate in _best_of_machines(instance, job))
         if best * left < job.iterations:
             need = -(-Fraction(job.iterations) // Fraction(best))
             slots = str(need) if need < 10**9 else "over 1e9"
             return f"job {job.id} needs {slots} slots at its fastest, {left} are left"
     return ""
-
-
-def _best_of_machines(instance: Instance, job: Job) -> list[Number]:
-    """Return the job's best rate on each machine."""
-    return [
-        max((instance.rate(job, k) for k, n in machine.gpus.items() if n), default=0)
-        for machine in instance.machines
-    ]

@@ -18,14 +18,17 @@ def forked(instance: Instance) -> Solution:
     slowest for it first, until they do the rest of its work; remaining machines then take copies
     of the jobs in the same order, as many as they have GPUs.
     """
-    left: list[Number] = [job.iterations for job in instance.jobs]
+    left, most = [job.iterations for job in instance.jobs], instance.fastest
+    arrivals = [job.arrival for job in instance.jobs]
     rows: dict[str, list[Held]] = {}
     for slot in range(1, instance.slots + 1):
-        queue = [j for j, job in enumerate(instance.jobs) if job.arrival <= slot and left[j] > 0]
+        queue = sorted(
+            (j for j, a in enumerate(arrivals) if a <= slot and left[j] > 0 and most[j]),
+            key=lambda j: Fraction(left[j]) / most[j],
+        )
         free = {m: dict(machine.gpus) for m, machine in enumerate(instance.machines)}
         held: dict[int, dict[int, str]] = {j: {} for j in queue}
-        queue.sort(key=lambda j: _time_on_all(instance, j, left[j]))
-        missing = dict(zip(queue, (left[j] for j in queue), strict=True))
+        missing = {j: left[j] for j in queue}
         for j in queue:
             for m in sorted(free, key=lambda m: _rate(instance, j, free[m])):
                 if missing[j] > 0:
@@ -95,11 +98,6 @@ def divisible_load(instance: Instance) -> float:
 def _rate(instance: Instance, job: int, gpus: dict[str, int]) -> Number:
     """Return a job's best rate on the GPUs that a machine has free."""
     return max((instance.rate(instance.jobs[job], k) for k, n in gpus.items() if n), default=0)
-
-
-def _time_on_all(instance: Instance, job: int, left: Number) -> Fraction:
-    rate = sum((_rate(instance, job, dict(m.gpus)) for m in instance.machines), Fraction(0))
-    return Fraction(left) / rate if rate else Fraction(10**18)
 
 
 def _take(

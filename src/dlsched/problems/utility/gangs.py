@@ -139,7 +139,7 @@ class Gangs:
         most = max(
             (
                 Fraction(inst.worth(job, least))
-                for job, least in zip(inst.jobs, self.fewest, strict=True)
+                for job, least in zip(inst.jobs, inst.fewest, strict=True)
                 if least
             ),
             default=Fraction(0),
@@ -166,7 +166,7 @@ class Gangs:
         """
         inst, unit = self.instance, Fraction(2) ** self.exponent
         table = np.zeros((len(inst.jobs), inst.slots))
-        for j, (job, least) in enumerate(zip(inst.jobs, self.fewest, strict=True)):
+        for j, (job, least) in enumerate(zip(inst.jobs, inst.fewest, strict=True)):
             if not least:
                 continue
             first, last = job.arrival - 1, inst.slots - job.arrival + 1
@@ -178,15 +178,6 @@ class Gangs:
             table[j, first : first + least - 1] = row[0]
             table[j, first + least - 1 :] = row
         return table
-
-    @cached_property
-    def fewest(self) -> list[int]:
-        """The fewest slots in which each job can finish alone; 0 if it cannot."""
-        inst, found = self.instance, []
-        for job, speeds in zip(inst.jobs, inst.speeds, strict=True):
-            least = int(-(-job.iterations // speeds[0].gain)) if speeds else 0
-            found.append(least if least <= inst.slots - job.arrival + 1 else 0)
-        return found
 
     @cached_property
     def most_units(self) -> int:

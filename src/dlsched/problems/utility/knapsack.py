@@ -10,7 +10,7 @@ from dlsched.compilation import entry
 
 
 @entry("int64[:, ::1](int64[::1], float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[::1])")
-def fill(caps: Any, price: Any, worth: Any, masks: Any, workers: Any) -> Any:
+def fill(caps: Any, price: Any, worth: Any, masks: Any, workers: Any) -> Any:  # noqa: PLR0912
     """Choose the jobs of a queue that run, and their GPUs, for the largest sum of payoffs.
 
     Parameters

@@ -44,7 +44,7 @@ def build(instance: Instance, stop: Stop = lambda: None) -> Any:
     import pyomo.environ as pyo
 
     watch = _Watch(stop)
-    copies = _copies(instance) if instance.forking else _speeds(instance)
+    copies = _gains(instance)
     total = sum(len(rows) * (instance.slots - job.arrival + 1)
                 for job, rows in zip(instance.jobs, copies.values(), strict=True))  # fmt: skip
     if total > MOST_VARIABLES:
@@ -54,7 +54,10 @@ def build(instance: Instance, stop: Stop = lambda: None) -> Any:
         )
     jobs = {job.id: job for job in instance.jobs}
     slots_of = {j: range(job.arrival, instance.slots + 1) for j, job in jobs.items()}
-    ends = {j: _ends(instance, jobs[j], rows) for j, rows in copies.items()}
+    ends = {
+        job.id: range(job.arrival + n - 1, instance.slots + 1) if n else range(0)
+        for job, n in zip(instance.jobs, instance.fewest, strict=True)
+    }
 
     m = pyo.ConcreteModel(instance.name)
     m.JOBS = pyo.Set(initialize=list(jobs))
@@ -169,20 +172,15 @@ def _units(instance: Instance, job: Job, gains: list[Any]) -> tuple[list[float],
     return [1.0 if share > 1 else float(share) for share in shares], 1
 
 
-def _speeds(instance: Instance) -> dict[str, list[Any]]:
-    """Return each job's gains by speed."""
-    return {
-        job.id: [s.gain for s in speeds]
-        for job, speeds in zip(instance.jobs, instance.speeds, strict=True)
-    }
-
-
-def _copies(instance: Instance) -> dict[str, list[Any]]:
-    """Return each forking job's gains by copy: one for each machine and type that it can use."""
-    return {
-        job.id: [instance.gain(job, instance.rate(job, k)) for _, k in places(instance, job)]
-        for job in instance.jobs
-    }
+def _gains(instance: Instance) -> dict[str, list[Any]]:
+    """Return each job's gains by speed; by copy, one for each of its `places`, if jobs fork."""
+    if instance.forking:
+        return {
+            job.id: [instance.gain(job, instance.rate(job, k)) for _, k in places(instance, job)]
+            for job in instance.jobs
+        }
+    pairs = zip(instance.jobs, instance.speeds, strict=True)
+    return {job.id: [speed.gain for speed in speeds] for job, speeds in pairs}
 
 
 def places(instance: Instance, job: Job) -> list[tuple[str, str]]:
@@ -193,20 +191,6 @@ def places(instance: Instance, job: Job) -> list[tuple[str, str]]:
         for kind, count in machine.gpus.items()
         if count and instance.rate(job, kind)
     ]
-
-
-def _ends(instance: Instance, job: Job, gains: list[Any]) -> range:
-    """Return the slots in which a job can finish: from the first one at its fastest."""
-    if not gains:
-        return range(0)
-    best = max(gains)
-    if instance.forking:
-        per_machine: dict[str, Any] = {}
-        for (machine, _), gain in zip(places(instance, job), gains, strict=True):
-            per_machine[machine] = max(per_machine.get(machine, 0), gain)
-        best = sum(per_machine.values())
-    least = -(-job.iterations // best)
-    return range(job.arrival + int(least) - 1, instance.slots + 1)
 
 
 def _capacity(instance: Instance, m: Any, runs: list[tuple[str, int, int]], watch: _Watch) -> None:

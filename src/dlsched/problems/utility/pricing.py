@@ -58,7 +58,7 @@ def _sift(heap: Any, size: int) -> None:
 
 
 @loop
-def _cheapest_slots(
+def _cheapest_slots(  # noqa: PLR0912
     cost: Any, gain: Any, need: int, first: int, worth: Any, must: bool, row: Any
 ) -> float:
     """As `best_schedule`, where every gain is 1 or 0: the cheapest `need` slots by each finish."""
@@ -118,7 +118,7 @@ def _cheapest_slots(
 
 
 @entry("float64(float64[:, ::1], int64[::1], int64, int64, float64[::1], boolean, int8[::1])")
-def best_schedule(
+def best_schedule(  # noqa: PLR0912
     cost: Any, gain: Any, need: int, first: int, worth: Any, must: bool, row: Any
 ) -> float:
     """Find the schedule of the largest utility minus cost.

@@ -152,6 +152,25 @@ class Instance(schema.Instance):
         return tuple(self._speeds(job) for job in self.jobs)
 
     @derived
+    def fastest(self) -> tuple[Number, ...]:
+        """For each job the most iterations that it can do in a slot; 0 if it cannot run."""
+        if not self.forking:
+            return tuple(speeds[0].gain if speeds else 0 for speeds in self.speeds)
+        types = [[kind for kind, n in machine.gpus.items() if n] for machine in self.machines]
+
+        def best(job: Job) -> Number:
+            return sum(max((self.rate(job, k) for k in kinds), default=0) for kinds in types)
+
+        return tuple(self.gain(job, best(job)) for job in self.jobs)
+
+    @derived
+    def fewest(self) -> tuple[int, ...]:
+        """For each job the fewest slots in which it can finish alone; 0 if it cannot."""
+        pairs = zip(self.jobs, self.fastest, strict=True)
+        slots = [(job, int(-(-job.iterations // best)) if best else 0) for job, best in pairs]
+        return tuple(n if n <= self.slots - job.arrival + 1 else 0 for job, n in slots)
+
+    @derived
     def runs(self) -> int:
         """The number of triples of job, slot and speed."""
         pairs = zip(self.jobs, self.speeds, strict=True)
