@@ -80,7 +80,7 @@ def test_priorities_and_parts_weigh() -> None:
 
 
 def test_a_split_ml_job_has_no_region() -> None:
-    """With t and u apart, k has no region: all its bytes are traffic, its GPU hours count nowhere."""
+    """With t and u apart, k has no region: its bytes are traffic, its GPU hours are not counted."""
     found = details(INSTANCE, {"t": 0, "u": 1, "v": 1})
     assert found["placed"] == 0.5
     # k reads 16 bytes from other regions; l is at home with u and v.
