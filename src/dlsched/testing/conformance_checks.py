@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
@@ -50,7 +51,11 @@ class Subject:
     def methods(self, *kinds: Kind) -> list[Method]:
         """Return its own methods of these kinds, without those of other packages."""
         found = self.problem.methods.values()
-        return [m for m in found if m.kind in kinds and m.home.startswith(self.problem.package)]
+        return [
+            m
+            for m in found
+            if m.kind in kinds and f"{m.home}.".startswith(f"{self.problem.package}.")
+        ]
 
     def instances(self) -> st.SearchStrategy[Instance]:
         """Return the strategy, with the options of each entry of its module's ``VARIATIONS``."""
@@ -155,7 +160,7 @@ def json_round_trip(subject: Subject) -> Finding | None:
 
 
 def immutable(subject: Subject) -> None:
-    """No list, set or plain dict can be reached from an instance or a solution."""
+    """No list, set, plain dict or writable array can be reached from an instance or a solution."""
     instance = subject.example()
     documents: list[Document] = [instance, *subject.feasible(instance)]
     found = [path for d in documents for path, value in _containers(d, type(d).__name__)
@@ -164,7 +169,7 @@ def immutable(subject: Subject) -> None:
 
 
 def _containers(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield every container in a document with its path, derived values included."""
+    """Yield containers and writable arrays in a document with their paths, derived ones too."""
     if isinstance(value, Document):
         for name in dir(type(value)):
             if isinstance(getattr(type(value), name), derived):
@@ -175,6 +180,8 @@ def _containers(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, value
         for key, entry in value.items() if isinstance(value, dict) else ():
             yield from _containers(entry, f"{path}[{key!r}]")
+    elif isinstance(value, np.ndarray) and value.flags.writeable:
+        yield path, value
     elif isinstance(value, tuple):
         for i, entry in enumerate(value):
             yield from _containers(entry, f"{path}[{i}]")
