@@ -34,7 +34,7 @@ def lagrangian(instance: Instance, run: Run) -> Claim:
     return Claim(status=Status.NO_SOLUTION, bounds=[bounds])
 
 
-def priced_bound(
+def lagrangian_bound(
     instance: Instance, prices: Mapping[str, float], gpu_price: float = 0.0
 ) -> Fraction:
     """Return the bound that a price vector proves, by one exact pricing pass alone.
