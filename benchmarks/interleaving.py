@@ -1,4 +1,4 @@
-"""Interleaving at the papers' sizes: proven optima and certified gaps, and Muri's distance to them.
+"""Interleaving at the papers' sizes: proven optima, certified gaps, and Muri's gap to them.
 
     python benchmarks/interleaving.py [queues heads trace generated distinct figures rounds]
 
@@ -46,17 +46,17 @@ def certified_gap(result: Result) -> str:
 
 
 def claimed_gap(result: Result) -> str:
-    """Return the gap to the best bound, which is a solver's: to nine digits."""
+    """Return the gap to the best bound, which a solver states to nine digits."""
     return "< 1e-7 %" if 0 < result.gap[0] <= _NINE_DIGITS else cell(result.gap[0])
 
 
 def rules(instance: Instance, best: Result, names: tuple[str, ...] = RULES) -> str:
-    """Return the cells of the rules' gaps to the best bound that is known."""
+    """Return the cells with the heuristics' gaps to the best known bound."""
     return " | ".join(rule_gap(instance, rule, best) for rule in names)
 
 
 def cover(label: str, instance: Instance) -> str:
-    """Solve a cover by `aggregated` and the rules; return its row."""
+    """Solve a cover by `aggregated` and the heuristics; return its row."""
     best = dlsched.solve(instance, "aggregated", time_limit=60)
     groups = len(best.solution.groups) if best.solution else 0
     return (
@@ -77,8 +77,8 @@ HEAD = (
 def trace() -> Iterator[str]:
     """Yield the tables of the recorded traces, all jobs as one cover."""
     yield "## Recorded traces as covers, `aggregated`\n"
-    yield "All jobs of a trace at once: a test of reach. Muri is never given such a cover, whose"
-    yield "budget is far above what full groups take, so its columns say nothing about the paper."
+    yield "All jobs of a trace at once, to show which sizes are solved. In the paper no cover has a"
+    yield "budget so far above what full groups take, so Muri's columns do not concern the paper."
     yield "The budget is a share of the way from the fewest GPUs that"
     yield "any grouping takes to those of every job alone. Gaps are to the optimum where proven.\n"
     yield HEAD
@@ -112,11 +112,11 @@ def trace() -> Iterator[str]:
 
 
 def queues() -> Iterator[str]:
-    """Yield the table of the covers that Algorithm 1 is given."""
-    yield "## The head of the queue, as Algorithm 1 meets it, generated\n"
+    """Yield the table of generated covers that full groups fill, as in Algorithm 1."""
+    yield "## The head of the queue, as in Algorithm 1, generated\n"
     yield "Distinct jobs in the Philly mix of GPUs, in the order of priority; those that in full"
     yield "groups of four fill the cluster, which is the budget (lines 3-5). Average and largest"
-    yield "of the seeds; gaps are (best - rule) / best, where best is the bound if not proven.\n"
+    yield "of the seeds; gaps are (best - heuristic) / best, with the bound if not proven.\n"
     yield "| GPUs | seeds | jobs | proven | s, largest | gap, certified | " + _names(RULES)
     yield "|" + "---|" * (6 + len(RULES))
     for cluster, seeds in ((CLUSTERS[0], 20), (CLUSTERS[1], 3)):
@@ -127,7 +127,7 @@ def queues() -> Iterator[str]:
             for seed in range(1, seeds + 1)
         ]
         yield summary(f"| {cluster} | {seeds}", made)
-    yield "\nThe same with jobs of one model and number of GPUs alike: at most 48 profiles.\n"
+    yield "\nThe same with equal stages for jobs of one model and number of GPUs: 48 profiles.\n"
     yield "| GPUs | seeds | jobs | proven | s, largest | gap, certified | " + _names(RULES)
     yield "|" + "---|" * (6 + len(RULES))
     for cluster, seeds in ((CLUSTERS[0], 20), (CLUSTERS[1], 10), (CLUSTERS[2], 3)):
@@ -147,7 +147,7 @@ def queues() -> Iterator[str]:
 
 def heads() -> Iterator[str]:
     """Yield the table of the recorded traces' queues."""
-    yield "## The head of the queue, as Algorithm 1 meets it, recorded traces\n"
+    yield "## The head of the queue, as in Algorithm 1, recorded traces\n"
     yield "Every fifth day of a trace, on 8 servers of 8 GPUs, by least remaining time times GPUs."
     yield "Full: the moments at which full groups take all 64 GPUs. Not full: those with fewer"
     yield "jobs, but more than fit alone; there the public code leaves jobs alone, and Algorithm 1"
@@ -171,7 +171,7 @@ def heads() -> Iterator[str]:
 
 
 def summary(label: str, made: list[Instance]) -> str:
-    """Solve covers exactly and by the rules; return their row."""
+    """Solve covers exactly and by the heuristics; return their row."""
     best = [dlsched.solve(instance, time_limit=30) for instance in made]
     proven = sum(result.status == "optimal" for result in best)
     jobs = sum(len(instance.jobs) for instance in made) / len(made)
@@ -196,7 +196,7 @@ def _names(rules: tuple[str, ...]) -> str:
 
 
 def figures() -> Iterator[str]:
-    """Yield the tables beside Figures 11 to 14: what each part of Muri is worth in efficiency."""
+    """Yield the tables beside Figures 11 to 14: the efficiency that each part of Muri gains."""
     yield "## Beside Figures 11 to 14: efficiency, not completion times\n"
     yield "The paper's figures show completion times and makespans of simulations. Here is the sum"
     yield "of gamma over the groups, on average of ten heads of queues (64 GPUs, distinct jobs),"
@@ -244,8 +244,8 @@ def generated() -> Iterator[str]:
 def distinct() -> Iterator[str]:
     """Yield the table of uniform groups of distinct jobs."""
     yield "## Distinct jobs in groups of four, `column_generation`\n"
-    yield "The gap is 1 - objective / bound, with the certified bound. The rules' gaps are to the"
-    yield "best bound known. The first call compiles, before the clock starts.\n"
+    yield "The gap is 1 - objective / bound, with the certified bound. The heuristics' gaps are to"
+    yield "the best known bound. Compilation is not part of the seconds.\n"
     names = ("swap", "muri", "greedy")
     yield "| jobs | seed | limit, s | status | s | gap, certified | " + " | ".join(names) + " |"
     yield "|" + "---|" * (6 + len(names))

@@ -110,7 +110,7 @@ def section4() -> Iterator[str]:
     """Yield section IV's comparison: when the last job finishes, and the mean completion."""
     yield "## Section IV: total duration of 480 jobs on 60 GPUs, all submitted at the start\n"
     yield "4,000 slots of six minutes; work for 360 of them on V100s. Rates are generated, or"
-    yield "Gavel's measured ones. The paper does not state which utility it maximises: `hadar` runs"
+    yield "Gavel's measured ones. The paper names no utility: `hadar` is run"
     yield "with effective throughput, and with slots + 1 - completion (linear). `of hadar's`: the"
     yield "last slot as a multiple of that of `hadar` with effective throughput; the paper has 1.67"
     yield "for YARN-CS, 1.35 for Tiresias. The programs of `hadar` are too large here: jobs are"

@@ -20,7 +20,7 @@ import dlsched
 from dlsched import library
 from dlsched.library import LibraryEntry
 from dlsched.objective import Bounds, Objective, closed, gap
-from dlsched.registry import problem
+from dlsched.registry import BUILT_IN, problem
 from dlsched.schema import Solution
 from dlsched.table import strongest
 
@@ -29,7 +29,7 @@ def open_entries() -> dict[str, tuple[str, LibraryEntry]]:
     """Return ``{name: (problem, entry)}`` of the open instances."""
     return {
         entry.name: (name, entry)
-        for name in dlsched.list_problems()
+        for name in BUILT_IN
         for entry in problem(name).module("library").ENTRIES
         if entry.kind == "open"
     }

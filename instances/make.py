@@ -28,7 +28,7 @@ from dlsched.errors import OptionError
 from dlsched.files import write_bytes
 from dlsched.library import LibraryEntry
 from dlsched.objective import Bounds, Objective, number_to_data
-from dlsched.registry import problem
+from dlsched.registry import BUILT_IN, problem
 from dlsched.schema import Instance
 from dlsched.traces import read_trace, snapshot
 
@@ -51,11 +51,11 @@ def make(owner: str, entry: LibraryEntry) -> Instance:
 
 def entries() -> Iterator[tuple[str, Instance, bool]]:
     """Yield kind and instance, and whether its model is written; no open instances."""
-    for name in dlsched.list_problems():
+    for name in BUILT_IN:
         for example in problem(name).module("generate").examples():
             yield "paper", example, True
     for kind in ("small", *LASTING[:-1]):
-        for name in dlsched.list_problems():
+        for name in BUILT_IN:
             for entry in problem(name).module("library").ENTRIES:
                 if entry.kind == kind:
                     yield kind, make(name, entry), entry.mps

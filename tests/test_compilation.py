@@ -13,7 +13,9 @@ import pytest
 from dlsched.registry import problem, problem_names
 
 COMPILED = [
-    name for name in problem_names() if any(m.preload for m in problem(name).methods.values())
+    name
+    for name in problem_names()
+    if any(part.startswith(".") for m in problem(name).methods.values() for part in m.preload)
 ]
 """Problems with compiled loops."""
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched.compilation import entries
 from dlsched.problems.interleaving import Instance
-from dlsched.problems.interleaving.bounds import priced_bound
+from dlsched.problems.interleaving.bounds import lagrangian_bound
 from dlsched.problems.interleaving.groups import stage_array, trivial_bound
 from dlsched.problems.interleaving.pool import Enumerated, Pool, Prices
 from dlsched.problems.interleaving.tables import Query
@@ -32,7 +32,7 @@ def test_prices_of_any_size_give_a_bound(instance: Instance, numbers: list[float
     """Any prices, up to 1.7e308, bound the optimum, and at most by full efficiency."""
     prices = {job.id: price for job, price in zip(instance.jobs, numbers, strict=False)}
     if instance.jobs:
-        bound = priced_bound(instance, prices, abs(numbers[-1]))
+        bound = lagrangian_bound(instance, prices, abs(numbers[-1]))
         assert oracles.interleaving(instance)[0] <= bound <= trivial_bound(instance)
 
 
@@ -86,7 +86,7 @@ def test_times_as_far_apart_as_files_hold() -> None:
         assert dlsched.solve(made, method).objective == optimum
     for rule in ("muri", "muri_needed", "least_loss", "swap", "greedy", "muri_worst_order"):
         assert not dlsched.solve(made, rule).objective.better_than(optimum)
-    assert priced_bound(made, dict.fromkeys("abcd", 0.5)) >= optimum[0]
+    assert lagrangian_bound(made, dict.fromkeys("abcd", 0.5)) >= optimum[0]
 
 
 def test_solving_compiles_nothing_beyond_the_declared_signatures() -> None:

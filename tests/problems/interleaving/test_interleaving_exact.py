@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.interleaving import PROBLEM, Instance
-from dlsched.problems.interleaving.bounds import priced_bound
+from dlsched.problems.interleaving.bounds import lagrangian_bound
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 
@@ -32,21 +32,21 @@ def test_pricing_in_steps_proves_the_same_bound(monkeypatch: pytest.MonkeyPatch)
     """Pricing with a check of the time limit after each job proves the same bound."""
     instance = dlsched.generate("interleaving", 1, jobs=24)
     prices = {job.id: 0.2 + 0.01 * (i % 7) for i, job in enumerate(instance.jobs)}
-    at_once = priced_bound(instance, prices)
+    at_once = lagrangian_bound(instance, prices)
     monkeypatch.setattr("dlsched.problems.interleaving.pool._STEP", 1)
-    assert priced_bound(instance, prices) == at_once
+    assert lagrangian_bound(instance, prices) == at_once
 
 
 def test_prices_must_be_complete() -> None:
     """A bound needs a finite price for every job, and a GPU price that is not negative."""
     instance = dlsched.generate("interleaving", 1, jobs=8)
     prices = {job.id: 0.2 for job in instance.jobs}
-    assert priced_bound(instance, prices) > 0
+    assert lagrangian_bound(instance, prices) > 0
     for wrong in ({}, prices | {"j1": float("nan")}):
         with pytest.raises(ValueError, match="finite price"):
-            priced_bound(instance, wrong)
+            lagrangian_bound(instance, wrong)
     with pytest.raises(ValueError, match="finite"):
-        priced_bound(instance, prices, -1.0)
+        lagrangian_bound(instance, prices, -1.0)
 
 
 @pytest.mark.parametrize("seed", [1, 2])

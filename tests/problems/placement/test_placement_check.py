@@ -1,4 +1,4 @@
-"""The checker of placement: what it rejects, and what a placement costs by hand."""
+"""The checker of placement: violations, and costs computed by hand."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def report_on(home: dict[str, str]) -> Report:
 
 
 def test_cost_by_hand() -> None:
-    """v is away from l, whose tie goes to r: 4 of 10 + 16 + 10 + 4 bytes cross.
+    """Job l, whose tie goes to r, reads v from s: 4 of 10 + 16 + 10 + 4 bytes cross.
 
     Both ML jobs are in r: shares of demand 1 and 0 for each priority, of supply 3/4 and 1/4. The
     load of r is 8, 2 above its supply, half the mean of 4: the sigmoid at 5/2; that of s is 1/2.
@@ -67,7 +67,7 @@ def test_version_1_has_neither_overload_nor_storage() -> None:
 
 
 def test_priorities_and_parts_weigh() -> None:
-    """With priority 2 at 0 and traffic doubled, half the imbalance and twice the traffic count."""
+    """With priority 2 at weight 0, traffic at 2: half the imbalance and twice the traffic."""
     weighted = INSTANCE.model_copy(
         update={
             "priority_weights": {"2": 0},
@@ -80,15 +80,15 @@ def test_priorities_and_parts_weigh() -> None:
 
 
 def test_a_split_ml_job_has_no_region() -> None:
-    """t and u apart, k reads both from elsewhere, and its GPU hours count in no region."""
+    """With t and u apart, k has no region: its bytes are traffic, its GPU hours are not counted."""
     found = details(INSTANCE, {"t": 0, "u": 1, "v": 1})
     assert found["placed"] == 0.5
-    # k crosses with 16 bytes; l is at home with u and v.
+    # k reads 16 bytes from other regions; l is at home with u and v.
     assert found["traffic"] == pytest.approx(16 / 40)
 
 
 def test_a_spark_job_runs_where_most_tables_are() -> None:
-    """Of three tables two decide; of a tie the earlier region in the file."""
+    """It is the home of two of three tables; with a tie the earlier region in the file."""
     job = INSTANCE.jobs[2].model_copy(update={"tables": ("t", "u", "v")})
     assert INSTANCE.region_of(job, {"t": 0, "u": 1, "v": 1}) == 1
     assert INSTANCE.region_of(INSTANCE.jobs[2], {"t": 0, "u": 1, "v": 0}) == 0
@@ -121,7 +121,7 @@ def test_corrupted_placements_are_rejected(home: dict[str, str], kind: str, amou
 
 
 def test_time_sensitive_jobs_need_their_type() -> None:
-    """In a region without their type they are not at home, though they have a region."""
+    """In a region without their GPU type they violate (6)."""
     regions = [dict(DATA["regions"][0]), dict(DATA["regions"][1]) | {"gpu_supply": {}}]
     made = Instance(**DATA | {"regions": regions, "move_quota": None})
     report = check(made, Solution(home={"t": "s", "u": "r", "v": "r"}))
@@ -137,7 +137,7 @@ def test_sigmoid() -> None:
 
 
 def test_infeasible_instances_say_why() -> None:
-    """More bytes than all regions store, or a table that none stores, is infeasible in words."""
+    """More bytes than all regions store, a table too large for any, too few GPU hours for (6)."""
     small = [dict(r) | {"storage_capacity": 9} for r in DATA["regions"]]
     assert "the tables have 20 bytes" in explain(Instance(**DATA | {"regions": small}))
     even = [dict(r) | {"storage_capacity": Fraction(19, 2)} for r in DATA["regions"]] + [

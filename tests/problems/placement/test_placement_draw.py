@@ -1,4 +1,4 @@
-"""The pictures of placement show demand, supply and moves."""
+"""The pictures of placement: demand, supply and moves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_without_a_solution_nothing_moves() -> None:
 
 
 def test_moves_are_shares_of_all_bytes() -> None:
-    """Moving clicks, 10 of 32 bytes, from east to west is one field of 31.2 %."""
+    """Moving clicks, 10 of 32 bytes, from east to west is one cell of 31.2 %."""
     inst = dlsched.load("mast-two-regions")
     home = {table.id: table.home for table in inst.tables} | {"clicks": "west"}
     ax = draw_moves(inst, Solution(home=home))

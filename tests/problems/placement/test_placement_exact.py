@@ -1,4 +1,4 @@
-"""milp agrees with brute force, and the bounds are bounds."""
+"""milp agrees with brute force, and no bound exceeds the optimum."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_milp_is_brute_force_with_a_certificate(instance: Instance) -> None:
 
 
 def test_the_duals_give_a_bound() -> None:
-    """The search's bounds include one that exact arithmetic confirms, above that of whole jobs."""
+    """One bound is from duals in exact arithmetic, above that of indivisible tables and jobs."""
     inst = dlsched.generate("placement", 1, tables=10, regions=3, jobs=14, largest=0.4)
     claim = Refinement(inst, Run()).search()
     known = {bound.method: bound for bound in claim.bounds[0]}
@@ -50,7 +50,7 @@ def test_the_duals_give_a_bound() -> None:
 
 
 def test_a_missing_certificate_is_visible(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a bound from the duals the result says so, and why."""
+    """Without a bound from the duals, the solver message states the reason."""
     monkeypatch.setattr(exact, "dual_bound", lambda *_: None)
     result = dlsched.solve("mast-two-regions")
     assert "no certificate from the relaxation" in result.solver_message
@@ -58,9 +58,9 @@ def test_a_missing_certificate_is_visible(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_solver_cannot_undercut_the_cost() -> None:
-    """Loads that differ by less than HiGHS's tolerances: its tree stays below; milp proves it.
+    """With loads that differ by less than HiGHS's tolerances, milp proves the optimum.
 
-    Such placements are excluded one by one; the search ends with a proof.
+    HiGHS's bound is below the cost of such placements, so they are excluded one by one.
     """
     jobs = [
         {"id": f"j{i}", "kind": "ml", "tables": [f"t{i}"], "gpu_hours": {"A": hours}}
@@ -86,7 +86,7 @@ def test_the_solver_cannot_undercut_the_cost() -> None:
 
 @pytest.mark.parametrize("method", ["exact", "hill_climbing", "annealing", "no_moves"])
 def test_values_far_apart(method: str) -> None:
-    """Hours, bytes and weights of 1e-300 beside 1e15 give an answer, not a traceback."""
+    """Hours, bytes and weights of 1e-300 beside 1e15 give a result, not an exception."""
     far = {
         "name": "far",
         "weights": {"traffic": 1e-300, "gpu": 1e15, "storage": 1},
@@ -128,7 +128,7 @@ def test_generated_instances_are_proven(version: str, seed: int) -> None:
 
 
 def test_a_limit_keeps_the_placement_and_the_bound() -> None:
-    """Stopped early, milp returns a placement, a bound below it, and says why it stopped."""
+    """Stopped early, milp returns a placement, a bound not above its cost, and the termination."""
     inst = dlsched.generate("placement", 1, tables=40, regions=5, jobs=60)
     result = dlsched.solve(inst, time_limit=2)
     assert (result.status, result.termination) == ("feasible", "time_limit")

@@ -1,4 +1,4 @@
-"""What the generator of placement draws."""
+"""The generator of placement: statistics and options."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def test_today_is_feasible(seed: int) -> None:
 
 
 def test_sizes_and_readers_are_parameters() -> None:
-    """Equal quantiles give equal tables; sizes are in GB and end up in MB."""
+    """Equal quantiles give equal tables; sizes are given in GB, tables have MB."""
     inst = dlsched.generate("placement", 1, tables=50, sizes=(2, 2, 2), readers=(1, 1, 1), jobs=90)
     assert {table.size for table in inst.tables} == {2000}
 
 
 def test_experiments_read_what_another_job_reads() -> None:
-    """With three jobs in four being experiments, a quarter of the jobs has all sets of tables."""
+    """With three quarters of experiments, the other jobs have all sets of tables."""
     inst = dlsched.generate("placement", 2, tables=40, jobs=80, experiments=0.75)
     kinds: dict[tuple[str, ...], set[tuple[str, str]]] = {}
     for job in inst.jobs[:20]:
@@ -58,7 +58,7 @@ def test_experiments_read_what_another_job_reads() -> None:
 
 
 def test_training_without_gpus() -> None:
-    """About 30 % of the training jobs need no GPU when asked for."""
+    """About 30 % of the training jobs need no GPU with `cpu_training` at 0.3."""
     inst = dlsched.generate("placement", 1, tables=50, jobs=600, cpu_training=0.3)
     training = [job for job in inst.jobs if job.kind == "ml"]
     share = sum(not job.gpu_hours for job in training) / len(training)

@@ -58,7 +58,7 @@ def test_updated_cost_is_the_full_cost(version: str) -> None:
 @given(strategies.placement(max_tables=6, max_jobs=6))
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_state_agrees_with_the_checker(instance: Instance) -> None:
-    """The cost is the checker's, and nothing is broken if and only if it finds no violation."""
+    """Cost is the checker's, infeasibility is 0 if and only if it finds no violation."""
     data = arrays(instance)
     state = state_of(data, initial_homes(data))
     report = check(instance, solution_of(instance, state))
@@ -96,7 +96,7 @@ def test_climbing_never_worsens(instance: Instance) -> None:
 
 
 def test_each_day_has_its_quota() -> None:
-    """Every day moves at most the quota from where the day before ended, and costs fall."""
+    """Every day moves at most the quota from the placement of the day before, and costs fall."""
     inst = dlsched.generate("placement", 3, tables=60, regions=4, jobs=90, move_share=0.05)
     size = {table.id: table.size for table in inst.tables}
     before = {table.id: table.home for table in inst.tables}
@@ -112,7 +112,7 @@ def test_each_day_has_its_quota() -> None:
 
 
 def test_quota_is_kept_by_the_methods() -> None:
-    """With a quota both searches stay within it; without bytes to move nothing moves."""
+    """Both searches respect the move quota; with a quota of 0 nothing moves."""
     for share in (0.1, 0.0):
         inst = dlsched.generate("placement", 3, tables=60, regions=4, jobs=90, move_share=share)
         for method, options in RULES:
@@ -162,7 +162,7 @@ def test_units_do_not_matter(method: str, options: dict[str, Any]) -> None:
 
 
 def test_sums_without_a_common_unit() -> None:
-    """Where no unit divides all sizes, feasible states are so, full regions are feasible.
+    """If no unit divides all sizes, a placement that fills its regions exactly is feasible.
 
     The sizes add up to 1 and have 15 digits each beside one of 1e-9; each region stores exactly
     what it has today.

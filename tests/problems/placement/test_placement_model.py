@@ -1,4 +1,4 @@
-"""The model of placement estimates from below, exactly where its points are."""
+"""The model of placement estimates the cost from below, exactly at its points."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_rows_hold_if_and_only_if_the_checker_agrees(
 
 
 def test_jobs_of_equal_tables_share_a_region() -> None:
-    """Jobs alike in kind and tables are one group; a job with one table is where this is."""
+    """Jobs of equal kind and tables are one group; a job with one table runs in its home."""
     instance = dlsched.load("mast-two-regions")
     extra = instance.jobs[0].model_copy(update={"id": "again"})
     single = instance.jobs[2].model_copy(update={"id": "one", "tables": ("clicks",)})
@@ -119,7 +119,7 @@ def test_jobs_of_equal_tables_share_a_region() -> None:
 @given(strategies.placement(scales=True))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_every_column_has_its_exact_maximum(instance: Instance) -> None:
-    """Columns are bounded, squares by the farther end of their shares: duals then always bound."""
+    """All columns have finite bounds, squares their maxima, so any duals give a finite bound."""
     m = model.build(instance)
     form = compile_model(m)
     assert np.all(np.isfinite(form.upper))
@@ -135,7 +135,7 @@ def test_every_column_has_its_exact_maximum(instance: Instance) -> None:
 
 
 def test_limits_far_below_the_total_keep_their_digits() -> None:
-    """A table above the limit enters with a coefficient that is too large, not with all digits."""
+    """A value far above the limit is replaced by a smaller one that exceeds it."""
     assert at_most([3, 5], 6) == ([3.0, 5.0], 6.0)
     row, limit = at_most([1e15, 1, 2], 3)
     assert row == [1e6, pytest.approx(1000 / 3), pytest.approx(2000 / 3)]

@@ -46,7 +46,7 @@ def test_jobs_are_served_without_disaster_copies() -> None:
 @given(strategies.placement(max_tables=5, max_jobs=5))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_chosen_replicas_pass_the_checker(instance: Instance) -> None:
-    """From any placement that stores what it must, replicas fit and never lower co-location."""
+    """From any placement, replicas fit and never lower co-location."""
     data = arrays(instance)
     solution = solution_of(instance, state_of(data, initial_homes(data)))
     before = co_location(instance, solution)
@@ -88,7 +88,7 @@ def test_corrupted_replicas_are_rejected(copies: list[Replica], kind: str) -> No
 
 
 def test_hot_tables_stay_within_their_quota() -> None:
-    """A larger quota serves no fewer GPU hours, and its bytes are kept."""
+    """A larger quota serves no fewer GPU hours, and copies stay within it."""
     inst = dlsched.generate("placement", 2, tables=60, regions=4, jobs=90, storage_utilization=0.4)
     home = dlsched.solve(inst, "hill_climbing").solution
     size = {table.id: table.size for table in inst.tables}
@@ -123,7 +123,7 @@ def today(instance: Instance) -> Solution:
 
 
 def test_stranded_jobs_go_to_the_highest_supply() -> None:
-    """By the paper's rule copies go where most A are, though r1 misses fewer bytes; ours to r1."""
+    """The paper's rule copies to r2, with most A; ours to r1, which misses fewer bytes."""
     made = Instance(
         **regions_of({}, {"A": 3}, {"A": 5}),
         jobs=[{"id": "j", "kind": "ml", "tables": ["t", "u"], "gpu_hours": {"A": 1}}],
@@ -135,7 +135,7 @@ def test_stranded_jobs_go_to_the_highest_supply() -> None:
 
 
 def test_high_priorities_and_jobs_without_gpus_are_served() -> None:
-    """With bytes for one of two jobs, the one of priority 1 gets them; a job without GPUs too."""
+    """With storage for one of two jobs, the one of priority 1 gets copies, even without GPUs."""
     jobs = [
         {"id": "low", "kind": "ml", "tables": ["t"], "gpu_hours": {"A": 9}, "priority": 2},
         {"id": "high", "kind": "ml", "tables": ["u", "v"], "priority": 1},
@@ -152,7 +152,7 @@ def test_high_priorities_and_jobs_without_gpus_are_served() -> None:
 
 
 def test_co_location_needs_all_types_in_one_region() -> None:
-    """A job of two types finds no region if r0 has A and r1 has B; Spark jobs do not count."""
+    """A job of two types has no region if r0 has A and r1 has B; Spark jobs are not counted."""
     job = {"id": "j", "kind": "ml", "tables": ["t"], "gpu_hours": {"A": 1, "B": 3}}
     spark = {"id": "s", "kind": "spark", "tables": ["t"], "gpu_hours": {"A": 4}}
     apart = Instance(**regions_of({"A": 2}, {"B": 2}), jobs=[job, spark])
@@ -166,7 +166,7 @@ def test_co_location_needs_all_types_in_one_region() -> None:
 def test_hot_tables_fill_a_quota_for_each_region_and_type() -> None:
     """Of 40 bytes r0 gets 10 for A and r1 30 for B, filled with the tables of most jobs.
 
-    For A in r0: u, read by two jobs that use A, is 6 bytes; v, by one, is 11 and passed over; w is
+    For A in r0: u, read by two jobs that use A, is 6 bytes; v, by one, is 11 and skipped; w is
     4. For B in r1: t is read by one job. By hours for a byte, ours, w is first.
     """
     data = regions_of({"A": 1}, {"B": 3})

@@ -1,4 +1,4 @@
-"""What a file of placement must hold, and the errors when it does not."""
+"""Fields of placement files, and the errors of invalid ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GOOD: dict[str, Any] = {
 
 
 def job(**changes: Any) -> dict[str, Any]:
-    """Return the jobs with the only one changed."""
+    """Return the list of jobs with changed fields of its only job."""
     return {"jobs": [JOB | changes]}
 
 

@@ -34,10 +34,10 @@ def lagrangian(instance: Instance, run: Run) -> Claim:
     return Claim(status=Status.NO_SOLUTION, bounds=[bounds])
 
 
-def priced_bound(
+def lagrangian_bound(
     instance: Instance, prices: Mapping[str, float], gpu_price: float = 0.0
 ) -> Fraction:
-    """Return the bound that a price vector proves, by one exact pricing pass and nothing else.
+    """Return the bound that a price vector proves, by one exact pricing pass alone.
 
     For any prices a grouping is worth at most the prices of its jobs and GPUs plus the largest
     reduced values of its groups; see `pool.Pool.bound`, which states the rounding. The bound is at

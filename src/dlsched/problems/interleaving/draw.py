@@ -44,7 +44,8 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
     ax.set_yticks(list(lanes), list(instance.resources))
     ax.set_ylim(len(lanes) - 0.4, -1.0)
     ax.set_xlabel("time of one iteration of each group")
-    what = "alone" if solution is None else f"grouped by {solution.method or 'a solution'}"
+    grouped = any(len(group.jobs) > 1 for group in groups)
+    what = f"grouped by {solution.method or 'a solution'}" if solution and grouped else "alone"
     ax.set_title(f"{instance.name}: {what}")
     _hide_wide_names(ax)
     return ax
@@ -68,7 +69,7 @@ def draw_both(instance: Instance, solution: Solution) -> Sequence[Axes]:
     figure, (above, below) = plt.subplots(2, 1, figsize=(9, height), sharex=True)
     groups = _shown(instance, solution)
     alone = tuple(Group(jobs=(job,), offsets=(0,)) for group in groups for job in group.jobs)
-    before = solution.model_copy(update={"groups": alone, "method": "nothing, one by one"})
+    before = solution.model_copy(update={"groups": alone})
     draw(instance, before, above)
     draw(instance, solution, below)
     for ax in (above, below):

@@ -125,7 +125,7 @@ class Prices:
 class Priced:
     """Groups above the threshold, and for each class an upper bound on reduced values.
 
-    ``complete`` says whether these are all groups above the threshold, but for the quota.
+    ``complete``: these are all groups above the threshold, except for the quota.
     """
 
     groups: Groups
@@ -271,7 +271,7 @@ class Pool:
     def restricted(self, multiplicity: Indices, budget: int | None) -> Pool:
         """Return the pool of other numbers of jobs of each profile, and another budget."""
         sub = copy.copy(self)
-        sub.__class__ = Pool  # looking through all groups would take longer than searching
+        sub.__class__ = Pool  # enumerating all groups would take longer than the search
         sub.multiplicity, sub.budget = multiplicity, budget
         sub.classes = [one.subset(multiplicity) for one in self.classes]
         return sub
@@ -308,7 +308,7 @@ class Pool:
 
 
 class Enumerated(Pool):
-    """The same search by looking through all groups, where these are few."""
+    """The same search by enumeration of all groups, where these are few."""
 
     def __init__(self, instance: Instance) -> None:
         super().__init__(instance)

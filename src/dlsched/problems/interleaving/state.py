@@ -37,7 +37,7 @@ def instance(state: ClusterState, *, resources: int = 3, order: str = "srsf") ->
 
     Every job that runs or waits is a candidate, since Muri preempts. They are taken in the order
     of priority as long as their fullest groups fit the GPUs of the cluster; a job that does not fit
-    is skipped, and the next one is looked at (`queue_head`).
+    is skipped, and the next one is tried (`queue_head`).
 
     Parameters
     ----------
