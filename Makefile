@@ -12,11 +12,11 @@ demo: $(READY)
 	$(BIN)/python benchmarks/demo.py results/demo
 
 test: lint
-	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term
+	$(BIN)/python -m pytest -n $(WORKERS)
 
-# The proofs of large instances as well.
+# The slow tests as well (proofs of large instances, cold compilation), with coverage.
 test-all: lint
-	$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow" --cov --cov-report=term
 
 # The lowest versions that pyproject.toml allows, in an environment of their own (1 GB for a while).
 lowest:

@@ -73,7 +73,10 @@ def watched(name: str, cache: Path) -> tuple[dict[str, str], list[str]]:
     return statuses, compiled
 
 
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize(
+    "name",
+    [COMPILED[0], *(pytest.param(name, marks=pytest.mark.slow) for name in COMPILED[1:])],
+)
 def test_no_run_compiles(name: str, tmp_path: Path) -> None:
     """With an empty cache, no method compiles anything between its run's start and its answer."""
     statuses, compiled = watched(name, tmp_path)
