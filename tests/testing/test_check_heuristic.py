@@ -151,25 +151,9 @@ def test_planted_bugs_are_caught(problem: str, bug: Any, kind: str) -> None:
         found.raise_if_any()
 
 
-@pytest.mark.parametrize(
-    ("problem", "name"),
-    [
-        ("reclaiming", "lyra"),
-        ("reclaiming", "scf"),
-        ("elastic", "lyra"),
-        ("elastic", "fifo"),
-        ("interleaving", "muri"),
-        ("interleaving", "greedy"),
-        ("utility", "hadar"),
-        ("utility", "srtf"),
-        ("placement", "hill_climbing"),
-        ("sensitivity", "tune"),
-        ("sensitivity", "drf"),
-    ],
-)
-def test_our_own_go_through_the_same_door(problem: str, name: str) -> None:
-    """Our heuristics are feasible, deterministic, blind to names, and never beat brute force."""
-    found = check_heuristic(problem, name, examples=40)
+def test_a_registered_heuristic_holds_every_property() -> None:
+    """A method's name is accepted, and the report has the figures of its runs."""
+    found = check_heuristic("reclaiming", "lyra", examples=40)
     assert found, str(found)
     assert found.solved > 0
     assert found.worst_gap is not None

@@ -344,7 +344,6 @@ def heuristics(subject: Subject) -> Finding | None:
                 subject.problem.name,
                 method.name,
                 examples=subject.examples,
-                invariant=(),
                 instances=drawn,
             )
         except Unsatisfiable as error:
