@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
@@ -15,3 +16,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def _no_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are as wide as in a pipe, whatever terminal the tests run in."""
     monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """With ``-n auto``, one worker more than cores: some tests wait for processes that they kill."""
+    return (os.cpu_count() or 1) + 1

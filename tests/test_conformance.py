@@ -12,13 +12,14 @@ from dlsched.testing import CHECKS, check_problem
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.parametrize("examples", [12, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("name", dlsched.list_problems())
-def test_conformance(name: str, check: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conformance(name: str, check: str, examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The problem passes the check, and the check had something to look at."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    found = check_problem(name, checks=[check])
+    found = check_problem(name, checks=[check], examples=examples)
     found.raise_if_any()
     assert found.passed == [check]
 

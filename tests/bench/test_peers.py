@@ -51,6 +51,7 @@ def test_networkx_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
         dlsched.solve(dlsched.generate("interleaving", 1, jobs=6, resources=3), function)
 
 
+@pytest.mark.slow
 def test_scip_on_squares_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     """SCIP with the squares as they are finds what the refined estimates find."""
     pytest.importorskip("pyscipopt", reason="an optional extra")
