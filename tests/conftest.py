@@ -20,5 +20,5 @@ def _no_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """With ``-n auto``, one worker more than cores: some tests wait for processes that they kill."""
+    """With ``-n auto``, one worker more than cores, as some tests wait for other processes."""
     return (os.cpu_count() or 1) + 1
