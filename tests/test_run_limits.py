@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -46,12 +47,19 @@ def test_interrupt_during_a_solve() -> None:
 
 
 def test_interrupt_from_outside() -> None:
-    """A signal from a timer, at any phase of the solve, ends it."""
-    dlsched.solve(hard(), time_limit=1e-6)  # imports what the solve needs
-    timer = threading.Timer(0.5, interrupt)
-    timer.start()
+    """A signal from another thread, once the run handles signals, ends it."""
+    before = signal.getsignal(signal.SIGINT)
+
+    def interrupt_the_run() -> None:
+        while signal.getsignal(signal.SIGINT) is before:  # Ctrl-C would end the tests
+            time.sleep(0.01)
+        time.sleep(0.2)
+        interrupt()
+
+    thread = threading.Thread(target=interrupt_the_run)
+    thread.start()
     result = dlsched.solve(hard(), time_limit=60)
-    timer.join()
+    thread.join()
     assert result.termination is Termination.INTERRUPTED
     assert result.status in (Status.FEASIBLE, Status.NO_SOLUTION)
 
