@@ -11,7 +11,7 @@ from dlsched.errors import OptionError, describe
 from dlsched.registry import problem as find
 from dlsched.testing import conformance_checks
 from dlsched.testing.conformance_checks import Subject
-from dlsched.testing.search import Finding
+from dlsched.testing.search import Finding, SearchReport
 from dlsched.testing.trials import Broken
 
 CHECKS: dict[str, Callable[[Subject], Finding | None]] = {
@@ -40,7 +40,7 @@ CHECKS: dict[str, Callable[[Subject], Finding | None]] = {
 
 
 @dataclass
-class Conformance:
+class Conformance(SearchReport):
     """What `check_problem` found; true if every check passed.
 
     Attributes
@@ -56,27 +56,12 @@ class Conformance:
     skipped: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
-    def __bool__(self) -> bool:
-        """Whether no check failed."""
-        return not self.findings
-
     def __str__(self) -> str:
         """Return a report for people."""
         head = f"{self.problem}: {len(self.passed)} checks passed, {len(self.findings)} failed"
         if self.skipped:
             head += f", skipped: {', '.join(self.skipped)}"
         return "\n".join([head, *map(str, self.findings)])
-
-    def raise_if_any(self) -> None:
-        """Raise if a check failed.
-
-        Raises
-        ------
-        AssertionError
-            With the report.
-        """
-        if self.findings:
-            raise AssertionError(str(self))
 
 
 def check_problem(

@@ -12,7 +12,7 @@ from dlsched.errors import OptionError
 from dlsched.objective import Objective
 from dlsched.registry import Method
 from dlsched.schema import Instance
-from dlsched.testing.search import Finding, first_finding
+from dlsched.testing.search import Finding, SearchReport, first_finding
 from dlsched.testing.transformations import renamed, reordered
 from dlsched.testing.trials import (
     Broken,
@@ -30,7 +30,7 @@ INVARIANTS = {"names": renamed, "order": reordered}
 
 
 @dataclass
-class Findings:
+class Findings(SearchReport):
     """What `check_heuristic` found; true if every property holds.
 
     Attributes
@@ -54,10 +54,6 @@ class Findings:
     worst_instance: Instance | None = None
     findings: list[Finding] = field(default_factory=list)
 
-    def __bool__(self) -> bool:
-        """Whether every property holds."""
-        return not self.findings
-
     def __str__(self) -> str:
         """Return a report for people."""
         head = f"{self.heuristic} for {self.problem}: {self.examples} instances, "
@@ -66,17 +62,6 @@ class Findings:
             head += f", {self.optimal} to the optimum, worst gap {100 * self.worst_gap:.3g} %"
         lines = [str(finding) for finding in self.findings] or ["every property holds"]
         return "\n".join([head, *lines])
-
-    def raise_if_any(self) -> None:
-        """Raise if a property does not hold.
-
-        Raises
-        ------
-        AssertionError
-            With the report.
-        """
-        if self.findings:
-            raise AssertionError(str(self))
 
 
 def check_heuristic(

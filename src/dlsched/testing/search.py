@@ -32,6 +32,33 @@ class Finding:
         return f"{text}\n  {self.instance.model_dump_json(exclude_defaults=True)}"
 
 
+class SearchReport:
+    """What a search found; true if it found nothing.
+
+    Attributes
+    ----------
+    findings
+        The properties that do not hold, each with its smallest instance.
+    """
+
+    findings: list[Finding]
+
+    def __bool__(self) -> bool:
+        """Whether every property holds."""
+        return not self.findings
+
+    def raise_if_any(self) -> None:
+        """Raise if a property does not hold.
+
+        Raises
+        ------
+        AssertionError
+            With the report.
+        """
+        if self.findings:
+            raise AssertionError(str(self))
+
+
 def first_finding(
     check: Callable[[Any], None], instances: st.SearchStrategy[Any], examples: int
 ) -> Finding | None:
