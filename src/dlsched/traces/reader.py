@@ -178,7 +178,8 @@ def _empty(
     where: str, notes: Sequence[str], choice: Choice, layout: TraceFormat | None
 ) -> InstanceError:
     if not choice.met_states.total():
-        unit, row = ("row", "row 2") if layout is None else (layout.unit, "")
-        return InstanceError(where, row, "there is no job", f"write one {unit} per job")
+        in_rows = layout is None or layout.unit == "row"
+        place, remedy = ("row 2", "write one row per job") if in_rows else ("", "list a job")
+        return InstanceError(where, place, "there is no job", remedy)
     problem = "no job is left" + (f" ({notes[0]})" if notes else "")
     return InstanceError(where, "", problem, "choose other states, clusters, or fewer min_gpus")

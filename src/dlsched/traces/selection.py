@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -98,19 +99,16 @@ class Selection:
         return sum(workers * math.ceil(each) for workers, each in record.workers)
 
     def _add(self, record: Record, gpus: int) -> None:
-        place = self._places.get(record.id)
-        if place is not None:
-            known = self._jobs[place]
-            if (known.gpus, known.submit, known.duration) == (gpus, record.submit, record.duration):
-                self.repeated += 1
-                return
-            self.renamed += 1
         assert record.submit is not None and record.duration is not None
         row = f"{self.layout.unit} {record.row}"
         if self.choice.plausibility:
             found = plausibility.in_job(gpus, record.submit, record.duration)
             plausibility.refuse(found, self.where, self.layout.names, row)
-        name = record.id if place is None else self._another(record.id)
+        name = self._new_name(record, gpus)
+        if name is None:
+            self.repeated += 1
+            return
+        self.renamed += name != record.id
         data = {"id": name, "gpus": gpus, "submit": record.submit, "duration": record.duration}
         try:
             job = TraceJob.model_validate(data)
@@ -119,13 +117,18 @@ class Selection:
         self._places[name] = len(self._jobs)
         self._jobs.append(job)
 
-    def _another(self, name: str) -> str:
-        """Return an id for another run of a job."""
-        return next(
-            f"{name}#{n}"
-            for n in range(2, len(self._jobs) + 3)
-            if f"{name}#{n}" not in self._places
-        )
+    def _new_name(self, record: Record, gpus: int) -> str | None:
+        """Return an id that is not used yet; None if the very same job is there already."""
+        what, name = (gpus, record.submit, record.duration), record.id
+        for run in itertools.count(2):
+            place = self._places.get(name)
+            if place is None:
+                return name
+            known = self._jobs[place]
+            if (known.gpus, known.submit, known.duration) == what:
+                return None
+            name = f"{record.id}#{run}"
+        raise AssertionError("a name is found before")
 
     def _flaw(self, error: ValidationError, row: str) -> InstanceError:
         first = error.errors(include_url=False)[0]
