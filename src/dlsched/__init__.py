@@ -18,6 +18,7 @@ from dlsched.api import (
 )
 from dlsched.errors import (
     DlschedError,
+    ExtraMissing,
     InstanceChanged,
     InstanceError,
     OptionError,
@@ -42,6 +43,7 @@ __all__ = [
     "ByLevel",
     "Claim",
     "DlschedError",
+    "ExtraMissing",
     "Instance",
     "InstanceChanged",
     "InstanceError",

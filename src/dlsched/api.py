@@ -23,7 +23,15 @@ from dlsched.records import load_result
 from dlsched.registry import Kind, Method, MethodLike, Problem, problem_names
 from dlsched.result import Claim, Point, Report, Result, Start, Status
 from dlsched.run import Run
-from dlsched.schema import SCHEMA_VERSION, AnyInstance, AnySolution, Instance, Solution, shown
+from dlsched.schema import (
+    SCHEMA_VERSION,
+    AnyInstance,
+    AnySolution,
+    Instance,
+    Solution,
+    link_instance,
+    shown,
+)
 from dlsched.solvers.mps import mps_text
 from dlsched.table import Failure, comparison_rows, data_frame
 
@@ -210,6 +218,7 @@ def solve(
     if start is not None and result.start is None:
         reason = rejected or f"{chosen.name} takes no start"
         result = replace(result, start=Start(False, reason))
+        link_instance(result, inst)
     return result
 
 

@@ -30,7 +30,7 @@ from dlsched.result import (
     default_termination,
 )
 from dlsched.run import Run
-from dlsched.schema import Instance
+from dlsched.schema import Instance, link_instance
 
 _DECISIONS = {
     Status.OPTIMAL: (Termination.PROVED, Termination.GAP_REACHED),
@@ -77,7 +77,7 @@ def evaluate_claim(
         )
     ended = _termination(claim, method, run, gaps)
     solver = run.solver if run.solver in run.solvers else next(iter(run.solvers), None)
-    return Result(
+    result = Result(
         problem=problem.name,
         instance=instance.name,
         instance_sha256=instance.sha256,
@@ -103,6 +103,10 @@ def evaluate_claim(
         solver_version=run.solvers[solver] if solver else None,
         solver_message=claim.solver_message,
     )
+    link_instance(result, instance)
+    if claim.solution is not None:
+        link_instance(claim.solution, instance)
+    return result
 
 
 def _validated(problem: Problem, method: Method, claim: Claim) -> Claim:
