@@ -22,8 +22,16 @@ from dlsched.objective import Bounds, gap
 from dlsched.records import load_result
 from dlsched.registry import Kind, Method, MethodLike, Problem, problem_names
 from dlsched.result import Claim, Point, Report, Result, Start, Status
-from dlsched.run import Run
-from dlsched.schema import SCHEMA_VERSION, AnyInstance, AnySolution, Instance, Solution, shown
+from dlsched.run import Run, Stage, StageListener, announce
+from dlsched.schema import (
+    SCHEMA_VERSION,
+    AnyInstance,
+    AnySolution,
+    Instance,
+    Solution,
+    link_instance,
+    shown,
+)
 from dlsched.solvers.mps import mps_text
 from dlsched.table import Failure, comparison_rows, data_frame
 
@@ -143,6 +151,7 @@ def solve(
     start: SolutionLike | None = None,
     log: bool = False,
     on_progress: Callable[[Point], None] | None = None,
+    on_stage: StageListener | None = None,
     **method_options: Any,
 ) -> Result:
     """Solve an instance and have the answer checked.
@@ -170,6 +179,9 @@ def solve(
         Let the solver write to the terminal.
     on_progress
         Called with each `Point` (seconds, objective, bound).
+    on_stage
+        Called with each `StageEvent` (stage, detail): loading, compiling, building, searching,
+        checking. Stages and points are also logged by the logger ``dlsched``.
     **method_options
         Options of the method; see `methods`.
 
@@ -182,12 +194,14 @@ def solve(
     SolverDisagreement
         If the checker does not confirm what the method claims.
     """
+    if not isinstance(instance, Instance):
+        announce(on_stage, Stage.LOADING, "the instance")
     inst = load(instance)
     owner = registry.problem(inst.problem)
     chosen = owner.resolve(method, inst)
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
-    chosen.prepare(owner.package)
+    chosen.prepare(owner.package, on_stage)
     run = Run(
         time_limit,
         gap,
@@ -196,6 +210,7 @@ def solve(
         solver,
         log=log,
         on_progress=on_progress,
+        on_stage=on_stage,
     )
     run.start, rejected = _start(owner, inst, start)
     why = owner.explain(inst)
@@ -210,6 +225,7 @@ def solve(
     if start is not None and result.start is None:
         reason = rejected or f"{chosen.name} takes no start"
         result = replace(result, start=Start(False, reason))
+        link_instance(result, inst)
     return result
 
 
