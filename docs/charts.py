@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable
 from typing import Any
 
-from measured import Chart, Point
+from measured import Chart
 
 SCHEMES = {
     "light": {
@@ -126,9 +126,6 @@ def _apart(heights: Iterable[float]) -> list[float]:
     return placed
 
 
-def caption(chart: Chart, machine: str) -> str:
-    """Return what stands below a chart: what it shows, and where it was measured."""
-    return f"{chart.note} Measured by `{chart.command}`{machine}."
-
-
-__all__ = ["SCHEMES", "Chart", "Point", "caption", "svg"]
+def caption(chart: Chart) -> str:
+    """Return what stands below a chart: what it shows, and the command that measured it."""
+    return f"{chart.note} Measured by `{chart.command}`."
