@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,8 +30,10 @@ from dlsched.result import (
     Termination,
     default_termination,
 )
-from dlsched.run import Run
+from dlsched.run import Run, Stage
 from dlsched.schema import Instance, link_instance
+
+logger = logging.getLogger(__name__)
 
 _DECISIONS = {
     Status.OPTIMAL: (Termination.PROVED, Termination.GAP_REACHED),
@@ -61,6 +64,8 @@ def evaluate_claim(
     """
     solved = run.elapsed()
     claim = _validated(problem, method, claim)
+    if claim.solution is not None:
+        run.announce(Stage.CHECKING, f"the answer of {method.name}")
     report = _check(problem, instance, method, claim)
     checked = run.elapsed()
     bounds = claim.bounds if method.own else _as_claims(claim.bounds)
@@ -106,6 +111,11 @@ def evaluate_claim(
     link_instance(result, instance)
     if claim.solution is not None:
         link_instance(claim.solution, instance)
+    logger.info(
+        "%s by %s in %.2f s: %s (%s), objective %s, bound %s",
+        instance.name, method.name, result.seconds.total, result.status, result.reason,
+        objective, bound,
+    )  # fmt: skip
     return result
 
 
