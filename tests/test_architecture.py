@@ -16,7 +16,7 @@ DEFINITION = ("schema", "check", "oracle")
 METHODS = {"model", "exact", "heuristics", "bounds", "generate", "draw", "strategy", "state"}
 """What the modules of the definition may not import, not even by way of others."""
 LAYERS = [
-    {"errors", "compilation", "figures", "rendering", "content", "status"},
+    {"errors", "extras", "compilation", "figures", "rendering", "content", "status"},
     {"schema"},
     {"objective"},
     {"summary"},

@@ -21,6 +21,7 @@ from dlsched.api import (
 )
 from dlsched.errors import (
     DlschedError,
+    ExtraMissing,
     InstanceChanged,
     InstanceError,
     OptionError,
@@ -47,6 +48,7 @@ __all__ = [
     "ByLevel",
     "Claim",
     "DlschedError",
+    "ExtraMissing",
     "Instance",
     "InstanceChanged",
     "InstanceError",

@@ -32,7 +32,7 @@ from dlsched.result import (
     default_termination,
 )
 from dlsched.run import Run, Stage
-from dlsched.schema import Instance
+from dlsched.schema import Instance, link_instance
 
 logger = logging.getLogger(__name__)
 
@@ -110,6 +110,9 @@ def evaluate_claim(
         solver_message=claim.solver_message,
         limits=Limits(run.time_limit, run.gap, run.threads),
     )
+    link_instance(result, instance)
+    if claim.solution is not None:
+        link_instance(claim.solution, instance)
     logger.info(
         "%s by %s in %.2f s: %s (%s), objective %s, bound %s",
         instance.name, method.name, result.seconds.total, result.status, result.reason,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dlsched.objective import Bound, Bounds, ByLevel, Objective, gap, number_to_data
 from dlsched.rendering import Rendered
-from dlsched.schema import AnySolution, Number
+from dlsched.schema import AnySolution, Number, without_link
 from dlsched.status import Status, Termination, default_termination
 from dlsched.summary import summarize
 
@@ -230,6 +230,10 @@ class Result(Rendered):
             "trajectory": [list(point) for point in self.trajectory],
             "solution": self.solution and self.solution.to_data(),
         }
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the fields, not the link to the instance."""
+        return without_link(vars(self))
 
     def to_json(self) -> str:
         """Return JSON text; `dlsched.read_result` is its inverse."""

@@ -46,6 +46,9 @@ _LONGEST_REPR = 300
 _LEAST_EXPONENT = -330
 """No double but 0 is smaller than ten to this power."""
 
+_LINK = "_instance"
+"""The attribute of solutions and results that `link_instance` sets."""
+
 K = TypeVar("K")
 V = TypeVar("V")
 T = TypeVar("T")
@@ -400,6 +403,38 @@ class Solution(_Enveloped):
         if not solution.instance:
             raise InstanceError(where, "instance", "is missing", "add it")
         return solution
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Copy with some fields changed; the copy knows the instance too if its digest is kept."""
+        copy = super().model_copy(update=update, deep=deep)
+        instance = linked_instance(self)
+        if instance is not None and "instance_sha256" not in (update or {}):
+            link_instance(copy, instance)
+        return copy
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Pickle the fields, not the link to the instance."""
+        state = super().__getstate__()
+        return state | {"__dict__": without_link(state["__dict__"])}
+
+
+def link_instance(document: object, instance: Instance) -> None:
+    """Let a solution or a result know its instance, for pictures and summaries.
+
+    The link is no field: equality, hash, pickles, JSON and ``repr`` are the same with and without.
+    """
+    vars(document)[_LINK] = instance
+
+
+def linked_instance(document: object) -> Instance | None:
+    """Return the instance that `link_instance` recorded, if any."""
+    found: Instance | None = vars(document).get(_LINK)
+    return found
+
+
+def without_link(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a document but for the link to its instance."""
+    return {name: value for name, value in state.items() if name != _LINK}
 
 
 class AnySolution(Solution):
