@@ -62,7 +62,10 @@ def test_site_builds_without_warnings(tmp_path: Path) -> None:
     pages = {str(page.relative_to(tmp_path)) for page in tmp_path.rglob("*.html")}
     for name in registry.problem_names():
         assert {f"{folder}/{name}.html" for folder in ("problems", "models", "figures")} <= pages
-        assert f"pictures/{name}.svg" in (tmp_path / "problems" / f"{name}.html").read_text()
+        shown = (tmp_path / "problems" / f"{name}.html").read_text()
+        for picture in (name, f"{name}-gap", f"{name}-time"):
+            assert f"pictures/{picture}-light.svg" in shown
+            assert f"pictures/{picture}-dark.svg" in shown
     loaded = re.compile(r'<(?:script|img|link)[^>]*(?:src|href)="(https?://[^"]*)"')
     for page in pages:
         assert not loaded.findall((tmp_path / page).read_text()), page
