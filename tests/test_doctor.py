@@ -163,11 +163,14 @@ def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_the_cache_of_compiled_loops(tmp_path: Path) -> None:
     """An empty cache has none of the loops; what is compiled is found there by other processes."""
     look = (
-        "from dlsched.compilation import prepare;"
+        "from dlsched.compilation import entries;"
         "from dlsched.doctor.compiled import compiled_loops as c; x = c();"
         "print(x.cached, x.total, x.writable, *x.folders);"
     )
-    fill = "prepare('dlsched.problems.utility.knapsack')"
+    fill = (
+        "(loop, signatures), *_ = entries('dlsched.problems.utility.knapsack');"
+        "loop.compile(signatures[0])"
+    )
 
     def run(code: str) -> list[str]:
         ran = subprocess.run(
