@@ -31,7 +31,7 @@ LAYERS = [
     {"api"},
     {""},
     {"submission", "traces"},
-    {"bench", "testing"},
+    {"bench", "doctor", "testing"},
     {"cli"},
 ]
 """Modules and packages from the lowest layer up; none imports a higher one."""
