@@ -28,7 +28,7 @@ HOMES = {
 }
 """Where a file of the repository is on the site, besides those in docs, models and figures."""
 COPIED = ["README.md", "CONTRIBUTING.md", "models/README.md"]
-TITLES = {"models": "Card", "figures": "Figures"}
+TITLES = {"models": "Card", "figures": "Figures", "fields": "Fields"}
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 _came_from: dict[str, str] = {}
 
@@ -93,9 +93,10 @@ def _relinked(match: re.Match[str], source: str, address: str) -> str:
         return match[0]
     there = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     page = _on_site(there)
-    if page is None:  # a file that is no page: its name is left, as text
-        assert (ROOT / there).exists() or there.startswith("docs/pictures/"), (source, target)
-        return match[0] if there.startswith("docs/pictures/") else words
+    if page is None:  # a file that is no page: its name is left, as text, unless the site has it
+        drawn = there.startswith("docs/pictures/")
+        assert (ROOT / there).exists() or drawn, (source, target)
+        return match[0] if drawn or there.startswith("docs/") else words
     here = posixpath.dirname(address) or "."
     return f"[{words}]({posixpath.relpath(page, here)}{mark}{anchor})"
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 import dlsched
 from dlsched import registry
@@ -38,8 +39,12 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_api_page_has_every_public_name() -> None:
     """The reference lists what `dlsched` exports: each name once, and no other."""
     text = (ROOT / "docs" / "api.md").read_text()
-    block = text[text.index("::: dlsched\n") : text.index("## Sweeps")]
-    listed = re.findall(r"^        - (\w+)$", block, re.M)
+    listed = []
+    for block in re.findall(r"^::: dlsched\n((?:    .*\n)+)", text, re.M):
+        members = yaml.safe_load(block)["options"]["members"]
+        assert members == list(dict.fromkeys(members))
+        listed += members
+    assert listed[:4] == ["load", "solve", "verify", "compare"]
     assert sorted(listed) == sorted(dlsched.__all__)
 
 
@@ -48,6 +53,16 @@ def test_instances_page_is_what_the_index_says(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.syspath_prepend(ROOT / "instances")
     written = importlib.import_module("page").text()
     assert (ROOT / "docs" / "instances.md").read_text() == written
+
+
+def test_pages_of_fields_are_what_the_schema_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pages of fields are what their program writes today, with a meaning for every field."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    written = importlib.import_module("fields").page
+    for name in registry.problem_names():
+        text = (ROOT / "docs" / "fields" / f"{name}.md").read_text()
+        assert text == written(name), "run: make schema"
+        assert not re.search(r"\|\s*\|$", text, re.M), "a field has no meaning"
 
 
 def test_site_builds_without_warnings(tmp_path: Path) -> None:
