@@ -19,6 +19,7 @@ from dlsched.result import Point
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+
 def put_json(data: Any) -> None:
     """Write one JSON document."""
     put(json.dumps(data, indent=2, allow_nan=False) + "\n")
