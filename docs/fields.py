@@ -23,10 +23,11 @@ def page(name: str) -> str:
     owner = problem(name)
     lines = [f"# {name.capitalize()}: fields", ""]
     lines += [
-        f"Every field of an instance and of a solution of [{name}](../problems/{name}.md); others",
-        "are refused. Numbers are exact: an integer, or a decimal as it is written. For editors and",
-        f"validators there are JSON Schemas of the [instance](../schema/{name}.instance.schema.json)",
-        f"and the [solution](../schema/{name}.solution.schema.json). Made by `python docs/fields.py`.",
+        f"Every field of an instance and of a solution of [{name}](../problems/{name}.md);",
+        "others are refused. Numbers are exact: an integer, or a decimal as it is written. For",
+        "editors and validators there are JSON Schemas of the",
+        f"[instance](../schema/{name}.instance.schema.json) and the",
+        f"[solution](../schema/{name}.solution.schema.json). Made by `python docs/fields.py`.",
     ]
     for kind in ("instance", "solution"):
         schema = getattr(owner, kind).model_json_schema(mode="validation")
@@ -35,7 +36,7 @@ def page(name: str) -> str:
             lines += ["", f"## {_heading(kind, path)}", "", part["description"], ""]
             lines += ["| field | type | unit | default | meaning |", "|---|---|---|---|---|"]
             for field, entry in part["properties"].items():
-                lines.append(_row(kind, path, field, entry, part, schema))
+                lines.append(_row(kind, path, field, entry, part))
     return "\n".join(lines).replace("``", "`") + "\n"
 
 
@@ -77,20 +78,20 @@ def _heading(kind: str, path: str) -> str:
     return f"{kind.capitalize()}: `{path}`" if path else kind.capitalize()
 
 
-def _row(kind: str, path: str, field: str, entry: Schema, part: Schema, schema: Schema) -> str:
+def _row(kind: str, path: str, field: str, entry: Schema, part: Schema) -> str:
     text, _, unit = entry.get("description", "").partition(_UNIT)
     anchor = "-".join(filter(None, [kind, *path.replace("[]", "").replace(".*", "").split(".")]))
     cells = (
         f'<a id="{anchor}-{field}"></a>`{field}`',
-        _type(entry, schema),
+        _type(entry),
         unit.strip().removesuffix("."),
-        "required" if field in part.get("required", ()) else _default(entry, schema),
+        "required" if field in part.get("required", ()) else _default(entry),
         " ".join(text.split()),
     )
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _default(entry: Schema, schema: Schema) -> str:
+def _default(entry: Schema) -> str:
     value = entry.get("default")
     if isinstance(value, dict):  # an object that is all defaults
         return "its defaults"
@@ -99,29 +100,23 @@ def _default(entry: Schema, schema: Schema) -> str:
     return f"`{str(value).lower()}`" if isinstance(value, bool) else f"`{value}`"
 
 
-def _type(entry: Schema, schema: Schema, many: bool = False) -> str:
+def _type(entry: Schema, many: bool = False) -> str:
     """Return a type in words, in the plural for the entries of a list."""
     s = "s" if many else ""
-    if "$ref" in entry:
-        return f"object{s}"
     if "anyOf" in entry:
-        return _type(next(e for e in entry["anyOf"] if e.get("type") != "null"), schema, many)
-    if "const" in entry:
-        return f"`{entry['const']}`"
-    if "enum" in entry:
-        return " or ".join(f"`{value}`" for value in entry["enum"])
-    kind = entry.get("type")
+        entry = next(e for e in entry["anyOf"] if e.get("type") != "null")
+    if "const" in entry or "enum" in entry:
+        return " or ".join(f"`{value}`" for value in entry.get("enum", [entry.get("const")]))
+    kind = entry.get("type", "object")
     if kind == "array":
-        return f"list{s} of {_type(entry['items'], schema, many=True)}"
+        return f"list{s} of {_type(entry['items'], many=True)}"
     if kind == "object":
-        return f"object{s}: name to {_type(entry['additionalProperties'], schema)}"
-    if kind == "string":
-        return "text"
-    if kind == "boolean":
-        return "true or false"
+        inner = entry.get("additionalProperties")
+        return f"object{s}: name to {_type(inner)}" if inner else f"object{s}"
     low = f" ≥ {entry['minimum']}" if "minimum" in entry else ""
     low = f" > {entry['exclusiveMinimum']}" if "exclusiveMinimum" in entry else low
-    return f"{kind}{s}{low}"
+    words = {"string": "text", "boolean": "true or false"}
+    return words.get(kind, f"{kind}{s}{low}")
 
 
 def main() -> None:

@@ -104,8 +104,8 @@ def _relinked(match: re.Match[str], source: str, address: str) -> str:
 def _with_picture(text: str, problem: str) -> str:
     """Put the picture of the paper's example before the first section."""
     head, mark, rest = text.partition("\n## ")
-    words = "An example of the paper, with its optimum"
-    return f"{head}\n{_shown(problem, words)}\n{mark}{rest}"
+    picture = f"![An example of the paper, with its optimum](../pictures/{problem}.svg)"
+    return f"{head}\n{picture}\n{mark}{rest}"
 
 
 def _with_charts(text: str, problem: str) -> str:
@@ -121,7 +121,7 @@ def _with_charts(text: str, problem: str) -> str:
 
 
 def _shown(name: str, words: str) -> str:
-    """Return a picture in the version that suits the page's scheme."""
+    """Return a chart in the version that suits the page's scheme."""
     return "".join(
         f"![{words}](../pictures/{name}-{scheme}.svg#only-{scheme})" for scheme in charts.SCHEMES
     )
