@@ -22,6 +22,7 @@ LAYERS = [
     {"result"},
     {"run"},
     {"files", "solvers"},
+    {"gavel", "profiling"},
     {"registry"},
     {"records", "refutation", "evaluation", "labels", "state"},
     {"library"},
