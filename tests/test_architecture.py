@@ -23,6 +23,7 @@ LAYERS = [
     {"result"},
     {"run"},
     {"files", "solvers"},
+    {"gavel", "profiling"},
     {"registry"},
     {"records", "refutation", "evaluation", "labels", "state"},
     {"library"},
