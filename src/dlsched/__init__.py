@@ -1,5 +1,8 @@
 """The scheduling problems of deep-learning clusters: optima, heuristics, and the distance."""
 
+import logging
+
+from dlsched import display as display  # how objects show themselves
 from dlsched.api import (
     bound,
     compare,
@@ -18,6 +21,7 @@ from dlsched.api import (
 )
 from dlsched.errors import (
     DlschedError,
+    ExtraMissing,
     InstanceChanged,
     InstanceError,
     OptionError,
@@ -29,10 +33,12 @@ from dlsched.errors import (
 from dlsched.objective import Bound, ByLevel
 from dlsched.registry import method
 from dlsched.result import Claim, Report, Result, Status, Termination, Violation
-from dlsched.run import Run
+from dlsched.run import Run, Stage, StageEvent
 from dlsched.schema import Instance, Solution
 
 __version__ = "0.1.0"
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 methods, instances = list_methods, list_instances
 """The names that these calls had first."""
@@ -42,6 +48,7 @@ __all__ = [
     "ByLevel",
     "Claim",
     "DlschedError",
+    "ExtraMissing",
     "Instance",
     "InstanceChanged",
     "InstanceError",
@@ -53,6 +60,8 @@ __all__ = [
     "SolverDisagreement",
     "SolverFailure",
     "SolverMissing",
+    "Stage",
+    "StageEvent",
     "Status",
     "Termination",
     "UnknownName",

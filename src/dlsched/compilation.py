@@ -84,21 +84,51 @@ def entries(module: str) -> list[tuple[Any, tuple[Any, ...]]]:
     return list(_entries.get(module, ()))
 
 
-def prepare(*modules: str) -> None:
+def prepare(*modules: str, on_compile: Callable[[str], None] | None = None) -> None:
     """Import modules; compile their entries and those of what they import from their packages.
 
     What is in numba's cache is loaded instead, in milliseconds. On a terminal, a compilation that
     takes more than a second is announced on standard error.
+
+    Parameters
+    ----------
+    *modules
+        Full names.
+    on_compile
+        Called with a module's name before the first of its loops is compiled that is in no cache.
     """
     with _notice():
         for module in modules:
             importlib.import_module(module)
         packages = {module.rpartition(".")[0] for module in modules}
         for module in [m for m in _entries if m.rpartition(".")[0] in packages]:
-            for compiled, signatures in _entries[module]:
-                if len(compiled.signatures) < len(signatures):
+            missing = [
+                (f, known) for f, known in _entries[module] if len(f.signatures) < len(known)
+            ]
+            with _listening(on_compile, module):
+                for compiled, signatures in missing:
                     for signature in signatures:
                         compiled.compile(signature)
+
+
+@contextmanager
+def _listening(on_compile: Callable[[str], None] | None, module: str) -> Iterator[None]:
+    """Call a listener with the module's name when numba compiles a loop instead of loading it."""
+    from numba.core import event
+
+    told: list[str] = []
+
+    class Listener(event.Listener):  # type: ignore[misc]
+        def on_start(self, _event: Any) -> None:
+            if on_compile and not told:
+                told.append(module)
+                on_compile(module)
+
+        def on_end(self, _event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
 
 
 @contextmanager

@@ -18,9 +18,10 @@ from typing import Any, TypeAlias, TypeVar
 
 from dlsched.compilation import prepare
 from dlsched.errors import InstanceChanged, OptionError, UnknownName
+from dlsched.extras import EXTRAS, require
 from dlsched.objective import ByLevel, Level
 from dlsched.result import Claim, Report, Violation
-from dlsched.run import Run
+from dlsched.run import Run, Stage, StageListener, announce
 from dlsched.schema import SCHEMA_VERSION, Instance, Solution
 
 BUILT_IN = ("reclaiming", "elastic", "interleaving", "utility", "placement", "sensitivity")
@@ -39,6 +40,7 @@ SOLVE_KEYWORDS = {
     "start",
     "log",
     "on_progress",
+    "on_stage",
 }
 """Keywords of `dlsched.solve`, which no option of a method may have as its name."""
 _PACKAGE = "dlsched.problems"
@@ -148,11 +150,20 @@ class Method:
         """First line of the docstring."""
         return (inspect.getdoc(self.function) or "").partition("\n")[0]
 
-    def prepare(self, package: str) -> None:
+    def prepare(self, package: str, on_stage: StageListener | None = None) -> None:
         """Import and compile what `preload` names, so that no run's clock counts it."""
+
+        def on_compile(module: str) -> None:
+            announce(on_stage, Stage.COMPILING, f"the loops of {module}, once per machine")
+
+        announce(on_stage, Stage.LOADING, f"the method {self.name} and its libraries")
         for name in self.preload:
-            importlib.import_module(name, package)
-        prepare(*(package + name for name in self.preload if name.startswith(".")))
+            if name.partition(".")[0] in EXTRAS:
+                require(name, f"the method {self.name}")
+            else:
+                importlib.import_module(name, package)
+        own = (package + name for name in self.preload if name.startswith("."))
+        prepare(*own, on_compile=on_compile)
 
     def validate_options(self, options: Mapping[str, Any]) -> None:
         """Check option names before anything runs.
@@ -189,6 +200,7 @@ class Method:
         with run.paused():
             given = instance if self.own else instance.copy_apart()
             before = given.fingerprint()
+        run.announce(Stage.SEARCHING, f"with {self.name}")
         if self.wants_run:
             answer = self.function(given, run, **options)
         elif self.takes_second:

@@ -31,14 +31,23 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from dlsched.content import arguments
 from dlsched.errors import InstanceError
+from dlsched.figures import shorten
+from dlsched.rendering import Rendered
 
 SCHEMA_VERSION: Final = 1
 LARGEST = 10**15
 """No number in a file may be larger: sums of a million of them still fit 64 bits exactly enough."""
 
+_LONGEST_REPR = 300
+"""Characters of a document's ``repr``."""
+
 _LEAST_EXPONENT = -330
 """No double but 0 is smaller than ten to this power."""
+
+_LINK = "_instance"
+"""The attribute of solutions and results that `link_instance` sets."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -227,10 +236,19 @@ class derived(cached_property[T]):
         self.__doc__ = function.__doc__
 
 
+class _Plain(str):
+    """A text whose ``repr`` is the text itself."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
 class Document(BaseModel):
     """A piece of a file, frozen at every depth; unknown fields are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(derived,))
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", ignored_types=(derived,), use_attribute_docstrings=True
+    )
 
     def model_post_init(self, _context: Any, /) -> None:
         """Make the mappings among the fields read-only."""
@@ -245,6 +263,19 @@ class Document(BaseModel):
         for name in set(copy.__dict__) - set(type(self).model_fields):
             del copy.__dict__[name]
         return copy
+
+    def __repr_args__(self) -> Iterable[tuple[str, Any]]:
+        """Return the fields that are not at their defaults, with long values counted."""
+        return [(name, _Plain(text)) for name, text in arguments(self)]
+
+    def __repr__(self) -> str:
+        """Return a line of limited length, whatever the document's size."""
+        fields = ", ".join(f"{name}={text}" for name, text in arguments(self))
+        return shorten(f"{type(self).__name__}({fields})", _LONGEST_REPR)
+
+    def __str__(self) -> str:
+        """Return the same as ``repr``."""
+        return repr(self)
 
     @classmethod
     def parse(cls, data: object, where: str) -> Self:
@@ -277,9 +308,20 @@ class Document(BaseModel):
         return data
 
 
-class _Enveloped(Document):
+class _Enveloped(Rendered, Document):
     dlsched: Literal[1] = SCHEMA_VERSION
+    """Version of the file format."""
     problem: str
+    """Name of the problem."""
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show IPython the short text, and Hypothesis all data: it prints what makes a test fail.
+
+        IPython's protocol, which Hypothesis uses too.
+        """
+        whole = type(printer).__module__.partition(".")[0] == "hypothesis"
+        kind = "load" if isinstance(self, Instance) else "load_solution"
+        printer.text(f"dlsched.{kind}({self.to_data()!r})" if whole else repr(self))
 
     def to_data(self) -> dict[str, Any]:
         """Return plain JSON data; fields at their default are left out, the envelope is not."""
@@ -291,8 +333,11 @@ class Instance(_Enveloped):
     """The envelope of an instance; the problem's own fields stand beside these."""
 
     name: Id
+    """Name of the instance, which solutions and tables repeat."""
     source: str | None = None
+    """Where the instance comes from."""
     notes: str | None = None
+    """Remarks for people."""
 
     def copy_apart(self) -> Self:
         """Return an equal instance that shares nothing with this one that could be changed."""
@@ -349,8 +394,11 @@ class Solution(_Enveloped):
     model_config = ConfigDict(json_schema_extra=_require_instance)
 
     instance: Id = ""
+    """Name of the instance that is solved."""
     instance_sha256: str | None = None
+    """Digest of the instance; another instance is refused."""
     method: str | None = None
+    """Method that found the solution."""
 
     @classmethod
     def parse(cls, data: object, where: str) -> Self:
@@ -365,6 +413,38 @@ class Solution(_Enveloped):
         if not solution.instance:
             raise InstanceError(where, "instance", "is missing", "add it")
         return solution
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Copy with some fields changed; the copy knows the instance too if its digest is kept."""
+        copy = super().model_copy(update=update, deep=deep)
+        instance = linked_instance(self)
+        if instance is not None and "instance_sha256" not in (update or {}):
+            link_instance(copy, instance)
+        return copy
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Pickle the fields, not the link to the instance."""
+        state = super().__getstate__()
+        return state | {"__dict__": without_link(state["__dict__"])}
+
+
+def link_instance(document: object, instance: Instance) -> None:
+    """Let a solution or a result know its instance, for pictures and summaries.
+
+    The link is no field: equality, hash, pickles, JSON and ``repr`` are the same with and without.
+    """
+    vars(document)[_LINK] = instance
+
+
+def linked_instance(document: object) -> Instance | None:
+    """Return the instance that `link_instance` recorded, if any."""
+    found: Instance | None = vars(document).get(_LINK)
+    return found
+
+
+def without_link(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a document but for the link to its instance."""
+    return {name: value for name, value in state.items() if name != _LINK}
 
 
 class AnySolution(Solution):

@@ -13,7 +13,14 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from dlsched.errors import DlschedError, InstanceError, OptionError, SolverMissing, UnknownName
+from dlsched.errors import (
+    DlschedError,
+    ExtraMissing,
+    InstanceError,
+    OptionError,
+    SolverMissing,
+    UnknownName,
+)
 
 _LONGEST = 1000
 
@@ -50,7 +57,7 @@ class Commands(TyperGroup):
 def _errors_handled() -> Iterator[None]:
     try:
         yield
-    except (InstanceError, UnknownName, OptionError, SolverMissing) as error:
+    except (InstanceError, UnknownName, OptionError, SolverMissing, ExtraMissing) as error:
         _stop(str(error), Exit.UNUSABLE)
     except DlschedError as error:
         _stop(str(error), Exit.BROKEN)

@@ -105,7 +105,7 @@ def generate(
     given: dict[str, Any] = {name: value for name, value in machines.items() if value is not None}
     selected: dict[str, Any] = {"states": state, "clusters": cluster, "fractional": fractional}
     selected |= {"plausibility": plausibility}
-    reading: dict[str, Any] = {k: v for k, v in selected.items() if v is not None}
+    reading = {k: v for k, v in selected.items() if v is not None}
     if trace is None:
         _validate_trace_flags(given, at, column, reading)
         inst = _random(problem, seed, setting or [])

@@ -11,7 +11,7 @@ from dlsched.bench import Suite, run_suite, statistics
 from dlsched.bench.execution import FAILED
 from dlsched.bench.report import findings
 from dlsched.bench.statistics import EvaluatedRun
-from dlsched.cli.output import Column, progress, put_line, put_table
+from dlsched.cli.output import Column, LeftOut, progress, put_line, put_table
 from dlsched.figures import percent, seconds
 
 MOST_LINES = 20
@@ -39,6 +39,7 @@ def run_shown(suite: Suite, out: Path, **options: Any) -> None:
 
 def put_sweep(runs: Sequence[EvaluatedRun]) -> None:
     """Write a row per problem and method, then failed runs and findings."""
+    left_out = LeftOut()
     table = statistics.summary(runs)
     for problem in dict.fromkeys(run.row["problem"] for run in runs):
         lines = table[table["problem"] == problem].astype(object).to_dict("records")
@@ -69,7 +70,9 @@ def put_sweep(runs: Sequence[EvaluatedRun]) -> None:
                 for line in lines
             ),
             title=problem,
+            left_out=left_out,
         )
+    left_out.put()
     failed = [run.row for run in runs if run.row["status"] in FAILED]
     for row in failed[:MOST_LINES]:
         put_line(f"{row['instance']} {row['method']}: {row['status']}: {row['reason']}")

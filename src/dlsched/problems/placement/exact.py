@@ -20,7 +20,7 @@ from dlsched.problems.placement.layout import State
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status, Termination
-from dlsched.run import Run
+from dlsched.run import Run, Stage
 from dlsched.schema import Number
 from dlsched.solvers import highs
 from dlsched.solvers.backend import find_backend
@@ -169,6 +169,7 @@ class Refinement:
             if self.run.stop_reason():
                 break
             built, form = self.build()
+            self.run.announce(Stage.SEARCHING, f"the linear relaxation, {form.size}")
             outcome = highs.solve(form, 0, self.run, relax=True)
             if outcome.duals is not None:
                 solved = form, outcome.duals
@@ -195,6 +196,7 @@ class Refinement:
 
     def build(self) -> tuple[Any, StandardForm]:
         """Build and compile the model with the present estimate."""
+        self.run.announce(Stage.BUILDING, f"the model of {self.instance.name}")
         began = time.perf_counter()
         built = model.build(self.instance, self.estimate, self.excluded, self.data)
         form = compile_model(built)
@@ -207,6 +209,7 @@ class Refinement:
         if self.best is not None and self.best.home not in [s.home for s in self.excluded]:
             model.assign(self.instance, built, self.best)
             point = form.point()
+        self.run.announce(Stage.SEARCHING, f"with {self.run.solver}, {form.size}")
         return self.backend.solve(form, 0, self.run, start=point, quiet=True)
 
     def offer(self, state: State) -> bool:
