@@ -199,7 +199,8 @@ class _Picture:
         bands.paint(colours)
         bands.frames(self.returned, edgecolor=ink(), linewidth=0.9)
         bands.finish()
-        words = f"all {n:,} servers in the file's order, {bands.per_band} in a row; a server is a column of its GPUs"
+        words = f"all {n:,} servers in the file's order, {bands.per_band} in a row; "
+        words += "a server is a column of its GPUs"
         set_labels(bands.ax, words, "servers")
         bands.ax.spines[:].set_visible(False)
         bands.ax.tick_params(length=0)
