@@ -175,12 +175,12 @@ def test_text_is_legible_and_inside_the_picture(problem: str, width: str) -> Non
         renderer, page = figure.canvas.get_renderer(), figure.bbox
         texts = [t for t in figure.findobj(mpl.text.Text) if t.get_text() and t.get_visible()]
         assert min(text.get_fontsize() for text in texts) >= SMALL == 6
+        ticks = figure.axes[0].get_xticklabels() + figure.axes[0].get_yticklabels()
         for text in texts:
-            if text.get_in_layout():
+            if text.get_in_layout() and text not in ticks:
                 box = text.get_window_extent(renderer)
-                tick = text in figure.axes[0].get_xticklabels() + figure.axes[0].get_yticklabels()
                 outside = box.x0 < -1 or box.x1 > page.x1 + 1 or box.y0 < -1 or box.y1 > page.y1 + 1
-                assert tick or not outside, text.get_text()
+                assert not outside, text.get_text()
 
 
 def test_labels_are_written_only_where_they_fit() -> None:
@@ -214,8 +214,8 @@ def test_files(form: str) -> None:
     files = {b: picture_bytes(figure, form, b) for b in backgrounds}
     start = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}[form]
     assert all(content.startswith(start) for content in files.values())
-    assert files["white"] == picture_bytes(figure, form)
     if form == "svg":
+        assert files["white"] == picture_bytes(figure, form)
         assert b">collateral" in files["white"] or b"collateral 0 GPUs" in files["white"]
     if form == "pdf":
         assert b"/Type /Font" in files["white"] and b"Type3" not in files["white"]

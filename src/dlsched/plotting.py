@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dlsched import charts, library, profiles, registry
-from dlsched.api import load
 from dlsched.drawing.legend import finish
 from dlsched.drawing.style import new_axes, set_title
 from dlsched.errors import InstanceError, OptionError
 from dlsched.extras import require
+from dlsched.files import read_json
 from dlsched.registry import Problem
 from dlsched.result import Report, Result
 from dlsched.schema import Instance, Solution, linked_instance
@@ -116,8 +116,9 @@ def _instance_of(x: Any, given: Instance | None) -> Instance:
         linked_instance(part) for part in (x, getattr(x, "solution", None)) if part is not None
     )
     found = given or next((link for link in links if link is not None), None)
+    owner = registry.problem(x.problem)
     if found is None and digest and (name := library.name_of(digest)):
-        found = load(name)
+        found = owner.instance.parse(read_json(library.instance_file(name)), name)
     if found is None:
         known = f'"{x.instance}"' if x.instance else "which is not named"
         raise InstanceError(
