@@ -202,7 +202,7 @@ def solve(
     chosen = owner.resolve(method, inst)
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
-    chosen.prepare(owner.package, on_stage)
+    chosen.prepare(owner.package, on_stage, inst)
     run = Run(
         time_limit,
         gap,
