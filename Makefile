@@ -30,6 +30,7 @@ lint: $(READY)
 # Files that the code writes and a test compares with it.
 schema: $(READY)
 	$(BIN)/dlsched export --schemas docs/schema
+	$(BIN)/python docs/fields.py
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
