@@ -506,7 +506,7 @@ def _start(
         return None, ""
     found = load_solution(start, inst.problem)
     # A start may be of another version of the instance: only its feasibility matters.
-    solution = found.model_copy(update={"instance_sha256": inst.sha256})
+    solution = found.model_copy(update={"instance_sha256": inst.sha256, "credit": None})
     report = owner.check(inst, solution)
     if report.feasible:
         return solution, ""
