@@ -61,7 +61,9 @@ def tables(text: str) -> dict[str, list[list[Row]]]:
     found: dict[str, list[list[Row]]] = defaultdict(list)
     heading, columns = "", list[str]()
     for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
+        cells = [
+            cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")
+        ]
         if line.startswith("## "):
             heading = line[3:]
         if not line.startswith("|"):
