@@ -119,7 +119,7 @@ def _apart(heights: Iterable[float]) -> list[float]:
         last = float("-inf")
         for i in order:
             placed[i] = last = max(given[i], last + _APART)
-        over = last - max(1.0, max(given))
+        over = last - max(1.0, *given)
         if over <= 0:
             break
         given = [height - over / 2 for height in given]

@@ -78,7 +78,7 @@ def tables(text: str) -> dict[str, list[list[Row]]]:
 
 def percent(cell: str) -> float:
     """Return the first percentage of a cell; 0 is written without a sign."""
-    return float(cell.split("%")[0].split(",")[0])
+    return float(cell.partition("%")[0].partition(",")[0])
 
 
 def _above(row: Row, column: str) -> float:
@@ -93,7 +93,7 @@ def _to_bound(row: Row, column: str) -> float:
 
 
 def _first(column: str) -> Callable[[Row], float]:
-    return lambda row: float(row[column].split(" ")[0].replace(",", ""))
+    return lambda row: float(row[column].partition(" ")[0].replace(",", ""))
 
 
 def _utility(section: str, jobs: int) -> _Gaps:

@@ -28,7 +28,7 @@ HOMES = {
 }
 """Where a file of the repository is on the site, besides those in docs, models and figures."""
 COPIED = ["README.md", "CONTRIBUTING.md", "models/README.md"]
-TITLES = {"models": "Card", "figures": "Figures"}
+TITLES = {"models": "Card", "figures": "Figures", "fields": "Fields"}
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 _came_from: dict[str, str] = {}
 
@@ -93,9 +93,10 @@ def _relinked(match: re.Match[str], source: str, address: str) -> str:
         return match[0]
     there = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     page = _on_site(there)
-    if page is None:  # a file that is no page: its name is left, as text
-        assert (ROOT / there).exists() or there.startswith("docs/pictures/"), (source, target)
-        return match[0] if there.startswith("docs/pictures/") else words
+    if page is None:  # a file that is no page: its name is left, as text, unless the site has it
+        drawn = there.startswith("docs/pictures/")
+        assert (ROOT / there).exists() or drawn, (source, target)
+        return match[0] if drawn or there.startswith("docs/") else words
     here = posixpath.dirname(address) or "."
     return f"[{words}]({posixpath.relpath(page, here)}{mark}{anchor})"
 
@@ -103,8 +104,8 @@ def _relinked(match: re.Match[str], source: str, address: str) -> str:
 def _with_picture(text: str, problem: str) -> str:
     """Put the picture of the paper's example before the first section."""
     head, mark, rest = text.partition("\n## ")
-    words = "An example of the paper, with its optimum"
-    return f"{head}\n{_shown(problem, words)}\n{mark}{rest}"
+    picture = f"![An example of the paper, with its optimum](../pictures/{problem}.svg)"
+    return f"{head}\n{picture}\n{mark}{rest}"
 
 
 def _with_charts(text: str, problem: str) -> str:
@@ -120,7 +121,7 @@ def _with_charts(text: str, problem: str) -> str:
 
 
 def _shown(name: str, words: str) -> str:
-    """Return a picture in the version that suits the page's scheme."""
+    """Return a chart in the version that suits the page's scheme."""
     return "".join(
         f"![{words}](../pictures/{name}-{scheme}.svg#only-{scheme})" for scheme in charts.SCHEMES
     )

@@ -24,6 +24,7 @@ LAYERS = [
     {"result"},
     {"run"},
     {"files", "solvers"},
+    {"gavel", "profiling"},
     {"registry"},
     {"records", "refutation", "evaluation", "labels", "state"},
     {"library"},
@@ -32,7 +33,7 @@ LAYERS = [
     {"api"},
     {""},
     {"submission", "traces"},
-    {"bench", "testing"},
+    {"bench", "doctor", "testing"},
     {"cli"},
 ]
 """Modules and packages from the lowest layer up; none imports a higher one."""

@@ -17,8 +17,8 @@ from dlsched import library, registry
 from dlsched.errors import InstanceError, OptionError, SolverDisagreement, describe
 from dlsched.evaluation import evaluate_claim
 from dlsched.files import read_json, validate_target, write_bytes, write_json
-from dlsched.frames.layout import tables, value_fields
-from dlsched.frames.read import SINGLE, Reader
+from dlsched.frames.layout import columns
+from dlsched.frames.read import Reader
 from dlsched.labels import distinguish, labelled, method_labels
 from dlsched.objective import Bounds, gap
 from dlsched.records import load_result
@@ -140,9 +140,7 @@ def frame_columns(problem: str) -> dict[str, list[str]]:
     UnknownName
         If there is no such problem.
     """
-    model = registry.problem(problem).instance
-    found = {SINGLE: list(value_fields(model))}
-    return found | {table.name: list(table.columns) for table in tables(model)}
+    return columns(registry.problem(problem).instance)
 
 
 def load_solution(source: SolutionLike, problem: str | None = None) -> AnySolution:

@@ -250,7 +250,9 @@ class _Plain(str):
 class Document(BaseModel):
     """A piece of a file, frozen at every depth; unknown fields are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(derived,))
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", ignored_types=(derived,), use_attribute_docstrings=True
+    )
 
     def model_post_init(self, _context: Any, /) -> None:
         """Make the mappings among the fields read-only."""
@@ -324,7 +326,9 @@ class Document(BaseModel):
 
 class _Enveloped(Rendered, Document):
     dlsched: Literal[1] = SCHEMA_VERSION
+    """Version of the file format."""
     problem: str
+    """Name of the problem."""
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Show IPython the short text, and Hypothesis all data: it prints what makes a test fail.
@@ -356,8 +360,11 @@ class Instance(_Enveloped):
     """The envelope of an instance; the problem's own fields stand beside these."""
 
     name: Id
+    """Name of the instance, which solutions and tables repeat."""
     source: str | None = None
+    """Where the instance comes from."""
     notes: str | None = None
+    """Remarks for people."""
 
     def copy_apart(self) -> Self:
         """Return an equal instance that shares nothing with this one that could be changed."""
@@ -414,8 +421,11 @@ class Solution(_Enveloped):
     model_config = ConfigDict(json_schema_extra=_require_instance)
 
     instance: Id = ""
+    """Name of the instance that is solved."""
     instance_sha256: str | None = None
+    """Digest of the instance; another instance is refused."""
     method: str | None = None
+    """Method that found the solution."""
 
     @classmethod
     def parse(

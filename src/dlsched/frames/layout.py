@@ -23,6 +23,8 @@ from pydantic import BaseModel
 
 ENVELOPE = ("dlsched", "problem")
 """Fields that are the same in all documents of a problem, and in no frame."""
+SINGLE = "instance"
+"""The frame with the single values of an instance."""
 KEY, ID, POSITION, ROW = "key", "id", "position", "row"
 """Names of the columns that identify entries of mappings, documents, and entries of lists."""
 
@@ -183,6 +185,12 @@ def tables(model: type[BaseModel]) -> Iterator[Table]:
         found = waiting.pop(0)
         yield found
         waiting[:0] = [found.below(name) for name in nested_fields(found.model)]
+
+
+def columns(model: type[BaseModel]) -> dict[str, list[str]]:
+    """Return the frames of an instance, each with its columns."""
+    found = {SINGLE: list(value_fields(model))}
+    return found | {table.name: list(table.columns) for table in tables(model)}
 
 
 def _shape(annotation: Any) -> Shape:

@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Any
 from dlsched.errors import InstanceError
 from dlsched.frames.cells import MISSING, is_pandas, plain
 from dlsched.frames.frame import WHERE, Frame, flaw, place, unknown
-from dlsched.frames.layout import nested_fields, shapes, tables, value_fields
+from dlsched.frames.layout import SINGLE, nested_fields, shapes, tables, value_fields
 
 if TYPE_CHECKING:
     from dlsched.schema import Document
-
-SINGLE = "instance"
-"""The frame with the single values of an instance."""
 
 REMEDIES = {
     "is missing": "add the column, or fill the cell",
