@@ -11,10 +11,12 @@ import typer
 from dlsched import api
 from dlsched.cli.flags import INSTANCE_HELP, Json
 from dlsched.cli.output import put_json, put_line
+from dlsched.cli.progress import say
 from dlsched.cli.settings import target
 from dlsched.errors import OptionError
 from dlsched.files import write_bytes
 from dlsched.registry import usable_problems
+from dlsched.run import Stage
 
 
 def export(
@@ -48,6 +50,7 @@ def export(
         raise OptionError("export needs an instance and a file, or --schemas DIR")
     else:
         target(file, ".mps", ".mps.gz")
+        say(Stage.BUILDING, f"the model of {instance}")
         api.export(instance, file, level=level, held=_held(held or []))
         written = [file]
     if as_json:

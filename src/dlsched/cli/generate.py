@@ -11,9 +11,11 @@ from dlsched.cli import flags
 from dlsched.cli.exits import put
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
+from dlsched.cli.progress import say
 from dlsched.cli.settings import parameters, settings, target
 from dlsched.errors import DlschedError, OptionError
 from dlsched.files import json_text
+from dlsched.run import Stage
 from dlsched.schema import Instance
 from dlsched.state import adapter
 from dlsched.traces import parse_duration, read_trace, snapshot
@@ -98,6 +100,7 @@ def _random(problem: str, seed: int, pairs: list[str]) -> Instance:
     generator = registry.problem(problem).module("generate").generate
     chosen = settings(pairs, parameters(generator), f"generate {problem}")
     try:
+        say(Stage.BUILDING, f"an instance of {problem}")
         return api.generate(problem, seed, **chosen)
     except DlschedError:
         raise
@@ -125,7 +128,10 @@ def _from_trace(
     options = {k: chosen.pop(k) for k in own if k in chosen}
     if "demand" in chosen:
         raise OptionError(f"{problem} takes no --demand; leave it out")
-    shot = snapshot(read_trace(trace, mapping), parse_duration(at), seed=seed, **chosen)
+    say(Stage.LOADING, f"the trace {trace}")
+    jobs = read_trace(trace, mapping)
+    say(Stage.BUILDING, f"the cluster at {at}: replaying the trace")
+    shot = snapshot(jobs, parse_duration(at), seed=seed, **chosen)
     return shot.instance(problem, **options)
 
 

@@ -11,9 +11,11 @@ import typer
 from dlsched import api
 from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import put_json, put_line
+from dlsched.cli.progress import say
 from dlsched.cli.settings import target
 from dlsched.files import write_bytes
 from dlsched.registry import problem
+from dlsched.run import Stage
 
 
 def plot(
@@ -30,9 +32,11 @@ def plot(
     import matplotlib
 
     target(output, ".png", ".svg", ".pdf")
+    say(Stage.LOADING, instance)
     inst = api.load(instance)
     sol = api.load_solution(solution, inst.problem) if solution is not None else None
     matplotlib.use("agg")
+    say(Stage.BUILDING, f"the picture of {inst.name}")
     figure = problem(inst.problem).module("draw").draw(inst, sol).figure
     picture = io.BytesIO()
     figure.savefig(picture, format=output.suffix[1:], bbox_inches="tight")

@@ -10,8 +10,10 @@ import typer
 from dlsched.cli.exits import Exit
 from dlsched.cli.flags import Json
 from dlsched.cli.output import Column, put_json, put_line, put_table
+from dlsched.cli.progress import say
 from dlsched.figures import percent
 from dlsched.objective import number_to_data
+from dlsched.run import Stage
 from dlsched.submission import check_submission
 
 VERDICTS = {
@@ -27,6 +29,7 @@ def submit_check(
     as_json: Json = False,
 ) -> None:
     """Check a solution of a library instance and compare it with the best known solution."""
+    say(Stage.CHECKING, str(solution))
     found = check_submission(solution)
     report, gaps = found.report, found.report.gap
     if as_json:
