@@ -103,6 +103,6 @@ def test_records_carry_their_stage(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_nothing_is_said_by_default() -> None:
     """Without any configuration of logging, a solve writes nothing to the terminal."""
-    code = "import dlsched; dlsched.solve('lyra-fig5')"
+    code = "import dlsched; dlsched.solve('lyra-fig5', 'lyra')"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (ran.stdout, ran.stderr) == ("", "")

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from dlsched.schema import (
     link_instance,
     shown,
 )
+from dlsched.solvers.lp import lp_text
 from dlsched.solvers.mps import mps_text
 from dlsched.table import Failure, comparison_rows, data_frame
 
@@ -403,28 +404,48 @@ def export(
     level: str | None = None,
     held: Mapping[str, float] | None = None,
     built: Any = None,
+    format: Literal["lp", "mps"] | None = None,
 ) -> None:
-    """Write one level of an instance's model as an MPS file, for any solver.
+    """Write one level of an instance's model as an LP or MPS file, for any solver.
 
     Parameters
     ----------
     instance
         Anything that `load` takes.
     path
-        ``.mps`` or ``.mps.gz``.
+        ``.lp``, ``.lp.gz``, ``.mps`` or ``.mps.gz``.
     level
         Name of the level to optimise; the first by default.
     held
         ``{level name: value}`` for every earlier level: the value that it must keep.
     built
         The model to write; `model` of the instance by default.
+    format
+        ``"lp"`` or ``"mps"``; by default LP if `path` ends in ``.lp`` or ``.lp.gz``, else MPS.
 
     Raises
     ------
     OptionError
-        If there is no such level, or an earlier one has no value.
+        If there is no such level or format, or an earlier level has no value.
     """
     validate_target(Path(path))
+    if format is None:
+        format = "lp" if Path(path).name.endswith((".lp", ".lp.gz")) else "mps"
+    text = model_text(instance, format, level=level, held=held, built=built)
+    write_bytes(Path(path), text.encode())
+
+
+def model_text(
+    instance: InstanceLike,
+    format: Literal["lp", "mps"],
+    *,
+    level: str | None = None,
+    held: Mapping[str, float] | None = None,
+    built: Any = None,
+) -> str:
+    """Return what `export` writes."""
+    if format not in _MODEL_FORMATS:
+        raise OptionError(f"format={format!r:.40} is unknown; write one of: lp, mps")
     inst = load(instance)
     levels = [entry.name for entry in registry.problem(inst.problem).levels]
     target = level or levels[0]
@@ -435,7 +456,10 @@ def export(
     if missing:
         raise OptionError(f"level {target!r} needs the value of {missing[0]!r}: pass it in held=")
     holds = [float((held or {})[name]) for name in levels[:rank]]
-    write_bytes(Path(path), mps_text(inst.name, built or model(inst), rank, holds).encode())
+    return _MODEL_FORMATS[format](inst.name, built or model(inst), rank, holds)
+
+
+_MODEL_FORMATS = {"lp": lp_text, "mps": mps_text}
 
 
 def _path(source: object, where: str) -> Path:

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from dlsched.compilation import prepare
 from dlsched.errors import InstanceChanged, OptionError, UnknownName
+from dlsched.extras import EXTRAS, require
 from dlsched.objective import ByLevel, Level
 from dlsched.result import Claim, Report, Violation
 from dlsched.run import Run, Stage, StageListener, announce
@@ -157,7 +158,10 @@ class Method:
 
         announce(on_stage, Stage.LOADING, f"the method {self.name} and its libraries")
         for name in self.preload:
-            importlib.import_module(name, package)
+            if name.partition(".")[0] in EXTRAS:
+                require(name, f"the method {self.name}")
+            else:
+                importlib.import_module(name, package)
         own = (package + name for name in self.preload if name.startswith("."))
         prepare(*own, on_compile=on_compile)
 

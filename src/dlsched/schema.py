@@ -31,11 +31,17 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from dlsched.content import arguments
 from dlsched.errors import InstanceError
+from dlsched.figures import shorten
+from dlsched.rendering import Rendered
 
 SCHEMA_VERSION: Final = 1
 LARGEST = 10**15
 """No number in a file may be larger: sums of a million of them still fit 64 bits exactly enough."""
+
+_LONGEST_REPR = 300
+"""Characters of a document's ``repr``."""
 
 _LEAST_EXPONENT = -330
 """No double but 0 is smaller than ten to this power."""
@@ -230,10 +236,19 @@ class derived(cached_property[T]):
         self.__doc__ = function.__doc__
 
 
+class _Plain(str):
+    """A text whose ``repr`` is the text itself."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
 class Document(BaseModel):
     """A piece of a file, frozen at every depth; unknown fields are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(derived,))
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", ignored_types=(derived,), use_attribute_docstrings=True
+    )
 
     def model_post_init(self, _context: Any, /) -> None:
         """Make the mappings among the fields read-only."""
@@ -248,6 +263,19 @@ class Document(BaseModel):
         for name in set(copy.__dict__) - set(type(self).model_fields):
             del copy.__dict__[name]
         return copy
+
+    def __repr_args__(self) -> Iterable[tuple[str, Any]]:
+        """Return the fields that are not at their defaults, with long values counted."""
+        return [(name, _Plain(text)) for name, text in arguments(self)]
+
+    def __repr__(self) -> str:
+        """Return a line of limited length, whatever the document's size."""
+        fields = ", ".join(f"{name}={text}" for name, text in arguments(self))
+        return shorten(f"{type(self).__name__}({fields})", _LONGEST_REPR)
+
+    def __str__(self) -> str:
+        """Return the same as ``repr``."""
+        return repr(self)
 
     @classmethod
     def parse(cls, data: object, where: str) -> Self:
@@ -280,9 +308,20 @@ class Document(BaseModel):
         return data
 
 
-class _Enveloped(Document):
+class _Enveloped(Rendered, Document):
     dlsched: Literal[1] = SCHEMA_VERSION
+    """Version of the file format."""
     problem: str
+    """Name of the problem."""
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show IPython the short text, and Hypothesis all data: it prints what makes a test fail.
+
+        IPython's protocol, which Hypothesis uses too.
+        """
+        whole = type(printer).__module__.partition(".")[0] == "hypothesis"
+        kind = "load" if isinstance(self, Instance) else "load_solution"
+        printer.text(f"dlsched.{kind}({self.to_data()!r})" if whole else repr(self))
 
     def to_data(self) -> dict[str, Any]:
         """Return plain JSON data; fields at their default are left out, the envelope is not."""
@@ -294,8 +333,11 @@ class Instance(_Enveloped):
     """The envelope of an instance; the problem's own fields stand beside these."""
 
     name: Id
+    """Name of the instance, which solutions and tables repeat."""
     source: str | None = None
+    """Where the instance comes from."""
     notes: str | None = None
+    """Remarks for people."""
 
     def copy_apart(self) -> Self:
         """Return an equal instance that shares nothing with this one that could be changed."""
@@ -352,8 +394,11 @@ class Solution(_Enveloped):
     model_config = ConfigDict(json_schema_extra=_require_instance)
 
     instance: Id = ""
+    """Name of the instance that is solved."""
     instance_sha256: str | None = None
+    """Digest of the instance; another instance is refused."""
     method: str | None = None
+    """Method that found the solution."""
 
     @classmethod
     def parse(cls, data: object, where: str) -> Self:

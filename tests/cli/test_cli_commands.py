@@ -297,6 +297,18 @@ def test_export_mps(folder: Path) -> None:
     assert "one or the other" in run("export", "small.json", "--schemas", "x", status=2).stderr
 
 
+def test_export_lp(folder: Path) -> None:
+    """LP or MPS is what the flag or the name asks for; without a file the model is on stdout."""
+    assert data("export", "small.json", "small.lp.gz", "--lp")["files"] == ["small.lp.gz"]
+    text = gzip.decompress(Path("small.lp.gz").read_bytes()).decode()
+    assert "level 1 of 2: preempted" in text and "x(s1)" in text
+    assert run("export", "small.json", "--lp").stdout == text
+    assert run("export", "small.json", "--mps").stdout.startswith("NAME")
+    wrong = run("export", "small.json", "a.mps", "--lp", status=2)
+    assert "must end in .lp or .lp.gz" in wrong.stderr and not Path("a.mps").exists()
+    assert "name a file" in run("export", "small.json", "--lp", "--json", status=2).stderr
+
+
 def test_plot(folder: Path) -> None:
     """A picture is written, of the kind that its name asks for."""
     pytest.importorskip("dlsched.problems.reclaiming.draw")

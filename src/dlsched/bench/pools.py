@@ -17,6 +17,7 @@ from dlsched.bench.execution import Outcome, blank_row, now
 from dlsched.bench.task import Task
 from dlsched.bench.worker_process import WorkerProcess
 from dlsched.errors import DlschedError, OptionError, describe
+from dlsched.extras import require
 
 CONNECT_SECONDS = 10
 _ASK_SECONDS = 0.5
@@ -83,15 +84,14 @@ def on_dask(tasks: Sequence[Task], address: str, fresh: bool) -> Generator[Outco
 
     Raises
     ------
+    ExtraMissing
+        If dask.distributed is not installed.
     OptionError
-        If dask.distributed is not installed, or there is no scheduler at the address.
+        If there is no scheduler at the address.
     ClusterLost
         If the scheduler disappears, or its workers cannot execute tasks.
     """
-    try:
-        import distributed
-    except ImportError:
-        raise OptionError("--dask needs dask.distributed: pip install 'dlsched[dask]'") from None
+    distributed = require("distributed", "--dask")
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:

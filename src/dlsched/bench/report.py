@@ -17,6 +17,7 @@ from dlsched.bench.plots import Picture, pictures
 from dlsched.bench.safe_csv import csv_bytes
 from dlsched.bench.statistics import EvaluatedRun
 from dlsched.bench.store import Store
+from dlsched.extras import require
 from dlsched.figures import display, percent, seconds
 from dlsched.files import write_bytes
 from dlsched.table import data_frame
@@ -65,9 +66,13 @@ def write_report(
 
     Raises
     ------
+    ExtraMissing
+        If jinja2 or matplotlib is not installed.
     InstanceError
         If there are no results.
     """
+    for library in ("jinja2", "matplotlib"):  # before a file is written
+        require(library, "dlsched report")
     on_part("the statistics")
     with Store(folder) as store:
         rows, about, planned = store.rows(), store.about, store.planned

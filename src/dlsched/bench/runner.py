@@ -12,6 +12,7 @@ from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.bench.store import FILE, Store
 from dlsched.bench.suite import Suite, read_suite
 from dlsched.errors import InstanceError, OptionError
+from dlsched.extras import require
 from dlsched.files import write_bytes
 from dlsched.table import data_frame
 
@@ -72,6 +73,8 @@ def run_suite(
         is damaged or cannot be written; the message says what is kept.
     OptionError
         If `jobs` is below 1, or the Dask cluster cannot be reached.
+    ExtraMissing
+        If filelock or psutil, or distributed for a Dask cluster, is not installed.
     NoWorker, ClusterLost
         If no worker process can be started, or the Dask cluster disappears; finished runs are kept.
     KeyboardInterrupt
@@ -83,6 +86,10 @@ def run_suite(
     if not resume and (Path(out) / FILE).exists():
         remedy = "add --resume to continue it, or choose another folder"
         raise InstanceError(str(out), "", "has the results of a sweep", remedy)
+    for library in ("filelock", "psutil"):  # before a file is written
+        require(library, "dlsched bench")
+    if dask:
+        require("distributed", "--dask")
     tasks = chosen.tasks()
     with Store(out, write=True) as store:
         about = {"suite": chosen.name, "notes": chosen.notes or ""}

@@ -14,6 +14,7 @@ from dlsched import __version__
 from dlsched.cli import (
     bench,
     compare,
+    doctor,
     export,
     flags,
     generate,
@@ -46,6 +47,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "report": report.report,
     "submit-check": submit_check.submit_check,
     "plot": plot.plot,
+    "doctor": doctor.doctor,
 }
 
 

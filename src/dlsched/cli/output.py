@@ -21,9 +21,9 @@ def put_json(data: Any) -> None:
     put(json.dumps(data, indent=2, allow_nan=False) + "\n")
 
 
-def put_line(text: str) -> None:
-    """Write a line of plain text; on a narrow terminal it is wrapped at blanks."""
-    put("\n".join(broken(text)) + "\n")
+def put_line(text: str, indent: int = 0) -> None:
+    """Write a line of plain text; on a narrow terminal it goes on in further lines, indented."""
+    put("\n".join(broken(text, indent)) + "\n")
 
 
 def fields(data: Mapping[str, object]) -> None:
