@@ -1,6 +1,7 @@
 """The samples of published formats: made by this project, and solved by the documented command."""
 
 import json
+import re
 import runpy
 import shutil
 from pathlib import Path
@@ -14,6 +15,7 @@ from dlsched.cli import app
 from dlsched.problems.reclaiming.oracle import brute_force
 from dlsched.traces import FORMATS, read_trace, snapshot
 
+PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "traces.md"
 FOLDER = library.root() / "traces" / "samples"
 SAMPLES = [f"sample-{name}" for name in FORMATS]
 JOBS = {"philly": 38, "helios": 40, "acme": 39, "pai": 39, "openb": 37}
@@ -52,16 +54,29 @@ def test_the_other_cluster_of_acme() -> None:
         assert other is None or other.duration == job.duration
 
 
+def documented() -> tuple[list[list[str]], list[str]]:
+    """Return the commands of the tutorial's session, as arguments, and the lines it prints."""
+    session = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text(), re.M | re.S)[0]
+    typed = [line[2:] for line in session.splitlines() if line[:2] in ("$ ", "> ")]
+    printed = [line for line in session.splitlines() if line[:2] not in ("$ ", "> ")]
+    commands = " ".join(typed).split(" && ")
+    return [command.split()[1:] for command in commands], [p for p in printed if p != "..."]
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_one_command_from_a_sample_to_an_optimum(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tutorial's command makes an instance and proves the optimum that brute force finds."""
     monkeypatch.chdir(tmp_path)
-    arguments = ["--at", "3h", "--servers", "4", "--demand", "2", "-o", "moment.json"]
-    made = CliRunner().invoke(app, ["generate", "reclaiming", "--trace", name, *arguments])
+    (generate, solve), printed = documented()
+    generate = [name if word == "sample-philly" else word for word in generate]
+    made = CliRunner().invoke(app, generate)
     assert made.exit_code == 0, made.output
-    solved = CliRunner().invoke(app, ["solve", "moment.json", "--json"])
+    shown = CliRunner().invoke(app, solve).output
+    if name == "sample-philly":
+        assert set(printed) <= {*made.output.splitlines(), *shown.splitlines()}
+    solved = CliRunner().invoke(app, [*solve, "--json"])
     result = json.loads(solved.stdout)
     assert (solved.exit_code, result["status"]) == (0, "optimal")
     instance = snapshot(read_trace(name), "3h", servers=4).instance("reclaiming", demand=2)
