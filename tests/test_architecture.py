@@ -16,7 +16,7 @@ DEFINITION = ("schema", "check", "oracle")
 METHODS = {"model", "exact", "heuristics", "bounds", "generate", "draw", "strategy", "state"}
 """What the modules of the definition may not import, not even by way of others."""
 LAYERS = [
-    {"errors", "extras", "compilation", "figures"},
+    {"errors", "extras", "compilation", "figures", "drawing"},
     {"schema"},
     {"objective"},
     {"result"},
@@ -26,8 +26,9 @@ LAYERS = [
     {"records", "refutation", "evaluation", "labels", "state"},
     {"library"},
     {"problems"},
-    {"table"},
+    {"table", "profiles", "charts"},
     {"api"},
+    {"plotting"},
     {""},
     {"submission", "traces"},
     {"bench", "testing"},

@@ -30,6 +30,7 @@ from dlsched.errors import (
     UnknownName,
 )
 from dlsched.objective import Bound, ByLevel
+from dlsched.plotting import plot, plot_comparison
 from dlsched.registry import method
 from dlsched.result import Claim, Report, Result, Status, Termination, Violation
 from dlsched.run import Run, Stage, StageEvent
@@ -78,6 +79,8 @@ __all__ = [
     "method",
     "methods",
     "model",
+    "plot",
+    "plot_comparison",
     "read_result",
     "save",
     "solve",

@@ -313,7 +313,8 @@ def comparison(
             group.append(attempt(inst, chosen, **solve_options))
             if on_answer:
                 on_answer(group[-1])
-        rows += comparison_rows(group, names)
+        size = len(getattr(inst, registry.problem(inst.problem).size))
+        rows += [row | {"size": size} for row in comparison_rows(group, names)]
     return distinguish(rows)
 
 
