@@ -66,7 +66,8 @@ def main() -> int:
         venv.create(place, with_pip=True)
         python = str(Path(place, "bin", "python"))
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, *floors(), "hatchling"], check=True)
+        build = tomllib.loads((HOME / "pyproject.toml").read_text())["build-system"]["requires"]
+        subprocess.run([*pip, *floors(), *build], check=True)
         subprocess.run([*pip, "--no-deps", "--no-build-isolation", str(HOME)], check=True)
         subprocess.run([python, "-c", SMOKE], check=True, cwd=place)
         # Old versions of one package use what newer ones of another have deprecated.

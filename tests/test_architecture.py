@@ -16,22 +16,24 @@ DEFINITION = ("schema", "check", "oracle")
 METHODS = {"model", "exact", "heuristics", "bounds", "generate", "draw", "strategy", "state"}
 """What the modules of the definition may not import, not even by way of others."""
 LAYERS = [
-    {"errors", "extras", "compilation", "figures", "drawing"},
+    {"errors", "extras", "compilation", "figures", "rendering", "content", "status", "drawing"},
     {"schema"},
     {"objective"},
+    {"summary"},
     {"result"},
     {"run"},
     {"files", "solvers"},
+    {"gavel", "profiling"},
     {"registry"},
     {"records", "refutation", "evaluation", "labels", "state"},
     {"library"},
     {"problems"},
-    {"table", "profiles", "charts"},
+    {"table", "profiles", "charts", "display"},
     {"api"},
     {"plotting"},
     {""},
     {"submission", "traces"},
-    {"bench", "testing"},
+    {"bench", "doctor", "testing"},
     {"cli"},
 ]
 """Modules and packages from the lowest layer up; none imports a higher one."""

@@ -2,6 +2,7 @@
 
 import logging
 
+from dlsched import display as display  # how objects show themselves
 from dlsched.api import (
     bound,
     compare,

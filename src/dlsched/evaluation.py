@@ -23,6 +23,7 @@ from dlsched.objective import (
 from dlsched.registry import Kind, Method, Problem
 from dlsched.result import (
     Claim,
+    Limits,
     Report,
     Result,
     Seconds,
@@ -107,6 +108,7 @@ def evaluate_claim(
         solver=solver,
         solver_version=run.solvers[solver] if solver else None,
         solver_message=claim.solver_message,
+        limits=Limits(run.time_limit, run.gap, run.threads),
     )
     link_instance(result, instance)
     if claim.solution is not None:

@@ -31,11 +31,17 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from dlsched.content import arguments
 from dlsched.errors import InstanceError
+from dlsched.figures import shorten
+from dlsched.rendering import Rendered
 
 SCHEMA_VERSION: Final = 1
 LARGEST = 10**15
 """No number in a file may be larger: sums of a million of them still fit 64 bits exactly enough."""
+
+_LONGEST_REPR = 300
+"""Characters of a document's ``repr``."""
 
 _LEAST_EXPONENT = -330
 """No double but 0 is smaller than ten to this power."""
@@ -230,6 +236,13 @@ class derived(cached_property[T]):
         self.__doc__ = function.__doc__
 
 
+class _Plain(str):
+    """A text whose ``repr`` is the text itself."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
 class Document(BaseModel):
     """A piece of a file, frozen at every depth; unknown fields are refused."""
 
@@ -250,6 +263,19 @@ class Document(BaseModel):
         for name in set(copy.__dict__) - set(type(self).model_fields):
             del copy.__dict__[name]
         return copy
+
+    def __repr_args__(self) -> Iterable[tuple[str, Any]]:
+        """Return the fields that are not at their defaults, with long values counted."""
+        return [(name, _Plain(text)) for name, text in arguments(self)]
+
+    def __repr__(self) -> str:
+        """Return a line of limited length, whatever the document's size."""
+        fields = ", ".join(f"{name}={text}" for name, text in arguments(self))
+        return shorten(f"{type(self).__name__}({fields})", _LONGEST_REPR)
+
+    def __str__(self) -> str:
+        """Return the same as ``repr``."""
+        return repr(self)
 
     @classmethod
     def parse(cls, data: object, where: str) -> Self:
@@ -282,11 +308,20 @@ class Document(BaseModel):
         return data
 
 
-class _Enveloped(Document):
+class _Enveloped(Rendered, Document):
     dlsched: Literal[1] = SCHEMA_VERSION
     """Version of the file format."""
     problem: str
     """Name of the problem."""
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show IPython the short text, and Hypothesis all data: it prints what makes a test fail.
+
+        IPython's protocol, which Hypothesis uses too.
+        """
+        whole = type(printer).__module__.partition(".")[0] == "hypothesis"
+        kind = "load" if isinstance(self, Instance) else "load_solution"
+        printer.text(f"dlsched.{kind}({self.to_data()!r})" if whole else repr(self))
 
     def to_data(self) -> dict[str, Any]:
         """Return plain JSON data; fields at their default are left out, the envelope is not."""

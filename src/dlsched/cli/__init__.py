@@ -12,6 +12,7 @@ from dlsched import __version__
 from dlsched.cli import (
     bench,
     compare,
+    doctor,
     export,
     generate,
     list_,
@@ -42,6 +43,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "report": report.report,
     "submit-check": submit_check.submit_check,
     "plot": plot.plot,
+    "doctor": doctor.doctor,
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)
