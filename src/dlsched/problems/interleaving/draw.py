@@ -94,8 +94,8 @@ def draw_both(instance: Instance, solution: Solution) -> Sequence[Axes]:
     _, (above, below) = plt.subplots(
         2, 1, figsize=(7, 1.0 * len(instance.resources) + 1.6), sharex=True, layout="constrained"
     )
-    draw(instance, alone, above)
-    draw(instance, solution, below)
+    ends = [draw(instance, s, ax).get_xlim()[1] for s, ax in ((alone, above), (solution, below))]
+    below.set_xlim(0, max(ends))
     if above.get_legend() is not None:
         above.get_legend().remove()  # that of the picture below has the same jobs
     return above, below
