@@ -17,6 +17,7 @@ METHODS = {"model", "exact", "heuristics", "bounds", "generate", "draw", "strate
 """What the modules of the definition may not import, not even by way of others."""
 LAYERS = [
     {"errors", "extras", "compilation", "figures", "rendering", "content", "status", "drawing"},
+    {"frames"},
     {"schema"},
     {"objective"},
     {"summary"},
