@@ -249,7 +249,7 @@ def solve(
     chosen = owner.resolve(method, inst)
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
-    chosen.prepare(owner.package, on_stage)
+    chosen.prepare(owner.package, on_stage, inst)
     run = Run(
         time_limit,
         gap,
@@ -553,7 +553,7 @@ def _start(
         return None, ""
     found = load_solution(start, inst.problem)
     # A start may be of another version of the instance: only its feasibility matters.
-    solution = found.model_copy(update={"instance_sha256": inst.sha256})
+    solution = found.model_copy(update={"instance_sha256": inst.sha256, "credit": None})
     report = owner.check(inst, solution)
     if report.feasible:
         return solution, ""

@@ -7,11 +7,13 @@ that checkers can compute exactly while ``float(x)`` stays lossless.
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import math
 import numbers
 import pickle
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -190,6 +192,7 @@ PositiveCount = Annotated[
     int, _at_least(whole, 1), WithJsonSchema({"type": "integer", "minimum": 1})
 ]
 Id = Annotated[str, StringConstraints(strict=True, min_length=1)]
+Label = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=200)]
 
 
 _SEQUENCES = ("dict", "list", "tuple")
@@ -411,11 +414,35 @@ def _require_instance(schema: dict[str, Any]) -> None:
     schema["required"] = ["instance", *schema.get("required", ())]
 
 
+def _day(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
+        raise Flaw((), f"{shown(value)} is not a date", 'write "YYYY-MM-DD"')
+    try:
+        datetime.date.fromisoformat(value)
+    except ValueError:
+        raise Flaw((), f"{shown(value)} is not in the calendar", 'write "YYYY-MM-DD"') from None
+    return value
+
+
+Day = Annotated[str, PlainValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
+
+
+class Credit(Document):
+    """Who found a solution."""
+
+    by: Label
+    """Names, as they are to be printed."""
+    date: Day
+    """When, as ``YYYY-MM-DD``."""
+    reference: Label | None = None
+    """Where one can read how: a DOI, an address, a few words."""
+
+
 class Solution(_Enveloped):
     """The envelope of a solution; the problem's own fields stand beside these.
 
     A method leaves ``instance``, ``instance_sha256`` and ``method`` out: the run fills them in. In
-    a file, ``instance`` is required.
+    a file, ``instance`` is required. ``credit`` is for solutions sent in for library instances.
     """
 
     model_config = ConfigDict(json_schema_extra=_require_instance)
@@ -426,6 +453,8 @@ class Solution(_Enveloped):
     """Digest of the instance; another instance is refused."""
     method: str | None = None
     """Method that found the solution."""
+    credit: Credit | None = None
+    """Who found it, of a solution that was sent in for a library instance."""
 
     @classmethod
     def parse(
@@ -539,6 +568,7 @@ _REMEDIES: Mapping[str, tuple[str, str]] = {
     "string_type": ("is not a string", "write text in quotes"),
     "string_unicode": ("is not Unicode text", "write whole characters, not halves of a pair"),
     "string_too_short": ("is an empty string", "write at least one character"),
+    "string_too_long": ("has more than 200 characters", "shorten it"),
     "bool_type": ("is neither true nor false", "write true or false"),
     "tuple_type": ("is not a list", "write [...]"),
     "list_type": ("is not a list", "write [...]"),

@@ -11,6 +11,7 @@ import typer
 from dlsched import api
 from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import put_json, put_line
+from dlsched.cli.progress import say
 from dlsched.cli.settings import target
 from dlsched.drawing.files import FORMATS, picture_bytes
 from dlsched.drawing.style import WIDTHS
@@ -18,6 +19,7 @@ from dlsched.errors import OptionError
 from dlsched.extras import require
 from dlsched.files import write_bytes
 from dlsched.plotting import plot as plot_on_axes
+from dlsched.run import Stage
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,9 +68,11 @@ def plot(
     target(output, *(f".{form}" for form in FORMATS))
     if solution is not None and solution_option is not None:
         raise OptionError("the solution is given twice; give it once")
+    say(Stage.LOADING, instance)
     inst = api.load(instance)
     given = solution if solution is not None else solution_option
     sol = api.load_solution(given, inst.problem) if given is not None else None
+    say(Stage.BUILDING, f"the picture of {inst.name}")
     mpl = require("matplotlib", "drawing")
     mpl.use("agg")
     with mpl.rc_context({"figure.figsize": (WIDTHS[width], WIDTHS[width])}):
