@@ -16,7 +16,7 @@ from dlsched import library
 from dlsched.display import picture
 from dlsched.schema import linked_instance
 
-VOID = {"img", "br"}
+ELEMENTS = {"div", "p", "b", "code", "table", "tr", "td", "th", "img"}
 
 
 class Tags(HTMLParser):
@@ -29,15 +29,18 @@ class Tags(HTMLParser):
         self.text = ""
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
+        """Take note of an element; no attribute may be a script."""
         self.seen.add(tag)
         assert not any(name.startswith("on") for name, _ in attrs), attrs
-        if tag not in VOID:
+        if tag != "img":
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
+        """Check that it is the innermost one that ends."""
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
+        """Collect the text."""
         self.text += f"{data}\n"
 
 
@@ -46,17 +49,7 @@ def read(shown: Any) -> Tags:
     tags = Tags()
     tags.feed(shown._repr_html_())
     tags.close()
-    assert tags.open == [] and tags.seen <= {
-        "div",
-        "p",
-        "b",
-        "code",
-        "table",
-        "tr",
-        "td",
-        "th",
-        "img",
-    }
+    assert tags.open == [] and tags.seen <= ELEMENTS
     return tags
 
 
@@ -78,7 +71,7 @@ def test_instances_of_all_problems(name: str) -> None:
 
 
 def test_result(fig5: dlsched.Result) -> None:
-    """A result shows status, levels with bounds and sources, times and the solver, and a picture."""
+    """A result shows status, levels with bounds and sources, times, solver, and a picture."""
     tags = read(fig5)
     for word in ("optimal", "preempted (min)", "certified: dual vector of the LP", "seed 0"):
         assert word in tags.text
