@@ -153,7 +153,7 @@ def _text_fact(name: str, known: Sequence[str]) -> str | None:
     if len(counts) == len(known) > 1:
         return None
     if len(counts) > _FEW:
-        return f"{name} {len(counts):,} different"
+        return f"{len(counts):,} values of {name}"
     words = (f"{shorten(word, LONGEST)!r} {n:,}" for word, n in counts.items())
     return f"{name} {', '.join(words)}"
 
