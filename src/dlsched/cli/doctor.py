@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import typer
 
 from dlsched.cli.exits import Exit
 from dlsched.cli.flags import Json
 from dlsched.cli.output import Column, fields, put_json, put_line, put_table, stdout_for_answers
+from dlsched.cli.progress import say
 from dlsched.doctor import Examination, examine
 from dlsched.doctor.compiled import CompiledLoops
 from dlsched.doctor.core import Core
-from dlsched.doctor.machine import Machine
+from dlsched.doctor.machine import Machine, this_machine
 from dlsched.doctor.packages import Installation
 from dlsched.doctor.solvers import SolverState
+from dlsched.run import Stage
 
 
 def doctor(as_json: Json = False) -> None:
@@ -22,8 +25,9 @@ def doctor(as_json: Json = False) -> None:
 
     Exit status 1 if the core does not work.
     """
+    machine = this_machine()  # before stdout is another
     with stdout_for_answers():  # solvers print
-        found = examine()
+        found = replace(examine(lambda part: say(Stage.CHECKING, part)), machine=machine)
     if as_json:
         put_json(found.to_data())
     else:
