@@ -53,6 +53,7 @@ COMMANDS = {
     "compare lyra-fig5 -m exact -m lyra": "works",
     "generate elastic -o made.json": "works",
     "export lyra-fig5 model.mps": "works",
+    "plot lyra-fig5 -o a.png": "2 error: drawing needs matplotlib: pip install 'dlsched[plot]'\n",
     "bench suite.toml -o out": "2 error: dlsched bench needs filelock: "
     "pip install 'dlsched[bench]'\n",
     "report out": "2 error: dlsched report needs jinja2: pip install 'dlsched[bench]'\n",
