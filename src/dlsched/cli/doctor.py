@@ -52,11 +52,8 @@ def _put(found: Examination) -> None:
     here = found.installation
     python = f"{here.python}, {here.implementation}, {here.executable}"
     fields({"dlsched": f"{here.version}, {here.folder}", "python": python})
-    put_table(
-        ["package", "installed", "needed", "state"],
-        ([p.name, p.installed, f">= {p.floor}", "ok" if p.ok else "failed"] for p in here.packages),
-    )
-    _put_extras(here)
+    if here.packages:  # else nothing is declared
+        _put_packages(here)
     _put_solvers(found.solvers)
     fields(
         _machine(found.machine)
@@ -69,7 +66,11 @@ def _put(found: Examination) -> None:
     put_line("the core works" if found.ok else "the core does not work")
 
 
-def _put_extras(here: Installation) -> None:
+def _put_packages(here: Installation) -> None:
+    put_table(
+        ["package", "installed", "needed", "state"],
+        ([p.name, p.installed, f">= {p.floor}", "ok" if p.ok else "failed"] for p in here.packages),
+    )
     put_table(
         ["extra", Column("packages", wraps=True), Column("missing", wraps=True), "install"],
         (
