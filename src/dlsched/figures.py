@@ -42,3 +42,8 @@ def seconds(value: float | None) -> str:
 def shorten(name: str, length: int) -> str:
     """Return a name, shortened to a number of characters, with an ellipsis at the end."""
     return name if len(name) <= length else f"{name[: length - 1]}…"
+
+
+def printable(text: str) -> str:
+    """Return a text with control characters escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

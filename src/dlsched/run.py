@@ -157,7 +157,8 @@ class Run:
         if last is not None and point.seconds < last.seconds + LOG_SECONDS:
             return
         self._logged = point
-        logger.info("searching: %s", describe_point(point), extra={"stage": str(Stage.SEARCHING)})
+        extra = {"stage": str(Stage.SEARCHING), "point": point}
+        logger.info("searching: %s", describe_point(point), extra=extra)
 
     def nested(self, seconds: float = float("inf"), gap: float = 0.0) -> Run:
         """Return a run for a subproblem: a new limit within this one's, and another gap.

@@ -36,6 +36,7 @@ from pydantic_core import CoreSchema
 from dlsched.content import arguments
 from dlsched.errors import InstanceError
 from dlsched.figures import shorten
+from dlsched.frames.write import to_frames
 from dlsched.rendering import Rendered
 
 SCHEMA_VERSION: Final = 1
@@ -50,6 +51,9 @@ _LEAST_EXPONENT = -330
 
 _LINK = "_instance"
 """The attribute of solutions and results that `link_instance` sets."""
+
+if TYPE_CHECKING:
+    import pandas
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -281,8 +285,20 @@ class Document(BaseModel):
         return repr(self)
 
     @classmethod
-    def parse(cls, data: object, where: str) -> Self:
+    def parse(
+        cls,
+        data: object,
+        where: str,
+        locate: Callable[[tuple[str | int, ...]], str] | None = None,
+    ) -> Self:
         """Validate plain JSON data.
+
+        Parameters
+        ----------
+        data, where
+            The data, and a name for where it came from.
+        locate
+            Returns how an error names a path, if not as ``jobs[3].id``.
 
         Raises
         ------
@@ -292,7 +308,7 @@ class Document(BaseModel):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            raise _first_flaw(error, where, cls) from None
+            raise _first_flaw(error, where, cls, locate or spell_path) from None
 
     @classmethod
     def __get_pydantic_core_schema__(
@@ -330,6 +346,17 @@ class _Enveloped(Rendered, Document):
         """Return plain JSON data; fields at their default are left out, the envelope is not."""
         data = self.model_dump(mode="json", exclude_defaults=True)
         return {"dlsched": self.dlsched, "problem": self.problem} | data
+
+    def to_frames(self) -> dict[str, pandas.DataFrame]:
+        """Return all fields as data frames, by the layout of `dlsched.frames.layout`.
+
+        The frame ``instance``, of a solution ``solution``, has the single values in one row. Every
+        list and mapping is a frame of its own; one inside another names its parent in a column, as
+        the frame ``jobs_workers`` does in the column ``job``. Fractions are written as doubles,
+        from which they can be read back exactly. `dlsched.from_frames` is the inverse for
+        instances.
+        """
+        return to_frames(self, "instance" if isinstance(self, Instance) else "solution")
 
 
 class Instance(_Enveloped):
@@ -430,15 +457,20 @@ class Solution(_Enveloped):
     """Who found it, of a solution that was sent in for a library instance."""
 
     @classmethod
-    def parse(cls, data: object, where: str) -> Self:
-        """Validate plain JSON data, which must name the instance.
+    def parse(
+        cls,
+        data: object,
+        where: str,
+        locate: Callable[[tuple[str | int, ...]], str] | None = None,
+    ) -> Self:
+        """Validate plain JSON data, which must name the instance; see `Document.parse`.
 
         Raises
         ------
         InstanceError
             Naming `where`, the first offending field, and the remedy.
         """
-        solution = super().parse(data, where)
+        solution = super().parse(data, where, locate)
         if not solution.instance:
             raise InstanceError(where, "instance", "is missing", "add it")
         return solution
@@ -546,7 +578,12 @@ _REMEDIES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def _first_flaw(error: ValidationError, where: str, model: type[BaseModel]) -> InstanceError:
+def _first_flaw(
+    error: ValidationError,
+    where: str,
+    model: type[BaseModel],
+    locate: Callable[[tuple[str | int, ...]], str],
+) -> InstanceError:
     flaws = error.errors(include_url=False)
     first = flaws[0]
     path: tuple[str | int, ...] = tuple(first["loc"])
@@ -560,7 +597,7 @@ def _first_flaw(error: ValidationError, where: str, model: type[BaseModel]) -> I
         problem, remedy = _REMEDIES[first["type"]]
     else:
         problem, remedy = first["msg"][0].lower() + first["msg"][1:], "see docs/schema"
-    return InstanceError(where, spell_path(path), problem, remedy)
+    return InstanceError(where, locate(path), problem, remedy)
 
 
 def _fields(model: type[BaseModel]) -> str:

@@ -6,7 +6,7 @@ import concurrent.futures
 import contextlib
 import queue
 import threading
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
@@ -26,9 +26,15 @@ LOST_SECONDS = 15
 _CLOSE_SECONDS = 5
 
 
-def local(tasks: Iterable[Task], jobs: int, fresh: bool) -> Generator[Outcome]:
+def local(
+    tasks: Iterable[Task],
+    jobs: int,
+    fresh: bool,
+    on_stage: Callable[[object, str | None], None] | None = None,
+) -> Generator[Outcome]:
     """Execute tasks on this machine, `jobs` at a time; yield each outcome when it arrives.
 
+    `on_stage` is called with a worker process and what it does, ``None`` at the end of a run.
     Closing the generator abandons the current runs.
     """
     stop, workers, own = threading.Event(), list[WorkerProcess](), threading.local()
@@ -36,6 +42,7 @@ def local(tasks: Iterable[Task], jobs: int, fresh: bool) -> Generator[Outcome]:
     def work(task: Task) -> Outcome:
         if not hasattr(own, "worker"):
             own.worker = WorkerProcess(stop, jobs, fresh)
+            own.worker.on_stage = on_stage
             workers.append(own.worker)
         outcome: Outcome = own.worker.run(task)
         return outcome

@@ -31,6 +31,8 @@ def run_suite(
     resume: bool = False,
     fresh: bool = False,
     on_row: Callable[[Row, int], None] | None = None,
+    on_plan: Callable[[int], None] | None = None,
+    on_stage: Callable[[object, str | None], None] | None = None,
 ) -> pandas.DataFrame:
     """Run every method of a suite on every instance.
 
@@ -53,6 +55,11 @@ def run_suite(
         and is replaced if a run does not end by itself or leaves much memory.
     on_row
         Called with each new row when it is on disk, and the number of runs left.
+    on_plan
+        Called once with the number of runs to make.
+    on_stage
+        Called with a worker process of this machine and a text that says what it does, ``None``
+        at the end of a run; from other threads.
 
     Returns
     -------
@@ -88,8 +95,12 @@ def run_suite(
         about = {"suite": chosen.name, "notes": chosen.notes or ""}
         done = store.plan([task.key for task in tasks], about)
         left = [task for task in tasks if task.key not in done]
-        outcomes = pools.on_dask(left, dask, fresh) if dask else pools.local(left, jobs, fresh)
         remaining = len(left)
+        if on_plan:
+            on_plan(remaining)
+        outcomes = (
+            pools.on_dask(left, dask, fresh) if dask else pools.local(left, jobs, fresh, on_stage)
+        )
         try:
             for outcome in outcomes:
                 store.add(outcome)

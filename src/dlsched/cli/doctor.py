@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import typer
@@ -13,12 +10,14 @@ import typer
 from dlsched.cli.exits import Exit
 from dlsched.cli.flags import Json
 from dlsched.cli.output import Column, fields, put_json, put_line, put_table, stdout_for_answers
+from dlsched.cli.progress import say
 from dlsched.doctor import Examination, examine
 from dlsched.doctor.compiled import CompiledLoops
 from dlsched.doctor.core import Core
 from dlsched.doctor.machine import Machine, this_machine
 from dlsched.doctor.packages import Installation
 from dlsched.doctor.solvers import SolverState
+from dlsched.run import Stage
 
 
 def doctor(as_json: Json = False) -> None:
@@ -27,25 +26,13 @@ def doctor(as_json: Json = False) -> None:
     Exit status 1 if the core does not work.
     """
     machine = this_machine()  # before stdout is another
-    with stdout_for_answers(), _telling() as on_part:  # solvers print
-        found = replace(examine(on_part), machine=machine)
+    with stdout_for_answers():  # solvers print
+        found = replace(examine(lambda part: say(Stage.CHECKING, part)), machine=machine)
     if as_json:
         put_json(found.to_data())
     else:
         _put(found)
     raise typer.Exit(Exit.OK if found.ok else Exit.NEGATIVE)
-
-
-@contextmanager
-def _telling() -> Iterator[Callable[[str], None]]:
-    """Yield a listener that says on a terminal what is examined."""
-    if not (sys.stderr and sys.stderr.isatty()):
-        yield lambda part: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("examining") as status:
-        yield lambda part: status.update(f"examining {part}")
 
 
 def _put(found: Examination) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from dlsched.cli import progress
 from dlsched.errors import (
     DlschedError,
     ExtraMissing,
@@ -21,6 +22,7 @@ from dlsched.errors import (
     SolverMissing,
     UnknownName,
 )
+from dlsched.figures import printable
 
 _LONGEST = 1000
 
@@ -79,18 +81,15 @@ def _errors_handled() -> Iterator[None]:
 def _stop(message: str, code: Exit) -> NoReturn:
     line = " ".join(message.split())
     line = line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
+    progress.clear()
     if sys.stderr is not None:
         print("error:", printable(line), file=sys.stderr)
     sys.exit(code)
 
 
-def printable(text: str) -> str:
-    """Return a text with control characters escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def put(text: str) -> None:
     """Write to stdout; if its reader has closed it, exit silently."""
+    progress.clear()
     if sys.stdout is None:  # closed from the start
         return
     try:

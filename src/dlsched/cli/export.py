@@ -12,10 +12,12 @@ from dlsched import api
 from dlsched.cli.exits import put
 from dlsched.cli.flags import INSTANCE_HELP, Json
 from dlsched.cli.output import put_json, put_line
+from dlsched.cli.progress import say
 from dlsched.cli.settings import target
 from dlsched.errors import OptionError
 from dlsched.files import write_bytes
 from dlsched.registry import usable_problems
+from dlsched.run import Stage
 
 SUFFIXES = (".lp", ".lp.gz", ".mps", ".mps.gz")
 
@@ -69,6 +71,7 @@ def export(
     else:
         named = [s for s in SUFFIXES if lp is None or s.startswith(".lp") == lp]
         target(file, *named)
+        say(Stage.BUILDING, f"the model of {instance}")
         api.export(instance, file, level=level, held=_held(held or []))
         written = [file]
     if as_json:

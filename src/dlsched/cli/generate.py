@@ -12,12 +12,15 @@ import typer
 
 from dlsched import api, registry
 from dlsched.cli import flags
-from dlsched.cli.exits import printable, put
+from dlsched.cli.exits import put
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
+from dlsched.cli.progress import clear, say
 from dlsched.cli.settings import parameters, settings, target
 from dlsched.errors import DlschedError, OptionError
+from dlsched.figures import printable
 from dlsched.files import json_text
+from dlsched.run import Stage
 from dlsched.schema import Instance
 from dlsched.state import adapter
 from dlsched.traces import parse_duration, read_trace, snapshot
@@ -137,6 +140,7 @@ def _random(problem: str, seed: int, pairs: list[str]) -> Instance:
     generator = registry.problem(problem).module("generate").generate
     chosen = settings(pairs, parameters(generator), f"generate {problem}")
     try:
+        say(Stage.BUILDING, f"an instance of {problem}")
         return api.generate(problem, seed, **chosen)
     except DlschedError:
         raise
@@ -166,8 +170,10 @@ def _from_trace(
     if "demand" in chosen:
         raise OptionError(f"{problem} takes no --demand; leave it out")
     moment = parse_duration(at)
+    say(Stage.LOADING, f"the trace {trace}")
     with _notes_on_stderr():
         jobs = read_trace(trace, mapping, **reading)
+    say(Stage.BUILDING, f"the cluster at {at}: replaying the trace")
     shot = snapshot(jobs, moment, seed=seed, **chosen)
     return shot.instance(problem, **options)
 
@@ -178,6 +184,7 @@ def _notes_on_stderr() -> Iterator[None]:
 
     class Notes(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
+            clear()
             if sys.stderr is not None:
                 print("note:", printable(record.getMessage()), file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""Tables and JSON on stdout, progress on stderr."""
+"""Lines, fields and JSON on stdout, where nothing else is written."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dlsched.cli.exits import put
 from dlsched.cli.tables import Column, LeftOut, put_table
-from dlsched.cli.text import fields, put_line
+from dlsched.cli.text import broken, named_lines
 from dlsched.figures import display
-from dlsched.result import Point
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 
 def put_json(data: Any) -> None:
@@ -25,46 +21,15 @@ def put_json(data: Any) -> None:
     put(json.dumps(data, indent=2, allow_nan=False) + "\n")
 
 
-@contextmanager
-def progress(shown: bool = True) -> Iterator[Progress | None]:
-    """Yield a progress bar on stderr, or ``None`` if stderr is no terminal."""
-    if not (shown and sys.stderr and sys.stderr.isatty()):
-        yield None
-        return
-    from rich import progress as rich_progress
-    from rich.console import Console
-
-    bar = rich_progress.Progress(
-        rich_progress.SpinnerColumn(),
-        rich_progress.TextColumn("{task.description}", markup=False),
-        rich_progress.BarColumn(),
-        rich_progress.MofNCompleteColumn(),
-        rich_progress.TimeElapsedColumn(),
-        rich_progress.TextColumn("left"),
-        rich_progress.TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    with bar:
-        yield bar
+def put_line(text: str, indent: int = 0) -> None:
+    """Write a line of plain text; on a narrow terminal it goes on in further lines, indented."""
+    put("\n".join(broken(text, indent)) + "\n")
 
 
-@contextmanager
-def search_line(shown: bool) -> Iterator[Callable[[Point], None] | None]:
-    """Yield a listener that shows incumbent and bound, or ``None`` if stderr is no terminal."""
-    if not (shown and sys.stderr and sys.stderr.isatty()):
-        yield None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("searching") as status:
-
-        def record(point: Point) -> None:
-            words = {"incumbent": point.objective, "bound": point.bound}
-            known = (f"{name} {display(v)}" for name, v in words.items() if v is not None)
-            status.update(f"{point.seconds:.1f} s  " + "  ".join(known))
-
-        yield record
+def fields(data: Mapping[str, object]) -> None:
+    """Write names and values line by line, without empty values."""
+    rows = [(name, display(value)) for name, value in data.items() if value not in (None, "")]
+    put("".join(f"{line}\n" for line in named_lines(rows)))
 
 
 @contextmanager
@@ -90,10 +55,8 @@ __all__ = [
     "Column",
     "LeftOut",
     "fields",
-    "progress",
     "put_json",
     "put_line",
     "put_table",
-    "search_line",
     "stdout_for_answers",
 ]

@@ -12,10 +12,12 @@ from dlsched import api
 from dlsched.cli.exits import Exit
 from dlsched.cli.flags import Json
 from dlsched.cli.output import Column, put_json, put_line, put_table
+from dlsched.cli.progress import say
 from dlsched.cli.settings import target
 from dlsched.errors import OptionError
 from dlsched.figures import percent
 from dlsched.objective import number_to_data
+from dlsched.run import Stage
 from dlsched.schema import Credit
 from dlsched.submission import check_submission
 
@@ -51,6 +53,7 @@ def submit_check(
         target(output, ".sol.json", ".sol.json.gz")
     elif credit is not None:
         raise OptionError("--by needs -o FILE, the file that gets the credit")
+    say(Stage.CHECKING, str(solution))
     found = check_submission(solution)
     if output is not None and found.verdict != "infeasible":
         api.save(found.credited(credit), output)

@@ -10,9 +10,9 @@ from itertools import groupby
 
 import typer
 
-from dlsched.cli.exits import printable, put
-from dlsched.cli.text import cell_len, line_width, named_lines, put_line, wrapped
-from dlsched.figures import display
+from dlsched.cli.exits import put
+from dlsched.cli.text import broken, cell_len, line_width, named_lines, wrapped
+from dlsched.figures import display, printable
 
 _READABLE = 24
 """Width that a wrapping column gets before secondary columns are left out."""
@@ -82,7 +82,8 @@ class LeftOut:
         if self.names:
             ways = f"COLUMNS={self.width}" + (" or --json" if self.json else "")
             names = ", ".join(self.names)
-            put_line(f"  left out in {line_width()} columns: {names}; {ways} shows them", indent=4)
+            text = f"  left out in {line_width()} columns: {names}; {ways} shows them"
+            put("\n".join(broken(text, indent=4)) + "\n")
 
 
 @dataclass(frozen=True)

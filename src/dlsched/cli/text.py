@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from dlsched.cli.exits import printable, put
-from dlsched.figures import display
+from dlsched.figures import printable
 
 PIPE_WIDTH = 200
 """Width of a table, in characters, that goes to a file or a pipe."""
@@ -49,23 +48,15 @@ def wrapped(text: str, width: int) -> list[str]:
     return lines or [text]
 
 
-def put_line(text: str, indent: int = 0) -> None:
-    """Write a line of plain text; on a terminal it goes on in further lines, indented."""
-    put("\n".join(_lines(printable(text), " " * indent)) + "\n")
-
-
-def _lines(text: str, indent: str) -> list[str]:
+def broken(text: str, indent: int = 0) -> list[str]:
+    """Return a line of text; on a terminal that is too narrow for it as several, indented."""
+    text = printable(text)
     if not on_terminal() or cell_len(text) <= line_width():
         return [text]
     margin = text[: len(text) - len(text.lstrip())]
-    first, *rest = wrapped(text.strip(), line_width() - max(len(margin), len(indent)))
-    return [margin + first, *((indent or margin) + line for line in rest)]
-
-
-def fields(data: Mapping[str, object]) -> None:
-    """Write names and values line by line, without empty values."""
-    rows = [(name, value) for name, value in data.items() if value not in (None, "")]
-    put("".join(f"{line}\n" for line in named_lines((n, display(v)) for n, v in rows)))
+    further = " " * indent or margin
+    first, *rest = wrapped(text.strip(), line_width() - max(len(margin), len(further)))
+    return [margin + first, *(further + line for line in rest)]
 
 
 def named_lines(rows: Iterable[tuple[str, str]], indent: int = 0) -> list[str]:
