@@ -59,9 +59,14 @@ def _put_packages(here: Installation) -> None:
         ([p.name, p.installed, f">= {p.floor}", "ok" if p.ok else "failed"] for p in here.packages),
     )
     put_table(
-        ["extra", Column("packages", wraps=True), Column("missing", wraps=True), "install"],
+        ["extra", "state", Column("missing", wraps=True), "install"],
         (
-            [e.name, ", ".join(e.packages), ", ".join(e.missing), e.install if e.missing else None]
+            [
+                e.name,
+                "incomplete" if e.missing else "ok",
+                ", ".join(e.missing),
+                e.install if e.missing else None,
+            ]
             for e in here.extras
         ),
     )
