@@ -26,7 +26,7 @@ def all_pictures() -> Iterator[tuple[str, bytes]]:
 
 
 def _example(name: str) -> bytes:
-    """Return the problem's first example with its optimum, on a plate that suits dark pages."""
+    """Return the problem's first example with its optimum; the page puts it on a plate."""
     from matplotlib import pyplot as plt
 
     import dlsched
@@ -36,6 +36,6 @@ def _example(name: str) -> bytes:
     owner = problem(name)
     example = owner.module("generate").examples()[0]
     axes = owner.module("draw").draw(example, dlsched.solve(example).solution)
-    picture = picture_bytes(axes.figure, "svg", "plate")
+    picture = picture_bytes(axes.figure, "svg", "transparent")
     plt.close(axes.figure)
     return picture

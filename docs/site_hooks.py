@@ -1,4 +1,4 @@
-"""What the site adds to the pages in docs: README, cards, figures and pictures.
+"""What the site adds to the pages in docs: README, cards, figures, notebooks and pictures.
 
 The files stay where they are read on their own; here their links are turned to the site's pages.
 """
@@ -13,6 +13,7 @@ from typing import Any
 import charts
 import drawings
 import measured
+import notebook_pages
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,6 +43,11 @@ def on_files(files: Files, config: Any) -> Files:
         _came_from[page] = source
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=text))
+    for notebook in sorted(notebook_pages.FOLDER.glob("*.ipynb")):
+        text, pictures = notebook_pages.page(notebook)
+        files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))
+        for name, picture in pictures.items():
+            files.append(File.generated(config, f"notebooks/{name}", content=picture))
     for name, picture in drawings.all_pictures():
         files.append(File.generated(config, f"pictures/{name}.svg", content=picture))
     return files
@@ -56,9 +62,9 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
         page.title = TITLES[folder]
         heading = f"# {Path(name).stem.capitalize()}: {TITLES[folder].lower()}"
         text = re.sub(r"\A# .*", heading, text)
-    if folder == "figures" or address == "instances.md":
+    if folder == "figures" or address in ("instances.md", "claims.md"):
         page.meta["hide"] = ["toc"]  # its tables are wide
-        kinds = f"figures {Path(name).stem}"
+        kinds = "claims" if name == "claims.md" else f"figures {Path(name).stem}"
         text = f'<div class="{kinds}" markdown="1">\n\n{text}\n\n</div>\n'
     if folder == "problems":
         page.title = "What it is"
@@ -93,10 +99,12 @@ def _relinked(match: re.Match[str], source: str, address: str) -> str:
         return match[0]
     there = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     page = _on_site(there)
-    if page is None:  # a file that is no page: its name is left, as text, unless the site has it
+    if page is None:  # a file that is no page
         drawn = there.startswith("docs/pictures/")
         assert (ROOT / there).exists() or drawn, (source, target)
-        return match[0] if drawn or there.startswith("docs/") else words
+        if not there.startswith("docs/"):
+            return words  # the site does not have it: its name is left, as text
+        page = posixpath.relpath(there, "docs")
     here = posixpath.dirname(address) or "."
     return f"[{words}]({posixpath.relpath(page, here)}{mark}{anchor})"
 
@@ -105,6 +113,7 @@ def _with_picture(text: str, problem: str) -> str:
     """Put the picture of the paper's example before the first section."""
     head, mark, rest = text.partition("\n## ")
     picture = f"![An example of the paper, with its optimum](../pictures/{problem}.svg)"
+    picture = f'<div class="plate" markdown="1">\n\n{picture}\n\n</div>'
     return f"{head}\n{picture}\n{mark}{rest}"
 
 

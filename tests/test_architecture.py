@@ -16,7 +16,8 @@ DEFINITION = ("schema", "check", "oracle")
 METHODS = {"model", "exact", "heuristics", "bounds", "generate", "draw", "strategy", "state"}
 """What the modules of the definition may not import, not even by way of others."""
 LAYERS = [
-    {"errors", "extras", "compilation", "figures", "rendering", "content", "status"},
+    {"errors", "extras", "compilation", "figures", "rendering", "content", "status", "drawing"},
+    {"frames"},
     {"schema"},
     {"objective"},
     {"summary"},
@@ -28,7 +29,7 @@ LAYERS = [
     {"records", "refutation", "evaluation", "labels", "state"},
     {"library"},
     {"problems"},
-    {"table", "display"},
+    {"table", "display", "plotting", "charts", "profiles"},
     {"api"},
     {""},
     {"submission", "traces"},

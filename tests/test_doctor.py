@@ -201,8 +201,8 @@ def test_limits_of_a_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     (tmp_path / "memory").write_text(f"{2**28}\n")
     monkeypatch.setattr(machine, "_QUOTA", tmp_path / "cpu")
     monkeypatch.setattr(machine, "_LIMIT", tmp_path / "memory")
-    found = machine.this_machine("any")
+    found = machine.this_machine()
     assert (found.usable_cores, found.memory_gib) == (0.5, 0.25)
     (tmp_path / "cpu").write_text("max 100000\n")
     (tmp_path / "memory").write_text("max\n")
-    assert machine.this_machine("any").usable_cores >= 1
+    assert machine.this_machine().usable_cores >= 1

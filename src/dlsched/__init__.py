@@ -7,6 +7,8 @@ from dlsched.api import (
     bound,
     compare,
     export,
+    frame_columns,
+    from_frames,
     generate,
     list_instances,
     list_methods,
@@ -31,6 +33,7 @@ from dlsched.errors import (
     UnknownName,
 )
 from dlsched.objective import Bound, ByLevel
+from dlsched.plotting import plot, plot_comparison
 from dlsched.registry import method
 from dlsched.result import Claim, Report, Result, Status, Termination, Violation
 from dlsched.run import Run, Stage, StageEvent
@@ -69,6 +72,8 @@ __all__ = [
     "bound",
     "compare",
     "export",
+    "frame_columns",
+    "from_frames",
     "generate",
     "instances",
     "list_instances",
@@ -79,6 +84,8 @@ __all__ = [
     "method",
     "methods",
     "model",
+    "plot",
+    "plot_comparison",
     "read_result",
     "save",
     "solve",

@@ -17,6 +17,8 @@ from dlsched import library, registry
 from dlsched.errors import InstanceError, OptionError, SolverDisagreement, describe
 from dlsched.evaluation import evaluate_claim
 from dlsched.files import read_json, validate_target, write_bytes, write_json
+from dlsched.frames.layout import columns
+from dlsched.frames.read import Reader
 from dlsched.labels import distinguish, labelled, method_labels
 from dlsched.objective import Bounds, gap
 from dlsched.records import load_result
@@ -94,6 +96,51 @@ def load(source: InstanceLike) -> AnyInstance:
     if bare and (path.name in library.index() or not (path.suffix or os.path.exists(path))):
         path = library.instance_file(path.name)  # raises if there is none, naming the near ones
     return _parse_instance(read_json(path), str(source))
+
+
+def from_frames(problem: str, /, **parts: Any) -> AnyInstance:
+    """Make an instance from data frames; the inverse of ``instance.to_frames()``.
+
+    Parameters
+    ----------
+    problem
+        Name of the problem.
+    **parts
+        Single values of the instance by name, as ``demand=2``; its name is "unnamed" by default.
+        Lists and mappings as frames: ``servers=``, ``jobs=``. What a row of these has as a list or
+        mapping is a frame of its own, with a column for the id, as ``jobs_workers=`` with the
+        column ``job``; `dlsched.frame_columns` lists frames and columns. Instead, a column of the
+        row's own frame may hold lists, or, for a mapping, there may be a column per key, as
+        ``gpus.V100``. The frame ``instance=`` has single values in one row. Lists and mappings of
+        the instance itself may also be given as such.
+
+        Rows are in the instance's order; the index counts only if it has a name. A cell without a
+        value (None, NaN, NA) is an absent field. Whole floats are integers, as pandas makes floats
+        of integers with gaps.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such problem.
+    InstanceError
+        Naming frame, row (counted from 0, as for ``iloc``) and column, and the remedy.
+    """
+    owner = registry.problem(problem)
+    reader = Reader(owner.instance, parts)
+    data = {"dlsched": SCHEMA_VERSION, "problem": owner.name, "name": "unnamed"} | reader.data()
+    made: AnyInstance = reader.parse(data)
+    return made
+
+
+def frame_columns(problem: str) -> dict[str, list[str]]:
+    """Return the frames that `from_frames` takes for a problem, each with its columns.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such problem.
+    """
+    return columns(registry.problem(problem).instance)
 
 
 def load_solution(source: SolutionLike, problem: str | None = None) -> AnySolution:
@@ -202,7 +249,7 @@ def solve(
     chosen = owner.resolve(method, inst)
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
-    chosen.prepare(owner.package, on_stage)
+    chosen.prepare(owner.package, on_stage, inst)
     run = Run(
         time_limit,
         gap,
@@ -313,7 +360,8 @@ def comparison(
             group.append(attempt(inst, chosen, **solve_options))
             if on_answer:
                 on_answer(group[-1])
-        rows += comparison_rows(group, names)
+        size = len(getattr(inst, registry.problem(inst.problem).size))
+        rows += [row | {"size": size} for row in comparison_rows(group, names)]
     return distinguish(rows)
 
 
@@ -505,7 +553,7 @@ def _start(
         return None, ""
     found = load_solution(start, inst.problem)
     # A start may be of another version of the instance: only its feasibility matters.
-    solution = found.model_copy(update={"instance_sha256": inst.sha256})
+    solution = found.model_copy(update={"instance_sha256": inst.sha256, "credit": None})
     report = owner.check(inst, solution)
     if report.feasible:
         return solution, ""

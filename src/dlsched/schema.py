@@ -7,11 +7,13 @@ that checkers can compute exactly while ``float(x)`` stays lossless.
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import math
 import numbers
 import pickle
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -34,6 +36,7 @@ from pydantic_core import CoreSchema
 from dlsched.content import arguments
 from dlsched.errors import InstanceError
 from dlsched.figures import shorten
+from dlsched.frames.write import to_frames
 from dlsched.rendering import Rendered
 
 SCHEMA_VERSION: Final = 1
@@ -48,6 +51,9 @@ _LEAST_EXPONENT = -330
 
 _LINK = "_instance"
 """The attribute of solutions and results that `link_instance` sets."""
+
+if TYPE_CHECKING:
+    import pandas
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -186,6 +192,7 @@ PositiveCount = Annotated[
     int, _at_least(whole, 1), WithJsonSchema({"type": "integer", "minimum": 1})
 ]
 Id = Annotated[str, StringConstraints(strict=True, min_length=1)]
+Label = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=200)]
 
 
 _SEQUENCES = ("dict", "list", "tuple")
@@ -278,8 +285,20 @@ class Document(BaseModel):
         return repr(self)
 
     @classmethod
-    def parse(cls, data: object, where: str) -> Self:
+    def parse(
+        cls,
+        data: object,
+        where: str,
+        locate: Callable[[tuple[str | int, ...]], str] | None = None,
+    ) -> Self:
         """Validate plain JSON data.
+
+        Parameters
+        ----------
+        data, where
+            The data, and a name for where it came from.
+        locate
+            Returns how an error names a path, if not as ``jobs[3].id``.
 
         Raises
         ------
@@ -289,7 +308,7 @@ class Document(BaseModel):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            raise _first_flaw(error, where, cls) from None
+            raise _first_flaw(error, where, cls, locate or spell_path) from None
 
     @classmethod
     def __get_pydantic_core_schema__(
@@ -327,6 +346,17 @@ class _Enveloped(Rendered, Document):
         """Return plain JSON data; fields at their default are left out, the envelope is not."""
         data = self.model_dump(mode="json", exclude_defaults=True)
         return {"dlsched": self.dlsched, "problem": self.problem} | data
+
+    def to_frames(self) -> dict[str, pandas.DataFrame]:
+        """Return all fields as data frames, by the layout of `dlsched.frames.layout`.
+
+        The frame ``instance``, of a solution ``solution``, has the single values in one row. Every
+        list and mapping is a frame of its own; one inside another names its parent in a column, as
+        the frame ``jobs_workers`` does in the column ``job``. Fractions are written as doubles,
+        from which they can be read back exactly. `dlsched.from_frames` is the inverse for
+        instances.
+        """
+        return to_frames(self, "instance" if isinstance(self, Instance) else "solution")
 
 
 class Instance(_Enveloped):
@@ -384,11 +414,35 @@ def _require_instance(schema: dict[str, Any]) -> None:
     schema["required"] = ["instance", *schema.get("required", ())]
 
 
+def _day(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
+        raise Flaw((), f"{shown(value)} is not a date", 'write "YYYY-MM-DD"')
+    try:
+        datetime.date.fromisoformat(value)
+    except ValueError:
+        raise Flaw((), f"{shown(value)} is not in the calendar", 'write "YYYY-MM-DD"') from None
+    return value
+
+
+Day = Annotated[str, PlainValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
+
+
+class Credit(Document):
+    """Who found a solution."""
+
+    by: Label
+    """Names, as they are to be printed."""
+    date: Day
+    """When, as ``YYYY-MM-DD``."""
+    reference: Label | None = None
+    """Where one can read how: a DOI, an address, a few words."""
+
+
 class Solution(_Enveloped):
     """The envelope of a solution; the problem's own fields stand beside these.
 
     A method leaves ``instance``, ``instance_sha256`` and ``method`` out: the run fills them in. In
-    a file, ``instance`` is required.
+    a file, ``instance`` is required. ``credit`` is for solutions sent in for library instances.
     """
 
     model_config = ConfigDict(json_schema_extra=_require_instance)
@@ -399,17 +453,24 @@ class Solution(_Enveloped):
     """Digest of the instance; another instance is refused."""
     method: str | None = None
     """Method that found the solution."""
+    credit: Credit | None = None
+    """Who found it, of a solution that was sent in for a library instance."""
 
     @classmethod
-    def parse(cls, data: object, where: str) -> Self:
-        """Validate plain JSON data, which must name the instance.
+    def parse(
+        cls,
+        data: object,
+        where: str,
+        locate: Callable[[tuple[str | int, ...]], str] | None = None,
+    ) -> Self:
+        """Validate plain JSON data, which must name the instance; see `Document.parse`.
 
         Raises
         ------
         InstanceError
             Naming `where`, the first offending field, and the remedy.
         """
-        solution = super().parse(data, where)
+        solution = super().parse(data, where, locate)
         if not solution.instance:
             raise InstanceError(where, "instance", "is missing", "add it")
         return solution
@@ -507,6 +568,7 @@ _REMEDIES: Mapping[str, tuple[str, str]] = {
     "string_type": ("is not a string", "write text in quotes"),
     "string_unicode": ("is not Unicode text", "write whole characters, not halves of a pair"),
     "string_too_short": ("is an empty string", "write at least one character"),
+    "string_too_long": ("has more than 200 characters", "shorten it"),
     "bool_type": ("is neither true nor false", "write true or false"),
     "tuple_type": ("is not a list", "write [...]"),
     "list_type": ("is not a list", "write [...]"),
@@ -516,7 +578,12 @@ _REMEDIES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def _first_flaw(error: ValidationError, where: str, model: type[BaseModel]) -> InstanceError:
+def _first_flaw(
+    error: ValidationError,
+    where: str,
+    model: type[BaseModel],
+    locate: Callable[[tuple[str | int, ...]], str],
+) -> InstanceError:
     flaws = error.errors(include_url=False)
     first = flaws[0]
     path: tuple[str | int, ...] = tuple(first["loc"])
@@ -530,7 +597,7 @@ def _first_flaw(error: ValidationError, where: str, model: type[BaseModel]) -> I
         problem, remedy = _REMEDIES[first["type"]]
     else:
         problem, remedy = first["msg"][0].lower() + first["msg"][1:], "see docs/schema"
-    return InstanceError(where, spell_path(path), problem, remedy)
+    return InstanceError(where, locate(path), problem, remedy)
 
 
 def _fields(model: type[BaseModel]) -> str:

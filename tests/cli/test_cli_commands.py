@@ -317,7 +317,24 @@ def test_plot(folder: Path) -> None:
     assert b"<svg" in Path("small.svg").read_bytes()
     assert data("plot", "small.json", "-o", "small.png") == {"files": ["small.png"]}
     assert Path("small.png").read_bytes().startswith(b"\x89PNG")
-    assert "must end in .png" in run("plot", "small.json", "-o", "small.bmp", status=2).stderr
+    assert "must end in .pdf" in run("plot", "small.json", "-o", "small.bmp", status=2).stderr
+
+
+def test_plot_options(folder: Path) -> None:
+    """Width, colours, title and solution as an option; a twofold solution is refused."""
+    run("solve", "small.json", "-o", "small.sol.json")
+    for width, points in (("single", 237.6), ("double", 504)):
+        flags = ["--solution", "small.sol.json", "--width", width, "--title", "mine"]
+        run("plot", "small.json", *flags, "--background", "plate", "-o", "small.svg")
+        text = Path("small.svg").read_text()
+        assert f'width="{points:g}pt"' in text and ">mine</text>" in text
+    run("plot", "small.json", "--color-by", "gpus", "-o", "small.pdf")
+    assert Path("small.pdf").read_bytes().startswith(b"%PDF")
+    wrong = run("plot", "small.json", "--color-by", "mood", "-o", "wrong.pdf", status=2)
+    assert "coloured by job, status, gpus, weight" in wrong.stderr
+    assert not Path("wrong.pdf").exists()
+    twice = ["small.sol.json", "--solution", "small.sol.json", "-o", "wrong.pdf"]
+    assert "give it once" in run("plot", "small.json", *twice, status=2).stderr
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import typer
 
@@ -13,7 +14,7 @@ from dlsched.cli.progress import say
 from dlsched.doctor import Examination, examine
 from dlsched.doctor.compiled import CompiledLoops
 from dlsched.doctor.core import Core
-from dlsched.doctor.machine import Machine
+from dlsched.doctor.machine import Machine, this_machine
 from dlsched.doctor.packages import Installation
 from dlsched.doctor.solvers import SolverState
 from dlsched.run import Stage
@@ -24,9 +25,9 @@ def doctor(as_json: Json = False) -> None:
 
     Exit status 1 if the core does not work.
     """
-    say(Stage.LOADING, "every library and solver")
+    machine = this_machine()  # before stdout is another
     with stdout_for_answers():  # solvers print
-        found = examine()
+        found = replace(examine(lambda part: say(Stage.CHECKING, part)), machine=machine)
     if as_json:
         put_json(found.to_data())
     else:

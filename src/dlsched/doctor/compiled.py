@@ -52,9 +52,9 @@ class CompiledLoops:
 def compiled_loops() -> CompiledLoops:
     """Import the modules with loops, and look their signatures up in numba's cache."""
     try:
-        known = [entry for module in _modules() for entry in entries(module)]
-        states = [_is_cached(loop, signature) for loop, all_ in known for signature in all_]
-        folders = {str(loop.stats.cache_path) for loop, _ in known}
+        loops = [entry for module in _modules() for entry in entries(module)]
+        states = [_is_cached(loop.compiled, known) for loop in loops for known in loop.signatures]
+        folders = {str(loop.compiled.stats.cache_path) for loop in loops}
     except Exception as error:  # numba raises errors of several kinds
         return CompiledLoops(failure=describe(error))
     cached = None if None in states else sum(map(bool, states))

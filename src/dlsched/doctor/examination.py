@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dlsched.bench.machine import processor
 from dlsched.doctor.compiled import CompiledLoops, compiled_loops
 from dlsched.doctor.core import Core, core_at_work
 from dlsched.doctor.finding import Finding
@@ -47,12 +46,20 @@ class Examination:
         return {"ok": self.ok, "findings": findings, **asdict(self)}
 
 
-def examine() -> Examination:
-    """Examine this installation; it takes a few seconds, and nothing is compiled or written."""
-    return Examination(
-        installation=installation(),
-        solvers=solver_states(),
-        core=core_at_work(),
-        compiled=compiled_loops(),
-        machine=this_machine(processor()),
-    )
+def examine(on_part: Callable[[str], None] = lambda part: None) -> Examination:
+    """Examine this installation; it takes a few seconds, and nothing is compiled or written.
+
+    Parameters
+    ----------
+    on_part
+        Called with what is examined next.
+    """
+    on_part("packages")
+    packages = installation()
+    on_part("solvers, each on a small integer program")
+    solvers = solver_states()
+    on_part("the core, on an instance of the library")
+    core = core_at_work()
+    on_part("compiled loops")
+    compiled = compiled_loops()
+    return Examination(packages, solvers, compiled, core, this_machine())

@@ -10,6 +10,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from dlsched.bench.machine import processor
+
 GIB = 2**30
 _QUOTA, _LIMIT = Path("/sys/fs/cgroup/cpu.max"), Path("/sys/fs/cgroup/memory.max")
 """What a container may use, on Linux."""
@@ -45,11 +47,11 @@ class Machine:
     locale: str
 
 
-def this_machine(processor: str) -> Machine:
+def this_machine() -> Machine:
     """Return what is known of the machine that this process runs on."""
     return Machine(
         system=f"{platform.system()} {platform.release()}",
-        processor=processor,
+        processor=processor(),
         cores=os.cpu_count() or 1,
         usable_cores=_usable_cores(),
         memory_gib=_memory(),

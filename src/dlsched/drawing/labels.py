@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dlsched.drawing.colours import Colour, text_on
-from dlsched.drawing.style import SMALL
+from dlsched.drawing.style import SMALL, ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ def box_label(
     ax: Axes,
     box: Sequence[float],
     text: str,
-    fill: Colour,
+    fill: Colour | None,
     *,
     size: float = SMALL,
     opaque: bool = False,
@@ -45,7 +45,8 @@ def box_label(
     box
         x, y, width and height in the axes' units.
     fill
-        The box's colour; the text is black or white, whichever is legible on it.
+        The box's colour; the text is black or white, whichever is legible on it. ``None`` for no
+        box: the text has the colour of other text.
     opaque
         Whether to cover what is behind the text, as a hatch, with the box's colour.
     turn
@@ -56,7 +57,9 @@ def box_label(
     matplotlib.text.Text
         With a method ``fits(renderer)``.
     """
-    label = _fitted_text()(box, text, size, text_on(fill), fill if opaque else None)
+    label = _fitted_text()(
+        box, text, size, text_on(fill) if fill else ink(), fill if opaque else None
+    )
     label.angles = (0, 90) if turn else (0,)
     label.set_clip_on(True)
     ax.add_artist(label)

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LONGEST_LABEL = 44
+LEGEND: dict[str, Any] = {
+    "fontsize": TEXT, "frameon": False, "handlelength": 1.1, "handleheight": 1.0,
+    "columnspacing": 0.9, "handletextpad": 0.45, "labelspacing": 0.3, "borderpad": 0.0,
+    "borderaxespad": 0.3,
+}  # fmt: skip
+"""The look of every legend."""
 _LINE = 1.3
 """Height of a line by the size of its text."""
 _BELOW = 30
@@ -69,11 +75,7 @@ def finish(ax: Axes, title: str, handles: Sequence[Any], *, own: bool) -> None:
 
 def _add_legend(ax: Axes, handles: Sequence[Any], own: bool) -> int:
     """Put a legend below the axes; return the number of its rows."""
-    place: dict[str, Any] = {
-        "fontsize": TEXT, "frameon": False, "handlelength": 1.1,
-        "handleheight": 1.0, "columnspacing": 0.9, "handletextpad": 0.45, "labelspacing": 0.3,
-        "borderpad": 0.0, "borderaxespad": 0.3,
-    }  # fmt: skip
+    place = dict(LEGEND)
     width = ax.figure.bbox.width / ax.figure.dpi - 0.1 if own else width_of(ax)
     renderer = (
         ax.figure.canvas.get_renderer() if hasattr(ax.figure.canvas, "get_renderer") else None

@@ -6,6 +6,8 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
+from dlsched.extras import require
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -28,10 +30,8 @@ def new_axes(height: float) -> Axes:
     height
         Inches.
     """
-    import matplotlib as mpl
-    from matplotlib import pyplot as plt
-
-    figure = plt.figure(figsize=(mpl.rcParams["figure.figsize"][0], height))
+    plt = require("matplotlib.pyplot", "drawing")
+    figure = plt.figure(figsize=(figure_width(), height))
     ax: Axes = figure.add_subplot()
     figure.set_layout_engine("constrained", w_pad=0.03, h_pad=0.03)
     figure.patch.set_facecolor("white")
@@ -40,9 +40,12 @@ def new_axes(height: float) -> Axes:
 
 def figure_width() -> float:
     """Return the width in inches that a new figure gets."""
-    import matplotlib as mpl
+    return float(require("matplotlib", "drawing").rcParams["figure.figsize"][0])
 
-    return float(mpl.rcParams["figure.figsize"][0])
+
+def ink() -> str:
+    """Return the colour of text, ``rcParams["text.color"]``, for lines that lie on the page."""
+    return str(require("matplotlib", "drawing").rcParams["text.color"])
 
 
 def width_of(ax: Axes) -> float:

@@ -5,13 +5,13 @@ and returns exact, checked shares with a certified bound. `check` is the checker
 """
 
 from dlsched.gavel.allocation import Round, Shares
-from dlsched.gavel.check import Checked, Share, check
+from dlsched.gavel.api import shares
+from dlsched.gavel.checker import Checked, Share, check
 from dlsched.gavel.files import read_rates
 from dlsched.gavel.jobs import Job
 from dlsched.gavel.measures import POLICIES
 from dlsched.gavel.pairs import PairShare
 from dlsched.gavel.rates import Rates
-from dlsched.gavel.shares import shares
 
 __all__ = [
     "POLICIES",

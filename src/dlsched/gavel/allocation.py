@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dlsched.gavel.check import Share
+from dlsched.gavel.checker import Share
 from dlsched.gavel.jobs import Job
 from dlsched.gavel.pairs import PairShare, pair_shares
 from dlsched.result import Seconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ PAIRS = (
     "iterations_per_second_of_the_other",
 )
 _PAGE = "see docs/gavel.md"
+_ROUNDING = 1e-6
 
 
 def read_rates(isolated: str | Path, colocated: str | Path | None = None) -> Rates:
@@ -39,6 +41,8 @@ def read_rates(isolated: str | Path, colocated: str | Path | None = None) -> Rat
     -------
     Rates
         By (model, scale), where the model is the job type. Types of GPU are called as in the file.
+        A rate beside another job that differs from that alone by less than 0.000001 is taken to be
+        equal to it **(D)**: the files have rates alone with six decimals, and pairs with more.
 
     Raises
     ------
@@ -64,9 +68,23 @@ def read_rates(isolated: str | Path, colocated: str | Path | None = None) -> Rat
     if pairs is None:
         return found
     try:
-        return Rates.of(found, pairs)
+        return Rates.of(found, {key: _equal(found, key, both) for key, both in pairs.items()})
     except InstanceError as error:
         raise InstanceError(str(colocated), error.path, error.problem, error.remedy) from None
+
+
+def _equal(rates: Rates, key: tuple[Any, ...], both: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return a pair's rates, those equal to the rate alone up to rounding replaced by it."""
+    model, other, scale, gpu = key
+    found = list(both)
+    for i, name in enumerate((model, other)):
+        alone = rates.rate(name, scale, gpu)
+        if (
+            isinstance(found[i], (float, Fraction))
+            and abs(float(found[i]) - float(alone)) < _ROUNDING
+        ):
+            found[i] = alone
+    return found[0], found[1]
 
 
 def _rows(path: Path) -> list[Any]:

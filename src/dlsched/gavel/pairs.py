@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
-from dlsched.gavel.check import Share
+from dlsched.gavel.checker import Share
 from dlsched.gavel.jobs import Job
 
 Line: TypeAlias = list[tuple[str, Fraction]]

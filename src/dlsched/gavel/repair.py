@@ -11,13 +11,22 @@ _BITS = 45
 """Times are rounded to multiples of 2 to the power of minus this."""
 
 
-def repair(program: Program, values: Sequence[float]) -> list[Fraction]:
+def repair(
+    program: Program, values: Sequence[float], targets: Sequence[Fraction] = ()
+) -> list[Fraction]:
     """Return exact times close to a solver's, with all rows of the program satisfied.
 
     Times below 0 become 0; of two sides that should be equal the larger is scaled down; a job that
-    is beside its own group for more than half of its time is cut; and if a job's time or a type's
-    GPUs are exceeded, all times are divided by the largest ratio. What this costs is in the exact
-    objective, and so in the gap.
+    is beside its own group for more than half of its time is cut; jobs below their target get time
+    alone on their fastest type; and if a job's time or a type's GPUs are exceeded, all times are
+    divided by the largest ratio. What this costs is in the exact objective, and so in the gap.
+
+    Parameters
+    ----------
+    values
+        Times of the program's columns.
+    targets
+        Throughputs of each kind's jobs that the times should give.
     """
     scale = 2**_BITS
     times = [Fraction(max(0, round(value * scale)), scale) for value in values]
@@ -25,8 +34,24 @@ def repair(program: Program, values: Sequence[float]) -> list[Fraction]:
         _equalise(times, ours, theirs)
     for members in program.own.values():
         _cut(program, times, members)
+    if targets:
+        _add(program, times, targets)
     worst = max(Fraction(1), *_loads(program, times))
     return times if worst == 1 else [t / worst for t in times]
+
+
+def _add(program: Program, times: list[Fraction], targets: Sequence[Fraction]) -> None:
+    fastest: dict[int, int] = {}
+    for j, column in enumerate(program.columns):
+        if len(column.kinds) == 1 and column.beside is None:
+            (c,), (rate,) = column.kinds, column.rates
+            if c not in fastest or rate > program.columns[fastest[c]].rates[0]:
+                fastest[c] = j
+    for c, reached in enumerate(throughputs(program, times)):
+        if reached < targets[c]:
+            j = fastest[c]
+            missing = (targets[c] - reached) * program.kinds[c].count
+            times[j] += missing / program.columns[j].rates[0]
 
 
 def _equalise(times: list[Fraction], ours: list[int], theirs: list[int]) -> None:

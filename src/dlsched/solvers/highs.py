@@ -92,8 +92,19 @@ def solve(
     """
     import highspy
 
+    run.record_solver(NAME, version())
+    if getattr(_scheduler, "threads", run.threads) != run.threads:
+        highspy.Highs.resetGlobalScheduler(True)  # else HiGHS refuses to run
+    _scheduler.threads = run.threads
+    highs = highspy.Highs()
     callbacks = _Callbacks(run, float(form.conditioned(level)[0]), quiet=quiet or relax)
-    highs = _prepare(form, level, run, callbacks, relax)
+    _configure(highs, run, callbacks)
+    lp = build(form, level, not relax, conditioned=True)
+    if highs.passModel(lp) == highspy.HighsStatus.kError:
+        raise SolverFailure("HiGHS rejected the model")
+    rows, columns = form.shape
+    if not relax and columns > max(MANY_COLUMNS, WIDE * rows):
+        highs.setOptionValue("presolve", "off")
     if start is not None:
         point = highspy.HighsSolution()
         point.col_value = start.tolist()
@@ -103,50 +114,6 @@ def solve(
         highs.setOptionValue("presolve", "off")
         highs.run()
     return _outcome(highs, form, level, relax, callbacks.start() if start is not None else None)
-
-
-def _prepare(form: StandardForm, level: int, run: Run, callbacks: _Callbacks, relax: bool) -> Any:
-    """Return a configured ``highspy.Highs`` with one level of a form."""
-    import highspy
-
-    run.record_solver(NAME, version())
-    if getattr(_scheduler, "threads", run.threads) != run.threads:
-        highspy.Highs.resetGlobalScheduler(True)  # else HiGHS refuses to run
-    _scheduler.threads = run.threads
-    highs = highspy.Highs()
-    _configure(highs, run, callbacks)
-    lp = build(form, level, not relax, conditioned=True)
-    if highs.passModel(lp) == highspy.HighsStatus.kError:
-        raise SolverFailure("HiGHS rejected the model")
-    rows, columns = form.shape
-    if not relax and columns > max(MANY_COLUMNS, WIDE * rows):
-        highs.setOptionValue("presolve", "off")
-    return highs
-
-
-class Relaxation:
-    """The linear relaxation of one level, which is solved again after changes of its rows.
-
-    Every solve but the first starts from the last basis.
-    """
-
-    def __init__(self, form: StandardForm, level: int, run: Run) -> None:
-        self.form, self.level = form, level
-        self._callbacks = _Callbacks(run, float(form.conditioned(level)[0]), quiet=True)
-        self._highs = _prepare(form, level, run, self._callbacks, relax=True)
-
-    def solve(self) -> Outcome:
-        """Return the optimum of the relaxation as it is now, with the row duals."""
-        self._highs.run()
-        return _outcome(self._highs, self.form, self.level, True, None)
-
-    def change_coefficient(self, row: int, column: int, value: float) -> None:
-        """Set one entry of the matrix; the form stays as it was."""
-        self._highs.changeCoeff(row, column, value)
-
-    def change_row(self, row: int, lower: float, upper: float) -> None:
-        """Set the sides of a row; the form stays as it was."""
-        self._highs.changeRowBounds(row, lower, upper)
 
 
 def _configure(highs: Any, run: Run, callbacks: _Callbacks) -> None:

@@ -19,6 +19,14 @@ FORMATS: dict[str, TraceFormat] = {
 }
 """The readers of traces as they are published, by the name of the format."""
 MEMBERS = tuple(name for layout in FORMATS.values() for name in layout.files)
+OTHERS = {
+    "pai_": "pai_task_table.csv",
+    "cluster_gpu_number": "cluster_log.csv",
+    "cluster_machine_list": "cluster_job_log",
+    "openb_node_list": "an openb_pod_list_*.csv",
+}
+"""How other files of the traces are called, and the file that has the jobs."""
+LFS = "version https://git-lfs"
 _HEAD = 2**16
 
 
@@ -46,12 +54,18 @@ def detect(path: Path, where: str) -> str:
     line = head.removeprefix("\ufeff").lstrip().partition("\n")[0].strip()
     if not line:
         raise InstanceError(where, "row 1", "has no column names", "begin with a header row")
+    if line.startswith(LFS):
+        problem = "is a Git LFS pointer, not the file itself"
+        raise InstanceError(where, "", problem, "fetch it: git lfs pull")
+    beside = next((file for name, file in OTHERS.items() if path.name.startswith(name)), None)
     known = ", ".join(format_names())
     raise InstanceError(
         where,
         "",
-        f"is no trace of a known format; it begins with {line[:80]!r}",
-        "name the columns: mapping={'id': ..., 'gpus': ..., 'submit': ..., 'duration': ...} "
+        f"is no job trace of a known format; it begins with {line[:80]!r}",
+        f"read {beside} of the same trace"
+        if beside
+        else "name the columns: mapping={'id': ..., 'gpus': ..., 'submit': ..., 'duration': ...} "
         f"(--column id=...), or the format, one of {known}",
     )
 
@@ -78,6 +92,8 @@ def in_folder(path: Path, where: str, layout: str) -> Path:
     found = sorted(
         p for p in path.iterdir() if p.is_file() and p.name.startswith(wanted) and _is_data(p)
     )
+    unpacked = [p for p in found if not p.name.endswith(".gz")]
+    found = unpacked or found  # published archives stay beside what was unpacked
     if len(found) != 1:
         some = ", ".join(p.name for p in found[:6])
         problem = f"is a folder with {len(found)} traces: {some}" if found else "is a folder"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, timedelta
 from fractions import Fraction
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -77,7 +77,7 @@ def _value(column: Column, value: Any) -> Any:
         return None
     if column.field in ("id", "model", "state", "cluster"):
         return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
-    if isinstance(value, datetime | timedelta):  # those of pandas are subclasses
+    if isinstance(value, date | timedelta):  # those of pandas are subclasses
         return _time(column, value)
     if not isinstance(value, Real) or isinstance(value, bool):
         return Unusable(brief(repr(value)), "is not a number", "write a number")
@@ -97,11 +97,11 @@ def _number(column: Column, value: Real) -> Any:
 
 
 def _time(column: Column, value: Any) -> Any:
-    is_moment = isinstance(value, datetime)
+    is_moment = isinstance(value, date)
     if column.unit is None or is_moment != (column.field in MOMENTS):
-        expected = "a moment" if column.field in MOMENTS else "a duration"
-        expected = "a number" if column.unit is None else expected
-        return Unusable(brief(str(value)), f"is not {expected}", f"name a column of {expected}s")
+        expected = "moment" if column.field in MOMENTS else "duration"
+        expected = "number" if column.unit is None else expected
+        return Unusable(brief(str(value)), f"is no {expected}", f"name a column of {expected}s")
     if not is_moment and value < timedelta(0):
         return Unusable(brief(str(value)), "is too small", "write a duration at least 0")
     if hasattr(value, "as_unit"):  # of pandas: with nanoseconds

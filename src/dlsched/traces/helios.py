@@ -29,6 +29,10 @@ def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
         table = Table(text, where)
         spans = set(INTERVAL) <= set(table.header)
         needed = (*NEEDED, *(INTERVAL if spans else ("duration",)))
+        if not spans:
+            notes.append(
+                "start_time and end_time are not there: the durations are those of duration"
+            )
         recorded = [name for name in ("state", "vc") if name in table.header]
         cells = Cells(table, [*needed, *recorded], REMEDY)
         for row, found in table.rows():

@@ -77,7 +77,7 @@ def _unpacked(raw: IO[bytes], where: str, members: tuple[str, ...]) -> IO[bytes]
     stream.seek(0)
     if magic != b"ustar":
         return stream
-    archive = tarfile.open(fileobj=stream, mode="r|")  # noqa: SIM115 - read while it is open
+    archive = tarfile.open(fileobj=stream, mode="r:")  # noqa: SIM115 - read while it is open
     seen = []
     for member in archive:
         name = PurePosixPath(member.name).name

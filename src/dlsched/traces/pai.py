@@ -25,11 +25,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import TextIO
 
 from dlsched.errors import InstanceError
 from dlsched.schema import Number, simplify
-from dlsched.traces.lines import open_text
-from dlsched.traces.record import Cells, Record, TraceFormat, between
+from dlsched.traces.lines import MAX_LINE, open_text
+from dlsched.traces.record import Cells, Record, TraceFormat, between, counted
 from dlsched.traces.table import Table
 
 TASKS, JOBS = "pai_task_table", "pai_job_table"
@@ -96,7 +97,7 @@ def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
                 job = jobs[name] = _Job(row)
             _add(job, cells, int(instances))
     if uncounted:
-        notes.append(f"{uncounted} tasks have no number of instances: counted as one each")
+        notes.append(f"{counted(uncounted, 'task')} without a number of instances: taken as 1")
     for name in list(jobs):
         job = jobs.pop(name)
         submit, state = submitted.pop(name, (None, None))
@@ -162,30 +163,32 @@ def _interned(state: str | None) -> str | None:
 
 
 def _table(
-    text: object, path: Path, where: str, name: str, notes: list[str]
+    text: TextIO, path: Path, where: str, name: str, notes: list[str]
 ) -> tuple[Table, Cells]:
-    header = _header(path, name)
+    """Return one of the tables and its cells by column."""
+    needed = [c for c in COLUMNS[name] if c in ("job_name", "status", "start_time")]
+    needed += ["inst_num", "end_time", "plan_gpu", "gpu_type"] if name == TASKS else []
+    header = _header(path, name, needed)
     if header is None:
         header = COLUMNS[name]
         notes.append(f"{name}.header is not beside it: the published order of columns is taken")
-    table = Table(text, where, header, f"pass {name}.csv itself, with {name}.header beside it")  # type: ignore[arg-type]
-    needed = [c for c in COLUMNS[name] if c in ("job_name", "status", "start_time")]
-    needed += ["inst_num", "end_time", "plan_gpu", "gpu_type"] if name == TASKS else []
-    return table, Cells(table, needed, f"take the {name}.header of cluster-trace-gpu-v2020")
+    table = Table(text, where, header, f"pass {name}.csv itself, with {name}.header beside it")
+    return table, Cells(table, needed, REMEDY)
 
 
-def _header(path: Path, name: str) -> Sequence[str] | None:
+def _header(path: Path, name: str, needed: Sequence[str]) -> Sequence[str] | None:
     """Return the names of the columns in the header file beside a table; None without one."""
     place = path.with_name(f"{_stem(path)}.header")
-    if not place.is_file():
-        place = path.with_name(f"{name}.header")
+    place = place if place.is_file() else path.with_name(f"{name}.header")
     if not place.is_file():
         return None
     with open_text(place, str(place)) as text:
-        names = [cell.strip() for cell in text.readline().split(",")]
-    if not any(names):
-        problem = "has no column names"
-        raise InstanceError(str(place), "row 1", problem, "take it from cluster-trace-gpu-v2020")
+        names = [cell.strip() for cell in text.readline(MAX_LINE).split(",")]
+    for column in needed:
+        if column not in names:
+            problem = "there is no such column" if any(names) else "has no column names"
+            remedy = f"take the {name}.header of cluster-trace-gpu-v2020"
+            raise InstanceError(str(place), f"row 1, {column}", problem, remedy)
     return names
 
 

@@ -27,7 +27,7 @@ from dlsched.schema import Number, brief
 from dlsched.traces import cells
 from dlsched.traces.json_list import objects
 from dlsched.traces.lines import open_text
-from dlsched.traces.record import Record, TraceFormat
+from dlsched.traces.record import Record, TraceFormat, counted
 
 FILES = ("cluster_job_log",)
 REMEDY = "read the cluster_job_log of philly-traces"
@@ -45,10 +45,13 @@ def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
             yield record
     if differing:
         notes.append(
-            f"{differing} jobs had attempts with different numbers of GPUs: the first counts"
+            f"{counted(differing, 'job')} had attempts with different numbers of GPUs: those of "
+            "the first attempt count"
         )
     if partial:
-        notes.append(f"{partial} jobs had attempts without a start or an end: they do not count")
+        notes.append(
+            f"{counted(partial, 'job')} had attempts without a start or an end: they do not count"
+        )
 
 
 class _Job:
@@ -120,7 +123,7 @@ class _Job:
     def date(self, owner: dict[str, Any], key: str, path: str = "") -> Number | None:
         """Return a moment in seconds since 1970; None if it was not recorded."""
         found = owner.get(key)
-        if found is None or (isinstance(found, str) and cells.is_missing(found.strip())):
+        if cells.is_missing(str(found).strip()):  # null is None, and NaN is nan
             return None
         value = cells.date(found.strip()) if isinstance(found, str) else None
         if isinstance(value, int | Fraction):

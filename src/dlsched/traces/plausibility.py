@@ -67,9 +67,9 @@ def in_jobs(jobs: Sequence[TraceJob]) -> Finding | None:
     if _rises(np.array(submits, float), np.array([job.duration for job in jobs], float)):
         problem = "the durations rise with the submissions as points in time do"
         return "duration", problem, "name start and end instead, or the column of durations"
-    longest = max(job.duration for job in jobs)
-    if longest < 60 and span > DAY:
-        problem = f"no job lasts a minute (the longest {_figure(longest)} s)"
+    lengths = sorted(job.duration for job in jobs if job.gpus)
+    if len(lengths) >= ENOUGH_JOBS and lengths[9 * len(lengths) // 10] < 60 and span > DAY:
+        problem = f"nine of ten jobs last less than a minute (the longest {_figure(lengths[-1])} s)"
         return "duration", problem, "if the times are in seconds, say so: unit 's'"
     held = Counter(job.gpus for job in jobs if job.gpus)
     odd = sum(count for gpus, count in held.items() if gpus in SHARES)

@@ -14,6 +14,7 @@ from dlsched.traces.columns import MAPPINGS, Column, MappingLike, columns
 from dlsched.traces.formats import FORMATS, detect, format_names, in_folder
 from dlsched.traces.job import TraceJob
 from dlsched.traces.lines import open_text
+from dlsched.traces.record import TraceFormat
 from dlsched.traces.selection import Selection
 from dlsched.traces.table import Table
 from dlsched.traces.trace import Trace
@@ -103,7 +104,7 @@ def read_trace(
     else:
         jobs, notes = _read_columns(path, where, wanted, choice), ()
     if not jobs:
-        raise _empty(where, notes, choice)
+        raise _empty(where, notes, choice, FORMATS.get(layout))
     for note in notes:
         logger.warning("%s: %s", where, note)
     chosen = {
@@ -173,8 +174,12 @@ def _read_columns(
         return rows.jobs(found(Table(text, where)), where, wanted, rows.cell_value, choice)
 
 
-def _empty(where: str, notes: Sequence[str], choice: Choice) -> InstanceError:
+def _empty(
+    where: str, notes: Sequence[str], choice: Choice, layout: TraceFormat | None
+) -> InstanceError:
     if not choice.met_states.total():
-        return InstanceError(where, "row 2", "there is no job", "write one row per job")
+        in_rows = layout is None or layout.unit == "row"
+        place, remedy = ("row 2", "write one row per job") if in_rows else ("", "list a job")
+        return InstanceError(where, place, "there is no job", remedy)
     problem = "no job is left" + (f" ({notes[0]})" if notes else "")
     return InstanceError(where, "", problem, "choose other states, clusters, or fewer min_gpus")

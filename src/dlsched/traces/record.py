@@ -152,3 +152,8 @@ def has_columns(head: str, *names: str) -> bool:
     line = head.removeprefix("\ufeff").lstrip().partition("\n")[0]
     there = {cell.strip().strip('"') for cell in line.split(",")}
     return there.issuperset(names)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things, as 1 job or 2 jobs."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

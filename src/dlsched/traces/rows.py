@@ -12,7 +12,7 @@ from dlsched.errors import InstanceError
 from dlsched.schema import Flaw, Number, Unusable, brief
 from dlsched.traces import cells, plausibility
 from dlsched.traces.choice import Choice
-from dlsched.traces.columns import MORE, UNITS, Column
+from dlsched.traces.columns import MOMENTS, MORE, UNITS, Column
 from dlsched.traces.job import TraceJob
 
 Value = Callable[[Column, Any], Any]
@@ -141,10 +141,15 @@ def cell_value(column: Column, cell: str) -> Any:
         return None
     if column.field in ("id", "model", "state", "cluster"):
         return cell
-    if column.unit == "date":
-        return cells.date(cell)
+    return cells.date(cell) if column.unit == "date" else _number(column, cell)
+
+
+def _number(column: Column, cell: str) -> Any:
     number = cells.number(cell)
-    if column.unit is None or isinstance(number, Unusable):
+    if isinstance(number, Unusable):
+        is_date = column.field in MOMENTS and not isinstance(cells.date(cell), Unusable)
+        return Unusable(brief(cell), "is a date", "say so: unit 'date'") if is_date else number
+    if column.unit is None:
         return number
     if number < 0:  # checked here, so that the message has the file's unit
         return Unusable(cell, "is too small", "write a number at least 0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,7 @@ from dlsched.schema import Flaw
 from dlsched.traces import plausibility
 from dlsched.traces.choice import Choice
 from dlsched.traces.job import TraceJob
-from dlsched.traces.record import Record, TraceFormat
+from dlsched.traces.record import Record, TraceFormat, counted
 
 BACKWARDS_SHARE = 0.01
 """Largest share of jobs that may end before they start: clocks are set back, and are wrong."""
@@ -98,19 +99,16 @@ class Selection:
         return sum(workers * math.ceil(each) for workers, each in record.workers)
 
     def _add(self, record: Record, gpus: int) -> None:
-        place = self._places.get(record.id)
-        if place is not None:
-            known = self._jobs[place]
-            if (known.gpus, known.submit, known.duration) == (gpus, record.submit, record.duration):
-                self.repeated += 1
-                return
-            self.renamed += 1
         assert record.submit is not None and record.duration is not None
         row = f"{self.layout.unit} {record.row}"
         if self.choice.plausibility:
             found = plausibility.in_job(gpus, record.submit, record.duration)
             plausibility.refuse(found, self.where, self.layout.names, row)
-        name = record.id if place is None else self._another(record.id)
+        name = self._new_name(record, gpus)
+        if name is None:
+            self.repeated += 1
+            return
+        self.renamed += name != record.id
         data = {"id": name, "gpus": gpus, "submit": record.submit, "duration": record.duration}
         try:
             job = TraceJob.model_validate(data)
@@ -119,13 +117,18 @@ class Selection:
         self._places[name] = len(self._jobs)
         self._jobs.append(job)
 
-    def _another(self, name: str) -> str:
-        """Return an id for another run of a job."""
-        return next(
-            f"{name}#{n}"
-            for n in range(2, len(self._jobs) + 3)
-            if f"{name}#{n}" not in self._places
-        )
+    def _new_name(self, record: Record, gpus: int) -> str | None:
+        """Return an id that is not used yet; None if the very same job is there already."""
+        what, name = (gpus, record.submit, record.duration), record.id
+        for run in itertools.count(2):
+            place = self._places.get(name)
+            if place is None:
+                return name
+            known = self._jobs[place]
+            if (known.gpus, known.submit, known.duration) == what:
+                return None
+            name = f"{record.id}#{run}"
+        raise AssertionError("a name is found before")
 
     def _flaw(self, error: ValidationError, row: str) -> InstanceError:
         first = error.errors(include_url=False)[0]
@@ -141,40 +144,45 @@ class Selection:
         backwards = self.omitted[_BACKWARDS]
         if self._backwards is not None and backwards > BACKWARDS_SHARE * self.taken:
             row = f"{self.layout.unit} {self._backwards.row}"
-            problem = f"the job ends before it starts, as do {backwards} of {self.taken} jobs"
+            everything = counted(self.taken, "job")
+            problem = f"the job ends before it starts, one of {backwards:,} in {everything}"
             column = self.layout.names["duration"]
             if self.choice.plausibility:
                 finding = "duration", problem, "see whether the columns of the times are right"
                 plausibility.refuse(finding, self.where, {"duration": column}, row)
-        met = self.choice.met_states
-        strange = sum(n for state, n in met.items() if state and state not in self.layout.states)
-        if self.choice.plausibility and strange > UNKNOWN_SHARE * met.total():
-            names = ", ".join(sorted(s for s in met if s and s not in self.layout.states)[:4])
-            problem = f"{strange} of {met.total()} jobs have unknown states as {names:.60}"
+        strange, met = self._strange(), self.choice.met_states.total()
+        odd = sum(strange.values())
+        if self.choice.plausibility and odd > UNKNOWN_SHARE * met:
+            names = ", ".join(sorted(strange)[:4])
+            problem = f"{odd:,} of {counted(met, 'job')} have unknown states, as {names:.60}"
             known = ", ".join(self.layout.states)
             plausibility.refuse(("state", problem, f"there are: {known}"), self.where, {})
 
     def notes(self) -> Iterator[str]:
         """Yield what was left out, renamed or rounded, with counts."""
         if self.not_chosen:
-            yield f"{self.taken} of {self.taken + self.not_chosen} jobs chosen by state or cluster"
+            everything = counted(self.taken + self.not_chosen, "job")
+            yield f"{self.taken:,} of {everything} chosen by state or cluster"
         if self.omitted:
-            reasons = ", ".join(f"{count} {why}" for why, count in self.omitted.most_common())
-            yield f"{self.omitted.total()} of {self.taken} jobs left out: {reasons}"
+            reasons = ", ".join(f"{count:,} {why}" for why, count in self.omitted.most_common())
+            yield f"{self.omitted.total():,} of {counted(self.taken, 'job')} left out: {reasons}"
         if self.repeated:
-            yield f"{self.repeated} repeated {self.layout.unit}s left out"
+            yield f"{counted(self.repeated, 'repeated row')} left out"
         if self.renamed:
-            yield f"{self.renamed} more runs of an id already used: named id#2, id#3, ..."
+            more = counted(self.renamed, "more run")
+            yield f"{more} of an id already used: id#2, id#3, and so on"
         if self.fractional and self.choice.fractional != "drop":
             rule = {
-                "up": "each worker's share counts as whole GPUs, rounded up (fractional='up')",
-                "total": "the sum of the job's shares is rounded up (fractional='total')",
+                "up": "each worker's share is rounded up to whole GPUs (fractional='up')",
+                "total": "the sum of a job's shares is rounded up (fractional='total')",
             }[self.choice.fractional]
-            yield f"{self.fractional} jobs ask for a fraction of a GPU: {rule}"
-        strange = (
-            {s: n for s, n in self.choice.met_states.items() if s} if self.layout.states else {}
-        )
-        strange = {s: n for s, n in strange.items() if s not in self.layout.states}
+            yield f"{counted(self.fractional, 'job')} with a fraction of a GPU: {rule}"
+        strange = self._strange()
         if strange:
-            some = ", ".join(f"{state[:30]} ({count})" for state, count in strange.items())
+            some = ", ".join(f"{state[:30]} ({count:,})" for state, count in strange.items())
             yield f"states that the trace's documentation does not list: {some:.200}"
+
+    def _strange(self) -> dict[str, int]:
+        """Return how many jobs have a state that the format does not document."""
+        known = self.layout.states
+        return {s: n for s, n in self.choice.met_states.items() if s and s not in known}

@@ -120,12 +120,12 @@ def draw_group(
                 _bar(ax, lane, now + used, longest - used, IDLE)
         now += longest
         if slot < k - 1:
-            ax.plot([now, now], [-0.5, k - 0.5], color="black", linewidth=0.5, linestyle=":")
+            ax.plot([now, now], [-0.5, k - 0.5], color="#444444", linewidth=0.5, linestyle=":")
     exact = instance.stages_of(group.jobs)
     gamma = float(efficiency(exact, group.offsets))
     time = float(iteration_time(exact, group.offsets))
     box = (begin, -1.35, now - begin, 0.8)
-    box_label(ax, box, f"γ {gamma:.2f}\nT {time:,.4g}", IDLE, turn=False)
+    box_label(ax, box, f"γ {gamma:.2f}\nT {time:,.4g}", None, turn=False)
     return now
 
 

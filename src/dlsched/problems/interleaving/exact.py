@@ -21,7 +21,12 @@ from dlsched.problems.interleaving.matching import MATCHING_LIBRARIES, SCALE, ma
 from dlsched.problems.interleaving.muri import improve
 from dlsched.problems.interleaving.pool import Enumerated, Pool
 from dlsched.problems.interleaving.schema import Instance, Solution
-from dlsched.problems.interleaving.sizes import MOST_MULTISETS, count_multisets, is_matching
+from dlsched.problems.interleaving.sizes import (
+    MOST_MULTISETS,
+    count_multisets,
+    few_jobs,
+    is_matching,
+)
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status
 from dlsched.run import Run, Stage
@@ -79,7 +84,7 @@ def blossom(instance: Instance) -> Claim:
     )
 
 
-@method("interleaving", kind="exact", preload=COLUMN_LIBRARIES)
+@method("interleaving", kind="exact", preload=COLUMN_LIBRARIES, small=few_jobs)
 def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Set partitioning over multisets of profiles, all of them enumerated.
 
@@ -108,7 +113,7 @@ def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     return _search(instance, run, rounds, Enumerated)
 
 
-@method("interleaving", kind="exact", preload=COLUMN_LIBRARIES)
+@method("interleaving", kind="exact", preload=COLUMN_LIBRARIES, small=few_jobs)
 def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Column generation: exact pricing, a safe bound, then the groups near the prices.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dlsched.drawing.colours import BAD, EDGE, IDLE, choose, mix
 from dlsched.drawing.labels import box_label, bytes_text
 from dlsched.drawing.legend import entry, finish, idle_entry
-from dlsched.drawing.style import TEXT, new_axes, set_labels
+from dlsched.drawing.style import TEXT, ink, new_axes, set_labels
 from dlsched.figures import shorten
 from dlsched.problems.placement.charts import draw_moves, draw_supply
 from dlsched.problems.placement.check import moved
@@ -79,8 +79,8 @@ def draw(
         ax = new_axes((0.19 if len(cells.rows) <= 16 else 0.14) * max(2, len(cells.rows)) + 1.55)
     unit = _paint(ax, cells, chosen)
     summed = len(instance.tables) > _NAMED
-    many = f"all {len(instance.tables):,} tables, summed by home"
-    set_labels(ax, f"region that reads; {unit}", many if summed else "table")
+    many = f" (all {len(instance.tables):,} tables, summed by home)" * summed
+    set_labels(ax, f"region that reads{many}; {unit}", "home" if summed else "table")
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     who = (solution.method or "a solution") if solution else "today"
@@ -93,7 +93,7 @@ def draw(
     entries = [
         entry("read in the table's home", _HERE),
         entry("read from another region", BAD),
-        entry("home", "none", edgecolor="black", linewidth=1.4),
+        entry("home", "none", edgecolor=ink(), linewidth=1.4),
         idle_entry("not read"),
     ]
     finish(ax, text, entries, own=own)
@@ -162,7 +162,7 @@ def _paint(ax: Axes, cells: _Map, color_by: str) -> str:
             box = (column - 0.46, row - 0.42, 0.92, 0.84)
             look: dict[str, Any] = {"edgecolor": EDGE, "linewidth": 0.5}
             if at_home:
-                look = {"edgecolor": "black", "linewidth": 1.6, "zorder": 3}
+                look = {"edgecolor": ink(), "linewidth": 1.6, "zorder": 3}
             ax.add_patch(Rectangle(box[:2], *box[2:], facecolor=fill, **look))
             if value / 1000**step >= _LEAST:
                 box_label(ax, box, _short(value / 1000**step), fill, turn=False)

@@ -18,6 +18,7 @@ from dlsched.problems.placement.heuristics import anneal, initial_state, solutio
 from dlsched.problems.placement.incremental import state_of
 from dlsched.problems.placement.layout import State
 from dlsched.problems.placement.schema import Instance, Solution
+from dlsched.problems.placement.sizes import few_tables
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
@@ -30,6 +31,8 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
+LIBRARIES = (".local", ".squares", *SOLVER_LIBRARIES)
+"""What `milp` preloads."""
 _TANGENT_ROUNDS = 12
 _LEAST_INCREASE = 1e-3
 """A round of tangents that raises the relaxation by less, relatively, is the last."""
@@ -45,7 +48,7 @@ _ANNEALING_SHARE = 0.1
 """Share of the time limit for the first placement."""
 
 
-@method("placement", kind="exact", preload=(".local", ".squares", *SOLVER_LIBRARIES))
+@method("placement", kind="exact", preload=LIBRARIES, small=few_tables)
 def milp(instance: Instance, run: Run) -> Claim:
     """Integer programs that estimate the cost from below, refined at each placement found.
 

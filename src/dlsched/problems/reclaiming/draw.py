@@ -21,7 +21,7 @@ from dlsched.drawing.colours import (
 )
 from dlsched.drawing.labels import box_label
 from dlsched.drawing.legend import colour_entries, entry, finish, idle_entry
-from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels
+from dlsched.drawing.style import SMALL, TEXT, ink, new_axes, set_labels
 from dlsched.figures import shorten
 from dlsched.problems.reclaiming.check import evaluate
 from dlsched.problems.reclaiming.schema import Instance, Solution
@@ -175,7 +175,7 @@ class _Picture:
         if s in self.returned:
             around: dict[str, Any] = {
                 "facecolor": "none",
-                "edgecolor": "black",
+                "edgecolor": ink(),
                 "linewidth": 1.8,
                 "zorder": 5,
             }
@@ -197,10 +197,11 @@ class _Picture:
             colours[self.instance.servers[s].gpus :, s] = colours_array(["#eeeeee"])
         bands = Bands(n, cells, ax, cell_points=2.2, below=44)
         bands.paint(colours)
-        bands.frames(self.returned, edgecolor="black", linewidth=0.9)
+        bands.frames(self.returned, edgecolor=ink(), linewidth=0.9)
         bands.finish()
-        words = f"all {n:,} servers, {bands.per_band} in a row; a server is a column of its GPUs"
-        set_labels(bands.ax, words, "servers, in the file's order")
+        words = f"all {n:,} servers in the file's order, {bands.per_band} in a row; "
+        words += "a server is a column of its GPUs"
+        set_labels(bands.ax, words, "servers")
         bands.ax.spines[:].set_visible(False)
         bands.ax.tick_params(length=0)
         return bands.ax
@@ -220,12 +221,12 @@ class _Picture:
         if self.flexible and rows:
             entries.append(entry("flexible worker", IDLE, hatch="//////"))
         if self.returned:
-            entries.append(entry("returned", "none", edgecolor="black", linewidth=1.4))
+            entries.append(entry("returned", "none", edgecolor=ink(), linewidth=1.4))
         if self.preempted and rows:
             from matplotlib.lines import Line2D
 
             look: dict[str, Any] = {
-                "color": "black",
+                "color": ink(),
                 "marker": "x",
                 "linestyle": "none",
                 "markersize": 5,

@@ -8,13 +8,14 @@ from fractions import Fraction
 
 from dlsched.errors import OptionError, SolverDisagreement
 from dlsched.gavel.allocation import Round, Shares
-from dlsched.gavel.check import Share, check
+from dlsched.gavel.checker import Share, check
 from dlsched.gavel.jobs import Job, Jobs, read_gpus, read_jobs
 from dlsched.gavel.kinds import group_jobs
 from dlsched.gavel.measures import measure_of, require_steps
+from dlsched.gavel.optimum import Solved
+from dlsched.gavel.policies import solve
 from dlsched.gavel.program import Program, build
 from dlsched.gavel.rates import Alone, Pairs, Rates
-from dlsched.gavel.solving import Solved, solve
 from dlsched.result import Seconds
 from dlsched.run import Run
 

@@ -1,0 +1,104 @@
+"""One solve of a program: by HiGHS, made exact, and bounded by its duals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+
+import numpy as np
+
+from dlsched.errors import SolverFailure
+from dlsched.gavel.program import Program
+from dlsched.gavel.repair import repair
+from dlsched.gavel.rows import Rows
+from dlsched.result import Termination
+from dlsched.run import Run
+from dlsched.solvers import highs
+from dlsched.solvers.certificate import dual_bound
+from dlsched.solvers.outcome import Vector
+
+_BITS = 40
+"""Duals are rounded to multiples of 2 to the power of minus this: short fractions are fast."""
+
+
+@dataclass(frozen=True)
+class Filled:
+    """One round of water filling: the kinds fixed in it, their level, and a bound on the level.
+
+    The bound holds for allocations in which the kinds of the earlier rounds have at least their
+    levels, less a billionth; ``None`` if it was not asked for.
+    """
+
+    level: Fraction
+    bound: Fraction | None
+    kinds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Exact times per column, a bound on the policy's objective, rows and columns, solves."""
+
+    times: list[Fraction]
+    bound: Fraction | None
+    size: tuple[int, int]
+    rounds: tuple[Filled, ...] = ()
+    solves: int = 1
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """An optimum of a linear program, as the solver has it: values, duals."""
+
+    rows: Rows
+    values: Vector
+    duals: Vector
+
+    @property
+    def level(self) -> Fraction:
+        """The level of a program that has one."""
+        return self.rows.unit * Fraction(self.values[-1])
+
+    def times(
+        self,
+        program: Program,
+        required: Sequence[Fraction] = (),
+        levels: Mapping[int, Fraction] = MappingProxyType({}),
+    ) -> list[Fraction]:
+        """Return exact times, with each kind at its own level or at the common one."""
+        values = self.values[: len(program.columns)] / self.rows.fine
+        targets = [r * levels.get(c, self.level) for c, r in enumerate(required)]
+        return repair(program, values.tolist(), targets)
+
+    def bound(self) -> Fraction:
+        """Return a certified upper bound on the objective, from the duals."""
+        duals = np.ldexp(np.rint(np.ldexp(self.duals, _BITS)), -_BITS)
+        found = dual_bound(self.rows.bounded(), 0, duals)
+        if found is None:
+            raise SolverFailure("the duals of the allocation program give no bound")
+        return self.rows.unit * Fraction(found)
+
+
+def optimize(rows: Rows, run: Run) -> Optimum:
+    """Solve a program with HiGHS.
+
+    If HiGHS fails, which it may if two rates differ by less than its tolerance, the program is
+    solved once more in coarser units.
+
+    Raises
+    ------
+    SolverFailure
+        If HiGHS does not prove optimality.
+    """
+    try:
+        return _optimize(rows, run)
+    except SolverFailure:
+        return _optimize(rows.coarser(), run)
+
+
+def _optimize(rows: Rows, run: Run) -> Optimum:
+    found = highs.solve(rows.form, 0, run, relax=True)
+    if found.termination is not Termination.PROVED or found.values is None or found.duals is None:
+        raise SolverFailure(f"HiGHS did not solve the allocation program ({found.message})")
+    return Optimum(rows, found.values, found.duals)
