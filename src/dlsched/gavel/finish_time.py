@@ -55,7 +55,7 @@ class _Search:
         self.steps = [Fraction(kind.example.steps or 0) for kind in program.kinds]
         self.elapsed = [Fraction(kind.example.elapsed) for kind in program.kinds]
         self.alone = [
-            elapsed + steps / isolated(kind.example, kind.rated, program.gpus, self.jobs)
+            elapsed + steps / isolated(kind.example, kind.proportional, program.gpus, self.jobs)
             for kind, steps, elapsed in zip(program.kinds, self.steps, self.elapsed, strict=True)
         ]
         self.lowest = max(
@@ -88,7 +88,7 @@ class _Search:
         return combine(
             policy,
             (
-                value(policy, kind.example, speed, kind.rated, program.gpus, self.jobs)
+                value(policy, kind.example, speed, kind.proportional, program.gpus, self.jobs)
                 for kind, speed in zip(program.kinds, throughputs(program, times), strict=True)
             ),
         )
