@@ -24,15 +24,17 @@ def finish_time_fairness(program: Program, run: Run, certify: bool) -> Solved:
     A ratio can be reached if and only if every job can have the throughput steps / (ratio x its
     time in isolation - elapsed), so if the level of the program with these requirements is at
     least 1. Every solved program gives an allocation, whose largest ratio is an upper bound; a
-    lower bound is certified by duals that prove a level below 1. The ratio tried is mostly the
-    best one found, less the precision: if it can be reached, the allocation is better, and if not,
-    the search is over. Every third one is the middle of the interval, so that it is a bisection.
+    lower bound is certified by duals that prove a level below 1. The first ratio tried is that of
+    the job that is worst off if every job is at its best, which is often the optimum. Others are
+    mostly the best one found, less the precision: if it can be reached, the allocation is better,
+    and if not, the search is over. Every third one is the middle of the interval.
     """
     search = _Search(program, run)
     kept, high, low = search.start()
     while high > low * (1 + 2 * _PRECISION) and search.solves < _MOST_SOLVES:
-        near = float(high) * (1 - _PRECISION)
+        near, least = float(high) * (1 - _PRECISION), low * (1 + _PRECISION)
         ratio = near if search.solves % 3 and near > low else (low + float(high)) / 2
+        ratio = least if search.solves == 1 else ratio
         if not low < ratio < high:
             break
         found, times = search.at(ratio)
