@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: demo test test-all lowest lint docs schema library clean
+.PHONY: demo test test-all lowest lint docs dist schema library clean
 
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py results/demo
@@ -30,9 +30,16 @@ lint: $(READY)
 # Files that the code writes and a test compares with it.
 schema: $(READY)
 	$(BIN)/dlsched export --schemas docs/schema
+	$(BIN)/python docs/fields.py
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The wheel and the source archive, and whether a package index would take them.
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/python -m twine check --strict dist/*
 
 library: $(READY)
 	$(BIN)/python instances/make.py
@@ -44,4 +51,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) results site .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) results site dist .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -92,6 +92,31 @@ def heuristics() -> Iterator[str]:
             yield f"| {running} | {rule} | {share} | {loss} |"
 
 
+def sizes() -> Iterator[str]:
+    """Yield the heuristics' gaps to the optimal number of launched jobs, by size."""
+    yield "## Heuristics by size"
+    yield ""
+    yield "Gap in the number of launched jobs, mean of five seeds; half of the jobs run already."
+    yield ""
+    yield f"| items | GPUs | {' | '.join(RULES)} |"
+    yield f"|---|---|{'---|' * len(RULES)}"
+    for items in (100, 300, 1000, 3000, 10_000, 30_000):
+        capacity = 7 * items // 10
+        cells = []
+        made = [
+            dlsched.generate("elastic", seed=seed, items=items, capacity=capacity)
+            for seed in range(1, 6)
+        ]
+        best = [dlsched.solve(each).objective for each in made]
+        for rule in RULES:
+            gaps = [
+                dlsched.solve(each, rule).gap_to(optimum).launched
+                for each, optimum in zip(made, best, strict=True)
+            ]
+            cells.append(f"{100 * statistics.mean(gaps):.3g} %")
+        yield f"| {items} | {capacity} | {' | '.join(cells)} |"
+
+
 def limits() -> Iterator[str]:
     """Yield the seconds taken with a limit of one second where a proof takes minutes."""
     yield "## time_limit=1 on 8 jobs of 1,500 choices, savings nearly equal to GPUs"
@@ -125,7 +150,7 @@ def main() -> None:
     """Measure, print and write."""
     dlsched.solve("lyra-table4", "milp")  # warm up
     lines = ["# Figures of elastic", "", f"`python benchmarks/elastic.py` on {machine()}"]
-    for part in (worst_epoch, large, heuristics, limits):
+    for part in (worst_epoch, large, heuristics, sizes, limits):
         lines += ["", *part()]
     text = "\n".join(lines) + "\n"
     print(text)

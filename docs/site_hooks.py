@@ -1,16 +1,19 @@
-"""What the site adds to the pages in docs: README, cards, figures and pictures.
+"""What the site adds to the pages in docs: README, cards, figures, notebooks and pictures.
 
 The files stay where they are read on their own; here their links are turned to the site's pages.
 """
 
 from __future__ import annotations
 
-import io
 import posixpath
 import re
 from pathlib import Path
 from typing import Any
 
+import charts
+import drawings
+import measured
+import notebook_pages
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,7 +29,7 @@ HOMES = {
 }
 """Where a file of the repository is on the site, besides those in docs, models and figures."""
 COPIED = ["README.md", "CONTRIBUTING.md", "models/README.md"]
-TITLES = {"models": "Card", "figures": "Figures"}
+TITLES = {"models": "Card", "figures": "Figures", "fields": "Fields"}
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 _came_from: dict[str, str] = {}
 
@@ -40,7 +43,12 @@ def on_files(files: Files, config: Any) -> Files:
         _came_from[page] = source
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=text))
-    for name, picture in _pictures():
+    for notebook in sorted(notebook_pages.FOLDER.glob("*.ipynb")):
+        text, pictures = notebook_pages.page(notebook)
+        files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))
+        for name, picture in pictures.items():
+            files.append(File.generated(config, f"notebooks/{name}", content=picture))
+    for name, picture in drawings.all_pictures():
         files.append(File.generated(config, f"pictures/{name}.svg", content=picture))
     return files
 
@@ -54,13 +62,13 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
         page.title = TITLES[folder]
         heading = f"# {Path(name).stem.capitalize()}: {TITLES[folder].lower()}"
         text = re.sub(r"\A# .*", heading, text)
-    if folder == "figures" or address == "instances.md":
+    if folder == "figures" or address in ("instances.md", "claims.md"):
         page.meta["hide"] = ["toc"]  # its tables are wide
-        kinds = f"figures {Path(name).stem}"
+        kinds = "claims" if name == "claims.md" else f"figures {Path(name).stem}"
         text = f'<div class="{kinds}" markdown="1">\n\n{text}\n\n</div>\n'
     if folder == "problems":
         page.title = "What it is"
-        text = _with_picture(text, Path(name).stem)
+        text = _with_charts(_with_picture(text, Path(name).stem), Path(name).stem)
     parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
     parts[::2] = [_LINK.sub(lambda m: _relinked(m, source, address), part) for part in parts[::2]]
     return "".join(parts)
@@ -91,9 +99,12 @@ def _relinked(match: re.Match[str], source: str, address: str) -> str:
         return match[0]
     there = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     page = _on_site(there)
-    if page is None:  # a file that is no page: its name is left, as text
-        assert (ROOT / there).exists() or there.startswith("docs/pictures/"), (source, target)
-        return match[0] if there.startswith("docs/pictures/") else words
+    if page is None:  # a file that is no page
+        drawn = there.startswith("docs/pictures/")
+        assert (ROOT / there).exists() or drawn, (source, target)
+        if not there.startswith("docs/"):
+            return words  # the site does not have it: its name is left, as text
+        page = posixpath.relpath(there, "docs")
     here = posixpath.dirname(address) or "."
     return f"[{words}]({posixpath.relpath(page, here)}{mark}{anchor})"
 
@@ -101,27 +112,25 @@ def _relinked(match: re.Match[str], source: str, address: str) -> str:
 def _with_picture(text: str, problem: str) -> str:
     """Put the picture of the paper's example before the first section."""
     head, mark, rest = text.partition("\n## ")
-    picture = f"\n![An example of the paper, with its optimum](../pictures/{problem}.svg)\n"
-    return head + picture + mark + rest
+    picture = f"![An example of the paper, with its optimum](../pictures/{problem}.svg)"
+    picture = f'<div class="plate" markdown="1">\n\n{picture}\n\n</div>'
+    return f"{head}\n{picture}\n{mark}{rest}"
 
 
-def _pictures() -> list[tuple[str, bytes]]:
-    """Draw an example of each problem with its optimum."""
-    import matplotlib as mpl
+def _with_charts(text: str, problem: str) -> str:
+    """Put the charts of gap and time by size before the decisions."""
+    head, mark, rest = text.partition("\n## Decisions")
+    parts = ["\n## Gap and time against size\n"]
+    for name, chart in measured.charts(problem):
+        words = f"{chart.title}: {chart.y} by {chart.x}"
+        parts.append(f"{_shown(f'{problem}-{name}', words)}\n")
+        parts.append(f"{charts.caption(chart)}\n{{ .caption }}\n")
+    parts.append(f"[All figures](../figures/{problem}.md), with machine and versions.\n")
+    return head + "\n".join(parts) + mark + rest
 
-    import dlsched
-    from dlsched.registry import problem
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    found = []
-    for name in dlsched.list_problems():
-        owner = problem(name)
-        example = owner.module("generate").examples()[0]
-        axes = owner.module("draw").draw(example, dlsched.solve(example).solution)
-        stream = io.BytesIO()
-        axes.figure.savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
-        plt.close(axes.figure)
-        found.append((name, stream.getvalue()))
-    return found
+def _shown(name: str, words: str) -> str:
+    """Return a chart in the version that suits the page's scheme."""
+    return "".join(
+        f"![{words}](../pictures/{name}-{scheme}.svg#only-{scheme})" for scheme in charts.SCHEMES
+    )

@@ -106,7 +106,14 @@ def index_line(
     bounds: Bounds,
     proof: dict[str, str | None],
 ) -> dict[str, object]:
-    """Return an instance's line in the index."""
+    """Return an instance's line in the index.
+
+    The credit for a best known solution stays as long as no better one is found.
+    """
+    values = {k: number_to_data(v) for k, v in objective.as_dict().items()}
+    old = library.index().get(instance.name, {})
+    same = (old.get("sha256"), old.get("objective")) == (instance.sha256, values)
+    credit = {"credit": old["credit"]} if same and "credit" in old else {}
     return {
         "name": instance.name,
         "problem": instance.problem,
@@ -116,18 +123,18 @@ def index_line(
         "source": instance.source,
         "licence": "MIT",
         "mps": modelled,
-        "objective": {k: number_to_data(v) for k, v in objective.as_dict().items()},
+        "objective": values,
         "bound": {k: b.to_data() if b else None for k, b in bounds.as_dict().items()},
         "proof": proof,
-    }
+    } | credit
 
 
-def write_index(lines: list[dict[str, object]]) -> None:
+def write_index(lines: list[dict[str, object]], folder: Path = HERE) -> None:
     """Write the index, open instances last."""
     lines = sorted(lines, key=is_open)
     rows = ",\n".join("    " + json.dumps(line) for line in lines)
-    write_bytes(HERE / "index.json", f'{{\n  "instances": [\n{rows}\n  ]\n}}\n'.encode())
-    library.index.cache_clear()
+    write_bytes(folder / "index.json", f'{{\n  "instances": [\n{rows}\n  ]\n}}\n'.encode())
+    library.reload()
 
 
 EARLIER = "by an earlier generator: "

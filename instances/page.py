@@ -5,6 +5,7 @@ python instances/page.py
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,10 @@ Written by `python instances/page.py` from `instances/index.json`. Every instanc
 but the small ones. All are under the MIT licence: nothing was copied from a recorded trace. Bounds
 marked \\* are claimed by a solver; the others are certified, re-checked in exact arithmetic.
 
-Have you a better solution, or one for an open instance? `dlsched submit-check FILE` checks it and
-says whether it improves the best known; it needs no solver.
+Have you a better solution of an open instance? `dlsched submit-check FILE` checks it and says
+whether it improves the best known; it needs no solver.
+[Send it in](../CONTRIBUTING.md#a-better-solution-of-a-library-instance); the column "credit" then
+has your name. Those that dlsched's own methods found have "dlsched" there.
 
 | kind | what | instances |
 |---|---|---|
@@ -53,20 +56,20 @@ def lines() -> Iterator[str]:
         open_ones = [e for e in own if e["kind"] == "open"]
         yield "\n### Open\n"
         if open_ones:
-            yield "| name | best known | bound | gap | found by | source |"
-            yield "|---|---|---|---|---|---|"
+            yield "| name | best known | bound | gap | found by | credit | source |"
+            yield "|---|---|---|---|---|---|---|"
             yield from map(_open_line, open_ones)
         else:
             yield "None is known: the exact method proves every size that was tried."
         yield "\n### Solved\n"
-        yield "| name | kind | optimum | proved by | source |\n|---|---|---|---|---|"
+        yield "| name | kind | optimum | proved by | credit | source |\n|---|---|---|---|---|---|"
         yield from (_solved_line(e) for e in own if e["kind"] != "open")
 
 
 def _solved_line(entry: dict[str, Any]) -> str:
     return (
         f"| `{entry['name']}` | {entry['kind']} | {_values(entry)} | {entry['proof']['method']} "
-        f"| {_source(entry)} |"
+        f"| {_credit(entry)} | {_source(entry)} |"
     )
 
 
@@ -79,7 +82,7 @@ def _open_line(entry: dict[str, Any]) -> str:
     shown = ", ".join(_bound(b) for b in bounds)
     return (
         f"| `{entry['name']}` | {_values(entry)} | {shown} | {percent(gaps[first])} "
-        f"| {entry['proof']['method']} | {_source(entry)} |"
+        f"| {entry['proof']['method']} | {_credit(entry)} | {_source(entry)} |"
     )
 
 
@@ -93,6 +96,23 @@ def _values(entry: dict[str, Any]) -> str:
     return ", ".join(display(number_from_data(v)) for v in entry["objective"].values())
 
 
+def _credit(entry: dict[str, Any]) -> str:
+    """Return who found the solution and when; solutions without credit are found by dlsched."""
+    credit = entry.get("credit")
+    if credit is None:
+        return "dlsched"
+    reference = credit.get("reference", "")
+    by = _plain(credit["by"])
+    if re.fullmatch(r"https?://[\w./:%~?=&#+-]+", reference):
+        return f"[{by}]({reference}), {credit['date']}"
+    return ", ".join(filter(None, (by, credit["date"], _plain(reference))))
+
+
+def _plain(text: str) -> str:
+    """Return a text that Markdown shows as it is, also in a table."""
+    return re.sub(r"([^\w\s.,-])", r"\\\1", " ".join(text.split()))
+
+
 def _source(entry: dict[str, Any]) -> str:
     source = str(entry["source"])
     return f"`{source}`" if "(" in source and ")" in source and "=" in source else source
@@ -103,5 +123,10 @@ def text() -> str:
     return HEAD + "\n".join(lines()) + "\n"
 
 
-if __name__ == "__main__":
+def write() -> None:
+    """Write the page."""
     write_bytes(PAGE, text().encode())
+
+
+if __name__ == "__main__":
+    write()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 
 import pytest
+
+from dlsched.cli import progress
 
 # Started in the background, a shell's child ignores Ctrl-C, and tests of it would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -16,6 +19,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def _no_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are as wide as in a pipe, whatever terminal the tests run in."""
     monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in this process do not say what they do, however slow the machine is."""
+    monkeypatch.setattr(progress, "LINE_AFTER", math.inf)
 
 
 @pytest.hookimpl(optionalhook=True)

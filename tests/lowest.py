@@ -1,13 +1,14 @@
 """Install the lowest versions that pyproject.toml allows, and test with them.
 
-``python tests/lowest.py`` makes a fresh environment in a temporary folder (about 1 GB, removed at
-the end), with the declared minimum of every dependency and of the extras testing and report,
-solves an instance of every problem there, and runs the tests of the core, the command line and the
-sweeps.
+``python tests/lowest.py`` makes a fresh environment in a temporary folder (about 2 GB, removed at
+the end), with the declared minimum of every dependency and of every extra that is not for work on
+dlsched itself. There it solves an instance of every problem with every method, and runs the tests
+of the core, the solvers, the command line, the sweeps, the traces and the pictures.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
@@ -17,6 +18,8 @@ import venv
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parents[1]
+BUILT_IN = ("reclaiming", "elastic", "interleaving", "utility", "placement", "sensitivity")
+PARTS = ("exact", "draw")
 TESTS = (
     "tests/test_api.py",
     "tests/test_result.py",
@@ -24,15 +27,24 @@ TESTS = (
     "tests/test_schema_files.py",
     "tests/test_package.py",
     "tests/test_problem_registry.py",
+    "tests/test_extras.py",
+    "tests/solvers",
+    "tests/traces",
     "tests/cli/test_cli_commands.py",
     "tests/cli/test_cli_tables.py",
     "tests/bench/test_bench_suite.py",
     "tests/bench/test_bench_runs.py",
     "tests/bench/test_bench_report.py",
+    "tests/bench/test_bench_dask.py",
+    "tests/bench/test_peers.py",
     "tests/testing/test_odd_heuristics.py",
+    *(f"tests/problems/{name}/test_{name}_{part}.py" for name in BUILT_IN for part in PARTS),
 )
+NOT_OF_USERS = {"docs", "dev"}
+"""Extras whose minimum is not tested."""
 SMOKE = """
 import dlsched
+import ipykernel
 from dlsched.registry import problem_names, problem
 import matplotlib
 matplotlib.use("agg")
@@ -52,10 +64,11 @@ for name in problem_names():
 
 
 def floors() -> list[str]:
-    """Return ``name==version`` for the minimum of every dependency, and of two extras."""
+    """Return ``name==version`` for the minimum of every dependency, also of the users' extras."""
     project = tomllib.loads((HOME / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["testing"], *extras["report"]]
+    chosen = (entries for name, entries in extras.items() if name not in NOT_OF_USERS)
+    wanted = [*project["dependencies"], *itertools.chain(*chosen)]
     found = [re.fullmatch(r"([\w.-]+)>=([\w.]+)", entry) for entry in wanted]
     return [f"{match[1]}=={match[2]}" for match in found if match]
 
@@ -66,7 +79,8 @@ def main() -> int:
         venv.create(place, with_pip=True)
         python = str(Path(place, "bin", "python"))
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, *floors(), "hatchling"], check=True)
+        build = tomllib.loads((HOME / "pyproject.toml").read_text())["build-system"]["requires"]
+        subprocess.run([*pip, *floors(), *build], check=True)
         subprocess.run([*pip, "--no-deps", "--no-build-isolation", str(HOME)], check=True)
         subprocess.run([python, "-c", SMOKE], check=True, cwd=place)
         # Old versions of one package use what newer ones of another have deprecated.

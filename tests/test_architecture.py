@@ -16,9 +16,11 @@ DEFINITION = ("schema", "check", "oracle")
 METHODS = {"model", "exact", "heuristics", "bounds", "generate", "draw", "strategy", "state"}
 """What the modules of the definition may not import, not even by way of others."""
 LAYERS = [
-    {"errors", "compilation", "figures"},
+    {"errors", "extras", "compilation", "figures", "rendering", "content", "status", "drawing"},
+    {"frames"},
     {"schema"},
     {"objective"},
+    {"summary"},
     {"result"},
     {"run"},
     {"files", "solvers"},
@@ -27,11 +29,11 @@ LAYERS = [
     {"records", "refutation", "evaluation", "labels", "state"},
     {"library"},
     {"problems"},
-    {"table"},
+    {"table", "display", "plotting", "charts", "profiles"},
     {"api"},
     {""},
     {"submission", "traces"},
-    {"bench", "testing"},
+    {"bench", "doctor", "testing"},
     {"cli"},
 ]
 """Modules and packages from the lowest layer up; none imports a higher one."""

@@ -45,23 +45,29 @@ def noted(run):
 Run.__post_init__ = noted
 events.register("numba:compile", Listener())
 name = sys.argv[1]
-statuses = {}
+statuses, announced = {}, []
 instance = dlsched.generate(name, seed=1)
 for method in problem(name).methods.values():
     if method.preload:
         running.clear()
         try:
             limit = 1.0 if method.wants_run else None
-            result = dlsched.solve(instance, method.name, time_limit=limit)
+            result = dlsched.solve(
+                instance, method.name, time_limit=limit, on_stage=announced.append
+            )
             statuses[method.name] = str(result.status)
         except dlsched.OptionError:  # a method for another kind of instance
             pass
-print(json.dumps([statuses, compiled]))
+announced = [event.detail for event in announced if event.stage == "compiling"]
+print(json.dumps([statuses, compiled, announced]))
 """
 
 
-def watched(name: str, cache: Path) -> tuple[dict[str, str], list[str]]:
-    """Solve in a fresh process; return how each method ended and what a run compiled."""
+def watched(name: str, cache: Path) -> tuple[dict[str, str], list[str], list[str]]:
+    """Solve in a fresh process.
+
+    Return how each method ended, what a run compiled, and the compilations announced before.
+    """
     ran = subprocess.run(
         [sys.executable, "-c", WATCH, name],
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
@@ -69,8 +75,8 @@ def watched(name: str, cache: Path) -> tuple[dict[str, str], list[str]]:
         text=True,
         check=True,
     )
-    statuses, compiled = json.loads(ran.stdout.splitlines()[-1])
-    return statuses, compiled
+    statuses, compiled, announced = json.loads(ran.stdout.splitlines()[-1])
+    return statuses, compiled, announced
 
 
 @pytest.mark.parametrize(
@@ -78,8 +84,12 @@ def watched(name: str, cache: Path) -> tuple[dict[str, str], list[str]]:
     [COMPILED[0], *(pytest.param(name, marks=pytest.mark.slow) for name in COMPILED[1:])],
 )
 def test_no_run_compiles(name: str, tmp_path: Path) -> None:
-    """With an empty cache, no method compiles anything between its run's start and its answer."""
-    statuses, compiled = watched(name, tmp_path)
+    """With an empty cache, no method compiles anything between its run's start and its answer.
+
+    What is compiled before is announced, once for each module.
+    """
+    statuses, compiled, announced = watched(name, tmp_path)
+    assert announced and len(set(announced)) == len(announced)
     assert statuses and compiled == []
     kinds = {m.name: m.kind for m in problem(name).methods.values()}
     rules = [status for method, status in statuses.items() if kinds[method] == "heuristic"]

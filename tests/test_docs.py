@@ -38,9 +38,10 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_api_page_has_every_public_name() -> None:
     """The reference lists what `dlsched` exports: each name once, and no other."""
     text = (ROOT / "docs" / "api.md").read_text()
-    block = text[text.index("::: dlsched\n") : text.index("## Sweeps")]
-    listed = re.findall(r"^        - (\w+)$", block, re.M)
-    assert sorted(listed) == sorted(dlsched.__all__)
+    listed = re.findall(r"^::: dlsched\.(\w+)$", text[: text.index("## Sweeps")], re.M)
+    old_names = ["instances", "methods"]
+    assert listed[:4] == ["load", "solve", "verify", "compare"]
+    assert sorted(listed + old_names) == sorted(dlsched.__all__)
 
 
 def test_instances_page_is_what_the_index_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,6 +49,16 @@ def test_instances_page_is_what_the_index_says(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.syspath_prepend(ROOT / "instances")
     written = importlib.import_module("page").text()
     assert (ROOT / "docs" / "instances.md").read_text() == written
+
+
+def test_pages_of_fields_are_what_the_schema_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pages of fields are what their program writes today, with a meaning for every field."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    written = importlib.import_module("fields").page
+    for name in registry.problem_names():
+        text = (ROOT / "docs" / "fields" / f"{name}.md").read_text()
+        assert text == written(name), "run: make schema"
+        assert not re.search(r"\|\s*\|$", text, re.M), "a field has no meaning"
 
 
 def test_site_builds_without_warnings(tmp_path: Path) -> None:
@@ -62,7 +73,11 @@ def test_site_builds_without_warnings(tmp_path: Path) -> None:
     pages = {str(page.relative_to(tmp_path)) for page in tmp_path.rglob("*.html")}
     for name in registry.problem_names():
         assert {f"{folder}/{name}.html" for folder in ("problems", "models", "figures")} <= pages
-        assert f"pictures/{name}.svg" in (tmp_path / "problems" / f"{name}.html").read_text()
+        shown = (tmp_path / "problems" / f"{name}.html").read_text()
+        assert f"pictures/{name}.svg" in shown
+        for picture in (f"{name}-gap", f"{name}-time"):
+            assert f"pictures/{picture}-light.svg" in shown
+            assert f"pictures/{picture}-dark.svg" in shown
     loaded = re.compile(r'<(?:script|img|link)[^>]*(?:src|href)="(https?://[^"]*)"')
     for page in pages:
         assert not loaded.findall((tmp_path / page).read_text()), page

@@ -11,20 +11,32 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import pytest
+
 import dlsched
 
 ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+LINK = re.compile(r"\]\(([^)\s]+)\)|<(?:img|source|a)\b[^>]*? (?:src|srcset|href)=\"([^\"]+)\"")
+CODE = re.compile(r"^```.*?^```$", re.M | re.S)
 
 
-def test_wheel_brings_the_instances(tmp_path: Path) -> None:
-    """An unpacked wheel, away from the checkout, loads named instances and verifies solutions."""
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
         cwd=ROOT,
         check=True,
         capture_output=True,
     )
-    (wheel,) = tmp_path.glob("*.whl")
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_wheel_brings_the_instances(wheel: Path, tmp_path: Path) -> None:
+    """An unpacked wheel, away from the checkout, loads named instances and verifies solutions."""
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     for file in ("py.typed", "bench/report.html.jinja"):
@@ -46,19 +58,66 @@ def test_wheel_brings_the_instances(tmp_path: Path) -> None:
     assert int(run.stdout) == len(dlsched.list_instances())
 
 
+def links(text: str) -> list[str]:
+    """Return the targets of a Markdown text's links and pictures, outside code."""
+    return [one or other for one, other in LINK.findall(CODE.sub("", text))]
+
+
+def test_links_on_a_package_index(wheel: Path) -> None:
+    """In the wheel's description README's links are absolute, and lead to files that exist.
+
+    Nothing else differs from README.md, code least of all.
+    """
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        head, _, description = archive.read(name).decode().partition("\n\n")
+    assert "Description-Content-Type: text/markdown" in head
+    base = PROJECT["urls"]["Repository"]
+    assert f"Project-URL: Repository, {base}" in head
+    readme = (ROOT / "README.md").read_text()
+    assert CODE.findall(description) == CODE.findall(readme)
+    assert len(links(description)) == len(links(readme)) > 20
+    pages, files = f"{base}/blob/main/", f"{base.replace('github', 'raw.githubusercontent')}/main/"
+    for ours, theirs in zip(links(readme), links(description), strict=True):
+        if re.match(r"https?://|#|mailto:", ours):
+            assert theirs == ours
+        else:
+            assert theirs in (pages + ours, files + ours)
+            assert (ROOT / ours.partition("#")[0]).exists()
+    plain = description.replace(pages, "").replace(files, "")
+    assert plain == readme.replace(pages, "").replace(files, "")
+
+
+def test_one_address() -> None:
+    """Every file that names the repository names the one in pyproject.toml."""
+    repository = PROJECT["urls"]["Repository"]
+    owner = repository.removeprefix("https://github.com/").partition("/")[0]
+    texts = (".cff", ".html", ".md", ".py", ".toml", ".yaml", ".yml")
+    folders = ("", ".github/**/", "docs/**/", "models/", "instances/", "benchmarks/", "src/**/")
+    files = {f for folder in folders for f in ROOT.glob(f"{folder}*") if f.suffix in texts}
+    address = re.compile(
+        r"(?:github\.com|raw\.githubusercontent\.com)/([\w.-]+)/dlsched|([\w-]+)\.github\.io/dlsched"
+    )
+    named = {
+        (str(file.relative_to(ROOT)), one or other)
+        for file in files
+        for one, other in address.findall(file.read_text(encoding="utf-8"))
+    }
+    assert {name for name, _ in named} >= {"pyproject.toml", "CITATION.cff"}
+    assert [(name, found) for name, found in sorted(named) if found != owner] == []
+
+
 def test_version_is_the_same_everywhere() -> None:
     """pyproject.toml, the package, the citation and the changelog name one version."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["version"] == dlsched.__version__
+    assert PROJECT["version"] == dlsched.__version__
     assert f"version: {dlsched.__version__}\n" in (ROOT / "CITATION.cff").read_text()
     assert f"## {dlsched.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_every_dependency_is_pinned() -> None:
     """constraints.txt pins every package that pyproject.toml asks for."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = itertools.chain(*project["optional-dependencies"].values())
-    asked = [*project["dependencies"], *extras]
+    extras = itertools.chain(*PROJECT["optional-dependencies"].values())
+    asked = [*PROJECT["dependencies"], *extras]
     names = {
         re.split(r">=|\[", line)[0].lower() for line in asked if not line.startswith("dlsched")
     }

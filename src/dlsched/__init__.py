@@ -1,9 +1,14 @@
 """The scheduling problems of deep-learning clusters: optima, heuristics, and the distance."""
 
+import logging
+
+from dlsched import display as display  # how objects show themselves
 from dlsched.api import (
     bound,
     compare,
     export,
+    frame_columns,
+    from_frames,
     generate,
     list_instances,
     list_methods,
@@ -18,6 +23,7 @@ from dlsched.api import (
 )
 from dlsched.errors import (
     DlschedError,
+    ExtraMissing,
     InstanceChanged,
     InstanceError,
     OptionError,
@@ -27,12 +33,15 @@ from dlsched.errors import (
     UnknownName,
 )
 from dlsched.objective import Bound, ByLevel
+from dlsched.plotting import plot, plot_comparison
 from dlsched.registry import method
 from dlsched.result import Claim, Report, Result, Status, Termination, Violation
-from dlsched.run import Run
+from dlsched.run import Run, Stage, StageEvent
 from dlsched.schema import Instance, Solution
 
 __version__ = "0.1.0"
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 methods, instances = list_methods, list_instances
 """The names that these calls had first."""
@@ -42,6 +51,7 @@ __all__ = [
     "ByLevel",
     "Claim",
     "DlschedError",
+    "ExtraMissing",
     "Instance",
     "InstanceChanged",
     "InstanceError",
@@ -53,6 +63,8 @@ __all__ = [
     "SolverDisagreement",
     "SolverFailure",
     "SolverMissing",
+    "Stage",
+    "StageEvent",
     "Status",
     "Termination",
     "UnknownName",
@@ -60,6 +72,8 @@ __all__ = [
     "bound",
     "compare",
     "export",
+    "frame_columns",
+    "from_frames",
     "generate",
     "instances",
     "list_instances",
@@ -70,6 +84,8 @@ __all__ = [
     "method",
     "methods",
     "model",
+    "plot",
+    "plot_comparison",
     "read_result",
     "save",
     "solve",

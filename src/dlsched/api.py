@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
@@ -17,13 +17,24 @@ from dlsched import library, registry
 from dlsched.errors import InstanceError, OptionError, SolverDisagreement, describe
 from dlsched.evaluation import evaluate_claim
 from dlsched.files import read_json, validate_target, write_bytes, write_json
+from dlsched.frames.layout import columns
+from dlsched.frames.read import Reader
 from dlsched.labels import distinguish, labelled, method_labels
 from dlsched.objective import Bounds, gap
 from dlsched.records import load_result
 from dlsched.registry import Kind, Method, MethodLike, Problem, problem_names
 from dlsched.result import Claim, Point, Report, Result, Start, Status
-from dlsched.run import Run
-from dlsched.schema import SCHEMA_VERSION, AnyInstance, AnySolution, Instance, Solution, shown
+from dlsched.run import Run, Stage, StageListener, announce
+from dlsched.schema import (
+    SCHEMA_VERSION,
+    AnyInstance,
+    AnySolution,
+    Instance,
+    Solution,
+    link_instance,
+    shown,
+)
+from dlsched.solvers.lp import lp_text
 from dlsched.solvers.mps import mps_text
 from dlsched.table import Failure, comparison_rows, data_frame
 
@@ -87,6 +98,51 @@ def load(source: InstanceLike) -> AnyInstance:
     return _parse_instance(read_json(path), str(source))
 
 
+def from_frames(problem: str, /, **parts: Any) -> AnyInstance:
+    """Make an instance from data frames; the inverse of ``instance.to_frames()``.
+
+    Parameters
+    ----------
+    problem
+        Name of the problem.
+    **parts
+        Single values of the instance by name, as ``demand=2``; its name is "unnamed" by default.
+        Lists and mappings as frames: ``servers=``, ``jobs=``. What a row of these has as a list or
+        mapping is a frame of its own, with a column for the id, as ``jobs_workers=`` with the
+        column ``job``; `dlsched.frame_columns` lists frames and columns. Instead, a column of the
+        row's own frame may hold lists, or, for a mapping, there may be a column per key, as
+        ``gpus.V100``. The frame ``instance=`` has single values in one row. Lists and mappings of
+        the instance itself may also be given as such.
+
+        Rows are in the instance's order; the index counts only if it has a name. A cell without a
+        value (None, NaN, NA) is an absent field. Whole floats are integers, as pandas makes floats
+        of integers with gaps.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such problem.
+    InstanceError
+        Naming frame, row (counted from 0, as for ``iloc``) and column, and the remedy.
+    """
+    owner = registry.problem(problem)
+    reader = Reader(owner.instance, parts)
+    data = {"dlsched": SCHEMA_VERSION, "problem": owner.name, "name": "unnamed"} | reader.data()
+    made: AnyInstance = reader.parse(data)
+    return made
+
+
+def frame_columns(problem: str) -> dict[str, list[str]]:
+    """Return the frames that `from_frames` takes for a problem, each with its columns.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such problem.
+    """
+    return columns(registry.problem(problem).instance)
+
+
 def load_solution(source: SolutionLike, problem: str | None = None) -> AnySolution:
     """Load a solution from a path, plain data, or a result.
 
@@ -143,6 +199,7 @@ def solve(
     start: SolutionLike | None = None,
     log: bool = False,
     on_progress: Callable[[Point], None] | None = None,
+    on_stage: StageListener | None = None,
     **method_options: Any,
 ) -> Result:
     """Solve an instance and have the answer checked.
@@ -170,6 +227,9 @@ def solve(
         Let the solver write to the terminal.
     on_progress
         Called with each `Point` (seconds, objective, bound).
+    on_stage
+        Called with each `StageEvent` (stage, detail): loading, compiling, building, searching,
+        checking. Stages and points are also logged by the logger ``dlsched``.
     **method_options
         Options of the method; see `methods`.
 
@@ -182,12 +242,14 @@ def solve(
     SolverDisagreement
         If the checker does not confirm what the method claims.
     """
+    if not isinstance(instance, Instance):
+        announce(on_stage, Stage.LOADING, "the instance")
     inst = load(instance)
     owner = registry.problem(inst.problem)
     chosen = owner.resolve(method, inst)
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
-    chosen.prepare(owner.package)
+    chosen.prepare(owner.package, on_stage, inst)
     run = Run(
         time_limit,
         gap,
@@ -196,6 +258,7 @@ def solve(
         solver,
         log=log,
         on_progress=on_progress,
+        on_stage=on_stage,
     )
     run.start, rejected = _start(owner, inst, start)
     why = owner.explain(inst)
@@ -210,6 +273,7 @@ def solve(
     if start is not None and result.start is None:
         reason = rejected or f"{chosen.name} takes no start"
         result = replace(result, start=Start(False, reason))
+        link_instance(result, inst)
     return result
 
 
@@ -296,7 +360,8 @@ def comparison(
             group.append(attempt(inst, chosen, **solve_options))
             if on_answer:
                 on_answer(group[-1])
-        rows += comparison_rows(group, names)
+        size = len(getattr(inst, registry.problem(inst.problem).size))
+        rows += [row | {"size": size} for row in comparison_rows(group, names)]
     return distinguish(rows)
 
 
@@ -387,28 +452,48 @@ def export(
     level: str | None = None,
     held: Mapping[str, float] | None = None,
     built: Any = None,
+    format: Literal["lp", "mps"] | None = None,
 ) -> None:
-    """Write one level of an instance's model as an MPS file, for any solver.
+    """Write one level of an instance's model as an LP or MPS file, for any solver.
 
     Parameters
     ----------
     instance
         Anything that `load` takes.
     path
-        ``.mps`` or ``.mps.gz``.
+        ``.lp``, ``.lp.gz``, ``.mps`` or ``.mps.gz``.
     level
         Name of the level to optimise; the first by default.
     held
         ``{level name: value}`` for every earlier level: the value that it must keep.
     built
         The model to write; `model` of the instance by default.
+    format
+        ``"lp"`` or ``"mps"``; by default LP if `path` ends in ``.lp`` or ``.lp.gz``, else MPS.
 
     Raises
     ------
     OptionError
-        If there is no such level, or an earlier one has no value.
+        If there is no such level or format, or an earlier level has no value.
     """
     validate_target(Path(path))
+    if format is None:
+        format = "lp" if Path(path).name.endswith((".lp", ".lp.gz")) else "mps"
+    text = model_text(instance, format, level=level, held=held, built=built)
+    write_bytes(Path(path), text.encode())
+
+
+def model_text(
+    instance: InstanceLike,
+    format: Literal["lp", "mps"],
+    *,
+    level: str | None = None,
+    held: Mapping[str, float] | None = None,
+    built: Any = None,
+) -> str:
+    """Return what `export` writes."""
+    if format not in _MODEL_FORMATS:
+        raise OptionError(f"format={format!r:.40} is unknown; write one of: lp, mps")
     inst = load(instance)
     levels = [entry.name for entry in registry.problem(inst.problem).levels]
     target = level or levels[0]
@@ -419,7 +504,10 @@ def export(
     if missing:
         raise OptionError(f"level {target!r} needs the value of {missing[0]!r}: pass it in held=")
     holds = [float((held or {})[name]) for name in levels[:rank]]
-    write_bytes(Path(path), mps_text(inst.name, built or model(inst), rank, holds).encode())
+    return _MODEL_FORMATS[format](inst.name, built or model(inst), rank, holds)
+
+
+_MODEL_FORMATS = {"lp": lp_text, "mps": mps_text}
 
 
 def _path(source: object, where: str) -> Path:
@@ -465,7 +553,7 @@ def _start(
         return None, ""
     found = load_solution(start, inst.problem)
     # A start may be of another version of the instance: only its feasibility matters.
-    solution = found.model_copy(update={"instance_sha256": inst.sha256})
+    solution = found.model_copy(update={"instance_sha256": inst.sha256, "credit": None})
     report = owner.check(inst, solution)
     if report.feasible:
         return solution, ""

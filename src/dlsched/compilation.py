@@ -2,7 +2,8 @@
 
 A function marked with `entry` is called from Python; its signatures are explicit, so `prepare` can
 compile it ahead of a run, once per machine (numba keeps the machine code in its cache). A function
-marked with `loop` is called by such functions only and is compiled along with them.
+marked with `loop` is called by such functions only and is compiled along with them. Where
+instances are so small that compiling would take longer than the run, both run as Python.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, TypeAlias, TypeVar, get_type_hints
+from contextvars import ContextVar
+from functools import cached_property, update_wrapper
+from types import FunctionType
+from typing import Annotated, Any, TypeAlias, TypeVar, cast, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,38 +37,109 @@ F = TypeVar("F", bound=Callable[..., Any])
 _NOTICE_AFTER = 1.0
 """Seconds of compilation after which a terminal is told why it waits."""
 
-_entries: dict[str, list[tuple[Any, tuple[Any, ...]]]] = {}
-"""Per module: its entries, each with the signatures that `prepare` compiles."""
+_interpreting = ContextVar("dlsched_interpreting", default=False)
+_entries: dict[str, list[Loop]] = {}
+"""Per module: its entries, which `prepare` compiles."""
+
+
+class Loop:
+    """A function that runs compiled by numba, or as Python where `interpreted` is in force.
+
+    Both give the same result: numba is told to change no order of floating-point operations.
+
+    Parameters
+    ----------
+    function
+        It may call other loops by their names in its module.
+    signatures, records
+        See `entry`.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], signatures: Sequence[str], records: Sequence[type]
+    ) -> None:
+        update_wrapper(self, function)
+        self.function, self._texts, self._records = function, signatures, records
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the function; it is compiled first if that has not been done."""
+        if not _interpreting.get():
+            return self.compiled(*arguments)
+        with np.errstate(all="ignore"):  # compiled code gives no warnings
+            return _plain(self.interpreted(*arguments))
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The function for numba, which compiles it for the types that it is called with."""
+        import numba
+
+        return numba.njit(cache=True)(self._calling(lambda loop: loop.compiled))
+
+    @cached_property
+    def interpreted(self) -> Callable[..., Any]:
+        """The function in Python."""
+        return self._calling(lambda loop: loop.interpreted)
+
+    @cached_property
+    def signatures(self) -> tuple[Any, ...]:
+        """The signatures that `prepare` compiles, as numba's objects."""
+        return tuple(_signature(text, self._records) for text in self._texts)
+
+    @property
+    def ready(self) -> bool:
+        """Whether all signatures are compiled in this process."""
+        known = vars(self).get("compiled")
+        return known is not None and len(known.signatures) >= len(self._texts)
+
+    def _calling(self, form: Callable[[Loop], Any]) -> Callable[..., Any]:
+        """Return the function with the loops that it calls in one of their forms."""
+        code, space = self.function.__code__, self.function.__globals__
+        called = {n: form(space[n]) for n in code.co_names if isinstance(space.get(n), Loop)}
+        made = FunctionType(code, space | called, code.co_name, self.function.__defaults__)
+        return update_wrapper(made, self.function, updated=())
 
 
 def loop(function: F) -> F:
     """Compile a function that only other compiled functions call; use it as a decorator."""
-    import numba
-
-    compiled: F = numba.njit(cache=True)(function)
-    return compiled
+    return cast(F, Loop(function, (), ()))
 
 
-def entry(*signatures: Any, records: Sequence[type] = ()) -> Callable[[F], F]:
+def entry(*signatures: str, records: Sequence[type] = ()) -> Callable[[F], F]:
     """Compile a function that Python calls, for these signatures; use it as a decorator.
 
     Parameters
     ----------
     *signatures
-        As numba writes them, ``"float64(float64[::1], int64)"``, or as its objects. Arguments of
-        any other types would be compiled for inside a run, which `entries` lets a test detect.
+        As numba writes them, ``"float64(float64[::1], int64)"``. Arguments of any other types
+        would be compiled for inside a run, which `entries` lets a test detect.
     records
         Named tuples whose names the signatures use as types; their fields are annotated with the
         types above, as `Floats`.
     """
 
     def decorate(function: F) -> F:
-        compiled = loop(function)
-        known = [_signature(text, records) for text in signatures] if records else signatures
-        _entries.setdefault(function.__module__, []).append((compiled, tuple(known)))
-        return compiled
+        made = Loop(function, signatures, records)
+        _entries.setdefault(function.__module__, []).append(made)
+        return cast(F, made)
 
     return decorate
+
+
+@contextmanager
+def interpreted(wanted: bool = True) -> Iterator[None]:
+    """Run loops as Python within the block, if `wanted`; nothing is compiled there."""
+    token = _interpreting.set(wanted or _interpreting.get())
+    try:
+        yield
+    finally:
+        _interpreting.reset(token)
+
+
+def _plain(value: Any) -> Any:
+    """Return numpy's scalars as Python's, which is what compiled functions return."""
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _signature(text: str, records: Sequence[type]) -> Any:
@@ -79,26 +154,68 @@ def _signature(text: str, records: Sequence[type]) -> Any:
     return eval(text, {}, known)
 
 
-def entries(module: str) -> list[tuple[Any, tuple[Any, ...]]]:
-    """Return the entries of a module that was imported, each with its signatures."""
+def entries(module: str) -> list[Loop]:
+    """Return the entries of a module that was imported."""
     return list(_entries.get(module, ()))
 
 
-def prepare(*modules: str) -> None:
+def prepare(*modules: str, on_compile: Callable[[str], None] | None = None) -> None:
     """Import modules; compile their entries and those of what they import from their packages.
 
     What is in numba's cache is loaded instead, in milliseconds. On a terminal, a compilation that
     takes more than a second is announced on standard error.
+
+    Parameters
+    ----------
+    *modules
+        Full names.
+    on_compile
+        Called with a module's name before the first of its loops is compiled that is in no cache.
     """
     with _notice():
-        for module in modules:
-            importlib.import_module(module)
-        packages = {module.rpartition(".")[0] for module in modules}
-        for module in [m for m in _entries if m.rpartition(".")[0] in packages]:
-            for compiled, signatures in _entries[module]:
-                if len(compiled.signatures) < len(signatures):
-                    for signature in signatures:
-                        compiled.compile(signature)
+        for module, missing in _missing(modules).items():
+            with _listening(on_compile, module):
+                for entry in missing:
+                    for signature in entry.signatures:
+                        entry.compiled.compile(signature)
+
+
+def is_ready(*modules: str) -> bool:
+    """Return whether `prepare` has nothing to compile or load from numba's cache."""
+    return not _missing(modules)
+
+
+def _missing(modules: Sequence[str]) -> dict[str, list[Loop]]:
+    """Return the entries that are not compiled, by module."""
+    for module in modules:
+        importlib.import_module(module)
+    packages = {module.rpartition(".")[0] for module in modules}
+    found = {
+        module: [entry for entry in known if not entry.ready]
+        for module, known in _entries.items()
+        if module.rpartition(".")[0] in packages
+    }
+    return {module: missing for module, missing in found.items() if missing}
+
+
+@contextmanager
+def _listening(on_compile: Callable[[str], None] | None, module: str) -> Iterator[None]:
+    """Call a listener with the module's name when numba compiles a loop instead of loading it."""
+    from numba.core import event
+
+    told: list[str] = []
+
+    class Listener(event.Listener):  # type: ignore[misc]
+        def on_start(self, _event: Any) -> None:
+            if on_compile and not told:
+                told.append(module)
+                on_compile(module)
+
+        def on_end(self, _event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
 
 
 @contextmanager

@@ -96,6 +96,10 @@ class SolverMissing(DlschedError):
     """A solver that is known but not installed here; the message says how to get it."""
 
 
+class ExtraMissing(DlschedError, ImportError):
+    """An optional library that is not installed; the message names the extra that has it."""
+
+
 class SolverFailure(DlschedError):
     """A solver that broke down, or answered with a code that dlsched does not know."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ from dlsched.objective import (
 from dlsched.registry import Kind, Method, Problem
 from dlsched.result import (
     Claim,
+    Limits,
     Report,
     Result,
     Seconds,
@@ -29,8 +31,10 @@ from dlsched.result import (
     Termination,
     default_termination,
 )
-from dlsched.run import Run
-from dlsched.schema import Instance
+from dlsched.run import Run, Stage
+from dlsched.schema import Instance, link_instance
+
+logger = logging.getLogger(__name__)
 
 _DECISIONS = {
     Status.OPTIMAL: (Termination.PROVED, Termination.GAP_REACHED),
@@ -61,6 +65,8 @@ def evaluate_claim(
     """
     solved = run.elapsed()
     claim = _validated(problem, method, claim)
+    if claim.solution is not None:
+        run.announce(Stage.CHECKING, f"the answer of {method.name}")
     report = _check(problem, instance, method, claim)
     checked = run.elapsed()
     bounds = claim.bounds if method.own else _as_claims(claim.bounds)
@@ -77,7 +83,7 @@ def evaluate_claim(
         )
     ended = _termination(claim, method, run, gaps)
     solver = run.solver if run.solver in run.solvers else next(iter(run.solvers), None)
-    return Result(
+    result = Result(
         problem=problem.name,
         instance=instance.name,
         instance_sha256=instance.sha256,
@@ -102,7 +108,17 @@ def evaluate_claim(
         solver=solver,
         solver_version=run.solvers[solver] if solver else None,
         solver_message=claim.solver_message,
+        limits=Limits(run.time_limit, run.gap, run.threads),
     )
+    link_instance(result, instance)
+    if claim.solution is not None:
+        link_instance(claim.solution, instance)
+    logger.info(
+        "%s by %s in %.2f s: %s (%s), objective %s, bound %s",
+        instance.name, method.name, result.seconds.total, result.status, result.reason,
+        objective, bound,
+    )  # fmt: skip
+    return result
 
 
 def _validated(problem: Problem, method: Method, claim: Claim) -> Claim:

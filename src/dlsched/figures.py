@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+_SIX_DIGITS = 1e5
+"""From here on the six digits shown are all before the decimal point, and none are left out."""
+
 
 def display(value: object) -> str:
     """Return a cell's text: numbers grouped by thousands, nothing for ``None``."""
@@ -15,7 +18,8 @@ def display(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, (float, Fraction)):
         number = float(value)
-        return f"{number:,.0f}" if number.is_integer() else f"{number:,.6g}"
+        whole = number.is_integer() or abs(number) >= _SIX_DIGITS
+        return f"{number:,.0f}" if whole else f"{number:,.6g}"
     return str(value)
 
 
@@ -38,3 +42,8 @@ def seconds(value: float | None) -> str:
 def shorten(name: str, length: int) -> str:
     """Return a name, shortened to a number of characters, with an ellipsis at the end."""
     return name if len(name) <= length else f"{name[: length - 1]}…"
+
+
+def printable(text: str) -> str:
+    """Return a text with control characters escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

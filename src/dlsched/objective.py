@@ -110,6 +110,10 @@ class Bound(NamedTuple):
     kind: Literal["certified", "claimed"]
     method: str
 
+    def __repr__(self) -> str:
+        """Show value and kind."""
+        return f"Bound({self})"
+
     def __str__(self) -> str:
         """Show value and kind."""
         return f"{_brief(self.value)} ({self.kind}, {self.method})"

@@ -8,7 +8,8 @@ from typing import Any
 
 from dlsched.objective import bound_from_data, number_from_data
 from dlsched.registry import problem
-from dlsched.result import Point, Result, Seconds, Start, Status, Termination, default_termination
+from dlsched.result import Limits, Point, Result, Seconds, Start
+from dlsched.status import Status, Termination, default_termination
 
 
 def load_result(text: str) -> Result:
@@ -48,4 +49,5 @@ def result_from_data(data: Mapping[str, Any]) -> Result:
         solver=data["solver"],
         solver_version=data["solver_version"],
         solver_message=data["solver_message"],
+        limits=Limits(**data["limits"]) if data.get("limits") else None,
     )

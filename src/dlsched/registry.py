@@ -16,11 +16,12 @@ from functools import cache, cached_property
 from importlib.metadata import entry_points
 from typing import Any, TypeAlias, TypeVar
 
-from dlsched.compilation import prepare
+from dlsched.compilation import interpreted, is_ready, prepare
 from dlsched.errors import InstanceChanged, OptionError, UnknownName
+from dlsched.extras import EXTRAS, require
 from dlsched.objective import ByLevel, Level
 from dlsched.result import Claim, Report, Violation
-from dlsched.run import Run
+from dlsched.run import Run, Stage, StageListener, announce
 from dlsched.schema import SCHEMA_VERSION, Instance, Solution
 
 BUILT_IN = ("reclaiming", "elastic", "interleaving", "utility", "placement", "sensitivity")
@@ -39,6 +40,7 @@ SOLVE_KEYWORDS = {
     "start",
     "log",
     "on_progress",
+    "on_stage",
 }
 """Keywords of `dlsched.solve`, which no option of a method may have as its name."""
 _PACKAGE = "dlsched.problems"
@@ -82,6 +84,10 @@ class Method:
     preload
         Modules that are imported, and their compiled loops compiled, before the clock starts:
         ``".pricing"`` is a module of the problem's package, ``"highspy"`` a library.
+    small
+        ``small(instance) -> bool``: whether the instance is so small that its loops take less time
+        as Python than to be compiled. They then run as Python, with the same result, unless they
+        have been compiled already.
 
     Raises
     ------
@@ -95,6 +101,7 @@ class Method:
     kind: Kind
     function: Callable[..., Solution | Claim]
     preload: tuple[str, ...] = ()
+    small: Callable[[Any], bool] | None = None
 
     def __post_init__(self) -> None:
         """Check the function's form and the names of its options."""
@@ -148,11 +155,36 @@ class Method:
         """First line of the docstring."""
         return (inspect.getdoc(self.function) or "").partition("\n")[0]
 
-    def prepare(self, package: str) -> None:
-        """Import and compile what `preload` names, so that no run's clock counts it."""
+    def interprets(self, instance: Instance, package: str) -> bool:
+        """Whether its loops run as Python on an instance; see `small`."""
+        return bool(self.small and self.small(instance)) and not is_ready(*self._loops(package))
+
+    def _loops(self, package: str) -> list[str]:
+        """Return the modules of the package that `preload` names."""
+        return [package + name for name in self.preload if name.startswith(".")]
+
+    def prepare(
+        self,
+        package: str,
+        on_stage: StageListener | None = None,
+        instance: Instance | None = None,
+    ) -> None:
+        """Import and compile what `preload` names, so that no run's clock counts it.
+
+        With an instance, nothing is compiled if its loops will run as Python.
+        """
+
+        def on_compile(module: str) -> None:
+            announce(on_stage, Stage.COMPILING, f"the loops of {module}, once per machine")
+
+        announce(on_stage, Stage.LOADING, f"the method {self.name} and its libraries")
         for name in self.preload:
-            importlib.import_module(name, package)
-        prepare(*(package + name for name in self.preload if name.startswith(".")))
+            if name.partition(".")[0] in EXTRAS:
+                require(name, f"the method {self.name}")
+            else:
+                importlib.import_module(name, package)
+        if instance is None or not self.interprets(instance, package):
+            prepare(*self._loops(package), on_compile=on_compile)
 
     def validate_options(self, options: Mapping[str, Any]) -> None:
         """Check option names before anything runs.
@@ -189,12 +221,15 @@ class Method:
         with run.paused():
             given = instance if self.own else instance.copy_apart()
             before = given.fingerprint()
-        if self.wants_run:
-            answer = self.function(given, run, **options)
-        elif self.takes_second:
-            answer = self.function(given, run.rng, **options)
-        else:
-            answer = self.function(given, **options)
+            as_python = self.interprets(instance, problem(self.problem).package)
+        run.announce(Stage.SEARCHING, f"with {self.name}")
+        with interpreted(as_python):
+            if self.wants_run:
+                answer = self.function(given, run, **options)
+            elif self.takes_second:
+                answer = self.function(given, run.rng, **options)
+            else:
+                answer = self.function(given, **options)
         with run.paused():
             if given.fingerprint() != before:
                 raise InstanceChanged(f"{self.name} changed the instance {instance.name}")
@@ -426,6 +461,7 @@ def method(
     kind: str,
     name: str | None = None,
     preload: Sequence[str] = (),
+    small: Callable[[Any], bool] | None = None,
 ) -> Callable[[F], F]:
     """Register a function as a method of a problem; use it as a decorator.
 
@@ -439,6 +475,8 @@ def method(
         Its name; the function's own by default.
     preload
         Modules to import and compile before the clock starts; see `Method`.
+    small
+        Which instances are too small to compile for; see `Method`.
 
     Raises
     ------
@@ -456,7 +494,7 @@ def method(
     def register(function: F) -> F:
         home = module_of(function)
         own_name = name or function_name(function)
-        entry = Method(own_name, problem, Kind(kind), function, tuple(preload))
+        entry = Method(own_name, problem, Kind(kind), function, tuple(preload), small)
         _load_owner(problem, home)
         known = _METHODS.setdefault(problem, {})
         taken = known.get(entry.name)

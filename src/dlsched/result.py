@@ -5,85 +5,31 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, NamedTuple
 
 from dlsched.objective import Bound, Bounds, ByLevel, Objective, gap, number_to_data
-from dlsched.schema import AnySolution, Number
+from dlsched.rendering import Rendered
+from dlsched.schema import AnySolution, Number, without_link
+from dlsched.status import Status, Termination, default_termination
+from dlsched.summary import summarize
+
+__all__ = [
+    "Claim",
+    "Limits",
+    "Point",
+    "Report",
+    "Result",
+    "Seconds",
+    "Start",
+    "Status",
+    "Termination",
+    "Violation",
+    "default_termination",
+]
 
 
-class Status(StrEnum):
-    """How far a method got; there is no other value, and no default."""
-
-    OPTIMAL = "optimal"
-    """Proved within the gap that was asked for; the result states the gap achieved."""
-    FEASIBLE = "feasible"
-    """There is a solution; nothing is proved about it beyond the bound, if there is one."""
-    INFEASIBLE = "infeasible"
-    """Proved: there is no solution. The reason says why."""
-    UNBOUNDED = "unbounded"
-    """Proved: the objective has no bound."""
-    NO_SOLUTION = "no solution"
-    """Stopped before one was found; the bound is kept."""
-
-
-class Termination(StrEnum):
-    """Why a run ended; `sentence` says it in words."""
-
-    PROVED = "proved"
-    GAP_REACHED = "gap_reached"
-    INFEASIBLE = "infeasible"
-    UNBOUNDED = "unbounded"
-    FINISHED = "finished"
-    BOUND_ONLY = "bound_only"
-    LEVELS_DONE = "levels_done"
-    TIME_LIMIT = "time_limit"
-    MEMORY_LIMIT = "memory_limit"
-    ITERATION_LIMIT = "iteration_limit"
-    SOLUTION_LIMIT = "solution_limit"
-    OBJECTIVE_LIMIT = "objective_limit"
-    INTERRUPTED = "interrupted"
-    TOLERANCES = "tolerances"
-    UNDECIDED = "undecided"
-
-    @property
-    def sentence(self) -> str:
-        """What it means."""
-        return _SENTENCES[self]
-
-
-_SENTENCES = {
-    Termination.PROVED: "proved optimal",
-    Termination.GAP_REACHED: "proved within the gap that was asked for",
-    Termination.INFEASIBLE: "proved infeasible",
-    Termination.UNBOUNDED: "proved unbounded",
-    Termination.FINISHED: "finished",
-    Termination.BOUND_ONLY: "bound only",
-    Termination.LEVELS_DONE: "fewer levels were asked for than there are",
-    Termination.TIME_LIMIT: "time limit",
-    Termination.MEMORY_LIMIT: "memory limit",
-    Termination.ITERATION_LIMIT: "iteration limit",
-    Termination.SOLUTION_LIMIT: "solution limit",
-    Termination.OBJECTIVE_LIMIT: "objective limit reached",
-    Termination.INTERRUPTED: "interrupted",
-    Termination.TOLERANCES: "the solver's tolerances leave a gap",
-    Termination.UNDECIDED: "stopped without a decision",
-}
-
-
-def default_termination(status: Status) -> Termination:
-    """Return why a run ended, where the method states its status only."""
-    return {
-        Status.OPTIMAL: Termination.PROVED,
-        Status.INFEASIBLE: Termination.INFEASIBLE,
-        Status.UNBOUNDED: Termination.UNBOUNDED,
-        Status.FEASIBLE: Termination.FINISHED,
-        Status.NO_SOLUTION: Termination.UNDECIDED,
-    }[status]
-
-
-@dataclass(frozen=True)
-class Violation:
+@dataclass(frozen=True, repr=False)
+class Violation(Rendered):
     """One broken requirement.
 
     Attributes
@@ -104,8 +50,8 @@ class Violation:
     amount: Number = 1
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Rendered):
     """What the checker finds.
 
     ``objective`` is what the solution is worth if all its references resolve, also when it is
@@ -145,6 +91,14 @@ class Seconds(NamedTuple):
     total: float
 
 
+class Limits(NamedTuple):
+    """The limits of a run: seconds, the gap that was asked for, threads."""
+
+    time_limit: float | None
+    gap: float
+    threads: int
+
+
 class Start(NamedTuple):
     """Whether a start solution was used, and why."""
 
@@ -178,8 +132,8 @@ class Claim:
     termination: Termination | None = None
 
 
-@dataclass(frozen=True)
-class Result:
+@dataclass(frozen=True, repr=False)
+class Result(Rendered):
     """What a method returned, checked.
 
     Attributes
@@ -198,6 +152,8 @@ class Result:
         (seconds, objective, bound) along the search, of the level being solved.
     start
         Whether the start solution was accepted, and why; ``None`` if there was none.
+    limits
+        Time limit, gap asked for, threads; ``None`` in files of versions that did not record it.
     """
 
     problem: str
@@ -223,6 +179,16 @@ class Result:
     solver: str | None = None
     solver_version: str | None = None
     solver_message: str = ""
+    limits: Limits | None = None
+
+    def summary(self) -> str:
+        """Return a text of several lines: what was found, what is proved, why it ended, what next.
+
+        It states the gap asked for, the gap achieved and the tolerance; per level objective, bound,
+        whether the bound is certified, and its source; termination, method, solver, seed and
+        limits; the seconds for building apart from those for the search.
+        """
+        return summarize(self)
 
     def gap_to(self, bound: ByLevel[Any]) -> ByLevel[float | None]:
         """Return this solution's gap to another result's bound or objective.
@@ -260,9 +226,14 @@ class Result:
             "solver_version": self.solver_version,
             "solver_message": self.solver_message,
             "start": self.start and self.start._asdict(),
+            "limits": self.limits and self.limits._asdict(),
             "trajectory": [list(point) for point in self.trajectory],
             "solution": self.solution and self.solution.to_data(),
         }
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the fields, not the link to the instance."""
+        return without_link(vars(self))
 
     def to_json(self) -> str:
         """Return JSON text; `dlsched.read_result` is its inverse."""

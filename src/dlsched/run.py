@@ -1,7 +1,13 @@
-"""The context of one run of a method: limits, seed, progress, and the solvers called."""
+"""The context of one run of a method: limits, seed, progress, and the solvers called.
+
+What happens during a call of `dlsched.solve` is announced to two listeners: ``on_stage`` is told
+what is being done (`Stage`), ``on_progress`` how far the search is (`Point`). Both are also logged
+at level INFO by the logger ``dlsched.run``.
+"""
 
 from __future__ import annotations
 
+import logging
 import numbers
 import signal
 import threading
@@ -9,13 +15,54 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import FrameType
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from dlsched.errors import OptionError
+from dlsched.figures import display, percent
+from dlsched.objective import relative_gap
 from dlsched.result import Point, Termination
 from dlsched.schema import Solution
+
+logger = logging.getLogger(__name__)
+
+LOG_SECONDS = 1.0
+"""Points of a search are logged only if at least this many seconds lie between them."""
+
+
+class Stage(StrEnum):
+    """What a call of `dlsched.solve` is doing; each may be announced more than once."""
+
+    LOADING = "loading"
+    """Reading the instance, importing the method and the libraries that it uses."""
+    COMPILING = "compiling"
+    """Compiling loops, which is done once per machine; not announced if they are cached."""
+    BUILDING = "building"
+    """Building a model, or the tables that a method works on."""
+    SEARCHING = "searching"
+    """Running the method or a solver; the detail names the method or the level."""
+    CHECKING = "checking"
+    """Checking the answer by the problem's definition."""
+
+
+class StageEvent(NamedTuple):
+    """The beginning of a stage; ``detail`` says in words what is loaded, built or searched."""
+
+    stage: Stage
+    detail: str
+
+
+StageListener: TypeAlias = Callable[[StageEvent], None]
+
+
+def announce(listener: StageListener | None, stage: Stage, detail: str) -> None:
+    """Log the beginning of a stage, and tell the listener if there is one."""
+    logger.info("%s %s", stage, detail, extra={"stage": str(stage)})
+    if listener is not None:
+        listener(StageEvent(stage, detail))
 
 
 @dataclass
@@ -32,6 +79,8 @@ class Run:
         As given to `dlsched.solve`. The same seed gives the same answer on one thread.
     start
         A checked solution to start from, or ``None``.
+    on_progress, on_stage
+        Listeners: called with each `Point` and with each `StageEvent`, or ``None``.
     rng
         Random generator with this seed.
     trajectory, solvers
@@ -46,6 +95,7 @@ class Run:
     start: Solution | None = None
     log: bool = False
     on_progress: Callable[[Point], None] | None = None
+    on_stage: StageListener | None = None
     trajectory: list[Point] = field(default_factory=list)
     solvers: dict[str, str | None] = field(default_factory=dict)
     interrupted: bool = False
@@ -57,6 +107,7 @@ class Run:
             raise OptionError(f"seed={self.seed!r} must be a whole number from 0")
         self.seed = int(self.seed)
         self.rng: np.random.Generator = np.random.default_rng(self.seed)
+        self._logged: Point | None = None
 
     def elapsed(self) -> float:
         """Seconds since the run began."""
@@ -87,17 +138,32 @@ class Run:
         """Record a call of a solver. The result names the one asked for, otherwise the first."""
         self.solvers.setdefault(name, version)
 
+    def announce(self, stage: Stage, detail: str) -> None:
+        """Announce the beginning of a stage to the log and to ``on_stage``."""
+        self._logged = None
+        announce(self.on_stage, stage, detail)
+
     def record(self, objective: float | None, bound: float | None) -> None:
-        """Add a point to the trajectory and pass it to ``on_progress``."""
+        """Add a point to the trajectory, log it, and pass it to ``on_progress``."""
         point = Point(self.elapsed(), objective, bound)
         self.trajectory.append(point)
+        self._log(point)
         if self.on_progress:
             self.on_progress(point)
+
+    def _log(self, point: Point) -> None:
+        """Log a point unless another one of the stage was logged less than a second before."""
+        last = self._logged
+        if last is not None and point.seconds < last.seconds + LOG_SECONDS:
+            return
+        self._logged = point
+        extra = {"stage": str(Stage.SEARCHING), "point": point}
+        logger.info("searching: %s", describe_point(point), extra=extra)
 
     def nested(self, seconds: float = float("inf"), gap: float = 0.0) -> Run:
         """Return a run for a subproblem: a new limit within this one's, and another gap.
 
-        Seed, solver and interrupts are this run's. Its progress is not reported.
+        Seed, solver and interrupts are this run's. Its stages and progress are not reported.
         """
         return _Nested(self, seconds, gap)
 
@@ -150,3 +216,21 @@ class _Nested(Run):
     @interrupted.setter
     def interrupted(self, value: bool) -> None:
         """Ignore the assignment of the dataclass's default."""
+
+    def announce(self, stage: Stage, detail: str) -> None:
+        """Do nothing: the stage is a part of one of the parent's."""
+
+    def _log(self, point: Point) -> None:
+        """Do nothing: the values are those of a subproblem."""
+
+
+def describe_point(point: Point) -> str:
+    """Return a point in words, as ``3.2 s, incumbent 14, bound 12, gap 14.29 %``."""
+    words = [f"{point.seconds:.1f} s"]
+    if point.objective is not None:
+        words.append(f"incumbent {display(point.objective)}")
+    if point.bound is not None:
+        words.append(f"bound {display(point.bound)}")
+    if point.objective is not None and point.bound is not None:
+        words.append(f"gap {percent(relative_gap(point.objective, point.bound))}")
+    return ", ".join(words)

@@ -7,11 +7,13 @@ that checkers can compute exactly while ``float(x)`` stays lossless.
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import math
 import numbers
 import pickle
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -31,14 +33,27 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from dlsched.content import arguments
 from dlsched.errors import InstanceError
+from dlsched.figures import shorten
+from dlsched.frames.write import to_frames
+from dlsched.rendering import Rendered
 
 SCHEMA_VERSION: Final = 1
 LARGEST = 10**15
 """No number in a file may be larger: sums of a million of them still fit 64 bits exactly enough."""
 
+_LONGEST_REPR = 300
+"""Characters of a document's ``repr``."""
+
 _LEAST_EXPONENT = -330
 """No double but 0 is smaller than ten to this power."""
+
+_LINK = "_instance"
+"""The attribute of solutions and results that `link_instance` sets."""
+
+if TYPE_CHECKING:
+    import pandas
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -177,6 +192,7 @@ PositiveCount = Annotated[
     int, _at_least(whole, 1), WithJsonSchema({"type": "integer", "minimum": 1})
 ]
 Id = Annotated[str, StringConstraints(strict=True, min_length=1)]
+Label = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=200)]
 
 
 _SEQUENCES = ("dict", "list", "tuple")
@@ -227,10 +243,19 @@ class derived(cached_property[T]):
         self.__doc__ = function.__doc__
 
 
+class _Plain(str):
+    """A text whose ``repr`` is the text itself."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
 class Document(BaseModel):
     """A piece of a file, frozen at every depth; unknown fields are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(derived,))
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", ignored_types=(derived,), use_attribute_docstrings=True
+    )
 
     def model_post_init(self, _context: Any, /) -> None:
         """Make the mappings among the fields read-only."""
@@ -246,9 +271,34 @@ class Document(BaseModel):
             del copy.__dict__[name]
         return copy
 
+    def __repr_args__(self) -> Iterable[tuple[str, Any]]:
+        """Return the fields that are not at their defaults, with long values counted."""
+        return [(name, _Plain(text)) for name, text in arguments(self)]
+
+    def __repr__(self) -> str:
+        """Return a line of limited length, whatever the document's size."""
+        fields = ", ".join(f"{name}={text}" for name, text in arguments(self))
+        return shorten(f"{type(self).__name__}({fields})", _LONGEST_REPR)
+
+    def __str__(self) -> str:
+        """Return the same as ``repr``."""
+        return repr(self)
+
     @classmethod
-    def parse(cls, data: object, where: str) -> Self:
+    def parse(
+        cls,
+        data: object,
+        where: str,
+        locate: Callable[[tuple[str | int, ...]], str] | None = None,
+    ) -> Self:
         """Validate plain JSON data.
+
+        Parameters
+        ----------
+        data, where
+            The data, and a name for where it came from.
+        locate
+            Returns how an error names a path, if not as ``jobs[3].id``.
 
         Raises
         ------
@@ -258,7 +308,7 @@ class Document(BaseModel):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            raise _first_flaw(error, where, cls) from None
+            raise _first_flaw(error, where, cls, locate or spell_path) from None
 
     @classmethod
     def __get_pydantic_core_schema__(
@@ -277,22 +327,47 @@ class Document(BaseModel):
         return data
 
 
-class _Enveloped(Document):
+class _Enveloped(Rendered, Document):
     dlsched: Literal[1] = SCHEMA_VERSION
+    """Version of the file format."""
     problem: str
+    """Name of the problem."""
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show IPython the short text, and Hypothesis all data: it prints what makes a test fail.
+
+        IPython's protocol, which Hypothesis uses too.
+        """
+        whole = type(printer).__module__.partition(".")[0] == "hypothesis"
+        kind = "load" if isinstance(self, Instance) else "load_solution"
+        printer.text(f"dlsched.{kind}({self.to_data()!r})" if whole else repr(self))
 
     def to_data(self) -> dict[str, Any]:
         """Return plain JSON data; fields at their default are left out, the envelope is not."""
         data = self.model_dump(mode="json", exclude_defaults=True)
         return {"dlsched": self.dlsched, "problem": self.problem} | data
 
+    def to_frames(self) -> dict[str, pandas.DataFrame]:
+        """Return all fields as data frames, by the layout of `dlsched.frames.layout`.
+
+        The frame ``instance``, of a solution ``solution``, has the single values in one row. Every
+        list and mapping is a frame of its own; one inside another names its parent in a column, as
+        the frame ``jobs_workers`` does in the column ``job``. Fractions are written as doubles,
+        from which they can be read back exactly. `dlsched.from_frames` is the inverse for
+        instances.
+        """
+        return to_frames(self, "instance" if isinstance(self, Instance) else "solution")
+
 
 class Instance(_Enveloped):
     """The envelope of an instance; the problem's own fields stand beside these."""
 
     name: Id
+    """Name of the instance, which solutions and tables repeat."""
     source: str | None = None
+    """Where the instance comes from."""
     notes: str | None = None
+    """Remarks for people."""
 
     def copy_apart(self) -> Self:
         """Return an equal instance that shares nothing with this one that could be changed."""
@@ -339,32 +414,98 @@ def _require_instance(schema: dict[str, Any]) -> None:
     schema["required"] = ["instance", *schema.get("required", ())]
 
 
+def _day(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
+        raise Flaw((), f"{shown(value)} is not a date", 'write "YYYY-MM-DD"')
+    try:
+        datetime.date.fromisoformat(value)
+    except ValueError:
+        raise Flaw((), f"{shown(value)} is not in the calendar", 'write "YYYY-MM-DD"') from None
+    return value
+
+
+Day = Annotated[str, PlainValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
+
+
+class Credit(Document):
+    """Who found a solution."""
+
+    by: Label
+    """Names, as they are to be printed."""
+    date: Day
+    """When, as ``YYYY-MM-DD``."""
+    reference: Label | None = None
+    """Where one can read how: a DOI, an address, a few words."""
+
+
 class Solution(_Enveloped):
     """The envelope of a solution; the problem's own fields stand beside these.
 
     A method leaves ``instance``, ``instance_sha256`` and ``method`` out: the run fills them in. In
-    a file, ``instance`` is required.
+    a file, ``instance`` is required. ``credit`` is for solutions sent in for library instances.
     """
 
     model_config = ConfigDict(json_schema_extra=_require_instance)
 
     instance: Id = ""
+    """Name of the instance that is solved."""
     instance_sha256: str | None = None
+    """Digest of the instance; another instance is refused."""
     method: str | None = None
+    """Method that found the solution."""
+    credit: Credit | None = None
+    """Who found it, of a solution that was sent in for a library instance."""
 
     @classmethod
-    def parse(cls, data: object, where: str) -> Self:
-        """Validate plain JSON data, which must name the instance.
+    def parse(
+        cls,
+        data: object,
+        where: str,
+        locate: Callable[[tuple[str | int, ...]], str] | None = None,
+    ) -> Self:
+        """Validate plain JSON data, which must name the instance; see `Document.parse`.
 
         Raises
         ------
         InstanceError
             Naming `where`, the first offending field, and the remedy.
         """
-        solution = super().parse(data, where)
+        solution = super().parse(data, where, locate)
         if not solution.instance:
             raise InstanceError(where, "instance", "is missing", "add it")
         return solution
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Copy with some fields changed; the copy knows the instance too if its digest is kept."""
+        copy = super().model_copy(update=update, deep=deep)
+        instance = linked_instance(self)
+        if instance is not None and "instance_sha256" not in (update or {}):
+            link_instance(copy, instance)
+        return copy
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Pickle the fields, not the link to the instance."""
+        state = super().__getstate__()
+        return state | {"__dict__": without_link(state["__dict__"])}
+
+
+def link_instance(document: object, instance: Instance) -> None:
+    """Let a solution or a result know its instance, for pictures and summaries.
+
+    The link is no field: equality, hash, pickles, JSON and ``repr`` are the same with and without.
+    """
+    vars(document)[_LINK] = instance
+
+
+def linked_instance(document: object) -> Instance | None:
+    """Return the instance that `link_instance` recorded, if any."""
+    found: Instance | None = vars(document).get(_LINK)
+    return found
+
+
+def without_link(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a document but for the link to its instance."""
+    return {name: value for name, value in state.items() if name != _LINK}
 
 
 class AnySolution(Solution):
@@ -427,6 +568,7 @@ _REMEDIES: Mapping[str, tuple[str, str]] = {
     "string_type": ("is not a string", "write text in quotes"),
     "string_unicode": ("is not Unicode text", "write whole characters, not halves of a pair"),
     "string_too_short": ("is an empty string", "write at least one character"),
+    "string_too_long": ("has more than 200 characters", "shorten it"),
     "bool_type": ("is neither true nor false", "write true or false"),
     "tuple_type": ("is not a list", "write [...]"),
     "list_type": ("is not a list", "write [...]"),
@@ -436,7 +578,12 @@ _REMEDIES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def _first_flaw(error: ValidationError, where: str, model: type[BaseModel]) -> InstanceError:
+def _first_flaw(
+    error: ValidationError,
+    where: str,
+    model: type[BaseModel],
+    locate: Callable[[tuple[str | int, ...]], str],
+) -> InstanceError:
     flaws = error.errors(include_url=False)
     first = flaws[0]
     path: tuple[str | int, ...] = tuple(first["loc"])
@@ -450,7 +597,7 @@ def _first_flaw(error: ValidationError, where: str, model: type[BaseModel]) -> I
         problem, remedy = _REMEDIES[first["type"]]
     else:
         problem, remedy = first["msg"][0].lower() + first["msg"][1:], "see docs/schema"
-    return InstanceError(where, spell_path(path), problem, remedy)
+    return InstanceError(where, locate(path), problem, remedy)
 
 
 def _fields(model: type[BaseModel]) -> str:

@@ -10,7 +10,7 @@ from dlsched import api, library, registry
 from dlsched.errors import InstanceError, SolverDisagreement
 from dlsched.objective import Bounds, Objective, closed
 from dlsched.result import Report
-from dlsched.schema import Solution
+from dlsched.schema import Credit, Solution
 
 Verdict = Literal["improves", "equals", "worse", "infeasible"]
 
@@ -30,6 +30,8 @@ class Submission:
         The checker's report, with the gap to the recorded bound.
     best_known, bound
         Best known objective and bounds in the library's index.
+    solution
+        What was sent in.
     """
 
     instance: str
@@ -37,12 +39,29 @@ class Submission:
     report: Report
     best_known: Objective
     bound: Bounds
+    solution: Solution
 
     @property
     def closes(self) -> bool:
         """Whether it attains the recorded bound in every level, so that the instance is solved."""
         value = self.report.objective
         return self.report.feasible and value is not None and closed(value, self.bound)
+
+    def credited(self, credit: Credit | None = None) -> Solution:
+        """Return the solution with its instance's name and digest, and with a credit.
+
+        Raises
+        ------
+        InstanceError
+            If no credit is given, and the solution has none.
+        """
+        credit = credit or self.solution.credit
+        if credit is None:
+            remedy = "say who found it: dlsched submit-check FILE --by NAME -o OUT"
+            raise InstanceError("the solution", "credit", "is missing", remedy)
+        digest = api.load(self.instance).sha256
+        labels = {"instance": self.instance, "instance_sha256": digest, "credit": credit}
+        return self.solution.model_copy(update=labels)
 
 
 def check_submission(source: str | Path | dict[str, Any] | Solution) -> Submission:
@@ -71,14 +90,14 @@ def check_submission(source: str | Path | dict[str, Any] | Solution) -> Submissi
     assert best is not None and bound is not None
     report = api.verify(known, solution)
     if not report.feasible or report.objective is None:
-        return Submission(name, "infeasible", report, best, bound)
+        return Submission(name, "infeasible", report, best, bound, solution)
     _validate_possible(name, report.objective, bound)
     verdict: Verdict = "worse"
     if report.objective.better_than(best):
         verdict = "improves"
     elif report.objective == best:
         verdict = "equals"
-    return Submission(name, verdict, report, best, bound)
+    return Submission(name, verdict, report, best, bound, solution)
 
 
 def _validate_possible(name: str, objective: Objective, bounds: Bounds) -> None:

@@ -21,7 +21,7 @@ COLUMNS = {
     "instance": "the instance's name",
     "instance_sha256": "its digest",
     "problem": "the problem's name",
-    "size": "size of the instance, as the number of jobs or servers (bench, report)",
+    "size": "size of the instance, as the number of jobs or servers",
     "source": "a library name, a file, or the call that generates the instance (bench, report)",
     "method": "the method as it was asked for",
     "resolved_method": 'the method that ran; "exact" stands for another one',

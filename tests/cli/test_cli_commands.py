@@ -297,6 +297,18 @@ def test_export_mps(folder: Path) -> None:
     assert "one or the other" in run("export", "small.json", "--schemas", "x", status=2).stderr
 
 
+def test_export_lp(folder: Path) -> None:
+    """LP or MPS is what the flag or the name asks for; without a file the model is on stdout."""
+    assert data("export", "small.json", "small.lp.gz", "--lp")["files"] == ["small.lp.gz"]
+    text = gzip.decompress(Path("small.lp.gz").read_bytes()).decode()
+    assert "level 1 of 2: preempted" in text and "x(s1)" in text
+    assert run("export", "small.json", "--lp").stdout == text
+    assert run("export", "small.json", "--mps").stdout.startswith("NAME")
+    wrong = run("export", "small.json", "a.mps", "--lp", status=2)
+    assert "must end in .lp or .lp.gz" in wrong.stderr and not Path("a.mps").exists()
+    assert "name a file" in run("export", "small.json", "--lp", "--json", status=2).stderr
+
+
 def test_plot(folder: Path) -> None:
     """A picture is written, of the kind that its name asks for."""
     pytest.importorskip("dlsched.problems.reclaiming.draw")
@@ -305,7 +317,24 @@ def test_plot(folder: Path) -> None:
     assert b"<svg" in Path("small.svg").read_bytes()
     assert data("plot", "small.json", "-o", "small.png") == {"files": ["small.png"]}
     assert Path("small.png").read_bytes().startswith(b"\x89PNG")
-    assert "must end in .png" in run("plot", "small.json", "-o", "small.bmp", status=2).stderr
+    assert "must end in .pdf" in run("plot", "small.json", "-o", "small.bmp", status=2).stderr
+
+
+def test_plot_options(folder: Path) -> None:
+    """Width, colours, title and solution as an option; a twofold solution is refused."""
+    run("solve", "small.json", "-o", "small.sol.json")
+    for width, points in (("single", 237.6), ("double", 504)):
+        flags = ["--solution", "small.sol.json", "--width", width, "--title", "mine"]
+        run("plot", "small.json", *flags, "--background", "plate", "-o", "small.svg")
+        text = Path("small.svg").read_text()
+        assert f'width="{points:g}pt"' in text and ">mine</text>" in text
+    run("plot", "small.json", "--color-by", "gpus", "-o", "small.pdf")
+    assert Path("small.pdf").read_bytes().startswith(b"%PDF")
+    wrong = run("plot", "small.json", "--color-by", "mood", "-o", "wrong.pdf", status=2)
+    assert "coloured by job, status, gpus, weight" in wrong.stderr
+    assert not Path("wrong.pdf").exists()
+    twice = ["small.sol.json", "--solution", "small.sol.json", "-o", "wrong.pdf"]
+    assert "give it once" in run("plot", "small.json", *twice, status=2).stderr
 
 
 @pytest.mark.parametrize(

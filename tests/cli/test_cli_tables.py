@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from dlsched import library
 from dlsched.bench.statistics import evaluate_rows
 from dlsched.cli.output import Column, put_table
 from dlsched.cli.sweep import put_sweep
 from dlsched.cli.verdict import put_comparison
+from dlsched.registry import problem, problem_names
 
-WIDTHS = [80, 100, 120, 200]
+WIDTHS = [80, 100, 160, 200]
 METHODS = ["exact", "column_generation", "my_heuristics:its_long_name", "lyra"]
 
 
@@ -38,6 +40,18 @@ def rows_of_a_sweep() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def compared(name: str, instance: str, method: str, **other: Any) -> dict[str, Any]:
+    """Return a row of a comparison with large numbers at every level."""
+    levels = [level.name for level in problem(name).levels]
+    values = {level: 987_654_321 + i for i, level in enumerate(levels)}
+    return {
+        "instance": instance, "problem": name, "method": method, "resolved_method": "milp",
+        "status": "feasible", "termination": "time_limit", "gap": 0.012, "gap_level": levels[0],
+        "gap_to_best": 0.123, "gap_to_best_level": levels[-1], "best_bound_kind": "certified",
+        "seconds": 1234.5, "reason": "", f"{levels[0]}_best_bound": 123_000,
+    } | values | other  # fmt: skip
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_summary_of_a_sweep(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -53,39 +67,62 @@ def test_summary_of_a_sweep(
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_comparison(
-    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", problem_names())
+def test_comparison_of_library_instances(
+    name: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Instance, method, status, every level's digits and the gap are there at any width."""
     monkeypatch.setenv("COLUMNS", str(width))
-    rows = [
-        {
-            "instance": "reclaiming-synthetic-1-6d-64x8", "problem": "reclaiming",
-            "method": method, "resolved_method": "milp", "status": "feasible",
-            "preempted": 123_456 + i, "collateral": 987_654_321, "gap_to_best": 0.123,
-            "gap_to_best_level": "preempted", "preempted_best_bound": 123_000, "reason": "",
-            "best_bound_kind": "certified", "seconds": 1234.5,
-        }
-        for i, method in enumerate(METHODS)
-    ]  # fmt: skip
-    put_comparison(rows)
+    instances = [n for n, entry in library.index().items() if entry["problem"] == name]
+    methods = list(problem(name).methods)
+    put_comparison([compared(name, i, method) for i in instances for method in methods])
     lines = shown(capsys)
-    for i, method in enumerate(METHODS):
-        (line,) = [each for each in lines if f" {method} " in each]
-        for cell in (
-            "reclaiming-synthetic-1-6d-64x8",
-            f"{123_456 + i:,}",
-            "987,654,321",
-            "12.30 % (preempted)",
-        ):
-            assert cell in line
-    left_out = [line for line in lines if "left out" in line]
-    if width == 200:
-        assert not left_out and "1,234.50" in lines[3]
-    else:
-        assert re.search(
-            rf"left out in {width} columns: .*best_bound, best_bound_kind", left_out[0]
-        )
+    assert max(map(len, lines)) <= width
+    cells = [
+        "feasible",
+        "12.30 %",
+        *(f"987,654,32{i + 1}" for i, _ in enumerate(problem(name).levels)),
+    ]
+    for instance in instances:
+        first = next(i for i, line in enumerate(lines) if instance in line.split())
+        first += lines[first].strip() == instance  # a heading above its rows
+        for line, method in zip(lines[first:], methods, strict=False):
+            assert method in line.split() and all(cell in line for cell in cells)
+    left_out = " ".join(lines).partition("left out")[2]
+    assert ("seconds" in left_out) != (lines[1].split()[-1] == "seconds")
+
+
+def test_level_of_a_gap_is_left_out_last(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is place the gap has its level; else a line says that it is left out."""
+    row = compared("reclaiming", "i" * 30, "my_heuristics:its_long_name")
+    for width, cell in ((160, "12.30 % (collateral)"), (80, "12.30 %")):
+        monkeypatch.setenv("COLUMNS", str(width))
+        put_comparison([row])
+        lines = shown(capsys)
+        assert any(line.endswith(cell) or f"{cell}  " in line for line in lines)
+        assert ("gap_to_best_level" in " ".join(lines)) == (width == 80)
+        assert max(map(len, lines)) <= width
+
+
+def test_stated_width_shows_all(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line below a narrow table names a width; with it no column is left out."""
+    rows = [compared("sensitivity", f"i{i}", method) for i, method in enumerate(METHODS)]
+    rows.append(compared("utility", "another", "exact"))
+    monkeypatch.setenv("COLUMNS", "80")
+    put_comparison(rows)
+    narrow = " ".join(" ".join(shown(capsys)).split())
+    found = re.search(r"left out in 80 columns: ([\w, ]+); COLUMNS=(\d+) or --json", narrow)
+    assert found
+    monkeypatch.setenv("COLUMNS", found[2])
+    put_comparison(rows)
+    whole = capsys.readouterr().out
+    names = [name for name in found[1].split(", ") if not name.endswith("_level")]
+    assert "left out" not in whole and all(name in whole for name in names)
+    assert max(map(len, whole.splitlines())) <= int(found[2])
 
 
 @pytest.mark.parametrize("width", [40, *WIDTHS])
@@ -98,22 +135,48 @@ def test_text_wraps_and_nothing_is_lost(
     columns = ["name", "value>", Column("text", wraps=True), Column("extra", drop=1)]
     put_table(columns, [["a" * 12, 1_000_000, " ".join(words), "b" * 30]])
     lines = shown(capsys)
-    assert max(map(len, lines)) <= max(width, 60)
+    assert max(map(len, lines)) <= width
     found = " ".join(" ".join(line.split()) for line in lines)
     assert all(re.search(rf"\b{word}\b", found) for word in words)
     assert "a" * 12 in found and "1,000,000" in found
     assert ("b" * 30 in found) != ("left out" in found)
 
 
-def test_what_cannot_be_narrower_is_wider(
+def test_many_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Primary columns that do not fit side by side become lines, a block for each row."""
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"level{i}" for i in range(12)]
+    columns = [Column("instance", heading=True), "method", *(f"{name}>" for name in names)]
+    rows = [["i" * 40, method, *range(10**9, 10**9 + 12)] for method in METHODS]
+    put_table(columns, rows)
+    lines = shown(capsys)
+    assert max(map(len, lines)) <= 80
+    for method in METHODS:
+        at = lines.index(f"  method    {method}")
+        assert lines[at - 1] == f"  instance  {'i' * 40}"
+        values = [f"  {name:<8}  1,000,000,{i:03}" for i, name in enumerate(names)]
+        assert lines[at + 1 : at + 13] == values
+
+
+def test_word_wider_than_the_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Names and digits that do not fit the terminal are shown all the same."""
+    """A name that no line has place for is whole on a line of its own; the others fit."""
     monkeypatch.setenv("COLUMNS", "60")
     put_table(["name", "value>"], [["n" * 70, 10**12], ["[bold]not markup[/]", 1]])
     lines = shown(capsys)
-    assert "n" * 70 + "   1,000,000,000,000" in lines[2]
-    assert "[bold]not markup[/]" in lines[3]
+    assert lines[:3] == ["  name", "    " + "n" * 70, "  value  1,000,000,000,000"]
+    assert "  name   [bold]not markup[/]" in lines
+
+
+def test_wide_characters(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns are aligned by the width that characters have on a terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
+    put_table(["name", "value>"], [["服务器", 1], ["server", 22]])
+    lines = shown(capsys)
+    assert lines[2:4] == ["  服务器       1", "  server      22"]
 
 
 def test_columns_without_a_value_go(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,3 +184,10 @@ def test_columns_without_a_value_go(capsys: pytest.CaptureFixture[str]) -> None:
     put_table(["name", Column("ran", drop=1)], [["a", None], ["b", ""]])
     lines = shown(capsys)
     assert not any("ran" in line for line in lines)
+
+
+def test_a_pipe_gets_long_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a terminal or COLUMNS, tables are up to 200 characters wide."""
+    put_comparison([compared("utility", "i", "exact")])
+    lines = shown(capsys)
+    assert 120 < len(lines[2]) <= 200 and "left out" not in " ".join(lines)

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import highspy
 import pytest
 from hypothesis import given, settings
+from readers import highs_optimum
 
 import dlsched
 from dlsched.problems.reclaiming.schema import Instance
 from dlsched.testing import oracles
 from dlsched.testing.strategies import reclaiming
-
-
-def optimum(path: Path) -> float:
-    """Return the optimum of an MPS file by HiGHS alone."""
-    solver = highspy.Highs()
-    solver.silent()
-    assert solver.readModel(str(path)) == highspy.HighsStatus.kOk
-    solver.setOptionValue("mip_rel_gap", 0.0)
-    solver.run()
-    assert solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
-    return float(solver.getInfo().objective_function_value)
 
 
 @settings(derandomize=True, deadline=None, max_examples=25)
@@ -33,10 +22,10 @@ def test_levels_in_turn(instance: Instance, tmp_path_factory: pytest.TempPathFac
     assert best is not None
     folder = tmp_path_factory.mktemp("mps")
     dlsched.export(instance, folder / "one.mps")
-    assert optimum(folder / "one.mps") == pytest.approx(float(best[0]))
+    assert highs_optimum(folder / "one.mps") == pytest.approx(float(best[0]))
     held = {"preempted": float(best[0])}
     dlsched.export(instance, folder / "two.mps.gz", level="collateral", held=held)
-    assert optimum(folder / "two.mps.gz") == pytest.approx(float(best[1]))
+    assert highs_optimum(folder / "two.mps.gz") == pytest.approx(float(best[1]))
 
 
 def test_names(tmp_path: Path) -> None:

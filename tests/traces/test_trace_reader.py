@@ -184,7 +184,7 @@ def test_large_files_are_refused_before_they_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What counts is the size after decompression."""
-    monkeypatch.setattr("dlsched.traces.reader.MAX_BYTES", 2**20)
+    monkeypatch.setattr("dlsched.traces.lines.MAX_BYTES", 2**20)
     bomb = write(
         tmp_path, gzip.compress((HEAD + (" " * 1023 + "\n") * 2**11).encode()), "bomb.csv.gz"
     )

@@ -27,8 +27,12 @@ def versions() -> dict[str, str]:
 @cache
 def machine() -> str:
     """Return the processor, its cores, and the operating system."""
+    return f"{processor()}, {os.cpu_count()} cores, {platform.system()}"
+
+
+def processor() -> str:
+    """Return the processor's name."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    processor = names[0] if names else platform.processor() or platform.machine()
-    return f"{processor}, {os.cpu_count()} cores, {platform.system()}"
+    return names[0] if names else platform.processor() or platform.machine()

@@ -6,7 +6,7 @@ import concurrent.futures
 import contextlib
 import queue
 import threading
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
@@ -17,6 +17,7 @@ from dlsched.bench.execution import Outcome, blank_row, now
 from dlsched.bench.task import Task
 from dlsched.bench.worker_process import WorkerProcess
 from dlsched.errors import DlschedError, OptionError, describe
+from dlsched.extras import require
 
 CONNECT_SECONDS = 10
 _ASK_SECONDS = 0.5
@@ -25,9 +26,15 @@ LOST_SECONDS = 15
 _CLOSE_SECONDS = 5
 
 
-def local(tasks: Iterable[Task], jobs: int, fresh: bool) -> Generator[Outcome]:
+def local(
+    tasks: Iterable[Task],
+    jobs: int,
+    fresh: bool,
+    on_stage: Callable[[object, str | None], None] | None = None,
+) -> Generator[Outcome]:
     """Execute tasks on this machine, `jobs` at a time; yield each outcome when it arrives.
 
+    `on_stage` is called with a worker process and what it does, ``None`` at the end of a run.
     Closing the generator abandons the current runs.
     """
     stop, workers, own = threading.Event(), list[WorkerProcess](), threading.local()
@@ -35,6 +42,7 @@ def local(tasks: Iterable[Task], jobs: int, fresh: bool) -> Generator[Outcome]:
     def work(task: Task) -> Outcome:
         if not hasattr(own, "worker"):
             own.worker = WorkerProcess(stop, jobs, fresh)
+            own.worker.on_stage = on_stage
             workers.append(own.worker)
         outcome: Outcome = own.worker.run(task)
         return outcome
@@ -76,15 +84,14 @@ def on_dask(tasks: Sequence[Task], address: str, fresh: bool) -> Generator[Outco
 
     Raises
     ------
+    ExtraMissing
+        If dask.distributed is not installed.
     OptionError
-        If dask.distributed is not installed, or there is no scheduler at the address.
+        If there is no scheduler at the address.
     ClusterLost
         If the scheduler disappears, or its workers cannot execute tasks.
     """
-    try:
-        import distributed
-    except ImportError:
-        raise OptionError("--dask needs dask.distributed: pip install 'dlsched[dask]'") from None
+    distributed = require("distributed", "--dask")
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:

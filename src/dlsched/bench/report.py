@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from dlsched.bench.plots import Picture, pictures
 from dlsched.bench.safe_csv import csv_bytes
 from dlsched.bench.statistics import EvaluatedRun
 from dlsched.bench.store import Store
+from dlsched.extras import require
 from dlsched.figures import display, percent, seconds
 from dlsched.files import write_bytes
 from dlsched.table import data_frame
@@ -41,7 +42,11 @@ _WIDE = ("reason",)
 Table = dict[str, Any]
 
 
-def write_report(folder: str | Path, out: str | Path | None = None) -> list[Path]:
+def write_report(
+    folder: str | Path,
+    out: str | Path | None = None,
+    on_part: Callable[[str], None] = lambda part: None,
+) -> list[Path]:
     """Write the report of a sweep.
 
     Parameters
@@ -51,6 +56,8 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> list[Path
     out
         The folder for ``index.html``, ``runs.csv``, ``runs.parquet``, ``summary.csv``,
         ``gaps.csv`` and the pictures as SVG; by default ``report`` in `folder`.
+    on_part
+        Called with a name of what is made next.
 
     Returns
     -------
@@ -59,9 +66,14 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> list[Path
 
     Raises
     ------
+    ExtraMissing
+        If jinja2 or matplotlib is not installed.
     InstanceError
         If there are no results.
     """
+    for library in ("jinja2", "matplotlib"):  # before a file is written
+        require(library, "dlsched report")
+    on_part("the statistics")
     with Store(folder) as store:
         rows, about, planned = store.rows(), store.about, store.planned
     target = Path(out) if out is not None else Path(folder) / "report"
@@ -83,10 +95,12 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> list[Path
     for problem in dict.fromkeys(row["problem"] for row in rows):
         own = [run for run in evaluated if run.row["problem"] == problem]
         drawn[problem] = []
+        on_part(f"the charts of {problem}")
         for picture in pictures(problem, own):
             svg = _svg(picture, problem)
             keep(f"{problem}-{picture.name}.svg", svg)
             drawn[problem].append(_embedded(picture, svg))
+    on_part("the page")
     page = _page(evaluated, summary, by_level, drawn, about, planned)
     keep("index.html", page.encode())
     return written

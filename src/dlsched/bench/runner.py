@@ -12,6 +12,7 @@ from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.bench.store import FILE, Store
 from dlsched.bench.suite import Suite, read_suite
 from dlsched.errors import InstanceError, OptionError
+from dlsched.extras import require
 from dlsched.files import write_bytes
 from dlsched.table import data_frame
 
@@ -30,6 +31,8 @@ def run_suite(
     resume: bool = False,
     fresh: bool = False,
     on_row: Callable[[Row, int], None] | None = None,
+    on_plan: Callable[[int], None] | None = None,
+    on_stage: Callable[[object, str | None], None] | None = None,
 ) -> pandas.DataFrame:
     """Run every method of a suite on every instance.
 
@@ -52,6 +55,11 @@ def run_suite(
         and is replaced if a run does not end by itself or leaves much memory.
     on_row
         Called with each new row when it is on disk, and the number of runs left.
+    on_plan
+        Called once with the number of runs to make.
+    on_stage
+        Called with a worker process of this machine and a text that says what it does, ``None``
+        at the end of a run; from other threads.
 
     Returns
     -------
@@ -65,6 +73,8 @@ def run_suite(
         is damaged or cannot be written; the message says what is kept.
     OptionError
         If `jobs` is below 1, or the Dask cluster cannot be reached.
+    ExtraMissing
+        If filelock or psutil, or distributed for a Dask cluster, is not installed.
     NoWorker, ClusterLost
         If no worker process can be started, or the Dask cluster disappears; finished runs are kept.
     KeyboardInterrupt
@@ -76,13 +86,21 @@ def run_suite(
     if not resume and (Path(out) / FILE).exists():
         remedy = "add --resume to continue it, or choose another folder"
         raise InstanceError(str(out), "", "has the results of a sweep", remedy)
+    for library in ("filelock", "psutil"):  # before a file is written
+        require(library, "dlsched bench")
+    if dask:
+        require("distributed", "--dask")
     tasks = chosen.tasks()
     with Store(out, write=True) as store:
         about = {"suite": chosen.name, "notes": chosen.notes or ""}
         done = store.plan([task.key for task in tasks], about)
         left = [task for task in tasks if task.key not in done]
-        outcomes = pools.on_dask(left, dask, fresh) if dask else pools.local(left, jobs, fresh)
         remaining = len(left)
+        if on_plan:
+            on_plan(remaining)
+        outcomes = (
+            pools.on_dask(left, dask, fresh) if dask else pools.local(left, jobs, fresh, on_stage)
+        )
         try:
             for outcome in outcomes:
                 store.add(outcome)

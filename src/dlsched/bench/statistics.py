@@ -14,14 +14,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dlsched import library, registry
-from dlsched.bench.execution import FAILED
+from dlsched import library, profiles, registry
 from dlsched.errors import InstanceError, describe
 from dlsched.objective import Objective
+from dlsched.profiles import Fit, Steps
 from dlsched.records import result_from_data
-from dlsched.result import Result, Status, Termination
+from dlsched.result import Result
 from dlsched.table import best_columns, best_known, gaps_to
 
 if TYPE_CHECKING:
@@ -30,10 +29,7 @@ if TYPE_CHECKING:
 SHIFT_SECONDS = 1.0
 """The shift of geometric means of times; it limits the weight of very short times."""
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
-_ENOUGH_SIZES = 3
 Row: TypeAlias = dict[str, Any]
-Steps: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
-"""A profile: values in ascending order, and the share of the runs up to each value."""
 
 
 @dataclass(frozen=True)
@@ -64,18 +60,7 @@ class EvaluatedRun:
     @property
     def ending(self) -> str:
         """How it ended: proven, limit, feasible, bound only, no solution, failed."""
-        status = self.row["status"]
-        refuted = self.row["refuted"] and status in (Status.OPTIMAL, Status.INFEASIBLE)
-        if status in FAILED or refuted:
-            return "failed"
-        if status == Status.OPTIMAL:
-            return "proven"
-        if self.row["termination"] == Termination.TIME_LIMIT:
-            return "limit"
-        if status == Status.FEASIBLE:
-            return "feasible"
-        bound_only = status == Status.NO_SOLUTION and self.row["kind"] in ("bound", "reference")
-        return "bound only" if bound_only else "no solution"
+        return profiles.ending(self.row)
 
 
 def evaluate_rows(rows: Iterable[Row]) -> list[EvaluatedRun]:
@@ -103,13 +88,14 @@ def evaluate_rows(rows: Iterable[Row]) -> list[EvaluatedRun]:
         run.row["key"]: run for group in groups.values() for run in _evaluate_instance(group)
     }
     return [
-        evaluated.get(row["key"]) or EvaluatedRun(row | {"refuted": ""}, _label(row), None, (), ())
+        evaluated.get(row["key"])
+        or EvaluatedRun(row | {"refuted": ""}, profiles.label_of(row), None, (), ())
         for row in rows
     ]
 
 
 def _evaluate_instance(group: Sequence[tuple[Row, Result]]) -> Iterator[EvaluatedRun]:
-    labels = [_label(row) for row, _ in group]
+    labels = [profiles.label_of(row) for row, _ in group]
     best, refuted = best_known([result for _, result in group], labels)
     kinds = [bound and bound.kind for bound in best]
     for (row, result), label, why in zip(group, labels, refuted, strict=True):
@@ -122,11 +108,6 @@ def run_rows(evaluated: Iterable[EvaluatedRun]) -> list[Row]:
     return [
         {name: value for name, value in run.row.items() if name != "record"} for run in evaluated
     ]
-
-
-def _label(row: Row) -> str:
-    options = "" if row["options"] == "{}" else f" {row['options']}"
-    return f"{row['method']}{options}"
 
 
 def _result(row: Row) -> Result | None:
@@ -227,74 +208,35 @@ def shifted_mean(seconds: Sequence[float]) -> float | None:
     return float(np.exp(np.mean(np.log(np.array(seconds) + SHIFT_SECONDS))) - SHIFT_SECONDS)
 
 
+def plain_rows(runs: Iterable[EvaluatedRun]) -> list[Row]:
+    """Return the runs as rows with their gaps to the best bounds known, for `profiles`."""
+    return [
+        run.row
+        | {
+            f"{level.name}_gap_to_best": gap
+            for level, gap in zip(
+                registry.problem(run.row["problem"]).levels, run.gaps, strict=False
+            )
+            if run.objective is not None
+        }
+        for run in runs
+    ]
+
+
 def time_profile(runs: Sequence[EvaluatedRun]) -> dict[str, Steps]:
-    """Return per exact method its performance profile over the time to proof.
-
-    The profile is the share of runs proven within a factor of the fastest proof for the same
-    instance and seed; it never counts unproven runs (Dolan and Moré, Math. Programming 2002).
-
-    Returns
-    -------
-    dict
-        ``{method: (factors, shares)}``, both of the same length, the first factor 1.
-    """
-    seconds: dict[str, dict[Any, float]] = defaultdict(dict)
-    for run in runs:
-        if run.row["kind"] == "exact" or run.ending == "proven":
-            seconds[run.label].setdefault(_place(run), np.inf)
-        if run.ending == "proven":
-            seconds[run.label][_place(run)] = run.row["seconds"]
-    places = sorted({place for own in seconds.values() for place in own})
-    fastest = {p: min(own.get(p, np.inf) for own in seconds.values()) for p in places}
-    solved = [p for p in places if fastest[p] < np.inf]
-    profile = {}
-    for label, own in seconds.items():
-        ratios = [own.get(p, np.inf) / fastest[p] for p in solved]
-        finite = np.sort([r for r in ratios if r < np.inf])
-        factors, counts = np.concatenate([[1.0], finite]), np.arange(len(finite) + 1)
-        counts[0] = np.sum(finite <= 1)
-        profile[label] = (factors, counts / max(1, len(places)))
-    return profile
+    """Return `profiles.time_profile` of some runs."""
+    return profiles.time_profile(plain_rows(runs))
 
 
 def gap_profile(runs: Sequence[EvaluatedRun], level: int = 0) -> dict[str, Steps]:
-    """Return per method the share of its runs within each gap; runs without a gap are in no share.
-
-    Returns
-    -------
-    dict
-        ``{method: (gaps, shares)}``, gaps in ascending order.
-    """
-    profile = {}
-    for (_, label), group in grouped(runs).items():
-        stated = [r.gaps[level] for r in group if r.objective is not None]
-        gaps = np.sort([g for g in stated if g is not None])
-        profile[label] = (gaps, np.arange(1, len(gaps) + 1) / len(group))
-    return profile
-
-
-def _place(run: EvaluatedRun) -> tuple[Any, ...]:
-    return run.row["instance_sha256"] or run.row["source"], run.row["seed"], run.row["repetition"]
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A linear regression y = intercept + slope * x; ``error`` is the slope's standard error."""
-
-    intercept: float
-    slope: float
-    error: float
-    runs: int
+    """Return `profiles.gap_profile` of one problem's runs at one of its levels."""
+    names = {registry.problem(run.row["problem"]).levels[level].name for run in runs}
+    return profiles.gap_profile(plain_rows(runs), *names) if names else {}
 
 
 def growth(group: Sequence[EvaluatedRun]) -> Fit | None:
-    """Fit the logarithm of the seconds against that of the size: seconds grow as size ** slope.
-
-    Only runs that ended by themselves count; ``None`` if they have fewer than 3 sizes.
-    """
-    ended = [r.row for r in group if r.ending not in ("failed", "limit") and r.row["size"]]
-    sizes = np.array([row["size"] for row in ended], dtype=float)
-    return _fit(np.log(sizes), np.log(np.maximum([row["seconds"] for row in ended], 1e-6)))
+    """Return `profiles.growth` of some runs."""
+    return profiles.growth([run.row for run in group])
 
 
 def gap_growth(group: Sequence[EvaluatedRun]) -> Fit | None:
@@ -305,16 +247,7 @@ def gap_growth(group: Sequence[EvaluatedRun]) -> Fit | None:
     found = [r for r in group if r.objective is not None and r.row["size"]]
     pairs = [(r.row["size"], r.gaps[0]) for r in found if r.gaps[0] is not None]
     sizes, gaps = np.array([s for s, _ in pairs], dtype=float), np.array([g for _, g in pairs])
-    return _fit(np.log2(sizes), gaps) if gaps.any() else None
-
-
-def _fit(x: NDArray[Any], y: NDArray[Any]) -> Fit | None:
-    if len(set(x)) < _ENOUGH_SIZES:
-        return None
-    from scipy.stats import linregress
-
-    line = linregress(x, y)
-    return Fit(line.intercept, line.slope, line.stderr, len(x))
+    return profiles.fit(np.log2(sizes), gaps) if gaps.any() else None
 
 
 def improvements(runs: Iterable[EvaluatedRun]) -> list[tuple[EvaluatedRun, str, Objective]]:

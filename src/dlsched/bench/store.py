@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 from dlsched.bench.execution import Outcome
 from dlsched.bench.safe_csv import csv_bytes
 from dlsched.errors import InstanceError, plain
+from dlsched.extras import require
 from dlsched.files import replace_file
 from dlsched.labels import distinguish
 from dlsched.result import Termination
@@ -114,13 +115,12 @@ class Store:
 
     def _locked(self) -> filelock.BaseFileLock:
         """Create the folder and take its lock."""
-        import filelock
-
+        library = require("filelock", "dlsched bench")
         self.folder.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(self.folder / ".lock")
+        lock: filelock.BaseFileLock = library.FileLock(self.folder / ".lock")
         try:
             lock.acquire(blocking=False)
-        except filelock.Timeout:
+        except library.Timeout:
             raise InstanceError(
                 str(self.folder), "", _BUSY, "wait, or use another folder"
             ) from None

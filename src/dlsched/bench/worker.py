@@ -6,17 +6,57 @@ format of `dlsched.bench.wire`. The first answer, with that mark, states that it
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import signal
 import sys
 import threading
 import time
 from functools import partial
+from typing import Any
 
 from dlsched.bench import wire
 from dlsched.bench.execution import execute
 
 _WATCH_SECONDS = 0.5
+_TELL_SECONDS = 0.5
+"""How often the runner is told what is done, by a thread, so that short runs are not disturbed."""
+
+
+class _Teller(logging.Handler):
+    """Sends messages to the runner: answers, and what the log says of a task's stages."""
+
+    def __init__(self, answers: int) -> None:
+        super().__init__(logging.INFO)
+        self.answers, self.writing = answers, threading.Lock()
+        self.mark, self.stage, self.told = b"", "", ""
+        threading.Thread(target=self._tell, daemon=True).start()
+
+    def begin(self, mark: bytes) -> None:
+        """Begin a task, whose messages have this mark."""
+        self.mark, self.stage, self.told = mark, "", ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Remember a stage, or how far the search is."""
+        if hasattr(record, "stage"):
+            self.stage = record.getMessage()
+
+    def send(self, data: dict[str, Any], content: bytes | None = None, last: bool = False) -> None:
+        """Send a message; none of the task follows the last one."""
+        with self.writing:
+            wire.write_all(self.answers, wire.answer(self.mark, data, content))
+            if last:
+                self.mark = b""
+
+    def _tell(self) -> None:
+        while True:
+            time.sleep(_TELL_SECONDS)
+            with self.writing, contextlib.suppress(OSError):
+                stage = self.stage
+                if self.mark and stage != self.told:
+                    wire.write_all(self.answers, wire.answer(self.mark, {"stage": stage}))
+                    self.told = stage
 
 
 def _end_with_parent(parent: int) -> None:
@@ -47,16 +87,19 @@ def main() -> None:
     watch.start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner handles Ctrl-C
     wire.write_all(answers, wire.answer(bytes.fromhex(sys.argv[1]), {}))
+    teller = _Teller(answers)
+    logger = logging.getLogger("dlsched")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(teller)
     threads = threading.active_count()
     while (message := wire.read_task(tasks)) is not None:
         mark, task = message
-        began = wire.answer(mark, {"began": True})
-        outcome = execute(task, partial(wire.write_all, answers, began))
+        teller.begin(mark)
+        outcome = execute(task, partial(teller.send, {"began": True}))
         if os.getpid() != own:  # this is a child process that a method has forked
             os._exit(0)
         rest = {"resident_bytes": outcome.resident_bytes, "unclean": _leaves_something(threads)}
-        data = {"row": outcome.row, **rest}
-        wire.write_all(answers, wire.answer(mark, data, outcome.solution))
+        teller.send({"row": outcome.row, **rest}, outcome.solution, last=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any
 
 from dlsched.bench import wire
@@ -54,7 +55,14 @@ class WorkerProcess:
         Number of worker processes that share this machine's memory.
     fresh
         Whether every run gets a new process.
+
+    Attributes
+    ----------
+    on_stage
+        Called with this object and what it does, ``None`` at the end of a run.
     """
+
+    on_stage: Callable[[object, str | None], None] | None = None
 
     def __init__(self, stop: threading.Event, share: int = 1, fresh: bool = False) -> None:
         import psutil
@@ -74,8 +82,10 @@ class WorkerProcess:
             If no worker process can be started.
         """
         self.started = now()
+        self._tell(f"{task.instance.name} {task.method}")
         self._send(task)
         outcome = self._receive(task)
+        self._tell(None)
         grown = outcome.resident_bytes > self.initial_bytes + GROWN_BYTES
         if self.fresh or grown or outcome.unclean:
             self.close()
@@ -97,6 +107,10 @@ class WorkerProcess:
         self.answers.close()
         self.stderr.close()
         self.process = None
+
+    def _tell(self, text: str | None) -> None:
+        if self.on_stage:
+            self.on_stage(self, text)
 
     def _send(self, task: Task) -> None:
         """Send the task to a process that is alive; start one if there is none."""
@@ -160,6 +174,9 @@ class WorkerProcess:
                 return self._abandon(task, "crashed", reason, self._resident_bytes())
             if found is not None and "began" in found[0]:  # making and compiling do not count
                 deadline = time.monotonic() + limit
+                continue
+            if found is not None and "stage" in found[0]:
+                self._tell(f"{task.instance.name} {task.method}: {found[0]['stage']}")
                 continue
             if found is not None:
                 return self._accept(task, *found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import logging
 from collections.abc import Callable
 from typing import Annotated
@@ -12,10 +14,13 @@ from dlsched import __version__
 from dlsched.cli import (
     bench,
     compare,
+    doctor,
     export,
+    flags,
     generate,
     list_,
     plot,
+    progress,
     report,
     show,
     solve,
@@ -42,9 +47,29 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "report": report.report,
     "submit-check": submit_check.submit_check,
     "plot": plot.plot,
+    "doctor": doctor.doctor,
 }
+
+
+def _with_progress(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that has ``--quiet``, and shows on stderr what it does otherwise."""
+
+    @functools.wraps(command)
+    def run(quiet: bool, **given: object) -> None:
+        with progress.shown(quiet):
+            command(**given)
+
+    own = inspect.signature(command, eval_str=True)
+    flag = inspect.Parameter(
+        "quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=flags.Quiet
+    )
+    run.__signature__ = own.replace(parameters=[*own.parameters.values(), flag])  # type: ignore[attr-defined]
+    run.__annotations__ = command.__annotations__ | {"quiet": flags.Quiet}
+    return run
+
+
 for name, command in COMMANDS.items():
-    app.command(name)(command)
+    app.command(name)(_with_progress(command))
 
 
 def _version(asked: bool) -> None:

@@ -11,8 +11,10 @@ from dlsched.bench import Store, read_suite
 from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.cli.flags import Json
 from dlsched.cli.output import put_json, put_line
+from dlsched.cli.progress import say
 from dlsched.cli.sweep import put_sweep, run_shown
 from dlsched.cli.verdict import status_of
+from dlsched.run import Stage
 
 
 def bench(
@@ -36,6 +38,7 @@ def bench(
 ) -> None:
     """Run a suite, each run in a worker process with limits; finished runs are kept."""
     run_shown(read_suite(suite), output, jobs=jobs, dask=dask, resume=resume, fresh=fresh)
+    say(Stage.LOADING, f"the results in {output}")
     with Store(output) as store:
         runs = evaluate_rows(store.rows())
     if as_json:

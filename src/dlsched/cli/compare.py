@@ -9,10 +9,12 @@ import typer
 from dlsched import api
 from dlsched.cli import flags
 from dlsched.cli.flags import INSTANCE_HELP, Json
-from dlsched.cli.output import progress, put_json, stdout_for_answers
+from dlsched.cli.output import put_json, stdout_for_answers
+from dlsched.cli.progress import count, point, say
 from dlsched.cli.verdict import put_comparison, status_of
 from dlsched.registry import problem
 from dlsched.result import Result, Termination
+from dlsched.run import Stage
 from dlsched.solvers.backend import find_backend
 from dlsched.table import Failure
 
@@ -33,24 +35,31 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Solve every instance with every method; gap_to_best is to the best bound known."""
-    loaded = [api.load(name) for name in instances]
+    loaded = []
+    for name in instances:
+        say(Stage.LOADING, name)
+        loaded.append(api.load(name))
     for inst in loaded:
         for name in method:
             problem(inst.problem).resolve(name, inst)
     api.validate_limits(time_limit, gap, threads, solver)
     find_backend(solver)
     limits = dict(time_limit=time_limit, gap=gap, threads=threads, seed=seed, solver=solver)
-    with progress() as bar, stdout_for_answers():
-        task = bar.add_task("comparing", total=len(loaded) * len(method)) if bar else None
+    pairs = [(inst.name, name) for inst in loaded for name in method]
+    left = iter(enumerate(pairs))
 
-        def note(answer: Result | Failure) -> None:
-            if isinstance(answer, Result) and answer.termination is Termination.INTERRUPTED:
-                raise KeyboardInterrupt
-            if bar and task is not None:
-                text = f"{answer.instance} {answer.method}"
-                bar.update(task, advance=1, description=text)
+    def begin() -> None:
+        made, (inst, name) = next(left, (len(pairs), ("", "")))
+        count(made, len(pairs), f"{inst} {name}")
 
-        rows = api.comparison(loaded, method, on_answer=note, **limits)
+    def note(answer: Result | Failure) -> None:
+        if isinstance(answer, Result) and answer.termination is Termination.INTERRUPTED:
+            raise KeyboardInterrupt
+        begin()
+
+    with stdout_for_answers():
+        begin()
+        rows = api.comparison(loaded, method, on_answer=note, on_progress=point, **limits)
     if as_json:
         put_json(rows)
     else:

@@ -13,7 +13,16 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from dlsched.errors import DlschedError, InstanceError, OptionError, SolverMissing, UnknownName
+from dlsched.cli import progress
+from dlsched.errors import (
+    DlschedError,
+    ExtraMissing,
+    InstanceError,
+    OptionError,
+    SolverMissing,
+    UnknownName,
+)
+from dlsched.figures import printable
 
 _LONGEST = 1000
 
@@ -50,7 +59,7 @@ class Commands(TyperGroup):
 def _errors_handled() -> Iterator[None]:
     try:
         yield
-    except (InstanceError, UnknownName, OptionError, SolverMissing) as error:
+    except (InstanceError, UnknownName, OptionError, SolverMissing, ExtraMissing) as error:
         _stop(str(error), Exit.UNUSABLE)
     except DlschedError as error:
         _stop(str(error), Exit.BROKEN)
@@ -72,18 +81,15 @@ def _errors_handled() -> Iterator[None]:
 def _stop(message: str, code: Exit) -> NoReturn:
     line = " ".join(message.split())
     line = line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
+    progress.clear()
     if sys.stderr is not None:
         print("error:", printable(line), file=sys.stderr)
     sys.exit(code)
 
 
-def printable(text: str) -> str:
-    """Return a text with control characters escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def put(text: str) -> None:
     """Write to stdout; if its reader has closed it, exit silently."""
+    progress.clear()
     if sys.stdout is None:  # closed from the start
         return
     try:

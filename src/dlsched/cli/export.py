@@ -1,4 +1,4 @@
-"""``dlsched export``: a model as an MPS file, or the JSON Schema of every format."""
+"""``dlsched export``: a model as an LP or MPS file, or the JSON Schema of every format."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from typing import Annotated
 import typer
 
 from dlsched import api
+from dlsched.cli.exits import put
 from dlsched.cli.flags import INSTANCE_HELP, Json
 from dlsched.cli.output import put_json, put_line
+from dlsched.cli.progress import say
 from dlsched.cli.settings import target
 from dlsched.errors import OptionError
 from dlsched.files import write_bytes
 from dlsched.registry import usable_problems
+from dlsched.run import Stage
+
+SUFFIXES = (".lp", ".lp.gz", ".mps", ".mps.gz")
 
 
 def export(
@@ -22,7 +27,18 @@ def export(
         str | None, typer.Argument(metavar="INSTANCE", help=INSTANCE_HELP, show_default=False)
     ] = None,
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="A .mps or .mps.gz file to write.")
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            show_default=False,
+            help=f"File to write ({', '.join(SUFFIXES)}); with --lp or --mps, stdout by default.",
+        ),
+    ] = None,
+    lp: Annotated[
+        bool | None,
+        typer.Option(
+            "--lp/--mps", show_default=False, help="The format; by default that of FILE's name."
+        ),
     ] = None,
     level: Annotated[
         str | None, typer.Option("--level", metavar="L", help="To optimise; the first by default.")
@@ -44,10 +60,18 @@ def export(
         if instance is not None:
             raise OptionError("--schemas takes no instance; give one or the other")
         written = _write_schemas(schemas)
-    elif instance is None or file is None:
+    elif instance is None or (file is None and lp is None):
         raise OptionError("export needs an instance and a file, or --schemas DIR")
+    elif file is None:
+        if as_json:
+            raise OptionError("--json has no place for a model; name a file for it")
+        text = api.model_text(instance, "lp" if lp else "mps", level=level, held=_held(held or []))
+        put(text)
+        return
     else:
-        target(file, ".mps", ".mps.gz")
+        named = [s for s in SUFFIXES if lp is None or s.startswith(".lp") == lp]
+        target(file, *named)
+        say(Stage.BUILDING, f"the model of {instance}")
         api.export(instance, file, level=level, held=_held(held or []))
         written = [file]
     if as_json:

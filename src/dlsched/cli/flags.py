@@ -23,3 +23,7 @@ Solver = Annotated[
     str, typer.Option("--solver", metavar="NAME", help="highs, or any solver that Pyomo knows.")
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Do not say on stderr what is being done.")
+]
+"""Every command has it; see `dlsched.cli.COMMANDS`."""

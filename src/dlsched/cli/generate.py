@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -11,9 +15,12 @@ from dlsched.cli import flags
 from dlsched.cli.exits import put
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
+from dlsched.cli.progress import clear, say
 from dlsched.cli.settings import parameters, settings, target
 from dlsched.errors import DlschedError, OptionError
+from dlsched.figures import printable
 from dlsched.files import json_text
+from dlsched.run import Stage
 from dlsched.schema import Instance
 from dlsched.state import adapter
 from dlsched.traces import parse_duration, read_trace, snapshot
@@ -35,7 +42,7 @@ def generate(
     trace: Annotated[
         str | None,
         typer.Option(
-            "--trace", metavar="FILE", help="A job trace, .csv or .csv.gz, or synthetic-1."
+            "--trace", metavar="FILE", help="A job trace as it is published, or synthetic-1."
         ),
     ] = None,
     at: Annotated[
@@ -52,14 +59,41 @@ def generate(
         typer.Option("--demand", metavar="N", min=0, help="With --trace: servers to return."),
     ] = None,
     layout: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="With --trace: its format.")
-    ] = "muri",
+        str,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="With --trace: its format; auto finds it out.",
+        ),
+    ] = "auto",
     column: Annotated[
         list[str] | None,
         typer.Option(
             "--column",
             metavar="FIELD=NAME[:UNIT]",
             help="With --trace: the column of a field, instead of a format; repeatable.",
+        ),
+    ] = None,
+    state: Annotated[
+        list[str] | None,
+        typer.Option("--state", metavar="NAME", help="With --trace: only such jobs; repeatable."),
+    ] = None,
+    cluster: Annotated[
+        list[str] | None,
+        typer.Option("--cluster", metavar="NAME", help="With --trace: only its jobs; repeatable."),
+    ] = None,
+    fractional: Annotated[
+        str | None,
+        typer.Option(
+            "--fractional",
+            metavar="RULE",
+            help="With --trace: shares of a GPU, each rounded up (up), their sum (total), or drop.",
+        ),
+    ] = None,
+    plausibility: Annotated[
+        bool | None,
+        typer.Option(
+            "--plausibility/--no-plausibility", help="With --trace: refuse impossible values."
         ),
     ] = None,
     as_json: Json = False,
@@ -70,14 +104,17 @@ def generate(
     """
     if output is not None:
         target(output, ".json", ".json.gz")
-    cluster = {"servers": servers, "gpus": gpus, "demand": demand}
-    given: dict[str, Any] = {name: value for name, value in cluster.items() if value is not None}
+    machines = {"servers": servers, "gpus": gpus, "demand": demand}
+    given: dict[str, Any] = {name: value for name, value in machines.items() if value is not None}
+    selected: dict[str, Any] = {"states": state, "clusters": cluster, "fractional": fractional}
+    selected |= {"plausibility": plausibility}
+    reading = {k: v for k, v in selected.items() if v is not None}
     if trace is None:
-        _validate_trace_flags(given, at, column)
+        _validate_trace_flags(given, at, column, reading)
         inst = _random(problem, seed, setting or [])
     else:
         mapping = _columns(column) if column else layout
-        inst = _from_trace(problem, trace, at, mapping, given, seed, setting or [])
+        inst = _from_trace(problem, trace, at, mapping, reading, given, seed, setting or [])
     if output is None:
         put(json_text(inst.to_data()))
         return
@@ -87,17 +124,23 @@ def generate(
     (put_json if as_json else fields)(labels)
 
 
-def _validate_trace_flags(given: dict[str, Any], at: str | None, column: list[str] | None) -> None:
+def _validate_trace_flags(
+    given: dict[str, Any], at: str | None, column: list[str] | None, reading: dict[str, Any]
+) -> None:
     for name, value in given.items():
         raise OptionError(f"--{name} belongs to --trace; write --set {name}={value}")
     if at is not None or column:
         raise OptionError("--at and --column belong to --trace; name the trace, or leave them out")
+    for name in reading:
+        flag = name.removesuffix("s")
+        raise OptionError(f"--{flag} belongs to --trace; name the trace, or leave it out")
 
 
 def _random(problem: str, seed: int, pairs: list[str]) -> Instance:
     generator = registry.problem(problem).module("generate").generate
     chosen = settings(pairs, parameters(generator), f"generate {problem}")
     try:
+        say(Stage.BUILDING, f"an instance of {problem}")
         return api.generate(problem, seed, **chosen)
     except DlschedError:
         raise
@@ -111,6 +154,7 @@ def _from_trace(
     trace: str,
     at: str | None,
     mapping: Any,
+    reading: dict[str, Any],
     given: dict[str, Any],
     seed: int,
     pairs: list[str],
@@ -125,8 +169,33 @@ def _from_trace(
     options = {k: chosen.pop(k) for k in own if k in chosen}
     if "demand" in chosen:
         raise OptionError(f"{problem} takes no --demand; leave it out")
-    shot = snapshot(read_trace(trace, mapping), parse_duration(at), seed=seed, **chosen)
+    moment = parse_duration(at)
+    say(Stage.LOADING, f"the trace {trace}")
+    with _notes_on_stderr():
+        jobs = read_trace(trace, mapping, **reading)
+    say(Stage.BUILDING, f"the cluster at {at}: replaying the trace")
+    shot = snapshot(jobs, moment, seed=seed, **chosen)
     return shot.instance(problem, **options)
+
+
+@contextmanager
+def _notes_on_stderr() -> Iterator[None]:
+    """Show what the reader of traces logs, a line each."""
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            clear()
+            if sys.stderr is not None:
+                print("note:", printable(record.getMessage()), file=sys.stderr)
+
+    logger, handler = logging.getLogger("dlsched.traces"), Notes()
+    before, logger.propagate = logger.propagate, False
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = before
 
 
 def _columns(pairs: list[str]) -> dict[str, Any]:

@@ -2,41 +2,88 @@
 
 from __future__ import annotations
 
-import io
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from dlsched import api
 from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import put_json, put_line
+from dlsched.cli.progress import say
 from dlsched.cli.settings import target
+from dlsched.drawing.files import FORMATS, picture_bytes
+from dlsched.drawing.style import WIDTHS
+from dlsched.errors import OptionError
+from dlsched.extras import require
 from dlsched.files import write_bytes
-from dlsched.registry import problem
+from dlsched.plotting import plot as plot_on_axes
+from dlsched.run import Stage
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Width(StrEnum):
+    """The width of a picture; `dlsched.drawing.style.WIDTHS` has the inches."""
+
+    SINGLE = "single"
+    DOUBLE = "double"
+
+
+class Background(StrEnum):
+    """What is behind a picture."""
+
+    WHITE = "white"
+    PLATE = "plate"
+    TRANSPARENT = "transparent"
 
 
 def plot(
     instance: InstanceName,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="A .png or .svg file to write.")
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="A .pdf, .svg or .png file to write."),
     ],
     solution: Annotated[
         str | None, typer.Argument(metavar="[SOLUTION]", help="A .json or .json.gz file.")
     ] = None,
+    solution_option: Annotated[
+        str | None, typer.Option("--solution", "-s", metavar="FILE", help="The same, as an option.")
+    ] = None,
+    width: Annotated[
+        Width, typer.Option(help="For one column of a paper, 3.3 inches, or for two, 7 inches.")
+    ] = Width.DOUBLE,
+    color_by: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What colours mean, as job or status.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Instead of our title.")] = None,
+    background: Annotated[
+        Background, typer.Option(help="A plate is white with round corners, for dark pages.")
+    ] = Background.WHITE,
     as_json: Json = False,
 ) -> None:
     """Draw an instance, with a solution or without."""
-    import matplotlib
-
-    target(output, ".png", ".svg", ".pdf")
+    target(output, *(f".{form}" for form in FORMATS))
+    if solution is not None and solution_option is not None:
+        raise OptionError("the solution is given twice; give it once")
+    say(Stage.LOADING, instance)
     inst = api.load(instance)
-    sol = api.load_solution(solution, inst.problem) if solution is not None else None
-    matplotlib.use("agg")
-    figure = problem(inst.problem).module("draw").draw(inst, sol).figure
-    picture = io.BytesIO()
-    figure.savefig(picture, format=output.suffix[1:], bbox_inches="tight")
-    write_bytes(output, picture.getvalue())
+    given = solution if solution is not None else solution_option
+    sol = api.load_solution(given, inst.problem) if given is not None else None
+    say(Stage.BUILDING, f"the picture of {inst.name}")
+    mpl = require("matplotlib", "drawing")
+    mpl.use("agg")
+    with mpl.rc_context({"figure.figsize": (WIDTHS[width], WIDTHS[width])}):
+        axes = plot_on_axes(
+            inst if sol is None else sol,
+            instance=None if sol is None else inst,
+            title=title,
+            color_by=color_by,
+        )
+        picture = picture_bytes(cast("Figure", axes.figure), output.suffix[1:], background.value)
+    write_bytes(output, picture)
     if as_json:
         put_json({"files": [str(output)]})
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,8 @@ import typer
 from dlsched.bench.report import write_report
 from dlsched.cli.flags import Json
 from dlsched.cli.output import put_json, put_line
+from dlsched.cli.progress import say
+from dlsched.run import Stage
 
 
 def report(
@@ -23,7 +26,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write the statistics of a sweep: a self-contained HTML page, CSV, Parquet and SVG."""
-    written = write_report(folder, output)
+    written = write_report(folder, output, on_part=partial(say, Stage.BUILDING))
     if as_json:
         put_json([str(file) for file in written])
         return

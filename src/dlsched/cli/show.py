@@ -13,8 +13,10 @@ from dlsched import library
 from dlsched.api import load
 from dlsched.cli.flags import INSTANCE_HELP, Json
 from dlsched.cli.output import Column, fields, put_json, put_line, put_table
+from dlsched.cli.progress import say
 from dlsched.cli.settings import parameters
 from dlsched.registry import problem, problem_names
+from dlsched.run import Stage
 
 _COLUMNS = {name: Column(name, wraps=True) for name in ("summary", "options", "default", "meaning")}
 
@@ -72,6 +74,7 @@ def _problem(name: str, as_json: bool) -> None:
 
 
 def _instance(source: str, as_json: bool) -> None:
+    say(Stage.LOADING, source)
     inst = load(source)
     sizes: dict[str, Any] = {}
     for field in type(inst).model_fields:

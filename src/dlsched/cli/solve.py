@@ -10,10 +10,12 @@ from dlsched import api
 from dlsched.cli import flags
 from dlsched.cli.exits import put
 from dlsched.cli.flags import InstanceName, Json
-from dlsched.cli.output import put_line, search_line, stdout_for_answers
+from dlsched.cli.output import put_line, stdout_for_answers
+from dlsched.cli.progress import hide, point, say
 from dlsched.cli.settings import settings, target
 from dlsched.cli.verdict import exit_status, put_result
 from dlsched.registry import problem
+from dlsched.run import Stage
 
 
 def solve(
@@ -44,10 +46,13 @@ def solve(
     """
     if output is not None:
         target(output, ".json", ".json.gz")
+    say(Stage.LOADING, instance)
     inst = api.load(instance)
     chosen = problem(inst.problem).resolve(method, inst)
     options = settings(option or [], chosen.options, method)
-    with search_line(not log) as on_progress, stdout_for_answers():
+    if log:
+        hide()
+    with stdout_for_answers():
         result = api.solve(
             inst,
             chosen,
@@ -58,7 +63,7 @@ def solve(
             solver=solver,
             start=start,
             log=log,
-            on_progress=on_progress,
+            on_progress=None if log else point,
             **options,
         )
     if output is not None and result.solution is not None:

@@ -1,17 +1,24 @@
-"""``dlsched submit-check``: check a solution of a library instance."""
+"""``dlsched submit-check``: check a solution of a library instance, and credit it."""
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dlsched import api
 from dlsched.cli.exits import Exit
 from dlsched.cli.flags import Json
 from dlsched.cli.output import Column, put_json, put_line, put_table
+from dlsched.cli.progress import say
+from dlsched.cli.settings import target
+from dlsched.errors import OptionError
 from dlsched.figures import percent
 from dlsched.objective import number_to_data
+from dlsched.run import Stage
+from dlsched.schema import Credit
 from dlsched.submission import check_submission
 
 VERDICTS = {
@@ -24,10 +31,32 @@ VERDICTS = {
 
 def submit_check(
     solution: Annotated[Path, typer.Argument(metavar="FILE", help="A solution's .json[.gz].")],
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="NAMES", help="Who found it, for the credit.")
+    ] = None,
+    date: Annotated[
+        str | None, typer.Option("--date", metavar="YYYY-MM-DD", help="When; today by default.")
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option("--reference", metavar="TEXT", help="Where one can read how: a DOI, ..."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the solution with its credit."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check a solution of a library instance and compare it with the best known solution."""
+    credit = _credit(by, date, reference)
+    if output is not None:
+        target(output, ".sol.json", ".sol.json.gz")
+    elif credit is not None:
+        raise OptionError("--by needs -o FILE, the file that gets the credit")
+    say(Stage.CHECKING, str(solution))
     found = check_submission(solution)
+    if output is not None and found.verdict != "infeasible":
+        api.save(found.credited(credit), output)
     report, gaps = found.report, found.report.gap
     if as_json:
         values, best = report.objective, found.best_known
@@ -44,6 +73,9 @@ def submit_check(
                 "best_known": {k: number_to_data(v) for k, v in best.as_dict().items()},
                 "bound": {k: v and v.to_data() for k, v in found.bound.as_dict().items()},
                 "gap": gaps and gaps.as_dict(),
+                "credit": found.solution.to_data().get("credit")
+                if credit is None
+                else credit.model_dump(exclude_defaults=True),
             }
         )
     else:
@@ -66,4 +98,16 @@ def submit_check(
                 for bound in [found.bound[i]]
             ),
         )
+        if output is not None and found.verdict != "infeasible":
+            put_line(f"solution with credit written to {output}")
     raise typer.Exit(Exit.NEGATIVE if found.verdict == "infeasible" else Exit.OK)
+
+
+def _credit(by: str | None, date: str | None, reference: str | None) -> Credit | None:
+    """Return the credit that the flags state, dated today by default."""
+    if by is None:
+        if date is not None or reference is not None:
+            raise OptionError("--date and --reference belong to a credit; say who, with --by")
+        return None
+    day = date or datetime.datetime.now(datetime.UTC).date().isoformat()
+    return Credit.parse({"by": by, "date": day, "reference": reference}, "the credit")

@@ -11,8 +11,10 @@ from dlsched.bench import Suite, run_suite, statistics
 from dlsched.bench.execution import FAILED
 from dlsched.bench.report import findings
 from dlsched.bench.statistics import EvaluatedRun
-from dlsched.cli.output import Column, progress, put_line, put_table
+from dlsched.cli.output import Column, LeftOut, put_line, put_table
+from dlsched.cli.progress import count, note, say
 from dlsched.figures import percent, seconds
+from dlsched.run import Stage
 
 MOST_LINES = 20
 _COUNTS = {"runs": 0, "proven": 2, "feasible": 3, "bound only": 7, "no solution": 6, "failed": 0}
@@ -20,25 +22,23 @@ _COUNTS = {"runs": 0, "proven": 2, "feasible": 3, "bound only": 7, "no solution"
 
 
 def run_shown(suite: Suite, out: Path, **options: Any) -> None:
-    """Run a suite with a progress bar; see `dlsched.bench.run_suite` for the options."""
-    with progress() as bar:
-        if bar is None:
-            run_suite(suite, out, **options)
-            return
-        task = bar.add_task(suite.name, total=None)
-        made = 0
+    """Run a suite and show what is done; see `dlsched.bench.run_suite` for the options."""
+    made = 0
 
-        def note(row: dict[str, Any], left: int) -> None:
-            nonlocal made
-            made += 1
-            text = f"{row['instance']} {row['method']}"
-            bar.update(task, completed=made, total=made + left, description=text)
+    def on_row(row: dict[str, Any], left: int) -> None:
+        nonlocal made
+        made += 1
+        count(made, made + left)
 
-        run_suite(suite, out, on_row=note, **options)
+    say(Stage.LOADING, f"the instances of {suite.name}")
+    run_suite(
+        suite, out, on_row=on_row, on_plan=lambda total: count(0, total), on_stage=note, **options
+    )
 
 
 def put_sweep(runs: Sequence[EvaluatedRun]) -> None:
     """Write a row per problem and method, then failed runs and findings."""
+    left_out = LeftOut()
     table = statistics.summary(runs)
     for problem in dict.fromkeys(run.row["problem"] for run in runs):
         lines = table[table["problem"] == problem].astype(object).to_dict("records")
@@ -69,7 +69,9 @@ def put_sweep(runs: Sequence[EvaluatedRun]) -> None:
                 for line in lines
             ),
             title=problem,
+            left_out=left_out,
         )
+    left_out.put()
     failed = [run.row for run in runs if run.row["status"] in FAILED]
     for row in failed[:MOST_LINES]:
         put_line(f"{row['instance']} {row['method']}: {row['status']}: {row['reason']}")

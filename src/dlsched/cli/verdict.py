@@ -7,7 +7,7 @@ from typing import Any
 
 from dlsched.bench.execution import FAILED
 from dlsched.cli.exits import Exit
-from dlsched.cli.output import Column, fields, put_table
+from dlsched.cli.output import Column, LeftOut, fields, put_table
 from dlsched.figures import display, percent, seconds
 from dlsched.registry import Kind, problem
 from dlsched.result import Result, Status, default_termination
@@ -61,25 +61,28 @@ def exit_status(result: Result) -> Exit:
 
 def put_comparison(rows: Sequence[dict[str, Any]]) -> None:
     """Write the rows of `dlsched.table.comparison_rows`, a table per problem."""
+    left_out = LeftOut()
     for name in dict.fromkeys(row["problem"] for row in rows):
         levels = [level.name for level in problem(name).levels]
         put_table(
             [
-                "instance",
+                Column("instance", heading=True),
                 "method",
                 Column("resolved_method", drop=4),
                 "status",
                 Column("termination", drop=1),
                 *(f"{level}>" for level in levels),
-                Column("gap", right=True, drop=5),
+                Column("gap", right=True, drop=5, shortens="gap_level"),
                 Column("best_bound", right=True, drop=6),
                 Column("best_bound_kind", drop=7),
-                "gap_to_best>",
+                Column("gap_to_best", right=True, shortens="gap_to_best_level"),
                 Column("seconds", right=True, drop=3),
             ],
             (_cells(row, levels) for row in rows if row["problem"] == name),
             title=name,
+            left_out=left_out,
         )
+    left_out.put()
     for row in rows:
         if row["status"] in FAILED:
             fields({f"{row['instance']} {row['method']}": row["reason"]})
@@ -96,18 +99,21 @@ def _cells(row: dict[str, Any], levels: Sequence[str]) -> list[Any]:
         row["status"],
         None if usual else ended,
         *(row.get(name) for name in levels),
-        _gap(row, "gap"),
+        _gap(row, "gap", levels),
         ", ".join(bounds) if set(bounds) != {"-"} else None,
         row.get("best_bound_kind"),
-        _gap(row, "gap_to_best"),
+        _gap(row, "gap_to_best", levels),
         seconds(row.get("seconds")),
     ]
 
 
-def _gap(row: dict[str, Any], name: str) -> str | None:
-    """Return a gap with its level."""
+def _gap(row: dict[str, Any], name: str, levels: Sequence[str]) -> str | tuple[str, str] | None:
+    """Return a gap, and where there are several levels with and without its level."""
     gap = row.get(name)
-    return None if gap is None else f"{percent(gap)} ({row[f'{name}_level']})"
+    if gap is None:
+        return None
+    text = percent(gap)
+    return text if len(levels) == 1 else (f"{text} ({row[f'{name}_level']})", text)
 
 
 def status_of(rows: Iterable[Mapping[str, Any]]) -> Exit:

@@ -10,8 +10,10 @@ from dlsched import api
 from dlsched.cli.exits import Exit
 from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import Column, fields, put_json, put_line, put_table
+from dlsched.cli.progress import say
 from dlsched.figures import percent
 from dlsched.objective import number_to_data
+from dlsched.run import Stage
 
 
 def verify(
@@ -20,6 +22,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Check a solution against the problem's definition; no solver is involved."""
+    say(Stage.CHECKING, f"{solution} as a solution of {instance}")
     report = api.verify(instance, solution)
     if as_json:
         objective = report.objective.as_dict() if report.objective is not None else {}

@@ -17,7 +17,7 @@ import numpy as np
 from dlsched.errors import OptionError, SolverDisagreement
 from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound, relative_gap
 from dlsched.result import Claim, Start, Status, Termination
-from dlsched.run import Run
+from dlsched.run import Run, Stage
 from dlsched.schema import Instance, Number, Solution
 from dlsched.solvers import highs
 from dlsched.solvers.backend import Backend, find_backend
@@ -92,6 +92,7 @@ def relax_first_level(instance: T_contra, run: Run, model: ModelModule[T_contra]
     search = _build(instance, run, model)
     if isinstance(search, Claim):
         return search
+    run.announce(Stage.SEARCHING, f"the linear relaxation, {search.form.size}")
     search.bounds.append([])
     status, termination = Status.NO_SOLUTION, Termination.BOUND_ONLY
     outcome = search.relax(0)
@@ -109,6 +110,7 @@ def _build(instance: T_contra, run: Run, model: ModelModule[T_contra]) -> _Searc
     """Build and compile the model; a claim if a constraint without variables is violated."""
     from pyomo.common.errors import InfeasibleConstraintException
 
+    run.announce(Stage.BUILDING, f"the model of {instance.name}")
     began = time.perf_counter()
     enabled = gc.isenabled()
     gc.disable()  # garbage collection doubles the time and frees nothing
@@ -232,7 +234,9 @@ class _Search:
         below it are lost. Each time, reduced costs at the first solution show which columns can be
         fixed, and the tolerances are then relative to the largest cost that is left.
         """
-        whole = self.form
+        whole, levels = self.form, len(self.form.costs)
+        which = f"{whole.level_names[level]}, level {level + 1} of {levels}, " if levels > 1 else ""
+        self.run.announce(Stage.SEARCHING, f"{which}with {self.run.solver}, {whole.size}")
         outcome = self.solve_once(level)
         for _ in range(_ROUNDS):
             if outcome.status is not Status.OPTIMAL or outcome.values is None:

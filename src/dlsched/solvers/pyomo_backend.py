@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dlsched.errors import OptionError, SolverFailure, SolverMissing, UnknownName
 from dlsched.result import Start, Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Outcome, Vector
-from dlsched.solvers.standard_form import INF, StandardForm
+from dlsched.solvers.pyomo_model import pyomo_model
+from dlsched.solvers.standard_form import StandardForm
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class PyomoBackend:
     ) -> Outcome:
         """Optimize one level; see `Backend.solve`. No progress is recorded."""
         run.record_solver(self.name, ".".join(map(str, self.solver.version() or ["unknown"])))
-        model = _pyomo_model(form, level, start)
+        model = pyomo_model(form, level, start)
         used = start is not None and self.interface.warm_start
         keywords = {"load_solutions": False, "tee": run.log} | ({"warmstart": True} if used else {})
         answer = self.solver.solve(model, options=self._options(run), **keywords)
@@ -162,42 +162,3 @@ class PyomoBackend:
             bound=float(bound * form.conditioned(level)[0]) if finite else None,
             start=None if start is None else Start(used, passed),
         )
-
-
-def _pyomo_model(form: StandardForm, level: int, start: Vector | None) -> Any:
-    """Return a Pyomo model of one level whose variables ``x`` have initial values."""
-    import pyomo.environ as pyo
-    from pyomo.core.expr import LinearExpression
-
-    def linear(columns: NDArray[Any], weights: Vector, constant: float = 0.0) -> Any:
-        variables = [x[j] for j in columns.tolist()]
-        return LinearExpression(
-            constant=constant, linear_coefs=weights.tolist(), linear_vars=variables
-        )
-
-    def intervals(lower: Vector, upper: Vector) -> list[tuple[float | None, float | None]]:
-        pairs = zip(lower.tolist(), upper.tolist(), strict=True)
-        return [(low if low > -INF else None, high if high < INF else None) for low, high in pairs]
-
-    bounds = intervals(form.lower, form.upper)
-    point = np.clip(0.0, form.lower, form.upper) if start is None else start
-    m = pyo.ConcreteModel()
-    m.x = pyo.Var(
-        range(len(bounds)),
-        bounds=lambda _, j: bounds[j],
-        domain=lambda _, j: pyo.Integers if form.integer[j] else pyo.Reals,
-        initialize=point.tolist(),
-    )
-    x = list(m.x.values())
-    m.rows = pyo.ConstraintList()
-    rows = form.A.tocsr()
-    for i, (low, high) in enumerate(intervals(form.row_lower, form.row_upper)):
-        entries = slice(rows.indptr[i], rows.indptr[i + 1])
-        if rows.indices[entries].size:  # some solvers refuse a row without variables
-            body = linear(rows.indices[entries], rows.data[entries])
-            m.rows.add(body == low if low == high else (low, body, high))
-    _, costs, offset = form.conditioned(level)
-    paid = np.flatnonzero(costs)
-    sense = pyo.minimize if form.senses[level] == "min" else pyo.maximize
-    m.objective = pyo.Objective(expr=linear(paid, costs[paid], offset), sense=sense)
-    return m

@@ -73,6 +73,12 @@ class StandardForm:
         """Rows, columns."""
         return self.A.shape[0], self.A.shape[1]
 
+    @property
+    def size(self) -> str:
+        """The number of rows and columns, in words."""
+        rows, columns = self.shape
+        return f"{rows:,} constraints, {columns:,} variables"
+
     @cached_property
     def column_names(self) -> list[str]:
         """The variables' names, valid in an MPS file."""

@@ -3,7 +3,7 @@
 `check_heuristic` tests what every heuristic should have; `worst_case` looks for the instance on
 which one is farthest from the optimum; `check_problem` tests what every problem must fulfil. They
 draw from `strategies` (Hypothesis) and compare with `oracles` (brute force). Hypothesis comes with
-``pip install dlsched[testing]``.
+``pip install 'dlsched[testing]'``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from dlsched.extras import require
 from dlsched.testing import oracles, strategies
 
 if TYPE_CHECKING:
@@ -47,5 +48,6 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     """Import what needs Hypothesis when it is first asked for; the oracles do without."""
     if name in _MODULES:
+        require("hypothesis", f"dlsched.testing.{name}")
         return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

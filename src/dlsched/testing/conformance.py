@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dlsched import library
-from dlsched.errors import OptionError, describe
+from dlsched.errors import ExtraMissing, OptionError, describe
 from dlsched.registry import problem as find
 from dlsched.testing import conformance_checks
 from dlsched.testing.conformance_checks import Subject
@@ -46,7 +46,10 @@ class Conformance(SearchReport):
     Attributes
     ----------
     passed, skipped
-        Ids of the checks that passed, and of those that had nothing to look at.
+        Ids of the checks that passed, and of those that had nothing to look at or that need a
+        library that is not installed.
+    hints
+        How to install these libraries, one line each.
     findings
         One for each check that failed; ``kind`` is the check's id.
     """
@@ -54,6 +57,7 @@ class Conformance(SearchReport):
     problem: str
     passed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -61,7 +65,7 @@ class Conformance(SearchReport):
         head = f"{self.problem}: {len(self.passed)} checks passed, {len(self.findings)} failed"
         if self.skipped:
             head += f", skipped: {', '.join(self.skipped)}"
-        return "\n".join([head, *map(str, self.findings)])
+        return "\n".join([head, *self.hints, *map(str, self.findings)])
 
 
 def check_problem(
@@ -112,6 +116,10 @@ def check_problem(
             finding = CHECKS[check](subject)
         except Broken as broken:
             finding = Finding(check, broken.message)
+        except ExtraMissing as error:
+            found.skipped.append(check)
+            found.hints.append(str(error))
+            continue
         except Exception as error:  # a problem's code may raise anything
             finding = Finding(check, describe(error))
         if finding is None:

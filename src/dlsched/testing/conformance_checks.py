@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
-from dlsched import api
+from dlsched import api, extras
 from dlsched.errors import OptionError
 from dlsched.evaluation import evaluate_claim
 from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Objective, relative_gap
@@ -457,8 +457,7 @@ def warm_start(subject: Subject) -> Finding | None:
 
 def picture(subject: Subject) -> None:
     """An instance and its solution can be drawn."""
-    import matplotlib
-
+    matplotlib = extras.require("matplotlib", "the check picture")
     backend = matplotlib.get_backend()
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt

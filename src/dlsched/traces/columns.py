@@ -8,12 +8,16 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from dlsched.errors import OptionError, UnknownName
-from dlsched.traces.trace import TraceJob
+from dlsched.traces.job import TraceJob
 
 UNITS = {"ms": Fraction(1, 1000), "s": Fraction(1), "min": Fraction(60), "h": Fraction(3600)}
-"""Seconds in each unit of time. A submission may be a ``"date"`` instead (ISO 8601)."""
-TIMES = ("submit", "duration", "interval", "iteration_time", "stages")
-REQUIRED = ("id", "gpus", "submit", "duration")
+"""Seconds in each unit of time. A moment may be a ``"date"`` instead (ISO 8601)."""
+MOMENTS = ("submit", "start", "end")
+TIMES = (*MOMENTS, "duration", "interval", "iteration_time", "stages")
+REQUIRED = ("id", "gpus", "submit")
+MORE = ("start", "end", "state", "cluster")
+"""What a mapping may name beside the fields of a job: start and end instead of a duration, and
+what `read_trace` selects by."""
 
 Entry: TypeAlias = str | tuple[str, str]
 MappingLike: TypeAlias = str | Mapping[str, Entry | Sequence[Entry]]
@@ -69,7 +73,9 @@ def columns(mapping: MappingLike) -> tuple[Column, ...]:
     mapping
         A name in `MAPPINGS`, or ``{field of TraceJob: column}``. A column is a name, or
         ``(name, unit)`` for a time; times without a unit are in seconds. ``stages`` takes a list
-        of columns. ``id``, ``gpus``, ``submit`` and ``duration`` are required.
+        of columns. ``id``, ``gpus``, ``submit`` are required, and either ``duration`` or both
+        ``start`` and ``end``, of which the duration is the difference. ``state`` and ``cluster``
+        are there to select jobs by.
 
     Raises
     ------
@@ -82,13 +88,23 @@ def columns(mapping: MappingLike) -> tuple[Column, ...]:
         if mapping not in MAPPINGS:
             raise UnknownName("trace format", mapping, MAPPINGS)
         mapping = MAPPINGS[mapping]
-    known = list(TraceJob.model_fields)
+    known = [*TraceJob.model_fields, *MORE]
     for field in mapping:
         if field not in known:
             raise OptionError(f"mapping has no field {field!r}; it has: {', '.join(known)}")
     for field in REQUIRED:
         if field not in mapping:
             raise OptionError(f"mapping[{field!r}] is missing; name the column that holds it")
+    ends = [field for field in ("start", "end") if field in mapping]
+    if "duration" in mapping and ends:
+        raise OptionError(
+            f"mapping has both 'duration' and {ends[0]!r}; keep duration, or start and end"
+        )
+    if "duration" not in mapping and len(ends) < 2:
+        raise OptionError(
+            "mapping['duration'] is missing; name the column that holds it, or those of both "
+            "start and end"
+        )
     return tuple(_columns(mapping))
 
 
@@ -112,7 +128,7 @@ def _unit(field: str, unit: object) -> str | None:
         if unit is not None:
             raise OptionError(f"mapping[{field!r}] is no time and takes no unit; drop {unit!r}")
         return None
-    known = [*UNITS, *(["date"] if field == "submit" else [])]
+    known = [*UNITS, *(["date"] if field in MOMENTS else [])]
     if unit is not None and unit not in known:
         raise OptionError(f"mapping[{field!r}] has unit {unit!r}; use one of {', '.join(known)}")
     return "s" if unit is None else str(unit)

@@ -1,222 +1,185 @@
-"""Reading a trace from CSV, row by row, with errors that name the row and the column."""
+"""Reading a trace: a published one as it is, or any CSV file by a mapping of its columns."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import re
-import zlib
+import logging
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
-from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, BinaryIO, cast
-
-from pydantic import ValidationError
 
 from dlsched import library
-from dlsched.errors import InstanceError
-from dlsched.files import MAX_BYTES
-from dlsched.schema import LARGEST, Flaw, Unusable, brief
-from dlsched.traces.columns import UNITS, Column, MappingLike, columns
-from dlsched.traces.trace import Trace, TraceJob
+from dlsched.errors import InstanceError, OptionError, UnknownName
+from dlsched.traces import rows
+from dlsched.traces.choice import Choice, make_choice
+from dlsched.traces.columns import MAPPINGS, Column, MappingLike, columns
+from dlsched.traces.formats import FORMATS, detect, format_names, in_folder
+from dlsched.traces.job import TraceJob
+from dlsched.traces.lines import open_text
+from dlsched.traces.record import TraceFormat
+from dlsched.traces.selection import Selection
+from dlsched.traces.table import Table
+from dlsched.traces.trace import Trace
 
-MAX_LINE = 2**16
-_NUMBER = re.compile(
-    r"[+-]?(\d+(?P<point>\.\d*)?|(?P<bare>\.\d+))(?P<exponent>[eE][+-]?\d{1,3})?", re.ASCII
-)
-_MAX_LITERAL = 64
+logger = logging.getLogger(__name__)
+
+SHIPPED = {
+    "synthetic-1": "synthetic-1.csv.gz",
+    "sample-philly": "samples/philly/cluster_job_log",
+    "sample-helios": "samples/helios/cluster_log.csv",
+    "sample-acme": "samples/acme/trace_kalos.csv",
+    "sample-pai": "samples/pai/pai_task_table.csv",
+    "sample-openb": "samples/openb/openb_pod_list_default.csv",
+}
+"""The traces that come with dlsched, and their files."""
+_DEFAULTS = {
+    "states": None,
+    "clusters": None,
+    "min_gpus": 0,
+    "fractional": "up",
+    "plausibility": True,
+}
 
 
 def read_trace(
-    source: str | Path, mapping: MappingLike = "muri", *, name: str | None = None
+    source: str | Path,
+    mapping: MappingLike = "auto",
+    *,
+    name: str | None = None,
+    states: str | Sequence[str] | None = None,
+    clusters: str | Sequence[str] | None = None,
+    min_gpus: int = 0,
+    fractional: str = "up",
+    plausibility: bool = True,
 ) -> Trace:
-    """Read a job trace from a ``.csv`` or ``.csv.gz`` file.
+    """Read a job trace: a published one as it is, or any ``.csv`` file; gzipped ones as well.
+
+    What is left out or rounded is counted in `Trace.notes`, and logged under "dlsched" as warnings.
 
     Parameters
     ----------
     source
-        A path, or the name of a trace that comes with dlsched (``"synthetic-1"``).
+        A path, or the name of a trace that comes with dlsched (``"synthetic-1"``,
+        ``"sample-philly"``). Of a folder or a tar archive the trace's file is taken.
     mapping
-        Which column holds which field: a name in `dlsched.traces.MAPPINGS`, or
-        ``{field: column or (column, unit)}``; see `dlsched.traces.columns.columns`. Columns that
-        the mapping does not name are not read.
+        The format: a name in `dlsched.traces.FORMATS` (traces as they are published) or in
+        `dlsched.traces.MAPPINGS` (formats of one table), or ``"auto"``, by the beginning of the
+        file. Or which column holds which field: ``{field: column or (column, unit)}``; see
+        `dlsched.traces.columns.columns`. Columns that a mapping does not name are not read.
     name
         Name of the trace; by default that of the file without its suffixes.
+    states
+        The states of jobs that are taken, as the file spells them; by default all, failed jobs
+        too, since they held their GPUs.
+    clusters
+        The clusters whose jobs are taken; `TraceFormat.cluster` says what that is. By default all.
+    min_gpus
+        Fewest GPUs of a job that is taken; 1 leaves out the jobs that have none.
+    fractional
+        How workers count that share a GPU, in the formats that have them: ``"up"``, the share of
+        each worker is rounded up to whole GPUs; ``"total"``, the sum of a job's shares is;
+        ``"drop"``, such jobs are left out.
+    plausibility
+        Whether values are refused that no trace has, as a job of 50 years.
 
     Raises
     ------
     InstanceError
         Naming the file, the row (the header is row 1), the column, the flaw and the remedy.
     OptionError, UnknownName
-        If the mapping cannot be used.
+        If an option cannot be used, or no job has a state or a cluster that was asked for.
     """
-    wanted = columns(mapping)
-    path = Path(source)
-    shipped = library.root() / "traces" / f"{path.name}.csv.gz"
-    if path.parent == Path() and not path.suffix and not path.exists() and shipped.exists():
-        path = shipped
-    where = str(source)
-    jobs = list(_jobs(path, where, wanted))
+    wanted = _columns(mapping)
+    choice = make_choice(states, clusters, min_gpus, fractional, plausibility)
+    path, where = Path(source), str(source)
+    is_shipped = where in SHIPPED and not path.exists()
+    if is_shipped:
+        path = library.root() / "traces" / SHIPPED[where]
+    layout = mapping if isinstance(mapping, str) else ""
+    if wanted is None and path.is_dir():
+        path = in_folder(path, where, layout)
+    if layout == "auto":
+        layout = detect(path, where)
+        wanted = _columns(layout)
+    if wanted is None:
+        jobs, notes = _read_format(path, where, layout, choice)
+    else:
+        jobs, notes = _read_columns(path, where, wanted, choice), ()
     if not jobs:
-        raise InstanceError(where, "row 2", "there is no job", "write one row per job")
-    stem = path.name.removesuffix(".gz").removesuffix(".csv")
-    shown = stem if path is shipped else path.name
-    options = "" if mapping == "muri" else f", {mapping!r}"
+        raise _empty(where, notes, choice, FORMATS.get(layout))
+    for note in notes:
+        logger.warning("%s: %s", where, note)
+    chosen = {
+        "states": states,
+        "clusters": clusters,
+        "min_gpus": min_gpus,
+        "fractional": fractional,
+        "plausibility": plausibility,
+    }
+    shown = repr(where if is_shipped else path.name)
+    if (layout or mapping) != "muri" and not is_shipped:
+        shown += f", {layout or mapping!r}"
+    shown += "".join(f", {k}={v!r}" for k, v in chosen.items() if v != _DEFAULTS[k])
     return Trace(
-        name=name or stem or "trace", jobs=tuple(jobs), source=f"read_trace({shown!r}{options})"
+        name=name or (where if is_shipped else _stem(path)) or "trace",
+        jobs=tuple(jobs),
+        source=f"read_trace({shown})",
+        notes=tuple(notes),
     )
 
 
-def _jobs(path: Path, where: str, wanted: Sequence[Column]) -> Iterator[TraceJob]:
-    try:
-        with path.open("rb") as raw:
-            packed = raw.read(2) == b"\x1f\x8b"
-            raw.seek(0)
-            stream = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw
-            text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-            yield from _rows(_lines(text, where), where, wanted)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InstanceError(
-            where, "", f"the gzip data is damaged ({error})", "copy or make the file anew"
-        ) from None
-    except UnicodeDecodeError as error:
-        problem = f"is not UTF-8 (byte {error.object[error.start]:#x})"
-        raise InstanceError(where, "", problem, "save it as UTF-8") from None
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InstanceError(where, "", f"cannot be read: {reason}", "check the path") from None
-
-
-def _lines(text: io.TextIOWrapper, where: str) -> Iterator[str]:
-    """Yield the lines; raise on a line or a file that is too long before it is in memory."""
-    total = 0
-    for row, line in enumerate(iter(lambda: text.readline(MAX_LINE), ""), start=1):
-        total += len(line)
-        if len(line) == MAX_LINE:
-            raise InstanceError(where, f"row {row}", "is too long", "write one row per job")
-        if total > MAX_BYTES:
-            limit = f"larger than {MAX_BYTES >> 20} MiB"
-            raise InstanceError(where, "", limit, "split it, or drop what is not needed")
-        yield line
-
-
-def _rows(lines: Iterator[str], where: str, wanted: Sequence[Column]) -> Iterator[TraceJob]:
-    reader = csv.reader(lines, strict=True)
-    seen: dict[str, int] = {}
-    try:
-        header = next(reader, [])
-        places = _places(header, where, wanted)
-        for cells in reader:
-            row = f"row {reader.line_num}"
-            if not "".join(cells).strip():
-                continue
-            if len(cells) != len(header):
-                problem = f"has {len(cells)} cells, the header has {len(header)}"
-                raise InstanceError(where, row, problem, "write one cell per column")
-            job = _job([cells[i].strip() for i in places], where, row, wanted)
-            if job.id in seen:
-                column = next(c.name for c in wanted if c.field == "id")
-                raise InstanceError(
-                    where,
-                    f"{row}, {column}",
-                    f'the id "{job.id}" is already used in row {seen[job.id]}',
-                    "give every job its own id",
-                )
-            seen[job.id] = reader.line_num
-            yield job
-    except csv.Error as error:
-        row = f"row {max(1, reader.line_num)}"
-        raise InstanceError(where, row, f"is not CSV ({error})", "correct it there") from None
-
-
-def _places(header: Sequence[str], where: str, wanted: Sequence[Column]) -> list[int]:
-    names = [cell.strip() for cell in header]
-    if not any(names):
-        raise InstanceError(where, "row 1", "has no column names", "begin with a header row")
-    for column in wanted:
-        count = names.count(column.name)
-        if count != 1:
-            some = ", ".join(names[:16]) + (", ..." if len(names) > 16 else "")
-            raise InstanceError(
-                where,
-                f"row 1, {column.name:.40}",
-                "there are two columns of this name" if count else "there is no such column",
-                "keep one of the two" if count else f"rename one, or pass mapping=; it has: {some}",
-            )
-    return [names.index(column.name) for column in wanted]
-
-
-def _job(cells: Sequence[str], where: str, row: str, wanted: Sequence[Column]) -> TraceJob:
-    data: dict[str, Any] = {}
-    stages: list[Any] = []
-    for column, cell in zip(wanted, cells, strict=True):
-        value = _value(column, cell)
-        if column.field == "stages":
-            stages.append(value)
-        elif value is not None:
-            data[column.field] = value
-    if any(stage is not None for stage in stages):
-        empty = Unusable("an empty cell", "is no time", "write all the stages, or none")
-        data["stages"] = tuple(empty if stage is None else stage for stage in stages)
-    try:
-        return TraceJob.model_validate(data)
-    except ValidationError as error:
-        raise _flaw(error, where, row, wanted, cells) from None
-
-
-def _flaw(
-    error: ValidationError, where: str, row: str, wanted: Sequence[Column], cells: Sequence[str]
-) -> InstanceError:
-    first = error.errors(include_url=False)[0]
-    field, *rest = first["loc"]
-    nth = int(rest[0]) if rest else 0
-    i = [i for i, column in enumerate(wanted) if column.field == field][nth]
-    cause = first.get("ctx", {}).get("error")
-    problem, remedy = "the cell is empty", "fill it in, or leave the row out"
-    if isinstance(cause, Flaw):
-        problem, remedy = cause.problem, cause.remedy
-    return InstanceError(where, f"{row}, {wanted[i].name}", problem, remedy)
-
-
-def _value(column: Column, cell: str) -> Any:
-    """Return the value of a cell, a time in seconds; None for an empty one."""
-    if not cell:
+def _columns(mapping: MappingLike) -> tuple[Column, ...] | None:
+    """Return the columns of a mapping; None for a published format, or one to be found out."""
+    if not isinstance(mapping, str):
+        return columns(mapping)
+    if mapping in FORMATS or mapping == "auto":
         return None
-    if column.field in ("id", "model"):
-        return cell
-    if column.unit == "date":
-        return _date(cell)
-    number = _number(cell)
-    if column.unit is None or isinstance(number, Unusable):
-        return number
-    if number < 0:  # checked here, so that the message has the file's unit
-        return Unusable(cell, "is too small", "write a number at least 0")
-    return number * UNITS[column.unit]
+    if mapping not in MAPPINGS:
+        raise UnknownName("trace format", mapping, ["auto", *format_names()])
+    return columns(mapping)
 
 
-def _number(cell: str) -> int | Fraction | Unusable:
-    match = _NUMBER.fullmatch(cell)
-    if not match:
-        return Unusable(brief(cell), "is not a number", "write a finite decimal")
-    if len(cell) > _MAX_LITERAL:
-        return Unusable(brief(cell), "has too many digits", "round it to 15 digits")
-    if not (match["point"] or match["bare"] or match["exponent"]):
-        return int(cell)
-    number = Fraction(Decimal(cell))
-    if abs(number) > LARGEST:
-        return Unusable(brief(cell), "is too large", "use a unit that keeps it within 1e15")
-    return number
+def _stem(path: Path) -> str:
+    name = path.name
+    for suffix in (".gz", ".tar", ".csv", ".json"):
+        name = name.removesuffix(suffix)
+    return name
 
 
-def _date(cell: str) -> int | Fraction | Unusable:
-    """Return the seconds since 1970; a date without a time zone is taken as UTC."""
-    try:
-        moment = datetime.fromisoformat(cell)
-    except ValueError:
-        return Unusable(f"{cell:.40}", "is not a date", "write it as 2020-06-09 18:41:01")
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    return Fraction(since.days * 86400 + since.seconds) + Fraction(since.microseconds, 10**6)
+def _read_format(
+    path: Path, where: str, name: str, choice: Choice
+) -> tuple[list[TraceJob], tuple[str, ...]]:
+    layout = FORMATS[name]
+    if choice.clusters is not None and layout.cluster is None:
+        raise OptionError(f"{layout.title}, records no clusters; leave clusters out")
+    found: list[str] = []
+    selection = Selection(layout, where, choice)
+    jobs = selection.jobs(layout.read(path, where, found))
+    return jobs, (*selection.notes(), *found)
+
+
+def _read_columns(
+    path: Path, where: str, wanted: Sequence[Column], choice: Choice
+) -> list[TraceJob]:
+    for option in ("states", "clusters"):
+        field = option.removesuffix("s")
+        if getattr(choice, option) is not None and field not in {c.field for c in wanted}:
+            raise OptionError(f"{option} needs mapping[{field!r}]; name the column that holds it")
+
+    def found(table: Table) -> Iterator[tuple[str, Sequence[str]]]:
+        remedy = "rename one, or pass mapping="
+        places = [table.place(column.name, remedy) for column in wanted]
+        for row, cells in table.rows():
+            yield f"row {row}", [cells[place] for place in places]
+
+    with open_text(path, where) as text:
+        return rows.jobs(found(Table(text, where)), where, wanted, rows.cell_value, choice)
+
+
+def _empty(
+    where: str, notes: Sequence[str], choice: Choice, layout: TraceFormat | None
+) -> InstanceError:
+    if not choice.met_states.total():
+        in_rows = layout is None or layout.unit == "row"
+        place, remedy = ("row 2", "write one row per job") if in_rows else ("", "list a job")
+        return InstanceError(where, place, "there is no job", remedy)
+    problem = "no job is left" + (f" ({notes[0]})" if notes else "")
+    return InstanceError(where, "", problem, "choose other states, clusters, or fewer min_gpus")

@@ -15,7 +15,8 @@ from dlsched.errors import OptionError
 from dlsched.problems.reclaiming.generate import best_fit
 from dlsched.schema import Flaw, Number, exact, simplify
 from dlsched.traces.duration import parse_duration
-from dlsched.traces.trace import Trace, TraceJob
+from dlsched.traces.job import TraceJob
+from dlsched.traces.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from dlsched.labels import labelled
 from dlsched.schema import AnyInstance, Id, Number, to_json
 from dlsched.state import ClusterState, JobState, Server, adapter
 from dlsched.traces.duration import format_duration
+from dlsched.traces.job import TraceJob
 from dlsched.traces.replay import Placement, moment, replay
-from dlsched.traces.trace import Trace, TraceJob
+from dlsched.traces.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -4,41 +4,17 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import field_validator, model_validator
 
-from dlsched.schema import Amount, Count, Document, Flaw, Id, Number, require_unique
+from dlsched.schema import Document, Flaw, Id, Number, require_unique
+from dlsched.traces.columns import MappingLike
+from dlsched.traces.frame import frame_jobs
+from dlsched.traces.job import TraceJob
 
-
-class TraceJob(Document):
-    """One job of a trace. All times are in seconds, exact as the file's decimals.
-
-    Attributes
-    ----------
-    gpus
-        GPUs that the job holds while it runs; 0 for a job that needs none.
-    submit
-        Time of its submission, from any origin.
-    duration
-        Running time with those GPUs.
-    interval
-        As recorded and not used: traces differ in which interval it is.
-    iteration_time, stages
-        Seconds per iteration, in total and by resource. The stages need not add up to the total.
-    """
-
-    id: Id
-    gpus: Count
-    submit: Amount
-    duration: Amount
-    iterations: Count | None = None
-    model: str | None = None
-    batch_size: Count | None = None
-    interval: Amount | None = None
-    iteration_time: Amount | None = None
-    stages: tuple[Amount, ...] = ()
-    priority: Amount | None = None
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Trace(Document):
@@ -48,11 +24,48 @@ class Trace(Document):
     ----------
     source
         Python expression that returns the trace.
+    notes
+        What was left out or rounded when it was read, with counts; also logged under "dlsched".
     """
 
     name: Id
     jobs: tuple[TraceJob, ...]
     source: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pd.DataFrame,
+        mapping: MappingLike | None = None,
+        *,
+        name: str = "frame",
+        plausibility: bool = True,
+    ) -> Self:
+        """Return the jobs of a pandas data frame, one per row, validated as those of a file are.
+
+        Parameters
+        ----------
+        frame
+            Columns of numbers, text, ``datetime64`` (moments) and ``timedelta64`` (durations). A
+            missing value is an empty cell. A float without a fraction counts as a whole number.
+        mapping
+            Which column holds which field, as in `read_trace`; by default the columns are called
+            as the fields of `TraceJob` are, and times are in seconds. ``start`` and ``end``
+            may stand for ``duration``.
+        name
+            Name of the trace.
+        plausibility
+            Whether values are refused that no trace has, as in `read_trace`.
+
+        Raises
+        ------
+        InstanceError
+            Naming the row by its label in the index, the column, the flaw and the remedy.
+        OptionError, UnknownName
+            If the mapping cannot be used.
+        """
+        return cls(name=name, jobs=tuple(frame_jobs(frame, mapping, name, plausibility)))
 
     @field_validator("jobs")
     @classmethod

@@ -11,7 +11,8 @@ from dlsched.errors import OptionError
 from dlsched.files import write_bytes
 from dlsched.schema import simplify, to_json
 from dlsched.traces.columns import MAPPINGS, UNITS, Column, columns
-from dlsched.traces.trace import Trace, TraceJob
+from dlsched.traces.job import TraceJob
+from dlsched.traces.trace import Trace
 
 
 def write_trace(trace: Trace, path: str | Path) -> None:

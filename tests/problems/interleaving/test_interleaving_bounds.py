@@ -92,7 +92,7 @@ def test_times_as_far_apart_as_files_hold() -> None:
 def test_solving_compiles_nothing_beyond_the_declared_signatures() -> None:
     """Every call of a compiled function has the types that it was compiled for."""
     for made in (
-        dlsched.generate("interleaving", 1, jobs=16),
+        dlsched.generate("interleaving", 1, jobs=20),
         dlsched.generate("interleaving", 1, jobs=30, grouping="cover", cluster=16),
     ):
         for method in ("column_generation", "aggregated", "swap", "lagrangian"):
@@ -100,8 +100,8 @@ def test_solving_compiles_nothing_beyond_the_declared_signatures() -> None:
     for module in ("pricing", "local"):
         found = entries(f"dlsched.problems.interleaving.{module}")
         assert found
-        for compiled, signatures in found:
-            assert len(compiled.signatures) == len(signatures)
+        for entry in found:
+            assert len(entry.compiled.signatures) == len(entry.signatures)
     assert isinstance(trivial_bound(made), Fraction)
 
 

@@ -310,12 +310,12 @@ def test_both_methods_agree_on_eight_jobs(seed: int) -> None:
 
 def test_solving_compiles_nothing() -> None:
     """Every call of a compiled function has the types that were compiled before the run."""
-    instance = dlsched.generate("utility", 1, jobs=4, slots=8, gpus=6)
+    instance = dlsched.generate("utility", 1, jobs=4, slots=8, gpus=9)
     for method in ("dantzig_wolfe", "insertion", "hadar", "hadar_pooled", "lagrangian"):
         dlsched.solve(instance, method)
     for module in ("pricing", "knapsack"):
-        for compiled, signatures in entries(f"dlsched.problems.utility.{module}"):
-            assert len(compiled.signatures) == len(signatures) == 1
+        for entry in entries(f"dlsched.problems.utility.{module}"):
+            assert len(entry.compiled.signatures) == len(entry.signatures) == 1
 
 
 def test_the_choice_follows_the_instance() -> None:

@@ -11,7 +11,7 @@ from dlsched.problems.elastic.schema import Instance, Solution
 from dlsched.problems.elastic.search import Search
 from dlsched.registry import method
 from dlsched.result import Claim, Start
-from dlsched.run import Run
+from dlsched.run import Run, Stage
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
 
@@ -48,6 +48,7 @@ def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
     memory_gib
         Largest table; if more is needed, the incumbent and the relaxation's bound are returned.
     """
+    run.announce(Stage.BUILDING, f"the knapsack of {instance.name}")
     began = time.perf_counter()
     items = items_of(instance)
     search = Search(items, run, memory_gib)
@@ -56,6 +57,7 @@ def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
     if isinstance(run.start, Solution):
         search.offer(_items_within(instance, items, run.start))
         start = Start(True, "the first incumbent")
+    run.announce(Stage.SEARCHING, f"a table of {len(items.starts):,} jobs over the GPUs")
     search.solve()
     assert search.incumbent is not None
     return Claim(

@@ -22,12 +22,19 @@ class Job(Document):
     """
 
     id: Id
+    """Id of the job."""
     gpus_per_worker: PositiveCount
+    """GPUs that each of its workers takes. Unit: GPUs."""
     min_workers: PositiveCount
+    """Base demand: the least workers with which it runs. Unit: workers."""
     max_workers: PositiveCount
+    """The most workers; equal to ``min_workers`` for an inelastic job. Unit: workers."""
     min_running_time: PositiveAmount | None = None
+    """Running time with ``max_workers``, if time scales as 1 / workers. Unit: seconds."""
     running_times: tuple[PositiveAmount, ...] | None = None
+    """Running time with each number of workers, from least to most. Unit: seconds."""
     running: StrictBool = False
+    """Whether it runs already: it then keeps its base workers, outside the capacity."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -85,7 +92,9 @@ class Instance(schema.Instance):
 
     problem: Literal["elastic"] = "elastic"
     capacity: Count
+    """GPUs that are free in this epoch. Unit: GPUs."""
     jobs: tuple[Job, ...]
+    """Running and pending jobs, in the order of the queue."""
 
     @model_validator(mode="after")
     def _resolve(self) -> Self:
@@ -123,3 +132,4 @@ class Solution(schema.Solution):
 
     problem: Literal["elastic"] = "elastic"
     workers: dict[Id, Count]
+    """Number of workers by job; an absent job gets none. Unit: workers."""

@@ -13,14 +13,14 @@ from dlsched.problems.interleaving.groups import Vector
 from dlsched.problems.interleaving.heuristics import initial_groups
 from dlsched.problems.interleaving.pool import Enumerated, Pool, Prices
 from dlsched.problems.interleaving.schema import Instance
-from dlsched.problems.interleaving.sizes import MOST_MULTISETS, count_multisets
+from dlsched.problems.interleaving.sizes import MOST_MULTISETS, count_multisets, few_jobs
 from dlsched.problems.interleaving.tables import Query
 from dlsched.registry import method
 from dlsched.result import Claim, Status
 from dlsched.run import Run
 
 
-@method("interleaving", kind="bound", preload=COLUMN_LIBRARIES)
+@method("interleaving", kind="bound", preload=COLUMN_LIBRARIES, small=few_jobs)
 def lagrangian(instance: Instance, run: Run) -> Claim:
     """The least Lagrangian bound that column generation finds, proved by an exact pricing pass."""
     bounds = [Bound(0, "certified", "there are no jobs")]

@@ -1,125 +1,260 @@
-"""The picture of interleaving: the iterations of groups, with a lane for each resource."""
+"""Picture of interleaving: the iterations of groups, with a lane for each resource."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from dlsched.drawing.bands import Bands, colours_array
+from dlsched.drawing.colours import EDGE, IDLE, Colouring, by_name, by_number, choose, mix
+from dlsched.drawing.labels import box_label
+from dlsched.drawing.legend import colour_entries, finish, idle_entry
+from dlsched.drawing.style import TEXT, new_axes, set_labels
 from dlsched.problems.interleaving.check import efficiency, iteration_time
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
+from dlsched.schema import Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_GROUPS = 4
-"""Most groups in a picture, the largest ones."""
-_LETTER = 0.0125
-"""Width of a letter, as a share of the axes'."""
-COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#999999")
-"""Okabe and Ito's palette, distinct also for the colour-blind; bars have names besides."""
+COLOR_BY = ("job", "gpus", "bottleneck")
+"""What bars can be coloured by: the job, its GPUs, the resource of its longest stage."""
+COLOR_BY_OF_MANY = ("use", *COLOR_BY)
+"""The same for many groups, and the share of time in which each resource is in use."""
+_MOST_GROUPS, _MOST_JOBS = 6, 14
+"""Up to these numbers every stage of every group has a bar."""
 
 
-def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None = None) -> Axes:
-    """Draw groups' iterations, or without a solution every job alone.
+def draw(
+    instance: Instance,
+    solution: Solution | None = None,
+    ax: Axes | None = None,
+    *,
+    color_by: str | None = None,
+) -> Axes:
+    """Draw the iterations of all groups, or without a solution of every job alone.
 
-    The x axis is time; each lane is a resource. A bar is a stage, with its job's name; a hatched
-    bar is idle time. Groups follow each other, the largest ones first.
+    Of up to 6 groups, the x axis is time, each lane is a resource, and a bar is a stage; white bars
+    are idle time. Of more groups, each is a column: the use of the resources, or its jobs.
 
     Parameters
     ----------
     solution
-        A feasible solution; by default each of the first jobs alone.
+        A feasible solution; by default each job alone.
     ax
-        Axes to draw into; new ones by default.
+        Axes to draw on; those of a new figure by default.
+    color_by
+        One of `COLOR_BY`, by default the job; of many groups one of `COLOR_BY_OF_MANY`, by default
+        the use.
+
+    Raises
+    ------
+    OptionError
+        If it cannot be coloured by that.
     """
-    import matplotlib.pyplot as plt
-
-    if ax is None:
-        _, ax = plt.subplots(figsize=(9, 0.6 * len(instance.resources) + 1.4))
-    groups = _shown(instance, solution)
-    begin = 0.0
-    for group in groups:
-        begin = draw_group(instance, group, ax, begin) + _space(instance, groups)
-    lanes = range(len(instance.resources))
-    ax.set_yticks(list(lanes), list(instance.resources))
-    ax.set_ylim(len(lanes) - 0.4, -1.0)
-    ax.set_xlabel("time of one iteration of each group")
+    groups = list(solution.groups) if solution else _alone(instance.jobs)
+    members = sum(len(group.jobs) for group in groups)
+    many = len(groups) > _MOST_GROUPS or members > _MOST_JOBS
+    possible = COLOR_BY_OF_MANY if many else COLOR_BY
+    chosen = choose(color_by, possible, possible[0], instance.problem)
+    own = ax is None
     grouped = any(len(group.jobs) > 1 for group in groups)
-    what = f"grouped by {solution.method or 'a solution'}" if solution and grouped else "alone"
-    ax.set_title(f"{instance.name}: {what}")
-    _hide_wide_names(ax)
-    return ax
-
-
-def _hide_wide_names(ax: Axes) -> None:
-    """Hide the names that are wider than their bars, at the axes' current limits."""
-    low, high = ax.get_xlim()
-    for label in ax.texts:
-        width = label.get_gid()
-        if width:
-            letters = len(label.get_text())
-            label.set_visible(float(width) > _LETTER * (high - low) * letters)
+    who = f"grouped by {solution.method or 'a solution'}" if solution and grouped else "alone"
+    gammas = [float(efficiency(instance.stages_of(g.jobs), g.offsets)) for g in groups]
+    if many:
+        made, entries = _map(instance, groups, gammas, ax, chosen)
+        mean = f", mean γ {sum(gammas) / len(gammas):.3f}"
+        what = f"{members:,} jobs in {len(groups):,} groups, {who}{mean}"
+    else:
+        made, entries = _lanes(instance, groups, ax, chosen)
+        what = who
+    finish(made, f"{instance.name}: {what}", entries, own=own)
+    return made
 
 
 def draw_both(instance: Instance, solution: Solution) -> Sequence[Axes]:
     """Draw jobs alone above and grouped below, with the same time axis; return both axes."""
     import matplotlib.pyplot as plt
 
-    height = 1.2 * len(instance.resources) + 2.4
-    figure, (above, below) = plt.subplots(2, 1, figsize=(9, height), sharex=True)
-    groups = _shown(instance, solution)
-    alone = tuple(Group(jobs=(job,), offsets=(0,)) for group in groups for job in group.jobs)
-    before = solution.model_copy(update={"groups": alone})
-    draw(instance, before, above)
+    alone = solution.model_copy(
+        update={"groups": _alone(job for group in solution.groups for job in group.jobs)}
+    )
+    _, (above, below) = plt.subplots(
+        2, 1, figsize=(7, 1.0 * len(instance.resources) + 1.6), sharex=True, layout="constrained"
+    )
+    draw(instance, alone, above)
     draw(instance, solution, below)
-    for ax in (above, below):
-        _hide_wide_names(ax)
-    figure.tight_layout()
+    if above.get_legend() is not None:
+        above.get_legend().remove()  # that of the picture below has the same jobs
     return above, below
 
 
-def draw_group(instance: Instance, group: Group, ax: Axes, begin: float = 0.0) -> float:
-    """Draw one iteration of a group that begins at a time; return the time when it ends."""
-    k, exact = len(instance.resources), instance.stages_of(group.jobs)
-    rows = [[float(s) for s in stages] for stages in exact]
-    now = begin
-    for slot in range(k):
-        stages = [(offset + slot) % k for offset in group.offsets]
-        longest = max(row[stage] for row, stage in zip(rows, stages, strict=True))
-        busy = dict(zip(stages, range(len(rows)), strict=True))
+def draw_group(
+    instance: Instance,
+    group: Group,
+    ax: Axes,
+    begin: float = 0.0,
+    *,
+    colours: Sequence[str] | None = None,
+) -> float:
+    """Draw one iteration of a group that begins at a time; return the time when it ends.
+
+    Parameters
+    ----------
+    colours
+        One per job of the instance; by default a colour for each job.
+    """
+    colours = colours or by_name([job.id for job in instance.jobs]).colours
+    k, now = len(instance.resources), begin
+    for slot, (longest, busy) in enumerate(_slots(instance, group)):
         for lane in range(k):
-            used = rows[busy[lane]][lane] if lane in busy else 0.0
+            name, used = busy.get(lane, ("", 0.0))
             if used:
-                place = busy[lane]
-                colour = COLOURS[instance.job_index[group.jobs[place]] % len(COLOURS)]
-                ax.barh(lane, used, left=now, color=colour, edgecolor="black", linewidth=0.7)
-                name = group.jobs[place]
-                label = ax.text(now + used / 2, lane, name, ha="center", va="center")
-                label.set_gid(str(used))
+                fill = colours[instance.job_index[name]]
+                _bar(ax, lane, now, used, fill)
+                box_label(ax, (now, lane - 0.4, used, 0.8), name, fill)
             if used < longest:
-                idle = longest - used
-                ax.barh(
-                    lane, idle, left=now + used, color="white", hatch="///", edgecolor="#bbbbbb",
-                    linewidth=0.0,
-                )  # fmt: skip
+                _bar(ax, lane, now + used, longest - used, IDLE)
         now += longest
         if slot < k - 1:
-            ax.plot([now, now], [-0.5, k - 0.5], color="black", linewidth=0.5, linestyle=":")
+            ax.plot([now, now], [-0.5, k - 0.5], color="#444444", linewidth=0.5, linestyle=":")
+    exact = instance.stages_of(group.jobs)
     gamma = float(efficiency(exact, group.offsets))
     time = float(iteration_time(exact, group.offsets))
-    ax.text(begin, -0.55, f"γ {gamma:.2f}, T {time:g}", va="bottom", fontsize="small")
+    box = (begin, -1.35, now - begin, 0.8)
+    box_label(ax, box, f"γ {gamma:.2f}\nT {time:,.4g}", None, turn=False)
     return now
 
 
-def _shown(instance: Instance, solution: Solution | None) -> list[Group]:
-    if solution is None:
-        return [Group(jobs=(job.id,), offsets=(0,)) for job in instance.jobs[:MOST_GROUPS]]
-    if len(solution.groups) <= MOST_GROUPS or all(len(g.jobs) == 1 for g in solution.groups):
-        return list(solution.groups[: MOST_GROUPS * 4])
-    return sorted(solution.groups, key=lambda g: -len(g.jobs))[:MOST_GROUPS]
+def _bar(ax: Axes, lane: int, left: float, width: float, fill: str) -> None:
+    edge = EDGE if fill == IDLE else mix(fill, "#000000", 0.55)
+    ax.barh(
+        lane, width, left=left, height=0.8, color=fill, edgecolor=edge, linewidth=0.5, clip_on=False
+    )
+
+
+def _slots(
+    instance: Instance, group: Group
+) -> Iterator[tuple[float, dict[int, tuple[str, float]]]]:
+    """Yield for each step of an iteration its length, and by resource its job and busy time."""
+    k = len(instance.resources)
+    rows = [[float(s) for s in stages] for stages in instance.stages_of(group.jobs)]
+    for slot in range(k):
+        stages = [(offset + slot) % k for offset in group.offsets]
+        busy = {
+            stage: (name, row[stage])
+            for name, row, stage in zip(group.jobs, rows, stages, strict=True)
+        }
+        yield max(used for _, used in busy.values()), busy
+
+
+def _alone(jobs: Iterable[Any]) -> list[Group]:
+    names = (job if isinstance(job, str) else job.id for job in jobs)
+    return [Group(jobs=(name,), offsets=(0,)) for name in names]
+
+
+def _colouring(instance: Instance, color_by: str) -> Colouring:
+    if color_by == "gpus":
+        return by_number([job.gpus for job in instance.jobs])
+    if color_by == "bottleneck":
+        longest = [instance.resources[job.stages.index(max(job.stages))] for job in instance.jobs]
+        made = by_name([*instance.resources, *longest])
+        k = len(instance.resources)
+        return Colouring(made.colours[k:], made.labels[k:], made.key)
+    return by_name([job.id for job in instance.jobs])
+
+
+def _lanes(
+    instance: Instance, groups: Sequence[Group], ax: Axes | None, color_by: str
+) -> tuple[Axes, list[Any]]:
+    """Draw every stage as a bar; return the axes and the legend's entries."""
+    k = len(instance.resources)
+    if ax is None:
+        ax = new_axes(0.24 * k + 1.35)
+    colouring = _colouring(instance, color_by)
+    begin = gap = 0.0
+    for group in groups:
+        begin = draw_group(instance, group, ax, begin + gap, colours=colouring.colours)
+        gap = _space(instance, groups)
+    set_labels(ax, "time of one iteration of each group, in the instance's unit")
+    ax.set_yticks(range(k), list(instance.resources), fontsize=TEXT)
+    ax.set_ylim(k - 0.5, -1.4)
+    ax.set_xlim(0, begin or 1)
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    shown = [instance.job_index[name] for group in groups for name in group.jobs]
+    return ax, [*colour_entries(colouring, shown, "jobs"), idle_entry()] if shown else []
 
 
 def _space(instance: Instance, groups: Sequence[Group]) -> float:
     """Return the space between groups: a twentieth of the longest stage sum."""
     sums = [sum(stages) for group in groups for stages in instance.stages_of(group.jobs)]
     return 0.05 * float(max(sums, default=1))
+
+
+def _map(
+    instance: Instance,
+    groups: Sequence[Group],
+    gammas: Sequence[float],
+    ax: Axes | None,
+    color_by: str,
+) -> tuple[Axes, list[Any]]:
+    """Draw every group as a column, the most efficient first; return axes and entries."""
+    order = sorted(range(len(groups)), key=lambda g: -gammas[g])
+    ranked = [groups[g] for g in order]
+    if color_by == "use":
+        return _use(instance, ranked, ax), []
+    colouring = _colouring(instance, color_by)
+    cells = max(len(group.jobs) for group in ranked)
+    colours = np.ones((cells, len(ranked), 3))
+    for g, group in enumerate(ranked):
+        places = [instance.job_index[name] for name in group.jobs]
+        colours[: len(places), g] = colours_array(colouring.colours[j] for j in places)
+    bands = Bands(len(ranked), cells, ax, cell_points=6, below=52)
+    bands.paint(colours)
+    bands.finish()
+    words = f"all {len(ranked):,} groups by falling γ; a group is a column of its jobs"
+    _label(bands.ax, words)
+    shown = [instance.job_index[name] for group in ranked for name in group.jobs]
+    entries = colour_entries(colouring, shown, "jobs")
+    free = [idle_entry("no job")] if any(len(g.jobs) < cells for g in ranked) else []
+    return bands.ax, entries + free
+
+
+def _use(instance: Instance, groups: Sequence[Group], ax: Axes | None) -> Axes:
+    """Draw the share of each group's iteration in which each resource is in use."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    k = len(instance.resources)
+    use = np.zeros((k, len(groups)))
+    for g, group in enumerate(groups):
+        stages = instance.stages_of(group.jobs)
+        time = Fraction(iteration_time(stages, group.offsets))
+        for r in range(k):
+            busy: Number = sum(row[r] for row in stages)
+            use[r, g] = float(busy / time) if time else 0.0
+    bands = Bands(len(groups), k, ax, cell_points=9, below=42)
+    colours = LinearSegmentedColormap.from_list("use", ["#ffffff", "#8fb4d9", "#08306b"])
+    image = bands.paint(use, lines=True, cmap=colours, vmin=0, vmax=1)
+    bands.finish()
+    if bands.bands == 1:
+        bands.ax.set_yticks([r + 0.5 for r in range(k)], instance.resources, fontsize=TEXT)
+        words = f"all {len(groups):,} groups, a column each, by falling γ"
+    else:
+        words = f"all {len(groups):,} groups by falling γ, {bands.per_band} in a row; "
+        words += f"from top to bottom: {', '.join(instance.resources)}"
+    _label(bands.ax, words)
+    bar = bands.ax.figure.colorbar(image, ax=bands.ax, fraction=0.04, pad=0.02)
+    bar.set_label("share of time in use", fontsize=TEXT)
+    bar.ax.tick_params(labelsize=TEXT, length=2)
+    bar.outline.set_linewidth(0.5)
+    return bands.ax
+
+
+def _label(ax: Axes, words: str) -> None:
+    set_labels(ax, words)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)

@@ -21,10 +21,15 @@ from dlsched.problems.interleaving.matching import MATCHING_LIBRARIES, SCALE, ma
 from dlsched.problems.interleaving.muri import improve
 from dlsched.problems.interleaving.pool import Enumerated, Pool
 from dlsched.problems.interleaving.schema import Instance, Solution
-from dlsched.problems.interleaving.sizes import MOST_MULTISETS, count_multisets, is_matching
+from dlsched.problems.interleaving.sizes import (
+    MOST_MULTISETS,
+    count_multisets,
+    few_jobs,
+    is_matching,
+)
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status
-from dlsched.run import Run
+from dlsched.run import Run, Stage
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
 _MOST_SWAPPED = 400
@@ -79,7 +84,7 @@ def blossom(instance: Instance) -> Claim:
     )
 
 
-@method("interleaving", kind="exact", preload=COLUMN_LIBRARIES)
+@method("interleaving", kind="exact", preload=COLUMN_LIBRARIES, small=few_jobs)
 def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Set partitioning over multisets of profiles, all of them enumerated.
 
@@ -108,7 +113,7 @@ def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     return _search(instance, run, rounds, Enumerated)
 
 
-@method("interleaving", kind="exact", preload=COLUMN_LIBRARIES)
+@method("interleaving", kind="exact", preload=COLUMN_LIBRARIES, small=few_jobs)
 def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Column generation: exact pricing, a safe bound, then the groups near the prices.
 
@@ -129,10 +134,12 @@ def _search(instance: Instance, run: Run, rounds: int, kind: type[Pool]) -> Clai
     if not instance.jobs:
         empty = Bound(0, "certified", "there are no jobs")
         return Claim(solution_of(instance, []), Status.OPTIMAL, objective=[0], bounds=[[empty]])
+    run.announce(Stage.BUILDING, f"the table of groups of {instance.name}")
     began = time.perf_counter()
     pool = kind(instance)
     search = Search(pool, run)
     built = time.perf_counter() - began
+    run.announce(Stage.SEARCHING, "a first grouping, by heuristics")
     first = initial_groups(instance, run)
     if len(first) <= _MOST_SWAPPED:
         first = improve(instance, first, passes=20)
@@ -143,5 +150,6 @@ def _search(instance: Instance, run: Run, rounds: int, kind: type[Pool]) -> Clai
         better = search.update_incumbent(pool.groups_of_jobs(given))
         reason = "the first incumbent" if better else "no better than swap's"
         search.start = Start(True, reason)
+    run.announce(Stage.SEARCHING, "groups as columns")
     search.solve(rounds)
     return search.claim(built)

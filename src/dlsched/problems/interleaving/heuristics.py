@@ -13,6 +13,7 @@ from dlsched.problems.interleaving.matching import MATCHING_LIBRARIES
 from dlsched.problems.interleaving.muri import Rounds, improve
 from dlsched.problems.interleaving.offsets import arrangements
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
+from dlsched.problems.interleaving.sizes import few_jobs
 from dlsched.registry import method
 from dlsched.run import Run
 
@@ -90,7 +91,7 @@ def least_loss(instance: Instance, run: Run) -> Solution:
     return solution_of(instance, initial_groups(instance, run))
 
 
-@method("interleaving", kind="heuristic", preload=(".local", *MATCHING_LIBRARIES))
+@method("interleaving", kind="heuristic", preload=(".local", *MATCHING_LIBRARIES), small=few_jobs)
 def swap(instance: Instance, run: Run, *, passes: int = 100) -> Solution:
     """Local search from Muri's groups: jobs change places, or move to a group that is not full.
 

@@ -120,7 +120,7 @@ def local_search(jobs: Any, groups: Any, sizes: Any, uniform: bool, passes: int)
                     improved = True
                     changed[g] = changed[h] = number
                     exchanged(jobs, groups, sizes, (g, h), (bi, bj), a, b)
-                    there, back = bj == sizes[h], bi == sizes[g]
+                    there, back = int(bj == sizes[h]), int(bi == sizes[g])
                     sizes[g] += back - there
                     sizes[h] += there - back
                     for s in range(largest):

@@ -18,8 +18,14 @@ class Job(Document):
     """A training job: the time of each stage of one iteration, in any unit, and its GPUs."""
 
     id: Id
+    """Id of the job."""
     gpus: PositiveCount = 1
+    """GPUs of the job; only jobs with equally many share. Unit: GPUs."""
     stages: tuple[Amount, ...]
+    """Time of each stage of an iteration, in the order of ``resources``.
+
+    Unit: any, the same for all.
+    """
 
 
 class Profile(NamedTuple):
@@ -34,11 +40,17 @@ class Instance(schema.Instance):
 
     problem: Literal["interleaving"] = "interleaving"
     resources: tuple[Id, ...]
+    """Names of the resources; stage r of every job uses the r-th."""
     grouping: Literal["cover", "uniform"]
+    """Groups of any size (cover), or all of as many jobs as resources (uniform)."""
     gpu_budget: Count | None = None
+    """The most GPUs of all groups together, for a cover. Unit: GPUs."""
     max_group_size: PositiveCount | None = None
+    """The most jobs in a group; the number of resources if absent. Unit: jobs."""
     weigh_by: Literal["groups", "gpus"] = "groups"
+    """Weight of a group's efficiency: 1, or its GPUs."""
     jobs: tuple[Job, ...]
+    """The jobs."""
 
     @model_validator(mode="after")
     def _resolve(self) -> Self:
@@ -133,7 +145,9 @@ class Group(Document):
     """Jobs that share their GPUs; the i-th starts its iteration at stage ``offsets[i]``."""
 
     jobs: tuple[Id, ...]
+    """Ids of the jobs that share GPUs."""
     offsets: tuple[Count, ...]
+    """Stage at which each of them starts, distinct. Unit: stages."""
 
 
 class Solution(schema.Solution):
@@ -141,3 +155,4 @@ class Solution(schema.Solution):
 
     problem: Literal["interleaving"] = "interleaving"
     groups: tuple[Group, ...]
+    """The groups; every job is in one."""

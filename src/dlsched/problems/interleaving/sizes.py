@@ -42,3 +42,8 @@ def choose(instance: Instance) -> str:
     if alike and count_multisets(instance) <= _FEW_MULTISETS:
         return "aggregated"
     return "column_generation"
+
+
+def few_jobs(instance: Instance) -> bool:
+    """Return whether loops run as Python: pricing and local search then take half a second."""
+    return len(instance.jobs) <= 16

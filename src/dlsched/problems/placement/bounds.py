@@ -8,6 +8,7 @@ from dlsched.objective import Bound
 from dlsched.problems.placement.arrays import Data, arrays
 from dlsched.problems.placement.check import TOLERANCE
 from dlsched.problems.placement.schema import Instance
+from dlsched.problems.placement.sizes import few_tables
 from dlsched.problems.placement.squares import min_squares
 from dlsched.registry import method
 from dlsched.result import Claim, Status
@@ -17,7 +18,7 @@ MOST_NODES = 20_000
 """Of each branch and bound."""
 
 
-@method("placement", kind="bound", preload=(".squares",))
+@method("placement", kind="bound", preload=(".squares",), small=few_tables)
 def storage(instance: Instance, run: Run) -> Claim:
     """The least storage imbalance (3) with indivisible tables, at any size; traffic and (2) at 0.
 
@@ -27,7 +28,7 @@ def storage(instance: Instance, run: Run) -> Claim:
     return _claim(value, "search over the largest tables, the others divisible")
 
 
-@method("placement", kind="bound", preload=(".squares",))
+@method("placement", kind="bound", preload=(".squares",), small=few_tables)
 def indivisible_bound(instance: Instance, run: Run) -> Claim:
     """`storage`, and the least GPU imbalance (2) with indivisible jobs, by type and priority.
 

@@ -1,102 +1,183 @@
-"""Pictures of placement: demand and supply by region and GPU type, and the bytes moved."""
+"""Picture of placement: which regions read which tables; more pictures are in `charts`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dlsched.problems.placement.check import demand, moved
+from dlsched.drawing.colours import BAD, EDGE, IDLE, choose, mix
+from dlsched.drawing.labels import box_label, bytes_text
+from dlsched.drawing.legend import entry, finish, idle_entry
+from dlsched.drawing.style import TEXT, ink, new_axes, set_labels
+from dlsched.figures import shorten
+from dlsched.problems.placement.charts import draw_moves, draw_supply
+from dlsched.problems.placement.check import moved
 from dlsched.problems.placement.schema import Instance, Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_BARS = 40
-"""Largest number of pairs of region and type in a picture; the first ones are drawn."""
+__all__ = ["draw", "draw_moves", "draw_supply"]
+
+COLOR_BY = ("bytes", "jobs", "gpu_hours")
+"""What a cell counts: bytes read, jobs that read, GPU hours of these jobs."""
+_NAMED = 40
+"""Up to this number of tables, each has a row; more are summed by their home."""
+_NOWHERE = "no region"
+_LEAST = 0.05
+"""Smaller numbers are not written."""
+_HERE = "#0072b2"
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 
-def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None = None) -> Axes:
-    """Draw three bars for each region and GPU type: supply, demand today, and demand after.
+class _Map(NamedTuple):
+    """A row for each table, or for each home; a column for each region that reads, or for none."""
 
-    Demand today is that of the homes of today. Jobs without a region count in no bar, so the bars
-    may add up to less than the total demand.
+    values: NDArray[Any]
+    homes: list[int]
+    rows: list[str]
+    columns: list[str]
+
+
+def draw(
+    instance: Instance,
+    solution: Solution | None = None,
+    ax: Axes | None = None,
+    *,
+    color_by: str | None = None,
+) -> Axes:
+    """Draw a map of tables by regions: how many bytes the jobs of a region read of a table.
+
+    Reads in a table's home are blue, reads from another region orange; the home is framed. Jobs
+    without a region read everything from another one. More than 40 tables are summed by home.
 
     Parameters
     ----------
     solution
         A feasible solution; by default the homes of today.
     ax
-        Axes to draw into; new ones by default.
-    """
-    import matplotlib.pyplot as plt
+        Axes to draw on; those of a new figure by default.
+    color_by
+        One of `COLOR_BY`, ``"bytes"`` by default.
 
+    Raises
+    ------
+    OptionError
+        If a cell cannot count that.
+    """
+    chosen = choose(color_by, COLOR_BY, COLOR_BY[0], instance.problem)
     index = instance.region_index
-    today = {t.id: index[t.home] for t in instance.tables if t.home is not None}
-    after = {t: index[r] for t, r in solution.home.items()} if solution else today
-    pairs = [
-        (r, kind) for r in range(len(instance.regions)) for kind in instance.kinds
-    ][:MOST_BARS]  # fmt: skip
+    home = {t.id: index[t.home] for t in instance.tables if t.home is not None}
+    if solution:
+        home = {table: index[region] for table, region in solution.home.items()}
+    cells = _read(instance, home, chosen)
+    own = ax is None
     if ax is None:
-        _, ax = plt.subplots(figsize=(min(16.0, 2 + 0.7 * len(pairs)), 4))
-    supply = [float(instance.regions[r].gpu_supply.get(kind, 0)) for r, kind in pairs]
-    series = {
-        "supply": (supply, "#ffffff", ""),
-        "demand today": (_loads(instance, today, pairs), "#d9d9d9", "//"),
-        "demand": (_loads(instance, after, pairs), "#a6bddb", ".."),
-    }
-    where = np.arange(len(pairs))
-    for i, (label, (height, colour, hatch)) in enumerate(series.items()):
-        ax.bar(where + 0.28 * (i - 1), height, 0.26, label=label, color=colour, hatch=hatch,
-               edgecolor="black", linewidth=0.6)  # fmt: skip
-    names = [f"{kind}\n{instance.regions[r].id}" for r, kind in pairs]
-    ax.set_xticks(where, names, fontsize=7)
-    ax.set_ylabel("GPU hours")
-    if pairs:
-        ax.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
-    method = (solution.method or "a solution") if solution else "today"
-    bytes_ = float(moved(instance, after))
-    ax.set_title(f"{instance.name}: {method}, {bytes_:.3g} bytes moved")
+        ax = new_axes((0.19 if len(cells.rows) <= 16 else 0.14) * max(2, len(cells.rows)) + 1.55)
+    unit = _paint(ax, cells, chosen)
+    summed = len(instance.tables) > _NAMED
+    many = f" (all {len(instance.tables):,} tables, summed by home)" * summed
+    set_labels(ax, f"region that reads{many}; {unit}", "home" if summed else "table")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    who = (solution.method or "a solution") if solution else "today"
+    away = _away(cells)
+    total = float(cells.values.sum())
+    share = f" ({100 * away / total:.3g} %)" if total else ""
+    text = f"{instance.name}: {who}; {_amount(away, chosen)}{share} read from another region"
+    if solution:
+        text += f", {bytes_text(float(moved(instance, home)))} of tables moved"
+    entries = [
+        entry("read in the table's home", _HERE),
+        entry("read from another region", BAD),
+        entry("home", "none", edgecolor=ink(), linewidth=1.4),
+        idle_entry("not read"),
+    ]
+    finish(ax, text, entries, own=own)
     return ax
 
 
-def draw_moves(instance: Instance, solution: Solution, ax: Axes | None = None) -> Axes:
-    """Draw a matrix of the bytes that move from row to column, in per cent of all bytes.
-
-    Parameters
-    ----------
-    solution
-        A feasible solution.
-    ax
-        Axes to draw into; new ones by default.
-    """
-    import matplotlib.pyplot as plt
-
-    names = [region.id for region in instance.regions]
-    flow = np.zeros((len(names), len(names)))
-    for table in instance.tables:
-        if table.home is not None and solution.home[table.id] != table.home:
-            row, column = (
-                instance.region_index[table.home],
-                instance.region_index[solution.home[table.id]],
-            )
-            flow[row, column] += float(table.size)
-    flow = 100 * flow / float(instance.total_size or 1)
-    if ax is None:
-        side = 2 + 0.5 * len(names)
-        _, ax = plt.subplots(figsize=(side, side))
-    ax.imshow(flow, cmap="Greys", vmin=0, vmax=2 * flow.max(initial=0.5))
-    for r, c in zip(*np.nonzero(flow), strict=True):
-        ax.text(c, r, f"{flow[r, c]:.1f}", ha="center", va="center", fontsize=7)
-    ax.set_xticks(range(len(names)), names, fontsize=7)
-    ax.set_yticks(range(len(names)), names, fontsize=7)
-    ax.set_xlabel("to")
-    ax.set_ylabel("from")
-    ax.set_title(f"{instance.name}: % of all bytes that move")
-    return ax
+def _read(instance: Instance, home: Mapping[str, int], color_by: str) -> _Map:
+    """Return what the jobs of each region read of each table, or of each home's tables."""
+    regions = [region.id for region in instance.regions]
+    away = len(regions)
+    values = np.zeros((len(instance.tables), away + 1))
+    for job in instance.jobs:
+        region = instance.region_of(job, home)
+        column = away if region is None else region
+        for name in job.tables:
+            t = instance.table_index[name]
+            amount = {
+                "bytes": float(instance.tables[t].size),
+                "jobs": 1.0,
+                "gpu_hours": float(sum(job.gpu_hours.values())),
+            }[color_by]
+            values[t, column] += amount
+    homes = [home.get(table.id, away) for table in instance.tables]
+    names = [*regions, _NOWHERE]
+    rows = [table.id for table in instance.tables]
+    if len(rows) > _NAMED:
+        counts = np.bincount(homes, minlength=away + 1)
+        values = np.array([values[np.array(homes) == r].sum(axis=0) for r in range(away + 1)])
+        kept = [r for r in range(away + 1) if counts[r] or r < away]
+        rows = [f"{shorten(names[r], 12)} ({counts[r]:,})" for r in kept]
+        values, homes = values[kept], kept
+    if not values[:, away].any():
+        values, names = values[:, :away], names[:away]
+    return _Map(values, homes, rows, names)
 
 
-def _loads(instance: Instance, home: dict[str, int], pairs: list[tuple[int, str]]) -> list[float]:
-    """Return the GPU hours demanded for each pair of region and type."""
-    here = demand(instance, home)
-    return [float(sum(here[r, kind, p] for p in instance.priorities)) for r, kind in pairs]
+def _away(cells: _Map) -> float:
+    """Return the sum of what is not read in the tables' homes."""
+    here = sum(
+        cells.values[row, r] for row, r in enumerate(cells.homes) if r < cells.values.shape[1]
+    )
+    return float(cells.values.sum() - here)
+
+
+def _amount(value: float, color_by: str) -> str:
+    if color_by == "bytes":
+        return bytes_text(value)
+    return f"{value:,.0f} {'reads' if color_by == 'jobs' else 'GPU hours'}"
+
+
+def _paint(ax: Axes, cells: _Map, color_by: str) -> str:
+    """Draw the cells with their numbers; return what the numbers are."""
+    from matplotlib.patches import Rectangle
+
+    high, wide = cells.values.shape
+    most = float(cells.values.max(initial=0)) or 1.0
+    step = 0
+    if color_by == "bytes":
+        while most / 1000**step >= 1000 and step < len(_PREFIXES) - 1:
+            step += 1
+    for row in range(high):
+        for column in range(wide):
+            value, at_home = float(cells.values[row, column]), cells.homes[row] == column
+            strong = _HERE if at_home else BAD
+            fill = mix(IDLE, strong, 0.12 + 0.88 * value / most) if value else IDLE
+            box = (column - 0.46, row - 0.42, 0.92, 0.84)
+            look: dict[str, Any] = {"edgecolor": EDGE, "linewidth": 0.5}
+            if at_home:
+                look = {"edgecolor": ink(), "linewidth": 1.6, "zorder": 3}
+            ax.add_patch(Rectangle(box[:2], *box[2:], facecolor=fill, **look))
+            if value / 1000**step >= _LEAST:
+                box_label(ax, box, _short(value / 1000**step), fill, turn=False)
+    ax.set_xlim(-0.55, wide - 0.45)
+    ax.set_ylim(high - 0.45, -0.55)
+    limit = 14 if wide <= 4 else 7
+    names = ["no\nregion" if n == _NOWHERE else shorten(n, limit) for n in cells.columns]
+    ax.set_xticks(range(wide), names, fontsize=TEXT)
+    ax.set_yticks(range(high), [shorten(name, 18) for name in cells.rows], fontsize=TEXT)
+    unit = {"jobs": "jobs that read", "gpu_hours": "GPU hours of the jobs that read"}
+    words = unit.get(color_by) or "bytes read" + (f", in {_PREFIXES[step]}B" if step else "")
+    small = (cells.values > 0) & (cells.values / 1000**step < _LEAST)
+    return f"cells: {words}" + (" (no number: below 0.1)" if small.any() else "")
+
+
+def _short(value: float) -> str:
+    """Return a number of up to three digits."""
+    return f"{value:,.0f}" if value >= 9.95 or value == int(value) else f"{value:.1f}"

@@ -18,9 +18,10 @@ from dlsched.problems.placement.heuristics import anneal, initial_state, solutio
 from dlsched.problems.placement.incremental import state_of
 from dlsched.problems.placement.layout import State
 from dlsched.problems.placement.schema import Instance, Solution
+from dlsched.problems.placement.sizes import few_tables
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status, Termination
-from dlsched.run import Run
+from dlsched.run import Run, Stage
 from dlsched.schema import Number
 from dlsched.solvers import highs
 from dlsched.solvers.backend import find_backend
@@ -30,6 +31,8 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
+LIBRARIES = (".local", ".squares", *SOLVER_LIBRARIES)
+"""What `milp` preloads."""
 _TANGENT_ROUNDS = 12
 _LEAST_INCREASE = 1e-3
 """A round of tangents that raises the relaxation by less, relatively, is the last."""
@@ -45,7 +48,7 @@ _ANNEALING_SHARE = 0.1
 """Share of the time limit for the first placement."""
 
 
-@method("placement", kind="exact", preload=(".local", ".squares", *SOLVER_LIBRARIES))
+@method("placement", kind="exact", preload=LIBRARIES, small=few_tables)
 def milp(instance: Instance, run: Run) -> Claim:
     """Integer programs that estimate the cost from below, refined at each placement found.
 
@@ -169,6 +172,7 @@ class Refinement:
             if self.run.stop_reason():
                 break
             built, form = self.build()
+            self.run.announce(Stage.SEARCHING, f"the linear relaxation, {form.size}")
             outcome = highs.solve(form, 0, self.run, relax=True)
             if outcome.duals is not None:
                 solved = form, outcome.duals
@@ -195,6 +199,7 @@ class Refinement:
 
     def build(self) -> tuple[Any, StandardForm]:
         """Build and compile the model with the present estimate."""
+        self.run.announce(Stage.BUILDING, f"the model of {self.instance.name}")
         began = time.perf_counter()
         built = model.build(self.instance, self.estimate, self.excluded, self.data)
         form = compile_model(built)
@@ -207,6 +212,7 @@ class Refinement:
         if self.best is not None and self.best.home not in [s.home for s in self.excluded]:
             model.assign(self.instance, built, self.best)
             point = form.point()
+        self.run.announce(Stage.SEARCHING, f"with {self.run.solver}, {form.size}")
         return self.backend.solve(form, 0, self.run, start=point, quiet=True)
 
     def offer(self, state: State) -> bool:

@@ -14,6 +14,7 @@ from dlsched.problems.placement.check import check
 from dlsched.problems.placement.incremental import evaluate_move, recompute, state_of
 from dlsched.problems.placement.layout import COST, INFEASIBILITY, MOVED, State
 from dlsched.problems.placement.schema import Instance, Solution
+from dlsched.problems.placement.sizes import some_tables
 from dlsched.registry import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
@@ -25,7 +26,7 @@ _TRIALS_PER_CALL = 20_000
 _LEAST_TEMPERATURE = 1e-300
 
 
-@method("placement", kind="heuristic", preload=(".local",))
+@method("placement", kind="heuristic", preload=(".local",), small=some_tables)
 def hill_climbing(instance: Instance, run: Run, days: int | None = None) -> Claim:
     """Tables by the gain of their best move, each re-evaluated before it moves (section 3.4).
 
@@ -69,7 +70,7 @@ def annealing(instance: Instance, run: Run, restarts: int = 3, moves: int | None
     return _claim(instance, data, state, run)
 
 
-@method("placement", kind="baseline", preload=(".local",))
+@method("placement", kind="baseline", preload=(".local",), small=some_tables)
 def no_moves(instance: Instance, run: Run) -> Claim:
     """Every table where it is today; one without a home in the region with most free storage."""
     data = arrays(instance)

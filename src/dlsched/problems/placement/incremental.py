@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import typeof, types
-
 from dlsched.compilation import entry, loop
 from dlsched.problems.placement.arrays import Data
 from dlsched.problems.placement.layout import (
@@ -20,17 +18,13 @@ from dlsched.problems.placement.layout import (
     CPU_EXCESS,
     INFEASIBILITY,
     MOVED,
-    POSITIONS,
-    SCALARS,
     STORAGE_EXCESS,
     Layout,
     State,
     pack,
 )
 
-PACKED = (
-    typeof(Layout(*([0] * POSITIONS), *([0.0] * SCALARS))), types.int64[::1], types.float64[::1]
-)  # fmt: skip
+PACKED = "Layout, int64[::1], float64[::1]"
 """Types of `State.packed`."""
 _ROUNDING = 1e-14
 """A change of the cost below this share of the terms that it is the sum of is rounding."""
@@ -143,7 +137,7 @@ def moved_bytes_change(at: Any, ints: Any, nums: Any, t: int, out: int, into: in
     return -size if into == today else 0.0
 
 
-@entry(types.void(*PACKED))
+@entry(f"void({PACKED})", records=(Layout,))
 def recompute(at: Any, ints: Any, nums: Any) -> None:
     """Compute regions of jobs, demand and sums from the homes."""
     for i in range(at.tables_here, at.changed):
@@ -264,7 +258,7 @@ def move_hours(at: Any, ints: Any, nums: Any, t: int, into: int) -> Any:
     return cost, at_home, storage_excess, cpu_hours
 
 
-@entry(types.UniTuple(types.float64, 2)(*PACKED, types.int64, types.int64))
+@entry(f"UniTuple(float64, 2)({PACKED}, int64, int64)", records=(Layout,))
 def evaluate_move(at: Any, ints: Any, nums: Any, t: int, into: int) -> Any:
     """Return what moving a table would add to the cost and to the infeasibility; nothing moves."""
     if ints[at.home + t] == into:
@@ -284,7 +278,7 @@ def evaluate_move(at: Any, ints: Any, nums: Any, t: int, into: int) -> Any:
     return cost, after - nums[sums + INFEASIBILITY]
 
 
-@entry(types.float64(*PACKED, types.int64, types.int64))
+@entry(f"float64({PACKED}, int64, int64)", records=(Layout,))
 def apply_move(at: Any, ints: Any, nums: Any, t: int, into: int) -> float:
     """Move a table, and return what this adds to the cost."""
     out = ints[at.home + t]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dlsched.compilation import Real, Whole
 from dlsched.problems.placement.arrays import Data
 
 Layout = namedtuple(
@@ -22,6 +23,9 @@ Layout = namedtuple(
     "priority_weight cpu_hours cpu_quota bytes_here demand stored cpu sums "
     "bytes_total bytes_read quota cpu_total threshold slope traffic_weight gpu_weight "
     "storage_weight",
+)
+Layout.__annotations__ = dict.fromkeys(Layout._fields[:42], Whole) | dict.fromkeys(
+    Layout._fields[42:], Real
 )
 """Numbers of tables etc., where each array begins in its flat array, and the scalars of `Data`.
 

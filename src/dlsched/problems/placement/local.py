@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import types
-
 from dlsched.compilation import entry, loop
 from dlsched.problems.placement.incremental import (
     PACKED,
@@ -15,7 +13,7 @@ from dlsched.problems.placement.incremental import (
     moved_bytes_change,
     recompute,
 )
-from dlsched.problems.placement.layout import COST, INFEASIBILITY, MOVED
+from dlsched.problems.placement.layout import COST, INFEASIBILITY, MOVED, Layout
 
 DRAWS = 7
 """Random numbers of one trial of annealing."""
@@ -26,8 +24,10 @@ _RELATIVE = 1e-12
 """A relative decrease of the cost below this is rounding: the sums are updated move by move."""
 
 
-@entry(types.int64(*PACKED, types.int64[::1], types.int64[::1], types.float64[::1],
-                   types.float64[::1], types.boolean))  # fmt: skip
+@entry(
+    f"int64({PACKED}, int64[::1], int64[::1], float64[::1], float64[::1], boolean)",
+    records=(Layout,),
+)
 def climb(
     at: Any, ints: Any, nums: Any, queue: Any, region: Any, worse: Any, cost: Any, apply: bool
 ) -> int:
@@ -140,7 +140,7 @@ def try_change(at: Any, ints: Any, nums: Any, temperature: float, draw: Any) -> 
     return False
 
 
-@entry(types.UniTuple(types.float64, 2)(*PACKED, types.float64[::1], types.float64[:, ::1]))
+@entry(f"UniTuple(float64, 2)({PACKED}, float64[::1], float64[:, ::1])", records=(Layout,))
 def anneal(at: Any, ints: Any, nums: Any, temperatures: Any, draws: Any) -> Any:
     """Anneal a state in place, one trial per temperature; return the best's cost, infeasibility.
 

@@ -28,38 +28,56 @@ class Weights(Document):
     """Weights of the three parts of the objective."""
 
     traffic: Amount = 1
+    """Weight of the share of bytes read from other regions (eq. 1)."""
     gpu: Amount = 1
+    """Weight of the imbalance of GPUs (eq. 2)."""
     storage: Amount = 1
+    """Weight of the imbalance of stored bytes (eq. 3); not used in v1."""
 
 
 class Region(Document):
     """A region: bytes that it can store, GPU hours by type, CPU hours by application."""
 
     id: Id
+    """Id of the region."""
     storage_capacity: Amount
+    """Bytes that it can store (eq. 4). Unit: bytes."""
     gpu_supply: dict[Id, Amount] = Field(default_factory=dict)
+    """GPU hours that it offers, by type. Unit: GPU hours."""
     cpu_quota: dict[Id, Amount] = Field(default_factory=dict)
+    """The most CPU hours by application; an absent one has no limit (eq. 5). Unit: CPU hours."""
 
 
 class Table(Document):
     """A table: its size in bytes, and the region where it is today, if any."""
 
     id: Id
+    """Id of the table."""
     size: PositiveAmount
+    """Its size. Unit: bytes."""
     home: Id | None = None
+    """The region where it is today, if any."""
 
 
 class Job(Document):
     """A recurrent job: the tables that it reads, and its demand."""
 
     id: Id
+    """Id of the job."""
     kind: Literal["ml", "spark", "presto"]
+    """Training (ml: needs all its tables in one region), or analytics (spark, presto)."""
     tables: tuple[Id, ...]
+    """Ids of the tables that it reads."""
     gpu_hours: dict[Id, Amount] = Field(default_factory=dict)
+    """GPU hours that it demands, by type. Unit: GPU hours."""
     cpu_hours: Amount = 0
+    """CPU hours that it demands. Unit: CPU hours."""
     app: Id | None = None
+    """Application whose CPU quota it uses."""
     priority: PositiveCount = 1
+    """Priority, from 1; jobs of one priority are balanced together."""
     time_sensitive: StrictBool = False
+    """Whether its GPU hours count for ``at_home_threshold``."""
 
 
 class Instance(schema.Instance):
@@ -67,14 +85,26 @@ class Instance(schema.Instance):
 
     problem: Literal["placement"] = "placement"
     version: Literal["v1", "v2"] = "v2"
+    """The paper's objective v1 (no overload, no storage) or v2."""
     weights: Weights = Weights()
+    """Weights of the parts of the objective."""
     priority_weights: dict[Id, Amount] = Field(default_factory=dict)
+    """Weight by priority; 1 for a priority that is absent."""
     overload_slope: PositiveAmount = 5
+    """Steepness of the sigmoid of overload. Unit: 1 / mean supply of the type."""
     at_home_threshold: Amount = 0
+    """Least GPU hours of time-sensitive jobs in regions with their type (eq.
+
+    6). Unit: GPU hours.
+    """
     move_quota: Amount | None = None
+    """The most bytes of tables that change their home. Unit: bytes."""
     regions: tuple[Region, ...]
+    """The regions; ties go to the earlier one."""
     tables: tuple[Table, ...]
+    """The tables."""
     jobs: tuple[Job, ...]
+    """The recurrent jobs."""
 
     @model_validator(mode="after")
     def _resolve(self) -> Self:
@@ -175,3 +205,4 @@ class Solution(schema.Solution):
 
     problem: Literal["placement"] = "placement"
     home: dict[Id, Id]
+    """Region by table."""

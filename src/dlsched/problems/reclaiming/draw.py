@@ -1,11 +1,27 @@
-"""Plot of a reclaiming instance: servers as rows of GPU cells, returned ones marked."""
+"""Picture of reclaiming: the GPUs of every server, by job or by what happens to them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from colorsys import hls_to_rgb
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from dlsched.drawing.bands import Bands, colours_array
+from dlsched.drawing.colours import (
+    BAD,
+    EDGE,
+    IDLE,
+    Colouring,
+    by_name,
+    by_number,
+    choose,
+    default_of,
+    mix,
+)
+from dlsched.drawing.labels import box_label
+from dlsched.drawing.legend import colour_entries, entry, finish, idle_entry
+from dlsched.drawing.style import SMALL, TEXT, ink, new_axes, set_labels
 from dlsched.figures import shorten
 from dlsched.problems.reclaiming.check import evaluate
 from dlsched.problems.reclaiming.schema import Instance, Solution
@@ -13,17 +29,30 @@ from dlsched.problems.reclaiming.schema import Instance, Solution
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_ROWS = 40
-"""More servers than this are drawn in several columns, without their names."""
+COLOR_BY = ("job", "status", "gpus", "weight")
+"""What the GPUs can be coloured by: their job, what happens to it, its GPUs, its weight."""
 _NAMED = 24
-"""Up to this number of servers, cells are labelled with the names of their jobs."""
+"""Up to this number of servers, each has a row with its name."""
+_STATES = {
+    "base worker": "#8fb4d9",
+    "flexible worker": "#d5e4f3",
+    "preempted, server returned": BAD,
+    "preempted, collateral": "#f6c6a5",
+}
 
 
-def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None = None) -> Axes:
-    """Draw servers as rows of GPU cells, coloured by job.
+def draw(
+    instance: Instance,
+    solution: Solution | None = None,
+    ax: Axes | None = None,
+    *,
+    color_by: str | None = None,
+) -> Axes:
+    """Draw the GPUs of all servers.
 
-    Flexible workers are hatched. With a solution, returned servers have a thick frame and an
-    arrow, and the cells of preempted jobs are crossed out.
+    Up to 24 servers have a row each, with the names of their jobs: flexible workers are hatched,
+    preempted jobs crossed out, returned servers framed. Of more servers, each is a column of
+    cells, and the columns fill as many rows as they need.
 
     Parameters
     ----------
@@ -33,40 +62,33 @@ def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None =
         The servers to return; without one only the instance is drawn.
     ax
         Axes to draw on; those of a new figure by default.
+    color_by
+        One of `COLOR_BY`; by default the job, or with more jobs than colours the status.
 
     Returns
     -------
     matplotlib.axes.Axes
-    """
-    from matplotlib import pyplot as plt
 
-    n = len(instance.servers)
-    width = max((s.gpus for s in instance.servers), default=1)
-    compact = n > _ROWS
-    rows = min(n, max(_ROWS, -(-n // 13))) if compact else max(n, 1)
-    columns = -(-n // rows) if n else 1
-    step = width + (1.5 if compact else 4.0)
-    if ax is None:
-        cell = 0.1 if compact else 0.42
-        size = (max(5.5, cell * step * columns + 1), max(2.0, cell * rows * 1.1 + 1.6))
-        _, ax = plt.subplots(figsize=size, layout="constrained")
-    picture = _Picture(instance, solution, ax, compact)
-    for s in range(n):
-        picture.server(s, (s // rows) * step, s % rows)
-    picture.finish(columns * step - step + width, rows)
-    return ax
+    Raises
+    ------
+    OptionError
+        If it cannot be coloured by that.
+    """
+    default = default_of([job.id for job in instance.jobs], "status")
+    chosen = choose(color_by, COLOR_BY, default, instance.problem)
+    picture = _Picture(instance, solution, chosen)
+    own = ax is None
+    made = picture.rows(ax) if len(instance.servers) <= _NAMED else picture.columns(ax)
+    finish(made, picture.title(), picture.legend(), own=own)
+    return made
 
 
 class _Picture:
-    """The data of the plot, and the axes it is drawn on."""
+    """The data of the picture: for each server its workers, and the state of servers and jobs."""
 
-    def __init__(
-        self, instance: Instance, solution: Solution | None, ax: Axes, compact: bool
-    ) -> None:
+    def __init__(self, instance: Instance, solution: Solution | None, color_by: str) -> None:
         index = instance.server_index
-        self.instance, self.ax, self.compact = instance, ax, compact
-        self.named = len(instance.servers) <= _NAMED
-        self.solved = solution is not None
+        self.instance, self.solved, self.color_by = instance, solution is not None, color_by
         self.returned = {index[s] for s in solution.returned if s in index} if solution else set()
         self.preempted = {
             j for j, base in enumerate(instance.base_servers) if not base.isdisjoint(self.returned)
@@ -76,94 +98,138 @@ class _Picture:
             for w in job.workers:
                 self.workers[index[w.server]].append((j, w.gpus, w.flexible))
         self.flexible = any(f for here in self.workers for _, _, f in here)
+        self.jobs = self._colouring()
 
-    def server(self, s: int, x: float, row: int) -> None:
-        """Draw one server with its left end at x."""
-        from matplotlib.patches import Rectangle
+    def _colouring(self) -> Colouring:
+        jobs = self.instance.jobs
+        if self.color_by == "gpus":
+            return by_number([sum(w.gpus for w in job.workers) for job in jobs])
+        if self.color_by == "weight":
+            return by_number([Fraction(job.weight) for job in jobs])
+        return by_name([job.id for job in jobs])
 
-        server, ax = self.instance.servers[s], self.ax
-        ax.add_patch(
-            Rectangle((x, row + 0.06), server.gpus, 0.88, facecolor="white", edgecolor="0.75")
-        )
-        at = x
-        for j, gpus, flexible in self.workers[s]:
-            self.worker(at, row, j, gpus, flexible)
-            at += gpus
-        if not self.compact:
-            for g in range(1, server.gpus):
-                ax.plot(
-                    [x + g] * 2, [row + 0.08, row + 0.92], color="0.3", lw=0.5, ls=":", zorder=2.5
-                )
-            ax.text(x - 0.3, row + 0.5, shorten(server.id, 8), ha="right", va="center", fontsize=8)
-        if s in self.returned:
-            frame: dict[str, Any] = {"facecolor": "none", "edgecolor": "black", "zorder": 5}
-            lw = 1.3 if self.compact else 2.6
-            ax.add_patch(Rectangle((x, row + 0.06), server.gpus, 0.88, linewidth=lw, **frame))
-            mark = "" if self.compact else " returned"
-            size = 5 if self.compact else 8
-            end = (x + server.gpus + 0.2, row + 0.5)
-            ax.text(*end, f"→{mark}", ha="left", va="center", fontsize=size, weight="bold")
-
-    def worker(self, x: float, row: int, j: int, gpus: int, flexible: bool) -> None:
-        """Draw the cells of one worker."""
-        from matplotlib.patches import Rectangle
-
-        fill = _colour(j)
-        edge: dict[str, Any] = {"edgecolor": "0.2", "linewidth": 0.3 if self.compact else 0.8}
-        hatch = "////" if flexible else None
-        box = Rectangle((x, row + 0.06), gpus, 0.88, facecolor=fill, hatch=hatch, zorder=2, **edge)
-        self.ax.add_patch(box)
+    def state(self, s: int, j: int, flexible: bool) -> str:
+        """Return what happens to a worker of job j on server s."""
         if j in self.preempted:
-            line: dict[str, Any] = {
-                "color": "black",
-                "lw": 0.6 if self.compact else 1.2,
-                "zorder": 3,
-            }
-            for ends in ((row + 0.06, row + 0.94), (row + 0.94, row + 0.06)):
-                self.ax.plot([x, x + gpus], ends, **line)
-        if self.named:
-            name = shorten(self.instance.jobs[j].id, 3 * gpus)
-            light = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
-            at = (x + gpus / 2, row + 0.5)
-            self.ax.text(*at, name, ha="center", va="center", fontsize=7, bbox=light, zorder=4)
+            here = s in self.returned
+            return list(_STATES)[2 if here else 3]
+        return list(_STATES)[1 if flexible else 0]
 
-    def finish(self, right: float, rows: int) -> None:
-        """Set the axes' limits, the title and the legend."""
-        from matplotlib.lines import Line2D
-        from matplotlib.patches import Patch
+    def colour(self, s: int, j: int, flexible: bool) -> str:
+        """Return the colour of a worker of job j on server s."""
+        if self.color_by == "status":
+            return _STATES[self.state(s, j, flexible)]
+        return self.jobs.colours[j]
 
-        ax, instance = self.ax, self.instance
-        longest = max((len(shorten(s.id, 8)) for s in instance.servers), default=1)
-        left = 0.5 if self.compact else 0.7 + 0.3 * longest
-        ax.set_xlim(-left, right + (1.2 if self.compact else 2.6))
-        ax.set_ylim(rows + 0.1, -0.1)
-        ax.set_axis_off()
-        title = f"{instance.name}: {len(instance.servers)} servers, demand {instance.demand}"
-        handles: list[Any] = [Patch(facecolor=_colour(0), edgecolor="0.2", label="job")]
-        if self.flexible:
-            handles.append(
-                Patch(facecolor="0.85", edgecolor="0.2", hatch="////", label="flexible worker")
-            )
+    def title(self) -> str:
+        """Return the instance, its size, and what the solution costs."""
+        instance = self.instance
+        text = f"{instance.name}: {len(instance.servers):,} servers, demand {instance.demand:,}"
         if self.solved:
             preempted, collateral = evaluate(instance, self.returned)
-            title += f"\npreempted {float(preempted):g}, collateral {collateral} GPUs"
-            frame = Patch(facecolor="none", edgecolor="black", linewidth=2, label="returned")
-            cross = Line2D(
-                [], [], color="black", marker="x", linestyle="none", label="preempted job"
+            text += f"; preempted {float(preempted):g}, collateral {collateral:,} GPUs"
+        return text
+
+    def rows(self, ax: Axes | None) -> Axes:
+        """Draw a row of boxes for each server."""
+        n = len(self.instance.servers)
+        if ax is None:
+            ax = new_axes(0.2 * max(n, 1) + 0.95)
+        for s in range(n):
+            self._row(ax, s)
+        width = max((s.gpus for s in self.instance.servers), default=1)
+        names = [shorten(server.id, 10) for server in self.instance.servers]
+        set_labels(ax, "GPUs of the server", "server")
+        ax.set_yticks(range(n), names, fontsize=TEXT)
+        ax.set_xticks(range(0, width + 1, max(1, width // 8)))
+        ax.set_xlim(0, width * (1.2 if self.returned else 1.01))
+        ax.set_ylim(max(n, 1) - 0.5, -0.5)
+        ax.tick_params(axis="y", length=0)
+        ax.spines["left"].set_visible(False)
+        ax.spines["bottom"].set_bounds(0, width)
+        return ax
+
+    def _row(self, ax: Axes, s: int) -> None:
+        from matplotlib.patches import Rectangle
+
+        server, low, high = self.instance.servers[s], s - 0.42, 0.84
+        frame: dict[str, Any] = {"edgecolor": EDGE, "linewidth": 0.6}
+        ax.add_patch(Rectangle((0, low), server.gpus, high, facecolor=IDLE, **frame))
+        at = 0
+        for j, gpus, flexible in self.workers[s]:
+            fill = self.colour(s, j, flexible)
+            hatch = "//////" if flexible else None
+            box = (at, low, gpus, high)
+            edge: dict[str, Any] = {"edgecolor": mix(fill, "#000000", 0.55), "linewidth": 0.6}
+            ax.add_patch(
+                Rectangle((at, low), gpus, high, facecolor=fill, hatch=hatch, zorder=2, **edge)
             )
-            handles += [frame, cross]
-        ax.set_title(title, fontsize=10, loc="left")
-        ax.legend(
-            handles=handles,
-            loc="upper left",
-            bbox_to_anchor=(0, 0),
-            ncols=4,
-            fontsize=8,
-            frameon=False,
-        )
+            if j in self.preempted:
+                for y in ((low, low + high), (low + high, low)):
+                    ax.plot([at, at + gpus], y, color="black", linewidth=0.8, zorder=3)
+            marked = flexible or j in self.preempted
+            box_label(ax, box, shorten(self.instance.jobs[j].id, 12), fill, opaque=marked)
+            at += gpus
+        for g in range(1, server.gpus):
+            ax.plot([g, g], [low, low + high], color="#00000040", linewidth=0.4, zorder=2.5)
+        if s in self.returned:
+            around: dict[str, Any] = {
+                "facecolor": "none",
+                "edgecolor": ink(),
+                "linewidth": 1.8,
+                "zorder": 5,
+            }
+            ax.add_patch(Rectangle((0, low), server.gpus, high, clip_on=False, **around))
+            ax.annotate(
+                "returned", (server.gpus, s), xytext=(3, 0), textcoords="offset points",
+                va="center", fontsize=SMALL,
+            )  # fmt: skip
 
+    def columns(self, ax: Axes | None) -> Axes:
+        """Draw a column of cells for each server."""
+        n, cells = len(self.instance.servers), max(s.gpus for s in self.instance.servers)
+        colours = np.ones((cells, n, 3))
+        for s, here in enumerate(self.workers):
+            at = 0
+            for j, gpus, flexible in here:
+                colours[at : at + gpus, s] = colours_array([self.colour(s, j, flexible)])
+                at += gpus
+            colours[self.instance.servers[s].gpus :, s] = colours_array(["#eeeeee"])
+        bands = Bands(n, cells, ax, cell_points=2.2, below=44)
+        bands.paint(colours)
+        bands.frames(self.returned, edgecolor=ink(), linewidth=0.9)
+        bands.finish()
+        words = f"all {n:,} servers in the file's order, {bands.per_band} in a row; "
+        words += "a server is a column of its GPUs"
+        set_labels(bands.ax, words, "servers")
+        bands.ax.spines[:].set_visible(False)
+        bands.ax.tick_params(length=0)
+        return bands.ax
 
-def _colour(j: int) -> Sequence[float]:
-    """Return a job's colour: neighbours differ in hue, and in lightness for print in grey."""
-    hue = (j * 0.618034) % 1
-    return hls_to_rgb(hue, (0.86, 0.7, 0.78, 0.62)[j % 4], 0.6)
+    def legend(self) -> list[Any]:
+        """Return the entries of all that is drawn."""
+        drawn = [(s, *worker) for s, here in enumerate(self.workers) for worker in here]
+        if self.color_by == "status":
+            found = {self.state(s, j, flexible) for s, j, _, flexible in drawn}
+            entries = [entry(name, c) for name, c in _STATES.items() if name in found]
+        else:
+            entries = colour_entries(self.jobs, (j for _, j, _, _ in drawn), "jobs")
+        used = sum(gpus for _, _, gpus, _ in drawn)
+        if used < sum(server.gpus for server in self.instance.servers):
+            entries.append(idle_entry())
+        rows = len(self.instance.servers) <= _NAMED
+        if self.flexible and rows:
+            entries.append(entry("flexible worker", IDLE, hatch="//////"))
+        if self.returned:
+            entries.append(entry("returned", "none", edgecolor=ink(), linewidth=1.4))
+        if self.preempted and rows:
+            from matplotlib.lines import Line2D
+
+            look: dict[str, Any] = {
+                "color": ink(),
+                "marker": "x",
+                "linestyle": "none",
+                "markersize": 5,
+            }
+            entries.append(Line2D([], [], label="preempted job", **look))
+        return entries

@@ -15,7 +15,9 @@ class Server(Document):
     """An on-loan inference server."""
 
     id: Id
+    """Id of the server."""
     gpus: PositiveCount
+    """GPUs of the server. Unit: GPUs."""
 
 
 class Worker(Document):
@@ -25,16 +27,22 @@ class Worker(Document):
     """
 
     server: Id
+    """Id of the server that it runs on."""
     gpus: PositiveCount
+    """GPUs that it holds there. Unit: GPUs."""
     flexible: StrictBool = False
+    """Whether it may stop without its job being preempted."""
 
 
 class Job(Document):
     """A training job and its workers."""
 
     id: Id
+    """Id of the job."""
     weight: Amount = 1
+    """What its preemption counts in level 1. Unit: jobs."""
     workers: tuple[Worker, ...]
+    """Its workers, base and flexible."""
 
 
 class Instance(schema.Instance):
@@ -42,8 +50,11 @@ class Instance(schema.Instance):
 
     problem: Literal["reclaiming"] = "reclaiming"
     demand: Count
+    """Servers to return. Unit: servers."""
     servers: tuple[Server, ...]
+    """Servers on loan."""
     jobs: tuple[Job, ...]
+    """Training jobs on these servers."""
 
     @model_validator(mode="after")
     def _resolve(self) -> Self:
@@ -95,6 +106,7 @@ class Solution(schema.Solution):
 
     problem: Literal["reclaiming"] = "reclaiming"
     returned: tuple[Id, ...]
+    """Ids of the returned servers."""
 
 
 def solution_of(instance: Instance, returned: Iterable[int]) -> Solution:

@@ -19,7 +19,7 @@ from dlsched.problems.sensitivity.program import Cutoff, Prices, Program, patter
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status, Termination
-from dlsched.run import Run
+from dlsched.run import Run, Stage
 from dlsched.schema import Number, simplify
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 from dlsched.solvers.outcome import Outcome, Vector
@@ -93,6 +93,7 @@ class _Patterns:
             self.first.append(Bound(0, "certified", "there are no jobs"))
             self.second.append(Bound(0, "certified", "there are no jobs"))
             return self.claim(Status.OPTIMAL, reason="there are no jobs")
+        self.run.announce(Stage.SEARCHING, "first allocations, by heuristics")
         for solution in starts(instance):
             self.offer(solution)
             if self.run.stop_reason():
@@ -101,6 +102,7 @@ class _Patterns:
             better = self.offer(self.run.start)
             said = "the first incumbent" if better else "no better than the heuristics'"
             self.start = Start(True, said)
+        self.run.announce(Stage.BUILDING, f"the patterns of servers of {instance.name}")
         together = Program(instance, whole=True, units=False)
         free = together
         if instance.allow_split and self.several:
@@ -157,6 +159,7 @@ class _Patterns:
 
         With a goal, the optimum of a relaxation, search only for a solution that attains it.
         """
+        self.run.announce(Stage.SEARCHING, "patterns as columns, for the throughput")
         self.initialise(program)
         relaxed = program.relax(self.run)
         if relaxed is not None and not relaxed.fits:
@@ -275,6 +278,7 @@ class _Patterns:
     def minimise_split(self, goal: Number) -> bool:
         """Minimise the split jobs with the throughput held; return whether it is proved."""
         self.termination, self.reason = Termination.UNDECIDED, "a gap is left at level 2"
+        self.run.announce(Stage.SEARCHING, "patterns as columns, for the split jobs")
         program = Program(self.instance, whole=True, units=True)
         floor = int(goal / program.granularity)
         self.initialise(program)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import OptionError, SolverFailure, SolverMissing
+from dlsched.extras import require
 from dlsched.problems.sensitivity.schema import Choice, Instance
 from dlsched.problems.sensitivity.units import row_unit
 from dlsched.solvers import highs
@@ -78,9 +79,9 @@ def stage_one(instance: Instance, solver: str = "highs", **options: Any) -> Stag
     SolverFailure
         If it finds no solution.
     """
-    import cvxpy as cp
     from scipy import sparse
 
+    cp = require("cvxpy", "the paper's stage one")
     if solver not in SOLVERS:
         raise OptionError(f"solver={solver!r} must be one of {', '.join(SOLVERS)}")
     if SOLVERS[solver] not in cp.installed_solvers():
@@ -131,8 +132,7 @@ def stage_two(instance: Instance, first: StageOne) -> StageTwo:
     SolverFailure
         If no optimum is found.
     """
-    import cvxpy as cp
-
+    cp = require("cvxpy", "the paper's stage two")
     servers = instance.servers
     placed = [j for j, choice in enumerate(first.choices) if choice is not None]
     chosen = [choice for choice in first.choices if choice is not None]
@@ -156,8 +156,7 @@ def stage_two(instance: Instance, first: StageOne) -> StageTwo:
 
 def _solve(program: Any, what: str, **options: Any) -> None:
     """Solve a cvxpy program; cvxpy's error is raised as `SolverFailure`."""
-    import cvxpy as cp
-
+    cp = require("cvxpy", what)
     try:
         program.solve(**options)
     except cp.error.SolverError as error:

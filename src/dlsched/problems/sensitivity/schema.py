@@ -29,9 +29,13 @@ class Servers(Document):
     """Identical servers: their number, and the GPUs, CPUs and memory (GB) of each."""
 
     count: PositiveCount
+    """Number of servers. Unit: servers."""
     gpus: PositiveCount
+    """GPUs of each server. Unit: GPUs."""
     cpus: PositiveAmount
+    """CPUs of each server. Unit: CPUs."""
     memory: PositiveAmount
+    """Memory of each server. Unit: GB."""
 
     @property
     def proportional(self) -> tuple[Number, Number]:
@@ -52,9 +56,16 @@ class Profile(Document):
     """Throughput by CPUs (rows) and memory (columns), both per GPU; 0 means not measured."""
 
     gpus: PositiveCount
+    """GPUs of a job of this profile. Unit: GPUs."""
     cpus: tuple[PositiveAmount, ...]
+    """CPUs per GPU of the rows of ``throughput``, ascending. Unit: CPUs per GPU."""
     memory: tuple[PositiveAmount, ...]
+    """Memory per GPU of the columns of ``throughput``, ascending. Unit: GB per GPU."""
     throughput: tuple[tuple[Amount, ...], ...]
+    """Throughput, usually relative to the proportional share; 0 means not measured.
+
+    Unit: any, the same for all.
+    """
 
     @model_validator(mode="after")
     def _shaped(self) -> Self:
@@ -93,7 +104,9 @@ class Job(Document):
     """A training job and the name of its profile."""
 
     id: Id
+    """Id of the job."""
     profile: Id
+    """Name of its profile."""
 
 
 class Instance(schema.Instance):
@@ -101,10 +114,15 @@ class Instance(schema.Instance):
 
     problem: Literal["sensitivity"] = "sensitivity"
     servers: Servers
+    """The identical servers."""
     allow_split: StrictBool = True
+    """Whether a job of several GPUs may be on several servers."""
     may_wait: StrictBool = False
+    """Whether a job may be absent from the solution."""
     profiles: dict[Id, Profile]
+    """Profiles by name."""
     jobs: tuple[Job, ...]
+    """The jobs."""
 
     @model_validator(mode="after")
     def _resolve(self) -> Self:
@@ -223,8 +241,11 @@ class Allocation(Document):
     """CPUs and memory (GB) per GPU, and the GPUs on each server by the server's index."""
 
     cpus: PositiveAmount
+    """CPUs per GPU, a value of the profile's axis. Unit: CPUs per GPU."""
     memory: PositiveAmount
+    """Memory per GPU, a value of the profile's axis. Unit: GB per GPU."""
     gpus: dict[Id, PositiveCount]
+    """GPUs by index of the server, from "0". Unit: GPUs."""
 
 
 class Solution(schema.Solution):
@@ -232,3 +253,4 @@ class Solution(schema.Solution):
 
     problem: Literal["sensitivity"] = "sensitivity"
     allocation: dict[Id, Allocation]
+    """What each job gets; a job that waits is absent."""

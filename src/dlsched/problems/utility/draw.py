@@ -2,75 +2,218 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dlsched.drawing.bands import colours_array
+from dlsched.drawing.colours import (
+    EDGE,
+    IDLE,
+    Colouring,
+    by_name,
+    by_number,
+    choose,
+    default_of,
+    mix,
+)
+from dlsched.drawing.labels import box_label
+from dlsched.drawing.legend import colour_entries, finish, idle_entry
+from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title
+from dlsched.figures import display, shorten
 from dlsched.problems.utility.schema import Instance, Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_GPUS = 64
-"""The most GPUs that a picture shows, the first ones."""
-COLOURS = ("#ffffff", "#d9d9d9", "#bdbdbd", "#a6bddb", "#fdd0a2", "#c7e9c0", "#dadaeb", "#fcbba1")
-PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85}
-"""The box behind a name, which would be illegible on a hatch."""
-HATCHES = ("", "//", "..", "xx", "--", "oo", "\\\\")
+COLOR_BY = ("job", "gpu_type", "workers", "arrival")
+"""What the GPUs can be coloured by: job, type of GPU, GPUs that the job holds, slot of arrival."""
+_NAMED = 24
+"""Up to this number of GPUs, each has a lane with its machine's name."""
 
 
-def draw(instance: Instance, solution: Solution | None = None, ax: Axes | None = None) -> Axes:
-    """Draw a lane for every GPU, by machine and type, and a box for each slot that a job holds it.
+class _Lane(NamedTuple):
+    """One GPU."""
 
-    The boxes of a gang have one name in one column; a gang that mixes types has lanes of several.
+    machine: str
+    kind: str
+    number: int
+
+
+def draw(
+    instance: Instance,
+    solution: Solution | None = None,
+    ax: Axes | None = None,
+    *,
+    color_by: str | None = None,
+) -> Axes:
+    """Draw a lane for every GPU, and a box for the slots in which a job holds it.
+
+    The boxes of a gang have one colour in one column; a gang that mixes types has lanes of several.
+    More than 24 GPUs are drawn as a map of GPUs by slots, sorted by type.
 
     Parameters
     ----------
     solution
         A feasible solution; without one all lanes are empty.
     ax
-        Axes to draw into; new ones by default.
-    """
-    import matplotlib.pyplot as plt
+        Axes to draw on; those of a new figure by default.
+    color_by
+        One of `COLOR_BY`; by default the job, or with more jobs than colours its workers.
 
+    Raises
+    ------
+    OptionError
+        If it cannot be coloured by that.
+    """
+    default = default_of([job.id for job in instance.jobs], "workers")
+    chosen = choose(color_by, COLOR_BY, default, instance.problem)
     lanes = [
-        (machine.id, kind, n)
+        _Lane(machine.id, kind, n)
         for machine in instance.machines
         for kind, count in machine.gpus.items()
         for n in range(count)
-    ][:MOST_GPUS]
-    rows = {lane: y for y, lane in enumerate(lanes)}
+    ]
+    many = len(lanes) > _NAMED
+    if many:
+        lanes.sort(key=lambda lane: list(instance.supply).index(lane.kind))
+    owners = _owners(instance, solution, lanes)
+    own = ax is None
+    if ax is None:
+        ax = new_axes(1.3 + (min(3.2, 0.035 * len(lanes)) if many else 0.2 * len(lanes)))
+    kinds = by_name([*instance.supply])
+    jobs = _job_colours(instance, chosen)
+
+    def colour(lane: int, job: int) -> str:
+        return kinds.key[lanes[lane].kind] if chosen == "gpu_type" else jobs.colours[job]
+
+    if many:
+        _paint(ax, lanes, owners, colour)
+    else:
+        _boxes(ax, instance, lanes, owners, colour)
+    _axis(ax, instance, owners.shape[1], framed=many)
+    used = owners >= 0
+    if chosen == "gpu_type":
+        places = [list(instance.supply).index(lanes[lane].kind) for lane in np.nonzero(used)[0]]
+        entries = colour_entries(kinds, places, "types")
+    else:
+        entries = colour_entries(jobs, map(int, np.unique(owners[used])), "jobs")
+    entries += [idle_entry()] if not used.all() else []
+    finish(ax, f"{instance.name}: {_summary(instance, solution, lanes)}", entries, own=own)
+    return ax
+
+
+def _summary(instance: Instance, solution: Solution | None, lanes: Sequence[_Lane]) -> str:
+    who = (solution.method or "a solution") if solution else "nothing scheduled"
+    size = f"{len(lanes):,} GPUs, {len(instance.jobs):,} jobs, "
+    return f"{size}{instance.slots} slots of {display(instance.slot_seconds)} s; {who}"
+
+
+def _job_colours(instance: Instance, color_by: str) -> Colouring:
+    if color_by in ("workers", "arrival"):
+        made = by_number([getattr(job, color_by) for job in instance.jobs])
+        return made.renamed(_gpus if color_by == "workers" else "arrival in slot {}".format)
+    return by_name([job.id for job in instance.jobs])
+
+
+def _gpus(label: str) -> str:
+    return f"{label} GPU{'s' * (label != '1')} a job"
+
+
+def _owners(
+    instance: Instance, solution: Solution | None, lanes: Sequence[_Lane]
+) -> NDArray[np.int64]:
+    """Return for each lane and slot the position of the job that holds it, or -1.
+
+    A job stays on the GPUs that it held in the slot before, as far as it holds as many.
+    """
     schedule = solution.schedule if solution else {}
     last = max((h.slot for held in schedule.values() for h in held), default=instance.slots)
-    if ax is None:
-        _, ax = plt.subplots(figsize=(min(16, 2 + 0.5 * last), 1 + 0.3 * max(1, len(lanes))))
-    taken: dict[tuple[int, str, str], int] = {}
+    owners = np.full((len(lanes), last), -1)
+    pools: dict[tuple[str, str], list[int]] = {}
+    for i, lane in enumerate(lanes):
+        pools.setdefault((lane.machine, lane.kind), []).append(i)
+    wanted: dict[tuple[int, str, str], dict[int, int]] = {}
     for j, job in enumerate(instance.jobs):
         for held in schedule.get(job.id, ()):
             for machine, kinds in held.gpus.items():
                 for kind, count in kinds.items():
-                    first = taken.get((held.slot, machine, kind), 0)
-                    taken[held.slot, machine, kind] = first + count
-                    for n in range(first, first + count):
-                        if (machine, kind, n) in rows:
-                            _box(ax, held.slot, rows[machine, kind, n], j, job.id)
-    names = [f"{machine} {kind}" if n == 0 else "" for machine, kind, n in lanes]
-    ax.set_yticks(range(len(lanes)), names, fontsize=7)
+                    wanted.setdefault((held.slot, machine, kind), {})[j] = count
+    for (slot, machine, kind), counts in sorted(wanted.items()):
+        free, before = list(pools.get((machine, kind), ())), owners[:, slot - 2]
+        for j in counts if slot > 1 else ():
+            for kept in [i for i in free if before[i] == j][: counts[j]]:
+                owners[kept, slot - 1] = j
+                free.remove(kept)
+        for j, count in counts.items():
+            placed = sum(owners[i, slot - 1] == j for i in pools.get((machine, kind), ()))
+            for new in free[: count - placed]:
+                owners[new, slot - 1] = j
+            free = free[count - placed :]
+    return owners
+
+
+def _runs(row: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
+    """Yield (job, first slot, number of slots) of each run of one job in a lane, slots from 0."""
+    cuts = np.nonzero(np.diff(row))[0] + 1
+    for part in np.split(np.arange(len(row)), cuts):
+        if row[part[0]] >= 0:
+            yield int(row[part[0]]), int(part[0]), len(part)
+
+
+def _boxes(
+    ax: Axes, instance: Instance, lanes: Sequence[_Lane], owners: NDArray[np.int64], colour: Any
+) -> None:
+    """Draw a named lane for each GPU."""
+    width = owners.shape[1]
+    for y, row in enumerate(owners):
+        empty: dict[str, Any] = {"facecolor": IDLE, "edgecolor": EDGE, "linewidth": 0.5}
+        ax.barh(y, width, left=0.5, height=0.84, clip_on=False, **empty)
+        for j, first, count in _runs(row):
+            fill, edge = colour(y, j), mix(colour(y, j), "#000000", 0.55)
+            box = (first + 0.5, y - 0.42, count, 0.84)
+            ax.barh(
+                y, count, left=first + 0.5, height=0.84, color=fill, edgecolor=edge, linewidth=0.6
+            )
+            box_label(ax, box, instance.jobs[j].id, fill)
+    names = [f"{shorten(m, 10)} {shorten(kind, 8)}" if n == 0 else "" for m, kind, n in lanes]
+    ax.set_yticks(range(len(lanes)), names, fontsize=TEXT)
     ax.set_ylim(len(lanes) - 0.5, -0.5)
+
+
+def _paint(ax: Axes, lanes: Sequence[_Lane], owners: NDArray[np.int64], colour: Any) -> None:
+    """Draw a map of GPUs by slots, and a line between the types."""
+    pixels = np.ones((*owners.shape, 3))
+    for lane, slot in zip(*np.nonzero(owners >= 0), strict=True):
+        pixels[lane, slot] = colours_array([colour(lane, int(owners[lane, slot]))])
+    high, width = owners.shape
+    way = "none" if high <= 400 else "antialiased"
+    ax.imshow(pixels, extent=(0.5, width + 0.5, high - 0.5, -0.5), aspect="auto", interpolation=way)
+    kinds = list(dict.fromkeys(lane.kind for lane in lanes))
+    middles, names, top = [], [], 0
+    for kind in kinds:
+        count = sum(lane.kind == kind for lane in lanes)
+        middles.append(top + count / 2 - 0.5)
+        names.append(f"{count:,} {shorten(kind, 10)}")
+        top += count
+        if kind != kinds[-1]:
+            ax.axhline(top - 0.5, color="black", linewidth=0.8)
+    ax.set_yticks(middles, names, fontsize=TEXT)
+    ax.set_ylabel("GPUs, all of them", fontsize=TEXT)
+
+
+def _axis(ax: Axes, instance: Instance, last: int, *, framed: bool) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    after = f" (nothing runs after slot {last} of {instance.slots})" * (last < instance.slots)
+    set_labels(ax, f"slot{after}", ax.get_ylabel())
+    ax.spines[:].set_visible(framed)
+    ax.spines[:].set_edgecolor(EDGE)
     ax.set_xlim(0.5, last + 0.5)
-    ax.set_xlabel("slot")
-    method = (solution.method or "a solution") if solution else "nothing"
-    ax.set_title(f"{instance.name}: {method}")
-    return ax
-
-
-def _box(ax: Axes, slot: int, row: int, job: int, name: str) -> None:
-    ax.bar(
-        slot, 0.9, 0.96, row - 0.45, color=COLOURS[job % len(COLOURS)],
-        hatch=HATCHES[job % len(HATCHES)], edgecolor="black", linewidth=0.5,
-    )  # fmt: skip
-    ax.text(slot, row, name, ha="center", va="center", fontsize=6, bbox=PAPER)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10))
+    ax.tick_params(axis="y", length=0)
 
 
 def draw_prices(
@@ -83,21 +226,22 @@ def draw_prices(
     prices
         For each type one number per slot, as `lagrangian_bound` takes them.
     ax
-        Axes to draw into; new ones by default.
+        Axes to draw on; those of a new figure by default.
     """
-    import matplotlib.pyplot as plt
-
     kinds = list(prices)
     if ax is None:
-        _, ax = plt.subplots(figsize=(8, 1 + 0.5 * len(kinds)))
+        ax = new_axes(0.9 + 0.25 * len(kinds))
     image = ax.imshow(
         np.array([prices[kind] for kind in kinds], dtype=float),
         aspect="auto",
         cmap="Greys",
+        interpolation="none",
         extent=(0.5, instance.slots + 0.5, len(kinds) - 0.5, -0.5),
     )
-    ax.set_yticks(range(len(kinds)), kinds)
-    ax.set_xlabel("slot")
-    ax.set_title(f"{instance.name}: price of a GPU")
-    ax.figure.colorbar(image, ax=ax)
+    set_labels(ax, "slot", "type of GPU")
+    ax.set_yticks(range(len(kinds)), kinds, fontsize=TEXT)
+    set_title(ax, f"{instance.name}: price of a GPU for one slot")
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.02)
+    bar.ax.tick_params(labelsize=SMALL, length=2)
+    bar.set_label("utility", fontsize=TEXT)
     return ax

@@ -14,7 +14,7 @@ from dlsched.problems.utility.insertion import Insertion
 from dlsched.problems.utility.schema import Instance, Solution
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status, Termination
-from dlsched.run import Run
+from dlsched.run import Run, Stage
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
 _COMPILING = 1.0
@@ -73,6 +73,7 @@ def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     insertion with neighbourhood search and from the integer master over the columns found. Gains of
     work are rounded up to whole units for the bound, and down for schedules.
     """
+    run.announce(Stage.BUILDING, f"the jobs' gangs of {instance.name}")
     began = time.perf_counter()
     search = Search(instance, run)
     if not search.gangs.masks:
@@ -88,6 +89,7 @@ def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     if isinstance(run.start, Solution):
         better = search.propose(Insertion(search.gangs, levels_of(instance, run.start)))
         search.start = Start(True, "the first incumbent" if better else "its utility is 0")
+    run.announce(Stage.SEARCHING, "schedules as columns")
     search.solve()
     claim = search.claim(built)
     decided = claim.status in (Status.OPTIMAL, Status.INFEASIBLE)
@@ -98,6 +100,7 @@ def _close(instance: Instance, run: Run, claim: Claim) -> Claim:
     """Close the gap by the integer program, which starts from the claim's schedule."""
     if run.stop_reason():
         return claim
+    run.announce(Stage.SEARCHING, "the integer program, from the best schedule found")
     part = run.nested()
     part.start = claim.solution or run.start
     last = solve_model(instance, part)

@@ -233,21 +233,23 @@ class Gangs:
         return {j: given[j] for j, _ in running}
 
     def _flow(self, running: Sequence[tuple[int, int]]) -> dict[int, dict[str, int]]:
-        import networkx as nx
+        from scipy import sparse
+        from scipy.sparse.csgraph import maximum_flow
 
-        graph = nx.DiGraph()
         supply = self.instance.supply
-        for kind, count in supply.items():
-            graph.add_edge(("type", kind), "sink", capacity=count)
-        for j, level in running:
-            need = int(self.workers[j])
-            graph.add_edge("source", ("job", j), capacity=need)
-            for kind in self.instance.speeds[j][level].types:
-                graph.add_edge(("job", j), ("type", kind), capacity=need)
-        _, flow = nx.maximum_flow(graph, "source", "sink")
+        source, first_kind = len(running), len(running) + 1
+        sink = first_kind + len(supply)
+        capacity = np.zeros((sink + 1, sink + 1), dtype=np.int32)
+        capacity[first_kind:sink, sink] = list(supply.values())
+        for i, (j, level) in enumerate(running):
+            capacity[source, i] = need = int(self.workers[j])
+            types = self.instance.speeds[j][level].types
+            for k, kind in enumerate(supply, first_kind):
+                capacity[i, k] = need if kind in types else 0
+        flow = maximum_flow(sparse.csr_array(capacity), source, sink).flow.toarray()
         return {
-            j: {k: flow["job", j]["type", k] for k in supply if flow["job", j].get(("type", k), 0)}
-            for j, _ in running
+            j: {kind: int(gpus) for kind, gpus in zip(supply, row, strict=True) if gpus}
+            for (j, _), row in zip(running, flow[:source, first_kind:sink], strict=True)
         }
 
 

@@ -19,7 +19,13 @@ from dlsched.result import Claim, Status
 from dlsched.run import Run
 
 
-@method("utility", kind="heuristic", preload=(".knapsack",))
+def few_gpus(instance: Instance) -> bool:
+    """Return whether loops run as Python: the program of `hadar` then has at most 256 states."""
+    states = sum(instance.supply.values()) <= 8
+    return states and len(instance.jobs) * instance.slots <= 200
+
+
+@method("utility", kind="heuristic", preload=(".knapsack",), small=few_gpus)
 def hadar(instance: Instance, run: Run) -> Claim:
     """Hadar's Algorithms 1 and 2 (section III-C), repaired: the jobs of the largest payoffs.
 
@@ -31,7 +37,7 @@ def hadar(instance: Instance, run: Run) -> Claim:
     return _hadar(instance, run, by_machine=True)
 
 
-@method("utility", kind="heuristic", preload=(".knapsack",))
+@method("utility", kind="heuristic", preload=(".knapsack",), small=few_gpus)
 def hadar_pooled(instance: Instance, run: Run) -> Claim:
     """`hadar` with one price for each type over all machines.
 
@@ -41,7 +47,7 @@ def hadar_pooled(instance: Instance, run: Run) -> Claim:
     return _hadar(instance, run, by_machine=False)
 
 
-@method("utility", kind="baseline", preload=(".knapsack",))
+@method("utility", kind="baseline", preload=(".knapsack",), small=few_gpus)
 def hadar_literal(instance: Instance, run: Run) -> Claim:
     """Algorithm 2 closer to its text: jobs in turn, until the first that does not fit.
 

@@ -31,13 +31,16 @@ class Machine(Document):
     """A machine and its GPUs by type."""
 
     id: Id
+    """Id of the machine."""
     gpus: dict[Id, Count]
+    """GPUs by type. Unit: GPUs."""
 
 
 class Utility(Document):
     """The kind of utility function, of a job's completion time in slots."""
 
     kind: Literal["effective_throughput", "linear", "table"] = "effective_throughput"
+    """Iterations per second until completion, slots left then, or the table of each job."""
 
 
 class Job(Document):
@@ -47,11 +50,17 @@ class Job(Document):
     """
 
     id: Id
+    """Id of the job."""
     arrival: PositiveCount
+    """First slot in which it may run; slots count from 1. Unit: slots."""
     workers: PositiveCount
+    """GPUs that it holds at once, all or none. Unit: GPUs."""
     iterations: PositiveAmount
+    """Iterations until it is complete. Unit: iterations."""
     rates: dict[Id, Amount]
+    """Speed by GPU type; a type that is absent cannot be used. Unit: iterations per second."""
     utilities: tuple[Amount, ...] | None = None
+    """Utility of finishing after 1, 2, ... slots, never increasing, for the kind "table"."""
 
 
 class Speed(NamedTuple):
@@ -66,13 +75,21 @@ class Instance(schema.Instance):
 
     problem: Literal["utility"] = "utility"
     slots: PositiveCount
+    """Length of the horizon. Unit: slots."""
     slot_seconds: PositiveAmount
+    """Length of a slot. Unit: seconds."""
     progress: Literal["per_job", "per_worker"] = "per_job"
+    """Whether ``rates`` are those of the whole job or of each worker."""
     utility: Utility = Utility()
+    """The kind of utility function."""
     must_finish: StrictBool = False
+    """Whether a schedule in which a job does not finish is infeasible."""
     forking: StrictBool = False
+    """Whether jobs run as copies, one on a machine and one GPU each (HadarE)."""
     machines: tuple[Machine, ...]
+    """The machines."""
     jobs: tuple[Job, ...]
+    """The jobs."""
 
     @model_validator(mode="after")
     def _resolve(self) -> Self:
@@ -199,7 +216,9 @@ class Held(Document):
     """The GPUs that a job holds in a slot, by machine and type."""
 
     slot: PositiveCount
+    """The slot, from 1. Unit: slots."""
     gpus: dict[Id, dict[Id, PositiveCount]]
+    """GPUs by machine and type. Unit: GPUs."""
 
 
 class Solution(schema.Solution):
@@ -207,3 +226,4 @@ class Solution(schema.Solution):
 
     problem: Literal["utility"] = "utility"
     schedule: dict[Id, tuple[Held, ...]]
+    """By job the slots in which it runs, with its GPUs."""

@@ -1,0 +1,3 @@
+"""How results and documents show themselves in a Python shell and in a notebook."""
+
+from dlsched.display import text as text

@@ -1,0 +1,145 @@
+"""The ``repr`` of instances, solutions, results and reports: ten lines at most."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from dlsched.content import Part, number_text, parts, values
+from dlsched.errors import DlschedError
+from dlsched.figures import percent, shorten
+from dlsched.objective import Level
+from dlsched.registry import is_problem, problem
+from dlsched.rendering import text
+from dlsched.result import Report, Result, Violation
+from dlsched.schema import Instance, Solution
+
+LABELS = ("dlsched", "problem", "name", "source", "notes", "instance", "instance_sha256", "method")
+"""The fields that every instance or solution has; a heading has what matters of them."""
+_LISTS, _LEVELS, _WIDTH, _NAME = 6, 6, 110, 60
+"""At most so many lists and levels are listed; characters of a line, and of a name in it."""
+_SENSES = {"min": "minimize", "max": "maximize"}
+
+
+@text.register
+def instance_text(instance: Instance) -> str:
+    """Return the values, the lists with sizes and ranges, and the objective."""
+    found = parts(instance, LABELS)
+    lines = [_part_line(part) for part in found[:_LISTS]]
+    lines += [f"and {len(found) - _LISTS} more lists"] if len(found) > _LISTS else []
+    single = ", ".join(f"{name} {value}" for name, value in values(instance, LABELS))
+    head = f"{instance.problem} instance {_quoted(getattr(instance, 'name', ''))}"
+    return _framed(head, [single, *lines, objective_text(levels_of(instance.problem))])
+
+
+@text.register
+def solution_text(solution: Solution) -> str:
+    """Return the instance, the method, and the fields of the solution with sizes and ranges."""
+    lines = [_part_line(part) for part in parts(solution, LABELS)[:_LISTS]]
+    single = ", ".join(f"{name} {value}" for name, value in values(solution, LABELS))
+    return _framed(solution_heading(solution), [single, *lines])
+
+
+@text.register
+def result_text(result: Result) -> str:
+    """Return the status, and per level objective, bound and gap."""
+    lines = [] if result.solution is not None else [f"{result.status}: {result.reason}"]
+    for i, (level, bound) in enumerate([*result.bound.pairs()][:_LEVELS]):
+        words = []
+        if result.objective is not None:
+            words.append(f"{number_text(result.objective[i])} {level.unit}")
+        words.append(f"bound {number_text(bound.value)} ({bound.kind})" if bound else "no bound")
+        if result.gap[i] is not None:
+            words.append(f"gap {percent(result.gap[i])}")
+        lines.append(f"{level.name}: {', '.join(words)}")
+    return _framed(f"{result_heading(result)}: {result.status}", lines)
+
+
+@text.register
+def report_text(report: Report) -> str:
+    """Return whether the solution is feasible, the first violations, and the objective."""
+    lines = []
+    if report.violations:
+        lines.append(", ".join(f"{kind} {n:,}" for kind, n in kinds_of(report.violations)))
+        lines += [f"{v.where}: {v.message}" for v in report.violations[:3]]
+        left = len(report.violations) - 3
+        lines += [f"and {left:,} more"] if left > 0 else []
+    pairs = [*report.objective.pairs()] if report.objective is not None else []
+    for i, (level, value) in enumerate(pairs[: _LEVELS - 2]):
+        gap = report.gap[i] if report.gap is not None else None
+        said = "" if gap is None else f", gap {percent(gap)}"
+        lines.append(f"{level.name}: {number_text(value)} {level.unit}{said}")
+    return _framed(f"report: {verdict(report)}", lines)
+
+
+@text.register
+def violation_text(violation: Violation) -> str:
+    """Return the kind, the place, and the message."""
+    return _framed(f"violation {violation.kind} at {violation.where}: {violation.message}", [])
+
+
+def solution_heading(solution: Solution) -> str:
+    """Return what a solution is of, and what made it."""
+    of = f" of {_quoted(solution.instance)}" if solution.instance else ""
+    by = f" by {_quoted(solution.method)}" if solution.method else ""
+    return f"{solution.problem} solution{of}{by}"
+
+
+def result_heading(result: Result) -> str:
+    """Return what a result is of, and what made it."""
+    return f"{result.problem} result of {_quoted(result.instance)} by {_quoted(result.method)}"
+
+
+def verdict(report: Report) -> str:
+    """Return whether a solution is feasible, and how many requirements are violated."""
+    count = len(report.violations)
+    return f"{count:,} violation{'s' if count > 1 else ''}" if count else "feasible"
+
+
+def kinds_of(violations: Sequence[Violation]) -> list[tuple[str, int]]:
+    """Return the kinds of violations with their numbers, the most frequent first."""
+    return Counter(violation.kind for violation in violations).most_common()
+
+
+def levels_of(name: str) -> Sequence[Level]:
+    """Return the levels of a problem's objective; none for a problem that is not registered."""
+    try:
+        return problem(name).levels if is_problem(name) else ()
+    except DlschedError:  # another package's problem that cannot be loaded
+        return ()
+
+
+def objective_text(levels: Sequence[Level]) -> str:
+    """Return the levels in words: ``minimize preempted (jobs), then collateral (GPUs)``."""
+    words: list[str] = []
+    for before, level in zip([None, *levels], levels, strict=False):
+        sense = "" if before and before.sense == level.sense else f"{_SENSES[level.sense]} "
+        words.append(f"{sense}{level.name} ({level.unit})")
+    return ", then ".join(words)
+
+
+def _part_line(part: Part) -> str:
+    """Return a list's name, length and facts; the last facts are counted if there is no room."""
+    line = f"{part.name}: {part.size:,}"
+    for i, fact in enumerate(part.facts):
+        rest = f"; and {len(part.facts) - i} more fields"
+        if len(line) + len(fact) + len(rest) > _WIDTH and i:
+            return line + rest
+        line += f"; {fact}"
+    return line
+
+
+def _quoted(name: str) -> str:
+    return repr(shorten(str(name), _NAME))
+
+
+def _framed(head: str, lines: Iterable[str]) -> str:
+    """Return a text in angle brackets: a heading, and indented lines of limited length."""
+    shown = [_line(head), *(f"  {_line(line)}" for line in lines if line)]
+    return "<" + "\n".join(shown) + ">"
+
+
+def _line(line: str) -> str:
+    """Return a text as one line of limited length, control characters spelled out."""
+    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line[: 2 * _WIDTH])
+    return shorten(plain, _WIDTH)

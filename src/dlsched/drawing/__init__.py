@@ -1,0 +1,1 @@
+"""What all pictures share: widths and text sizes, colours, labels, legends, files."""

@@ -1,0 +1,53 @@
+"""Libraries that `pip install dlsched` leaves out, and what is said when one is missing."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from dlsched.errors import ExtraMissing, describe
+
+EXTRAS = {
+    "cvxpy": "cvxpy",
+    "distributed": "dask",
+    "filelock": "bench",
+    "hypothesis": "testing",
+    "jinja2": "bench",
+    "matplotlib": "plot",
+    "psutil": "bench",
+    "pyarrow": "report",
+    "pytest": "testing",
+}
+"""Per library that dlsched imports and may be missing: the extra of pyproject.toml that has it."""
+
+
+def require(module: str, purpose: str) -> Any:
+    """Import and return a module of an optional library.
+
+    ``plt = require("matplotlib.pyplot", "drawing")`` stands where ``import matplotlib.pyplot as
+    plt`` would, inside the function that needs it.
+
+    Parameters
+    ----------
+    module
+        The module's dotted name; its first part is a key of `EXTRAS`.
+    purpose
+        What needs it, as the subject of a sentence: ``"drawing"``.
+
+    Raises
+    ------
+    ExtraMissing
+        If the library is not installed or cannot be imported: ``drawing needs matplotlib: pip
+        install 'dlsched[plot]'``.
+    """
+    library = module.partition(".")[0]
+    remedy = f"pip install 'dlsched[{EXTRAS[library]}]'"
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == library:
+            raise ExtraMissing(f"{purpose} needs {library}: {remedy}") from None
+        raise ExtraMissing(
+            f"{purpose} needs {library}, which cannot be imported here "
+            f"({describe(error)}): {remedy}"
+        ) from error

@@ -1,0 +1,1 @@
+"""Documents as data frames and back: the layout from the fields, writing, reading."""

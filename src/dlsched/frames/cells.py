@@ -1,0 +1,59 @@
+"""Cells of data frames as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas
+
+_PLAIN = frozenset((str, int, bool))
+
+MISSING: Any = None
+"""What a cell without a value becomes: None, NaN, NaT, NA."""
+
+
+def plain(value: Any) -> Any:
+    """Return a value as plain data: no NumPy types, whole floats as integers, no value as None.
+
+    A column of integers with gaps is a column of floats in pandas, so 2.0 stands for 2.
+    """
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if is_missing(value):
+        return MISSING
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, Mapping) or is_pandas(value, "Series"):
+        return {plain(key): plain(entry) for key, entry in dict(value).items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [plain(entry) for entry in value]
+    return value
+
+
+def column(series: pandas.Series[Any]) -> list[Any]:
+    """Return a column's cells as plain data."""
+    gaps = series.isna().tolist()
+    values: Sequence[Any] = series.tolist()
+    return [MISSING if gap else plain(value) for value, gap in zip(values, gaps, strict=True)]
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value stands for none: None, NaN, NaT, NA."""
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def is_pandas(value: object, name: str) -> bool:
+    """Whether a value is an object of pandas, which is imported only if the caller has done so."""
+    return any(
+        kind.__name__ == name and kind.__module__.partition(".")[0] == "pandas"
+        for kind in type(value).__mro__
+    )

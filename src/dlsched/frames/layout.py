@@ -1,0 +1,212 @@
+"""Which data frames a document has, derived from its fields.
+
+- The single values of the document are the columns of a frame ``instance`` (or ``solution``) with
+  one row.
+- Every other field is a frame of its name: a list of documents has a row for each, a single
+  document has one row, a mapping has the column ``key`` (``id`` if its values are documents).
+- A list or mapping inside a document is a frame ``<frame>_<field>``, as ``jobs_workers``. Its first
+  columns identify the document that it belongs to: ``job`` has the id of a ``Job``. A document
+  without an id is identified by its position.
+- The column of a list of values has the field's name. Lists in lists have the column ``row``.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+ENVELOPE = ("dlsched", "problem")
+"""Fields that are the same in all documents of a problem, and in no frame."""
+SINGLE = "instance"
+"""The frame with the single values of an instance."""
+KEY, ID, POSITION, ROW = "key", "id", "position", "row"
+"""Names of the columns that identify entries of mappings, documents, and entries of lists."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a field holds.
+
+    Attributes
+    ----------
+    kind
+        ``"value"``, ``"document"``, ``"list"`` or ``"mapping"``.
+    model
+        The class of a document, and of the documents in a list or mapping.
+    inner
+        The shape of the entries of a list or mapping.
+    """
+
+    kind: Literal["value", "document", "list", "mapping"]
+    model: type[BaseModel] | None = None
+    inner: Shape | None = None
+
+
+class Level(NamedTuple):
+    """A list or mapping around the entries of a frame, and the column for its indices or keys."""
+
+    kind: Literal["list", "mapping"]
+    column: str | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """One frame.
+
+    Attributes
+    ----------
+    name
+        As ``jobs_workers``.
+    parents
+        Columns that identify the document that a row belongs to, outermost first.
+    levels
+        The nested lists and mappings, outermost first; none for a single document.
+    own
+        The column by which the frames below refer to a row; ``None`` if there is one row only.
+    model
+        The class of the documents, ``None`` for a frame of values.
+    field
+        The field, and the column of the values in a frame of values.
+    """
+
+    name: str
+    parents: tuple[str, ...]
+    levels: tuple[Level, ...]
+    own: str | None
+    model: type[BaseModel] | None
+    field: str
+
+    @property
+    def index(self) -> tuple[str, ...]:
+        """The columns with keys, and with positions in lists."""
+        return tuple(level.column for level in self.levels if level.column)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The columns with values."""
+        return value_fields(self.model) if self.model else (self.field,)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns in their order."""
+        return tuple(dict.fromkeys((*self.parents, *self.index, *self.values)))
+
+    @property
+    def reference(self) -> str:
+        """The column by which the frames below refer to a row, as ``job``."""
+        name = self.model.__name__ if self.model else self.field
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+    def below(self, field: str) -> Table:
+        """Return the frame of a list, mapping or document inside this frame's documents."""
+        return _below(self, field)
+
+
+@cache
+def _below(outer: Table, field: str) -> Table:
+    assert outer.model is not None
+    parents = outer.parents
+    if outer.own is not None:
+        parents += tuple(name for name in outer.index if name != outer.own)
+        parents += (_unused(outer.reference, parents),)
+    return table(f"{outer.name}_{field}", field, shapes(outer.model)[field], parents)
+
+
+def table(name: str, field: str, shape: Shape, parents: tuple[str, ...] = ()) -> Table:
+    """Return the frame of a field that is no single value."""
+    kinds: list[Literal["list", "mapping"]] = []
+    while shape.kind in ("list", "mapping"):
+        assert shape.inner is not None
+        kinds.append(shape.kind)
+        shape = shape.inner
+    model = shape.model
+    taken = [*parents, *(value_fields(model) if model else (field,))]
+    levels: list[Level] = []
+    for depth, kind in enumerate(kinds):
+        inner = depth + 1 == len(kinds)
+        column: str | None = KEY
+        if kind == "mapping" and inner and model and not _has_id(model):
+            column = ID
+        elif kind == "list" and inner:
+            column = POSITION if model and not _has_id(model) and nested_fields(model) else None
+        elif kind == "list":
+            column = ROW
+        if column is not None:
+            column = _unused(column, taken)
+            taken.append(column)
+        levels.append(Level(kind, column))
+    own = levels[-1].column if levels else None
+    if levels and levels[-1].kind == "list" and _has_id(model):
+        own = ID
+    return Table(name, parents, tuple(levels), own, model, field)
+
+
+def _unused(column: str, taken: Sequence[str]) -> str:
+    """Return a column's name, with a number if that name is taken."""
+    numbered = (f"{column}_{n}" if n > 1 else column for n in range(1, len(taken) + 2))
+    return next(name for name in numbered if name not in taken)
+
+
+def _has_id(model: type[BaseModel] | None) -> bool:
+    return model is not None and ID in model.model_fields
+
+
+@cache
+def shapes(model: type[BaseModel]) -> Mapping[str, Shape]:
+    """Return the shape of each field of a document, but for the envelope."""
+    fields = model.model_fields.items()
+    return {name: _shape(field.annotation) for name, field in fields if name not in ENVELOPE}
+
+
+@cache
+def value_fields(model: type[BaseModel]) -> tuple[str, ...]:
+    """Return the fields with single values."""
+    return tuple(name for name, shape in shapes(model).items() if shape.kind == "value")
+
+
+@cache
+def nested_fields(model: type[BaseModel] | None) -> tuple[str, ...]:
+    """Return the fields with documents, lists and mappings."""
+    if model is None:
+        return ()
+    return tuple(name for name, shape in shapes(model).items() if shape.kind != "value")
+
+
+def tables(model: type[BaseModel]) -> Iterator[Table]:
+    """Yield the frames of a document, but for the one with its single values."""
+    waiting = [table(name, name, shapes(model)[name]) for name in nested_fields(model)]
+    while waiting:
+        found = waiting.pop(0)
+        yield found
+        waiting[:0] = [found.below(name) for name in nested_fields(found.model)]
+
+
+def columns(model: type[BaseModel]) -> dict[str, list[str]]:
+    """Return the frames of an instance, each with its columns."""
+    found = {SINGLE: list(value_fields(model))}
+    return found | {table.name: list(table.columns) for table in tables(model)}
+
+
+def _shape(annotation: Any) -> Shape:
+    """Return the shape that an annotation describes; unions of several shapes count as values."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _shape(arguments[0])
+    if origin in (Union, types.UnionType):
+        found = [_shape(part) for part in arguments if part is not type(None)]
+        return found[0] if len(found) == 1 else Shape("value")
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return Shape("document", annotation)
+    if origin in (tuple, list) and arguments:
+        inner = _shape(arguments[0])
+        return Shape("list", inner.model, inner)
+    if origin is dict:
+        inner = _shape(arguments[1])
+        return Shape("mapping", inner.model, inner)
+    return Shape("value")

@@ -1,0 +1,111 @@
+"""Jobs from a pandas data frame."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+from dlsched.errors import InstanceError, OptionError
+from dlsched.schema import Unusable, brief, simplify
+from dlsched.traces import cells
+from dlsched.traces.choice import Choice
+from dlsched.traces.columns import MOMENTS, UNITS, Column, MappingLike, columns
+from dlsched.traces.job import TraceJob
+from dlsched.traces.rows import cell_value, jobs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NANOSECONDS = 10**9
+_MISSING = ("nan", "np.float64(nan)", "NaT", "<NA>")
+
+
+def frame_jobs(
+    frame: pd.DataFrame, mapping: MappingLike | None, where: str, plausibility: bool
+) -> list[TraceJob]:
+    """Return the jobs of a data frame, one per row; see `dlsched.traces.Trace.from_frame`."""
+    if not hasattr(frame, "columns") or not hasattr(frame, "itertuples"):
+        raise OptionError(f"{type(frame).__name__} is no data frame; pass a pandas DataFrame")
+    there = [str(name) for name in frame.columns]
+    wanted = columns(_own_names(there) if mapping is None else mapping)
+    places = [_place(column.name, there, where) for column in wanted]
+    found = jobs(_rows(frame, places), where, wanted, _value, Choice(plausibility=plausibility))
+    if not found:
+        raise InstanceError(where, "", "there is no job", "give at least one row")
+    return found
+
+
+def _own_names(there: Sequence[str]) -> Mapping[str, Any]:
+    """Return the mapping of columns that are called as the fields are."""
+    fields = [*TraceJob.model_fields, "start", "end"]
+    named: dict[str, Any] = {name: name for name in fields if name in there}
+    if "stages" in named:
+        raise OptionError(
+            "a column 'stages' cannot hold several times; name a column for each: "
+            "mapping={'stages': ['io', 'gpu', 'network'], ...}"
+        )
+    if "duration" in named:
+        named.pop("start", None), named.pop("end", None)
+    return named
+
+
+def _place(name: str, there: Sequence[str], where: str) -> int:
+    count = there.count(name)
+    if count != 1:
+        problem = "there are two columns of this name" if count else "there is no such column"
+        some = ", ".join(there[:16]) + (", ..." if len(there) > 16 else "")
+        remedy = "keep one of the two" if count else f"rename one, or pass mapping=; it has: {some}"
+        raise InstanceError(where, f"column {name:.40}", problem, remedy)
+    return there.index(name)
+
+
+def _rows(frame: pd.DataFrame, places: Sequence[int]) -> Iterator[tuple[str, Sequence[Any]]]:
+    chosen = [frame.iloc[:, place].tolist() for place in places]
+    for label, row in zip(frame.index.tolist(), zip(*chosen, strict=True), strict=True):
+        yield f"row {brief(str(label))}", row
+
+
+def _value(column: Column, value: Any) -> Any:
+    """Return what a cell of a frame holds, a time in seconds; None for a missing value."""
+    if isinstance(value, str):
+        return cell_value(column, value)
+    if value is None or repr(value) in _MISSING:
+        return None
+    if column.field in ("id", "model", "state", "cluster"):
+        return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
+    if isinstance(value, date | timedelta):  # those of pandas are subclasses
+        return _time(column, value)
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return Unusable(brief(repr(value)), "is not a number", "write a number")
+    return _number(column, value)
+
+
+def _number(column: Column, value: Real) -> Any:
+    if not math.isfinite(value):
+        return Unusable(str(value), "is not a finite number", "write a finite decimal")
+    if column.unit == "date":
+        return Unusable(brief(str(value)), "is not a date", "convert it: pandas.to_datetime")
+    exact = int(value) if isinstance(value, Integral) else Fraction(repr(float(value)))
+    if column.unit is not None and exact < 0:
+        return Unusable(str(value), "is too small", "write a number at least 0")
+    # A column of whole numbers is one of floats in pandas as soon as a cell is missing.
+    return simplify(exact if column.unit is None else exact * UNITS[column.unit])
+
+
+def _time(column: Column, value: Any) -> Any:
+    is_moment = isinstance(value, date)
+    if column.unit is None or is_moment != (column.field in MOMENTS):
+        expected = "moment" if column.field in MOMENTS else "duration"
+        expected = "number" if column.unit is None else expected
+        return Unusable(brief(str(value)), f"is no {expected}", f"name a column of {expected}s")
+    if not is_moment and value < timedelta(0):
+        return Unusable(brief(str(value)), "is too small", "write a duration at least 0")
+    if hasattr(value, "as_unit"):  # of pandas: with nanoseconds
+        return simplify(Fraction(value.as_unit("ns").value, _NANOSECONDS))
+    if is_moment:
+        return cells.date(value.isoformat())
+    return simplify(Fraction(value // timedelta(microseconds=1), 10**6))

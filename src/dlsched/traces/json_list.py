@@ -1,0 +1,108 @@
+"""Reading a long JSON list, or JSON lines, object by object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+from dlsched.errors import InstanceError
+from dlsched.schema import brief
+from dlsched.traces import lines
+
+CHUNK = 2**20
+"""Characters that are read at a time; no object may be longer."""
+_SEPARATORS = " \t\r\n,"
+
+
+def objects(text: TextIO, where: str, remedy: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file, of which no more than one chunk is in memory.
+
+    Parameters
+    ----------
+    remedy
+        What to read instead if it holds anything but objects.
+
+    Raises
+    ------
+    InstanceError
+        Naming the number of the object.
+    """
+    source = _Source(text, where)
+    is_list = source.skip("[")
+    while (mark := source.next_character()) == "{":
+        yield source.take_object()
+    if mark not in ("]", ""):
+        raise InstanceError(where, source.place, "is not a JSON object", remedy)
+    if is_list and not mark:
+        raise source.cut_off()
+
+
+class _Source:
+    """The part of the text that is in memory, and how far it is read."""
+
+    def __init__(self, text: TextIO, where: str) -> None:
+        self.where = where
+        self._text, self._buffer, self._at = text, "", 0
+        self._total = self._count = 0
+        self._decoder = json.JSONDecoder()
+
+    @property
+    def place(self) -> str:
+        """The next object, as errors call it."""
+        return f"job {self._count + 1}"
+
+    def _fill(self) -> bool:
+        """Read a chunk more; return whether there was one."""
+        chunk = self._text.read(CHUNK)
+        self._total += len(chunk)
+        if self._total > lines.MAX_BYTES:
+            raise lines.too_large(self.where)
+        self._buffer, self._at = self._buffer[self._at :] + chunk, 0
+        return bool(chunk)
+
+    def next_character(self) -> str:
+        """Return the first character that is no separator; none at the end of the file."""
+        while True:
+            while self._at < len(self._buffer):
+                if self._buffer[self._at] not in _SEPARATORS:
+                    return self._buffer[self._at]
+                self._at += 1
+            if not self._fill():
+                return ""
+
+    def skip(self, character: str) -> bool:
+        """Skip a character if it is the next one; return whether it was."""
+        found = self.next_character() == character
+        self._at += found
+        return found
+
+    def take_object(self) -> dict[str, Any]:
+        """Return the object that begins here."""
+        while True:
+            try:
+                found, self._at = self._decoder.raw_decode(self._buffer, self._at)
+            except json.JSONDecodeError as error:
+                if len(self._buffer) - self._at > CHUNK or not self._fill():
+                    raise self._broken(error) from None
+            except RecursionError:
+                problem = "is nested too deeply"
+                raise InstanceError(self.where, self.place, problem, "correct it") from None
+            else:
+                self._count += 1
+                data: dict[str, Any] = found
+                return data
+
+    def _broken(self, error: json.JSONDecodeError) -> InstanceError:
+        rest = self._buffer[self._at :]
+        at_end = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")
+        if at_end and len(rest) <= CHUNK:
+            return self.cut_off()
+        near = brief(" ".join(error.doc[error.pos : error.pos + 60].split()))
+        problem = f"is not JSON ({error.msg.lower()} at {near!r})"
+        return InstanceError(self.where, self.place, problem, "correct it there")
+
+    def cut_off(self) -> InstanceError:
+        """Return the error of a file whose end is missing."""
+        problem = "the file ends in the middle of the list"
+        return InstanceError(self.where, self.place, problem, "copy or download it again")

@@ -1,0 +1,75 @@
+"""Alibaba 2023 (ATC'23): ``openb_pod_list_*.csv`` of cluster-trace-gpu-v2023.
+
+The columns are those of the README of alibaba/clusterdata, folder cluster-trace-gpu-v2023:
+``num_gpu`` GPUs requested, 0 to 8; ``gpu_milli`` thousandths of a GPU, for pods that share one
+(``num_gpu`` 1); ``creation_time``, ``scheduled_time`` and ``deletion_time`` in seconds from an
+origin of its own; ``pod_phase`` one of Succeeded, Running, Pending, Failed. A pod is a job; its
+duration is ``deletion_time`` minus ``scheduled_time``. A pod that was never scheduled has an empty
+cell there. A pod that outlived the trace is deleted at the trace's end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+from dlsched.schema import simplify
+from dlsched.traces.lines import open_text
+from dlsched.traces.record import Cells, Record, TraceFormat, between, has_columns
+from dlsched.traces.table import Table
+
+FILES = ("openb_pod_list",)
+NEEDED = (
+    "name",
+    "num_gpu",
+    "gpu_milli",
+    "pod_phase",
+    "creation_time",
+    "deletion_time",
+    "scheduled_time",
+)
+REMEDY = "read an openb_pod_list_*.csv of cluster-trace-gpu-v2023, or pass mapping="
+
+
+def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
+    """Yield a record per row."""
+    with open_text(path, where, FILES) as text:
+        table = Table(text, where)
+        cells = Cells(table, NEEDED, REMEDY)
+        for row, found in table.rows():
+            cells.at(row, found)
+            count = cells.count("num_gpu")
+            milli = cells.amount("gpu_milli")
+            shares = count == 1 and milli is not None and 0 < milli < 1000
+            each = simplify(Fraction(milli or 0) / 1000) if shares else 1
+            duration, unknown = between(
+                cells.amount("scheduled_time"), cells.amount("deletion_time"), "never scheduled"
+            )
+            if count != int(count):
+                raise cells.error("num_gpu", f"{float(count):g} is not a whole number", REMEDY)
+            yield Record(
+                row,
+                cells.required("name"),
+                ((int(count), each),),
+                cells.amount("creation_time"),
+                duration,
+                unknown,
+                cells.text("pod_phase"),
+            )
+
+
+FORMAT = TraceFormat(
+    title="Alibaba 2023 (ATC'23), openb_pod_list_*.csv",
+    files=FILES,
+    names={
+        "id": "name",
+        "gpus": "num_gpu",
+        "submit": "creation_time",
+        "duration": "deletion_time",
+    },
+    states=("Succeeded", "Running", "Pending", "Failed"),
+    cluster=None,
+    recognises=lambda head: has_columns(head, "name", "num_gpu", "gpu_milli", "pod_phase"),
+    read=read,
+)

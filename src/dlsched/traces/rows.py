@@ -1,0 +1,156 @@
+"""Jobs from the rows of a table whose columns a mapping names: a CSV file or a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from pydantic import ValidationError
+
+from dlsched.errors import InstanceError
+from dlsched.schema import Flaw, Number, Unusable, brief
+from dlsched.traces import cells, plausibility
+from dlsched.traces.choice import Choice
+from dlsched.traces.columns import MOMENTS, MORE, UNITS, Column
+from dlsched.traces.job import TraceJob
+
+Value = Callable[[Column, Any], Any]
+"""From a cell to what it holds: a time in seconds, None if it is empty."""
+
+
+def jobs(
+    rows: Iterator[tuple[str, Sequence[Any]]],
+    where: str,
+    wanted: Sequence[Column],
+    value: Value,
+    choice: Choice,
+) -> list[TraceJob]:
+    """Return the jobs that are chosen.
+
+    Parameters
+    ----------
+    rows
+        What a row is called in errors, and its cells in the order of `wanted`.
+
+    Raises
+    ------
+    InstanceError
+        Naming the file, the row, the column, the flaw and the remedy.
+    """
+    names = {column.field: column.name for column in wanted}
+    names.setdefault("duration", names.get("end", "duration"))
+    made: list[TraceJob] = []
+    seen: dict[str, str] = {}
+    for row, found in rows:
+        values = list(map(value, wanted, found))
+        state, cluster = _text(wanted, values, "state"), _text(wanted, values, "cluster")
+        if not choice.takes(state, cluster):
+            continue
+        job = _job(values, where, row, wanted)
+        if job.gpus < choice.min_gpus:
+            continue
+        if job.id in seen:
+            raise InstanceError(
+                where,
+                f"{row}, {names['id']}",
+                f'the id "{job.id}" is already used in {seen[job.id]}',
+                "give every job its own id",
+            )
+        seen[job.id] = row
+        if choice.plausibility:
+            finding = plausibility.in_job(job.gpus, job.submit, job.duration)
+            plausibility.refuse(finding, where, names, row)
+        made.append(job)
+    choice.validate(())
+    if made and choice.plausibility:
+        plausibility.refuse(plausibility.in_jobs(made), where, names)
+    return made
+
+
+def _text(wanted: Sequence[Column], values: Sequence[Any], field: str) -> str | None:
+    for column, value in zip(wanted, values, strict=True):
+        if column.field == field:
+            return None if value is None else str(value)
+    return None
+
+
+def _job(values: Sequence[Any], where: str, row: str, wanted: Sequence[Column]) -> TraceJob:
+    data: dict[str, Any] = {}
+    stages: list[Any] = []
+    for column, value in zip(wanted, values, strict=True):
+        if column.field == "stages":
+            stages.append(value)
+        elif value is not None:
+            data[column.field] = value
+    if any(stage is not None for stage in stages):
+        empty = Unusable("an empty cell", "is no time", "write all the stages, or none")
+        data["stages"] = tuple(empty if stage is None else stage for stage in stages)
+    for field in MORE[2:]:
+        data.pop(field, None)
+    if any(column.field == "start" for column in wanted):
+        names = {column.field: column.name for column in wanted}
+        data["duration"] = _between(data, where, row, names)
+    try:
+        return TraceJob.model_validate(data)
+    except ValidationError as error:
+        raise _flaw(error, where, row, wanted) from None
+
+
+def _between(data: dict[str, Any], where: str, row: str, names: Mapping[str, str]) -> Number:
+    """Take start and end out of a job's data and return the time between them."""
+    start, end = (_moment(data, field, where, row, names) for field in ("start", "end"))
+    if end < start:
+        problem = f"the job ends {brief(str(float(start - end)))} s before it starts"
+        remedy = f"see whether {names['start']} and {names['end']} are the right columns"
+        raise InstanceError(where, f"{row}, {names['end']}", problem, remedy)
+    return end - start
+
+
+def _moment(
+    data: dict[str, Any], field: str, where: str, row: str, names: Mapping[str, str]
+) -> Number:
+    value = data.pop(field, None)
+    if value is None:
+        problem, remedy = "the cell is empty", "fill it in, or leave the row out"
+    elif isinstance(value, Unusable):
+        problem, remedy = f"{value.text} {value.problem}", value.remedy
+    elif isinstance(value, int | Fraction):
+        return value
+    else:
+        problem, remedy = f"{brief(repr(value))} is not a number", "write a finite decimal"
+    raise InstanceError(where, f"{row}, {names[field]}", problem, remedy)
+
+
+def _flaw(error: ValidationError, where: str, row: str, wanted: Sequence[Column]) -> InstanceError:
+    first = error.errors(include_url=False)[0]
+    field, *rest = first["loc"]
+    nth = int(rest[0]) if rest else 0
+    named = [column.name for column in wanted if column.field == field]
+    cause = first.get("ctx", {}).get("error")
+    problem, remedy = "the cell is empty", "fill it in, or leave the row out"
+    if isinstance(cause, Flaw):
+        problem, remedy = cause.problem, cause.remedy
+    return InstanceError(where, f"{row}, {named[nth]}", problem, remedy)
+
+
+def cell_value(column: Column, cell: str) -> Any:
+    """Return the value of a cell of a CSV file, a time in seconds; None for an empty one."""
+    cell = cell.strip()
+    if not cell:
+        return None
+    if column.field in ("id", "model", "state", "cluster"):
+        return cell
+    return cells.date(cell) if column.unit == "date" else _number(column, cell)
+
+
+def _number(column: Column, cell: str) -> Any:
+    number = cells.number(cell)
+    if isinstance(number, Unusable):
+        is_date = column.field in MOMENTS and not isinstance(cells.date(cell), Unusable)
+        return Unusable(brief(cell), "is a date", "say so: unit 'date'") if is_date else number
+    if column.unit is None:
+        return number
+    if number < 0:  # checked here, so that the message has the file's unit
+        return Unusable(cell, "is too small", "write a number at least 0")
+    return number * UNITS[column.unit]

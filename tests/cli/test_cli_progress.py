@@ -1,0 +1,229 @@
+"""Progress on stderr: live on a terminal, lines elsewhere, nothing with --quiet."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import dlsched
+from dlsched.cli import progress
+from dlsched.result import Point
+from dlsched.run import Run, Stage
+
+COMMAND = [sys.executable, "-c", "from dlsched.cli import main; main()"]
+PATIENCE = 300
+"""Seconds after which a test gives up; nothing is asserted about time."""
+OWN = """
+import time
+def sleeps(instance, rng):
+    time.sleep(600)
+"""
+SUITE = """
+name = "sleepers"
+[[instances]]
+names = ["lyra-fig5"]
+[[methods]]
+name = "own_methods:sleeps"
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder with an instance, and a method, that take longer than any test waits."""
+    folder = tmp_path_factory.mktemp("progress")
+    dlsched.save(dlsched.load("reclaiming-open-520-scattered"), folder / "hard.json")
+    (folder / "own_methods.py").write_text(OWN)
+    (folder / "suite.toml").write_text(SUITE)
+    return folder
+
+
+def terminal(folder: Path, *arguments: str) -> tuple[subprocess.Popen[str], int]:
+    """Start a command with a terminal as stderr; return the process and the other end."""
+    main, other = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=other, text=True, cwd=folder,
+        env=os.environ | {"COLUMNS": "100", "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(other)
+    return process, main
+
+
+def read_until(main: int, *words: str) -> str:
+    """Read from a terminal until all words were shown, in this order."""
+    shown = ""
+    for word in words:
+        while word not in shown:
+            shown += os.read(main, 65536).decode(errors="replace")
+        shown = shown.partition(word)[2]
+    return shown
+
+
+def stop(process: subprocess.Popen[str], main: int) -> str:
+    """Press Ctrl-C, wait for the end, and return what is on stdout."""
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=PATIENCE)
+    os.close(main)
+    return out
+
+
+def test_solve_on_a_terminal(folder: Path) -> None:
+    """A terminal shows building, then searching with incumbent, bound and gap."""
+    process, main = terminal(folder, "solve", "hard.json", "-m", "milp", "--json")
+    read_until(main, "building the model", "searching preempted, level 1 of 2", "incumbent")
+    assert json.loads(stop(process, main))["status"] == "feasible"
+
+
+def test_comparison_on_a_terminal(folder: Path) -> None:
+    """A terminal shows how many runs are made, and the run that is being made."""
+    process, main = terminal(folder, "compare", "lyra-fig5", "hard.json", "-m", "milp")
+    read_until(main, "1 of 2 runs", ": searching", "incumbent")
+    assert stop(process, main) == "" and process.returncode == 130
+
+
+def test_suite_on_a_terminal(folder: Path) -> None:
+    """A terminal shows the run of a worker process, as that process tells it."""
+    process, main = terminal(folder, "bench", "suite.toml", "-o", "results")
+    read_until(main, "0 of 1 runs", "lyra-fig5 own_methods:sleeps: searching with sleeps")
+    assert stop(process, main) == "" and process.returncode == 130
+
+
+def test_solve_into_a_pipe(folder: Path) -> None:
+    """Without a terminal stderr gets plain lines, with the seconds gone by."""
+    process = subprocess.Popen(
+        [*COMMAND, "solve", "hard.json", "-m", "milp"], cwd=folder, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stderr is not None
+    lines = [process.stderr.readline()]
+    while "searching" not in lines[-1]:
+        lines.append(process.stderr.readline())
+        assert lines[-1]
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE)
+    assert all(re.match(r"\[\d+ s\] \w+ing \w", line) for line in lines)
+
+
+def test_quiet(folder: Path) -> None:
+    """With --quiet stderr stays empty, on a terminal as well."""
+    process, main = terminal(folder, "solve", "hard.json", "--time-limit", "1", "--quiet")
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert "time limit" in out
+    with contextlib.suppress(OSError):  # nobody has the terminal open any more
+        assert os.read(main, 100) == b""
+    os.close(main)
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Replace the clock of the display, and its thread, which a test calls instead."""
+    clock = Clock()
+    monkeypatch.setattr(progress, "LINE_AFTER", 2.0)
+    monkeypatch.setattr(progress, "_now", clock)
+    monkeypatch.setattr(progress.Display, "_watch", lambda self: None)
+    return clock
+
+
+@pytest.fixture
+def display(clock: Clock) -> Iterator[progress.Display]:
+    """Give a display that listens."""
+    with progress.Display() as display:
+        yield display
+
+
+def test_lines_become_rarer(
+    display: progress.Display, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first line comes after 2 seconds, the next ones whenever the time has doubled."""
+    Run().announce(Stage.SEARCHING, "for an hour")
+    for second in range(400):
+        clock.now = float(second)
+        display.show()
+    lines = capsys.readouterr().err.splitlines()
+    times = [2, 4, 8, 16, 32, 64, 124, 184, 244, 304, 364]
+    assert lines == [f"[{t} s] searching for an hour" for t in times]
+
+
+def test_point_belongs_to_its_level(display: progress.Display) -> None:
+    """A level's incumbent is not shown for the next level."""
+    run = Run()
+    run.announce(Stage.SEARCHING, "preempted, level 1 of 2")
+    run.record(14, 12)
+    assert "incumbent 14, bound 12, gap 14.29 %" in display.point
+    run.announce(Stage.SEARCHING, "collateral, level 2 of 2")
+    assert display.point == "" and "level 2" in display.lines[None]
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_live_lines_fit(display: progress.Display, width: int) -> None:
+    """Live lines are wrapped to the terminal, and every digit is there."""
+    run = Run()
+    with progress.shown():  # a second display takes over neither the log nor the terminal
+        display.done, display.total = 1234, 5678
+        run.announce(Stage.SEARCHING, "with highs, 123,456 constraints, 7,654,321 variables")
+        run._log(Point(12.5, 987_654_321.0, 123_456_789.0))
+    out = io.StringIO()
+    console = Console(file=out, width=width)
+    console.print(display.rendered(width))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    words = " ".join(out.getvalue().split())
+    for text in ("1,234 of 5,678 runs", "123,456 constraints", "987,654,321,", "gap 87.50 %"):
+        assert text in words
+
+
+def test_names_cannot_write_to_the_terminal(display: progress.Display) -> None:
+    """Control characters of a name are escaped."""
+    Run().announce(Stage.BUILDING, "the model of \x1b[2Jevil")
+    assert display.lines[None] == "building the model of \\x1b[2Jevil"
+
+
+def test_log_is_left_as_it_was() -> None:
+    """After a command the logger has its level and its handlers again."""
+    logger = logging.getLogger("dlsched")
+    before = logger.level, list(logger.handlers)
+    with progress.shown():
+        assert logger.isEnabledFor(logging.INFO)
+    assert (logger.level, logger.handlers) == before
+
+
+def test_nothing_remains_on_the_terminal(folder: Path) -> None:
+    """What was shown live is removed before the answer is written."""
+    main, other = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "solve", "hard.json", "-m", "milp"], stdout=other, stderr=other, cwd=folder,
+        env=os.environ | {"COLUMNS": "100", "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(other)
+    read_until(main, "searching")
+    process.send_signal(signal.SIGINT)
+    shown = ""
+    while "seconds" not in shown:
+        shown += os.read(main, 65536).decode(errors="replace")
+    process.wait(PATIENCE)
+    os.close(main)
+    before, _, after = shown.partition("instance  ")
+    assert "\x1b[2K" in before and "\x1b[2K" not in after and "searching" not in after

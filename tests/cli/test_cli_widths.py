@@ -1,0 +1,136 @@
+"""Every command on terminals of 80, 100 and 160 columns: no line is wider, primary cells whole."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import dlsched
+from dlsched.cli import app
+
+LONG = "trace-of-a-production-cluster-2026-11-22"
+SERVER = "server-in-the-second-hall-rack-{:03}"
+MODULE = """
+def a_method_with_a_rather_long_name(instance, rng):
+    return {"returned": [server.id for server in instance.servers[: instance.demand]]}
+def fails(instance, rng):
+    raise ValueError(" ".join(["a reason of many words"] * 20))
+"""
+OWN = "own_methods:a_method_with_a_rather_long_name"
+SUITE = f"""
+name = "widths"
+[[instances]]
+files = "{LONG}.json"
+[[instances]]
+names = ["elastic-354-phase2", "muri-fig4", "hadar-section2"]
+[[methods]]
+name = "exact"
+[[methods]]
+problem = "reclaiming"
+name = "{OWN}"
+[[methods]]
+problem = "reclaiming"
+name = "own_methods:fails"
+"""
+BROKEN = {
+    "dlsched": 1,
+    "problem": "reclaiming",
+    "instance": LONG,
+    "returned": ["a-server-that-does-not-exist-in-the-second-hall-rack-1", SERVER.format(1)],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder with an instance of long names and large numbers, solutions and a sweep."""
+    folder = tmp_path_factory.mktemp("widths")
+    (folder / "own_methods.py").write_text(MODULE)
+    servers = [{"id": SERVER.format(i), "gpus": 1_000_000} for i in range(6)]
+    jobs: list[Any] = [
+        {
+            "id": f"training-run-of-a-language-model-{i}",
+            "weight": 1_234_567 + i,
+            "workers": [
+                {"server": SERVER.format(k), "gpus": 123_456} for k in range(i, 6, 1 + i % 3)
+            ],
+        }
+        for i in range(6)
+    ]
+    data = {"dlsched": 1, "problem": "reclaiming", "name": LONG, "demand": 3}
+    made = dlsched.load(data | {"servers": servers, "jobs": jobs})
+    dlsched.save(made, folder / f"{LONG}.json")
+    dlsched.save(dlsched.solve(made).solution, folder / "best.json")
+    dlsched.save(dlsched.solve("lyra-fig5").solution, folder / "fig5.json")
+    (folder / "broken.json").write_text(json.dumps(BROKEN))
+    (folder / "suite.toml").write_text(SUITE)
+    return folder
+
+
+PRIMARY = {
+    f"solve {LONG}.json -o s.json": [LONG, "(exact)", "optimal", "preempted", "jobs"],
+    f"solve {LONG}.json -m {OWN}": [LONG, OWN.partition(":")[2], "feasible"],
+    f"verify {LONG}.json best.json": ["feasible", "preempted", "collateral"],
+    f"verify {LONG}.json broken.json": [
+        "unknown_server", "too_few_servers", BROKEN["returned"][0].join('""')
+    ],
+    f"compare {LONG}.json elastic-354-phase2 -m exact": [
+        LONG, "exact", "optimal", "elastic-354-phase2", "3,895,025"
+    ],
+    f"compare {LONG}.json reclaiming-520-130-flexible -m exact -m {OWN} -m own_methods:fails": [
+        LONG, "reclaiming-520-130-flexible", OWN, "own_methods:fails", "error", "ValueError:"
+    ],
+    "bench suite.toml -o results -j 2 --resume": [
+        "exact", OWN, "own_methods:fails", "failed", "results;"
+    ],
+    f"show {LONG}.json": [LONG, "sha256"],
+    "show reclaiming": ["components", "gpu_fraction", "preempted"],
+    "show sensitivity": ["greedy_then_tune", "water_filling", "order=descending"],
+    "show interleaving": ["column_generation", "muri_worst_order"],
+    "list": ["placement-open-1000x10x3000", "reclaiming-520-130-flexible", "indivisible_bound"],
+    "list instances": dlsched.list_instances(),
+    "list problems": dlsched.list_problems(),
+    "list methods -p utility": list(dlsched.list_methods("utility")["method"]),
+    "generate placement --seed 3 --set tables=12 -o made.json": ["made.json", "sha256"],
+    "generate reclaiming --trace synthetic-1 --at 6d --servers 64 -o moment.json": [
+        "reclaiming-synthetic-1-6d-64x8", "moment.json"
+    ],
+    "submit-check fig5.json": ["lyra-fig5", "preempted", "collateral"],
+    f"export {LONG}.json model.mps": ["model.mps"],
+    "plot lyra-fig5 -o fig5.svg": ["fig5.svg"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+@pytest.mark.parametrize("command", PRIMARY)
+def test_command_fits(
+    command: str, width: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No line on stdout is wider than the terminal, and what matters stands there whole."""
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("COLUMNS", str(width))
+    ran = CliRunner().invoke(app, shlex.split(command))
+    assert ran.exit_code in (0, 1), ran.output
+    words = ran.stdout.split()
+    for cell in PRIMARY[command]:
+        assert cell in words, cell
+    assert max(map(len, ran.stdout.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_failed_runs_are_explained(
+    width: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long reason of a failed run is wrapped at blanks, and none of its words is lost."""
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("COLUMNS", str(width))
+    command = ["compare", "lyra-fig5", "-m", "own_methods:fails"]
+    ran = CliRunner().invoke(app, command)
+    assert " ".join(ran.stdout.split()).count("a reason of many words") == 20
+    assert max(map(len, ran.stdout.splitlines())) <= width

@@ -1,0 +1,268 @@
+"""The ``repr`` of documents, results and reports, and the summary of a result."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from pydantic import Field
+
+import dlsched
+from dlsched import Bound, Report, Status, Termination, Violation, library
+from dlsched.objective import ByLevel, Level
+from dlsched.problems.elastic.schema import Instance as ElasticInstance
+from dlsched.problems.elastic.schema import Job
+from dlsched.result import Limits, Result, Seconds, Start
+from dlsched.schema import Document, Id, Instance, Solution
+
+LIBRARY = dlsched.list_instances()[::4]
+LINES, WIDTH = 10, 115
+COPIES = [copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))]
+
+
+@pytest.fixture(scope="module")
+def fig5() -> Result:
+    """Return the solved instance of Lyra's Figure 5."""
+    return dlsched.solve("lyra-fig5", "milp")
+
+
+def is_short(text: str) -> bool:
+    """Whether a text has few lines of limited length, and no control characters."""
+    lines = text.split("\n")
+    fits = len(lines) <= LINES and all(len(line) <= WIDTH for line in lines)
+    return fits and all(line.isprintable() for line in lines)
+
+
+def test_library_is_short() -> None:
+    """A shipped instance, its solution, and the parts of both have a short text."""
+    for name in LIBRARY:
+        instance = dlsched.load(name)
+        solution = dlsched.load_solution(library.solution_file(name))
+        assert is_short(repr(instance)) and is_short(repr(solution)), name
+        parts = [v for d in (instance, solution) for v in vars(d).values() if type(v) is tuple]
+        assert all(len(repr(part[0])) <= 300 for part in parts if part), name
+
+
+def test_instance_says_what_there_is() -> None:
+    """Servers, GPUs, jobs, demand and levels are derived from the fields."""
+    assert repr(dlsched.load("lyra-fig5")) == (
+        "<reclaiming instance 'lyra-fig5'\n"
+        "  demand 2\n"
+        "  servers: 6; gpus 8, total 48\n"
+        "  jobs: 4; workers 1 to 2 each (7 in all, server 6 different, gpus 2 to 8, total 44)\n"
+        "  minimize preempted (jobs), then collateral (GPUs)>"
+    )
+    assert str(dlsched.load("lyra-fig5")) == repr(dlsched.load("lyra-fig5"))
+
+
+def test_text_does_not_depend_on_what_was_computed() -> None:
+    """Derived properties and the digest, once computed, do not change the text."""
+    instance = dlsched.generate("reclaiming", seed=1)
+    before = repr(instance)
+    assert instance.sha256 and instance.server_index
+    assert repr(instance) == before
+
+
+@pytest.mark.parametrize("again", COPIES)
+def test_copies_are_equal_and_read_the_same(fig5: Result, again: Any) -> None:
+    """Copies and pickles of all that shows itself are equal and have the same text."""
+    report = dlsched.verify("lyra-fig5", {**fig5.solution.to_data(), "returned": ["1"]})
+    things = [dlsched.load("lyra-fig5"), fig5.solution, fig5, report, report.violations[0]]
+    for thing in [*things, fig5.bound, fig5.bound[0]]:
+        assert again(thing) == thing and repr(again(thing)) == repr(thing)
+
+
+def test_result(fig5: Result) -> None:
+    """A result says per level objective, bound and gap; no times, which differ between runs."""
+    assert repr(fig5) == (
+        "<reclaiming result of 'lyra-fig5' by 'milp': optimal\n"
+        "  preempted: 1 jobs, bound 1 (certified), gap 0 %\n"
+        "  collateral: 0 GPUs, bound 0 (certified), gap 0 %>"
+    )
+    assert repr(fig5.bound[0]) == "Bound(1 (certified, dual vector of the LP))"
+
+
+def test_result_without_solution() -> None:
+    """A result without a solution says why there is none."""
+    result = dlsched.solve(dlsched.generate("reclaiming", servers=3, demand=9))
+    assert "infeasible: demand 9 servers, 3 exist" in repr(result) and is_short(repr(result))
+
+
+def test_report_of_many_violations() -> None:
+    """A report counts violations by kind and shows the first three, whatever ids contain."""
+    returned = ["1", *(f"\x1b[31m\n{'x' * 999}{i}" for i in range(5000))]
+    solution = {"dlsched": 1, "problem": "reclaiming", "instance": "i", "returned": returned}
+    report = dlsched.verify("lyra-fig5", solution)
+    assert repr(report).startswith("<report: 5,002 violations\n  unknown_server 5,000, ")
+    assert "and 4,999 more" in repr(report) and is_short(repr(report))
+    assert is_short(repr(report.violations[0]))
+
+
+def test_names_are_data() -> None:
+    """Line ends, escape codes and long names of a document neither break nor fill its text."""
+    name = "a\nb\x1b[2J" + "z" * 10_000
+    one = dict.fromkeys(("gpus_per_worker", "min_workers", "max_workers", "min_running_time"), 1)
+    data = {"name": name, "source": name, "capacity": 1, "jobs": [one | {"id": name}]}
+    instance = ElasticInstance.model_validate(data)
+    result = dlsched.solve(instance)
+    assert is_short(repr(instance)) and "\\n" in repr(instance)
+    assert len(repr(instance.jobs[0])) < 200 and repr(instance.jobs[0]).isprintable()
+    assert is_short(repr(result)) and is_short(repr(result.solution))
+    assert all(line.isprintable() for line in result.summary().splitlines())
+
+
+def test_defaults_are_left_out() -> None:
+    """A part shows the fields that are not at their defaults; numbers have no separators."""
+    job = Job(id="a", gpus_per_worker=1, min_workers=2, max_workers=2000, running_times=[1] * 1999)
+    assert repr(job) == (
+        "Job(id='a', gpus_per_worker=1, min_workers=2, max_workers=2000, "
+        "running_times=<1,999 entries>)"
+    )
+
+
+class Thing(Document):
+    """A part of a problem that is not registered."""
+
+    id: Id
+    sizes: dict[Id, int] = Field(default_factory=dict)
+    inner: tuple[Job, ...] = ()
+
+
+class Unregistered(Instance):
+    """An instance of a problem that is not registered, with more lists than a text has room for."""
+
+    problem: str = "unregistered"
+    a: tuple[Thing, ...] = ()
+    b: tuple[int, ...] = ()
+    c: tuple[int, ...] = ()
+    d: dict[Id, int] = Field(default_factory=dict)
+    e: tuple[str, ...] = ()
+    f: tuple[Thing, ...] = ()
+    g: tuple[int, ...] = ()
+    h: tuple[int, ...] = ()
+
+
+def test_other_problems() -> None:
+    """An instance of any class has a text: without levels, and with the first lists only."""
+    things = (Thing(id="x", sizes={str(i): i for i in range(50)}), Thing(id="y"))
+    instance = Unregistered(
+        name="n", a=things, b=(10**5000, 2), c=(1,), d={"k": 1}, e=("",), f=things, g=(1,), h=(2,)
+    )
+    assert is_short(repr(instance)) and "and 2 more lists" in repr(instance)
+    assert repr(Unregistered(name="n")) == "<unregistered instance 'n'>"
+    assert repr(Unregistered.model_construct()).startswith("<unregistered instance")
+
+
+def test_hypothesis_prints_all_data() -> None:
+    """A failing property test prints a call that loads the instance, which a short text is not."""
+    pretty = pytest.importorskip("hypothesis.vendor.pretty").pretty
+    instance = dlsched.load("lyra-fig5")
+    assert eval(pretty(instance)) == instance
+    solution = dlsched.solve(instance, "lyra").solution
+    assert eval(pretty(solution)) == solution
+
+
+LEVELS = (Level("done", "max", "jobs"),)
+
+
+def made(**changes: Any) -> Result:
+    """Return a result with some fields changed."""
+    fields: dict[str, Any] = {
+        "problem": "reclaiming", "instance": "i", "instance_sha256": "0", "method": "m",
+        "kind": "exact", "status": Status.NO_SOLUTION, "termination": Termination.TIME_LIMIT,
+        "reason": "time limit", "solution": None, "objective": None,
+        "bound": ByLevel(LEVELS, [None]), "certified": ByLevel(LEVELS, [None]),
+        "gap": ByLevel(LEVELS, [None]), "seconds": Seconds(1.5, 2.25, 0.125, 4), "seed": 3,
+        "limits": Limits(10.0, 0.05, 2),
+    }  # fmt: skip
+    return Result(**(fields | changes))
+
+
+def test_summary_without_solution() -> None:
+    """Where a limit left no solution, the summary names the limit, all times, and the next step."""
+    assert made().summary().splitlines() == [
+        "i (reclaiming) by m (exact): no solution",
+        "No solution was found; that none exists is not proved.",
+        "  done (max)   no value   no bound   no gap",
+        "ended: time limit; the limit is 10 s",
+        "next: a larger limit, or a heuristic of dlsched.list_methods('reclaiming'); "
+        "its solution can be the",
+        "  start= of this method",
+        "seconds: build 1.5000, search 2.2500, check 0.1250, total 4.0000",
+        "run: no solver, seed 3, time limit 10 s, 2 threads",
+    ]
+
+
+def solved(**changes: Any) -> Result:
+    """Return a result with a solution, some fields changed."""
+    known = ByLevel(LEVELS, [Bound(Fraction(21, 2), "claimed", "tree")])
+    return made(
+        **{
+            "status": Status.OPTIMAL,
+            "termination": Termination.GAP_REACHED,
+            "reason": Termination.GAP_REACHED.sentence,
+            "solution": Solution(problem="reclaiming"),
+            "objective": ByLevel(LEVELS, [10]),
+            "bound": known,
+            "gap": ByLevel(LEVELS, [0.5 / 10.5]),
+            "solver": "highs",
+            "solver_version": "1.0",
+            "solver_message": "kOptimal\x1b[2J\nOptimal",
+            "options": {"levels": 1},
+            "start": Start(False, "worse"),
+        }
+        | changes
+    )
+
+
+def test_summary_says_what_optimal_means() -> None:
+    """The gap asked, the gap achieved and the tolerance are stated, and who claims the bound."""
+    text = " ".join(solved().summary().split())
+    assert "no solution is better by more than the gap. Gap asked 5.00 %, achieved 4.76 %" in text
+    assert "tolerance 1e-06" in text
+    assert "done (max) 10 jobs bound 10.5 gap 4.76 % claimed: tree" in text
+    assert "ended: proved within the gap that was asked for; highs says kOptimal" in text
+    assert "run: solver highs 1.0, seed 3" in text and "levels=1, start not used: worse" in text
+    assert "next:" not in text and "\x1b" not in text
+    proved = solved(termination=Termination.PROVED, gap=ByLevel(LEVELS, [0.0])).summary()
+    assert "no solution is better at any level. Gap asked 5.00 %, achieved 0 %" in proved
+    assert "Gap asked not recorded" in solved(limits=None).summary()
+
+
+STEPS = {
+    (Status.FEASIBLE, Termination.TIME_LIMIT): "start=result continues",
+    (Status.INFEASIBLE, Termination.INFEASIBLE): "change the instance",
+    (Status.UNBOUNDED, Termination.UNBOUNDED): "missing limit",
+    (Status.NO_SOLUTION, Termination.BOUND_ONLY): "returns bounds only",
+    (Status.NO_SOLUTION, Termination.UNDECIDED): "next: a heuristic of",
+}
+
+
+@pytest.mark.parametrize("ended", STEPS)
+def test_next_step(ended: tuple[Status, Termination]) -> None:
+    """Whatever is missing, the summary says what to try."""
+    assert STEPS[ended] in solved(status=ended[0], termination=ended[1]).summary()
+
+
+def test_next_step_without_a_bound() -> None:
+    """Where there is a solution without a bound, the summary says where to get one."""
+    ended = {"status": Status.FEASIBLE, "termination": Termination.FINISHED}
+    unbounded = solved(**ended, bound=ByLevel(LEVELS, [None]))
+    assert "next: result.gap_to(dlsched.bound(instance))" in unbounded.summary()
+
+
+def test_limits_survive_json(fig5: Result) -> None:
+    """A result read from JSON has its limits; one of a version without them has none."""
+    assert fig5.limits == Limits(None, 0.0, 1)
+    assert dlsched.read_result(fig5.to_json()).limits == fig5.limits
+    old = fig5.to_json().replace('"limits"', '"unknown"')
+    assert dlsched.read_result(old).limits is None
+
+
+def test_violation_amounts_do_not_break_texts() -> None:
+    """A report without an objective, with a violation without a place, has a text."""
+    report = Report((Violation("kind", "", "message", Fraction(1, 3)),), None)
+    assert repr(report) == "<report: 1 violation\n  kind 1\n  : message>"

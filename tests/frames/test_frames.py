@@ -1,0 +1,339 @@
+"""Instances as data frames and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dlsched
+from dlsched import library
+from dlsched.frames.layout import tables
+from dlsched.frames.read import Reader
+from dlsched.registry import problem, problem_names
+from dlsched.schema import Document, Id, Instance
+from dlsched.testing import strategies
+
+
+def drawn(name: str) -> st.SearchStrategy[Any]:
+    """Return the instances that a problem's strategy draws, in all its variations."""
+    variations = getattr(problem(name).module("strategy"), "VARIATIONS", ({},))
+    return st.one_of([getattr(strategies, name)(**options) for options in variations])
+
+
+def mixed(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """Return a frame with the rows of different parents mixed, each parent's in their order."""
+    parents = frame.iloc[:, 0].tolist()
+    rows = {parent: iter([i for i, p in enumerate(parents) if p == parent]) for parent in parents}
+    return frame.iloc[[next(rows[parents[i]]) for i in rng.permutation(len(parents))]]
+
+
+@pytest.mark.parametrize("name", problem_names())
+def test_round_trip(name: str) -> None:
+    """An instance and the one from its frames are equal and have the same digest."""
+
+    @settings(derandomize=True, deadline=None, max_examples=25)
+    @given(drawn(name))
+    def check(instance: Any) -> None:
+        again = dlsched.from_frames(name, **instance.to_frames())
+        assert again == instance and again.sha256 == instance.sha256
+        assert again.name == instance.name
+
+    check()
+
+
+DTYPES = {
+    "nullable": lambda frame: frame.convert_dtypes(),
+    "categorical": lambda frame: frame.astype(
+        {name: "category" for name, kind in frame.dtypes.items() if kind.name == "object"}
+    ),
+    "object": lambda frame: frame.astype(object),
+    "floats": lambda frame: frame.astype(
+        {name: float for name, kind in frame.dtypes.items() if kind == "int64"}
+    ),
+    "index": lambda frame: frame.set_index("id") if "id" in frame else frame,
+}
+"""Other column types and indices for the same content."""
+
+
+@pytest.mark.parametrize("name", problem_names())
+@pytest.mark.parametrize("kind", DTYPES)
+def test_column_types_do_not_matter(name: str, kind: str) -> None:
+    """Nullable, categorical, object and float columns, and ids as index, are the same content."""
+    instance = dlsched.generate(name, seed=1)
+    frames = {part: DTYPES[kind](frame) for part, frame in instance.to_frames().items()}
+    assert dlsched.from_frames(name, **frames) == instance
+
+
+@pytest.mark.parametrize("name", problem_names())
+def test_rows_of_different_parents_may_be_mixed(name: str) -> None:
+    """Only the order of one parent's rows counts."""
+    instance = dlsched.generate(name, seed=2)
+    frames, rng = instance.to_frames(), np.random.default_rng(0)
+    for table in tables(problem(name).instance):
+        if table.parents:
+            frames[table.name] = mixed(frames[table.name], rng)
+    assert dlsched.from_frames(name, **frames) == instance
+
+
+@pytest.mark.parametrize("name", problem_names())
+def test_frames_have_the_columns_that_are_listed(name: str) -> None:
+    """`frame_columns` lists the frames and columns of `to_frames`."""
+    frames = dlsched.generate(name, seed=1).to_frames()
+    columns = {part: list(frame.columns) for part, frame in frames.items()}
+    assert columns == dlsched.frame_columns(name)
+
+
+def test_every_library_solution_has_frames() -> None:
+    """Solutions of all problems can be written, with a row per entry."""
+    for name in ("lyra-fig5", "lyra-fig6", "muri-fig4", "hadar-section2", "mast-two-regions",
+                 "synergy-tables"):  # fmt: skip
+        solution = dlsched.load_solution(library.solution_file(name))
+        frames = solution.to_frames()
+        assert frames["solution"].loc[0, "instance"] == name
+    assert list(frames["allocation_gpus"].columns) == ["allocation", "key", "gpus"]
+    assert len(frames["allocation"]) == len(solution.allocation)
+
+
+SERVERS = pd.DataFrame({"id": ["s1", "s2"], "gpus": [8, 4]})
+JOBS = pd.DataFrame({"id": ["a", "b"], "weight": [1, 2.5]})
+WORKERS = pd.DataFrame({"job": ["a", "b"], "server": ["s1", "s2"], "gpus": [2, 4]})
+PARTS: dict[str, Any] = {"demand": 1, "servers": SERVERS, "jobs": JOBS, "jobs_workers": WORKERS}
+
+
+def test_own_frames() -> None:
+    """Frames, single values by name, NumPy scalars and gaps make an instance with a name."""
+    servers = pd.DataFrame({"id": ["s1", "s2"], "gpus": np.array([8, 4], dtype=np.int16)})
+    jobs = pd.DataFrame({"id": ["a", "b"], "weight": [np.nan, 2.5]})
+    made = dlsched.from_frames(
+        "reclaiming", **PARTS | {"demand": np.int64(1), "servers": servers, "jobs": jobs}
+    )
+    assert made.name == "unnamed" and made.demand == 1 and type(made.servers[0].gpus) is int
+    assert [job.weight for job in made.jobs] == [1, 2.5]
+    assert dlsched.solve(made).objective.preempted == 1
+    assert dlsched.from_frames("reclaiming", **PARTS, name="mine", source="here").source == "here"
+
+
+def test_nested_lists_in_cells() -> None:
+    """A column may hold the lists and mappings themselves, as lists, arrays and dicts."""
+    jobs = JOBS.assign(workers=[[{"server": "s1", "gpus": np.int64(2)}], ()])
+    made = dlsched.from_frames("reclaiming", demand=0, servers=SERVERS, jobs=jobs)
+    assert [len(job.workers) for job in made.jobs] == [1, 0]
+    stages = pd.DataFrame({"id": ["a", "b"], "stages": [np.array([1.0, 2.5]), (3, 4)]})
+    muri = dlsched.from_frames(
+        "interleaving", resources=["cpu", "gpu"], grouping="cover", jobs=stages
+    )
+    assert [job.stages for job in muri.jobs] == [(1, 2.5), (3, 4)]
+
+
+def test_a_column_per_key() -> None:
+    """A mapping may have a column per key; a gap leaves the key out, 0 does not."""
+    machines = pd.DataFrame({"id": ["m1", "m2"], "gpus.V100": [2, 0], "gpus.K80": [np.nan, 1]})
+    rates = pd.DataFrame({"job": ["j"], "key": ["V100"], "rates": [1.5]})
+    jobs = pd.DataFrame({"id": ["j"], "arrival": [1], "workers": [1], "iterations": [10]})
+    made = dlsched.from_frames(
+        "utility", slots=3, slot_seconds=60, machines=machines, jobs=jobs, jobs_rates=rates
+    )
+    assert [machine.gpus for machine in made.machines] == [{"V100": 2}, {"V100": 0, "K80": 1}]
+
+
+def test_single_documents_and_mappings() -> None:
+    """A document of the instance is a frame of one row, a series or a dict; so is `instance`."""
+    frames = dlsched.load("synergy-tables").to_frames()
+    expected = dlsched.load("synergy-tables")
+    for servers in (frames["servers"].iloc[0], frames["servers"].to_dict("records")[0]):
+        assert dlsched.from_frames("sensitivity", **frames | {"servers": servers}) == expected
+    for single in (frames["instance"].iloc[0], frames["instance"].to_dict("records")[0]):
+        assert dlsched.from_frames("sensitivity", **frames | {"instance": single}) == expected
+    renamed = dlsched.from_frames("sensitivity", **frames, name="other", source=None)
+    assert renamed.name == "other" and renamed.sha256 == expected.sha256
+
+
+def test_empty_frames() -> None:
+    """Frames without rows make an instance without entries, with typed columns or not."""
+    empty = {"servers": SERVERS.iloc[:0], "jobs": pd.DataFrame(columns=["id"])}
+    made = dlsched.from_frames("reclaiming", demand=0, **empty)
+    assert (made.servers, made.jobs) == ((), ())
+    workers = WORKERS.iloc[:0]
+    idle = dlsched.from_frames("reclaiming", **PARTS | {"jobs_workers": workers})
+    assert [job.workers for job in idle.jobs] == [(), ()]
+
+
+def changed(frame: pd.DataFrame, row: int, column: str, value: Any) -> pd.DataFrame:
+    """Return a copy with another value in one cell."""
+    copy = frame.astype(object)
+    copy.iloc[row, list(frame.columns).index(column)] = value
+    return copy
+
+
+ERRORS: dict[str, tuple[dict[str, Any], str]] = {
+    "unknown frame": (
+        {"server": SERVERS},
+        "from_frames: server: is neither a frame nor a field; did you mean 'servers'? drop it, or",
+    ),
+    "unknown column": (
+        {"servers": SERVERS.assign(gpu=1)},
+        "servers, column gpu: is an unknown column; did you mean 'gpus'? drop it, or rename it "
+        "(known: id, gpus)",
+    ),
+    "column twice": (
+        {"jobs": pd.concat([JOBS, JOBS["id"]], axis=1)},
+        "jobs, column id: stands twice; give every column its own name",
+    ),
+    "missing frame": (
+        {"jobs_workers": None},
+        "jobs_workers: is missing; pass it, with the columns job, server, gpus, flexible",
+    ),
+    "missing list": ({"servers": None}, "from_frames: servers: is missing; add"),
+    "missing value": ({"demand": None}, "from_frames: demand: is missing; add"),
+    "missing key column": (
+        {"jobs_workers": WORKERS.drop(columns="job")},
+        "jobs_workers, column job: is missing; add it; write the id of the job",
+    ),
+    "missing id column": (
+        {"jobs": JOBS.drop(columns="id")},
+        "jobs, column id: is missing; add the column",
+    ),
+    "missing column": (
+        {"servers": SERVERS.drop(columns="gpus")},
+        "servers, row 0, column gpus: is missing; add the column, or fill the cell",
+    ),
+    "empty cell": (
+        {"servers": changed(SERVERS, 1, "gpus", None)},
+        "servers, row 1, column gpus: is missing; add the column, or fill the cell",
+    ),
+    "empty key": (
+        {"jobs_workers": changed(WORKERS, 1, "job", np.nan)},
+        "jobs_workers, row 1, column job: is empty; write the id of the job",
+    ),
+    "list as key": (
+        {"jobs_workers": changed(WORKERS, 0, "job", ["a"])},
+        "jobs_workers, row 0, column job: is a list; write the id of the job",
+    ),
+    "duplicate id": (
+        {"jobs": changed(JOBS, 1, "id", "a"), "jobs_workers": WORKERS.iloc[:1]},
+        'jobs, row 1, column id: the id "a" is already used at jobs[0]; give every entry its own',
+    ),
+    "unknown parent": (
+        {"jobs_workers": changed(WORKERS, 1, "job", "c")},
+        "jobs_workers, row 1, column job: there is no job 'c'; add it to jobs, or drop the row",
+    ),
+    "parent of another type": (
+        {"jobs_workers": WORKERS.assign(job=[1, 2])},
+        "jobs_workers, row 0, column job: there is no job 1; the ids there are of type str: use",
+    ),
+    "unknown reference": (
+        {"jobs_workers": changed(WORKERS, 1, "server", "s9")},
+        'jobs_workers, row 1, column server: no server has the id "s9"; use one of the 2: s1, s2',
+    ),
+    "numbers as ids": (
+        {"servers": SERVERS.assign(id=[1, 2])},
+        "servers, row 0, column id: is not a string; convert the column with .astype(str)",
+    ),
+    "fraction of a GPU": (
+        {"servers": SERVERS.assign(gpus=[8, 0.5])},
+        "servers, row 1, column gpus: 0.5 is not a whole number; write an integer without a point",
+    ),
+    "number as flag": (
+        {"jobs_workers": WORKERS.assign(flexible=[0, 1])},
+        "jobs_workers, row 0, column flexible: is neither true nor false; convert the column with",
+    ),
+    "infinite weight": (
+        {"jobs": changed(JOBS, 0, "weight", np.inf)},
+        "jobs, row 0, column weight: inf is not a finite number",
+    ),
+    "nested part that is no frame": (
+        {"jobs_workers": [{"job": "a"}]},
+        "jobs_workers: is of type list; give a pandas.DataFrame",
+    ),
+    "two rows of single values": (
+        {"instance": pd.DataFrame({"demand": [1, 2]})},
+        "instance: has 2 rows; give one row",
+    ),
+    "unknown single value": (
+        {"instance": {"demnd": 1}},
+        "instance, column demnd: is an unknown column; did you mean 'demand'?",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_errors_name_frame_row_and_column(kind: str) -> None:
+    """Each flaw is refused at its frame, row and column, with what to do."""
+    parts, message = ERRORS[kind]
+    with pytest.raises(dlsched.InstanceError) as caught:
+        dlsched.from_frames("reclaiming", **PARTS | parts)
+    assert message in str(caught.value)
+
+
+def test_errors_of_nested_lists_and_mappings() -> None:
+    """A flaw of a list as a whole, of an entry and of a key names the frame that holds it."""
+    frames = dlsched.load("muri-fig4").to_frames()
+    stages = frames["jobs_stages"]
+    short = frames | {"jobs_stages": stages.drop(index=3)}
+    with pytest.raises(dlsched.InstanceError, match="jobs_stages, the rows of jobs, row 1: has 1 "):
+        dlsched.from_frames("interleaving", **short)
+    with pytest.raises(dlsched.InstanceError, match="jobs_stages, row 5, column stages: -1 is too"):
+        dlsched.from_frames(
+            "interleaving", **frames | {"jobs_stages": changed(stages, 5, "stages", -1)}
+        )
+    frames = dlsched.load("hadar-section2").to_frames()
+    rates = pd.concat([frames["jobs_rates"], frames["jobs_rates"].iloc[:1]])
+    with pytest.raises(dlsched.InstanceError, match="row 9, column key: 'V100' is already used in"):
+        dlsched.from_frames("utility", **frames | {"jobs_rates": rates})
+    frames = dlsched.load("synergy-tables").to_frames()
+    table = frames["profiles_throughput"]
+    for value, text in (("x", "'x' is not a whole number"), (None, "is empty")):
+        odd = frames | {"profiles_throughput": changed(table, 0, "row", value)}
+        with pytest.raises(dlsched.InstanceError, match=f"row 0, column row: {text}"):
+            dlsched.from_frames("sensitivity", **odd)
+
+
+def test_unknown_problem() -> None:
+    """A problem that is not there is refused by its name."""
+    with pytest.raises(dlsched.UnknownName, match="did you mean 'reclaiming'"):
+        dlsched.from_frames("reclaimin", **PARTS)
+
+
+class Entry(Document):
+    """An entry without an id that has lists of its own."""
+
+    weight: int
+    tags: tuple[str, ...] = ()
+    table: dict[Id, tuple[int, ...]] = {}  # noqa: RUF012 - pydantic copies defaults
+
+
+class GpuType(Document):
+    """A named entry."""
+
+    id: Id
+    entries: tuple[Entry, ...] = ()
+
+
+class Other(Instance):
+    """An instance of another package's problem, with deep nesting and names that collide."""
+
+    problem: str = "other"
+    key: int = 0
+    kinds: dict[Id, GpuType]
+    loose: tuple[Entry, ...] = ()
+    grid: tuple[tuple[tuple[float, ...], ...], ...] = ()
+
+
+def test_other_schemas() -> None:
+    """Layout, writing and reading follow from the fields of any schema."""
+    entry = Entry(weight=1, tags=("x", "y"), table={"a": (1, 2), "b": (3,)})
+    other = Other(
+        name="n",
+        kinds={"p": GpuType(id="q", entries=(entry, Entry(weight=2))), "r": GpuType(id="q")},
+        loose=(Entry(weight=3), entry),
+        grid=(((1.5, 2.0), (3.0,)), ((4.0,),)),
+    )
+    frames = other.to_frames()
+    assert list(frames["kinds_entries_table"].columns) == ["gpu_type", "entry", "key", "table"]
+    reader = Reader(Other, frames)
+    assert reader.parse({"name": "n", **reader.data()}) == other

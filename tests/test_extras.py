@@ -1,0 +1,99 @@
+"""Optional libraries: the hint when one is missing, and its extra in pyproject.toml."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import dlsched
+from dlsched import testing
+from dlsched.cli import app
+from dlsched.extras import EXTRAS, require
+
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+CORE = {re.split(r"[<>=\[]", entry)[0].lower() for entry in PROJECT["dependencies"]}
+
+
+def test_the_library_is_returned() -> None:
+    """What is installed is imported, submodules too."""
+    assert require("matplotlib.figure", "drawing") is sys.modules["matplotlib.figure"]
+
+
+def test_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing library gives one line with its extra; it is an ImportError as well."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(dlsched.ExtraMissing) as found:
+        require("matplotlib", "drawing")
+    assert str(found.value) == "drawing needs matplotlib: pip install 'dlsched[plot]'"
+    assert isinstance(found.value, ImportError)
+
+
+def test_a_broken_library_is_not_called_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """If an installed library lacks one of its own, the message says which."""
+    (tmp_path / "half_there.py").write_text("import not_there\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(EXTRAS, "half_there", "plot")
+    with pytest.raises(dlsched.ExtraMissing, match=r"half_there, which cannot .*not_there.*plot"):
+        require("half_there", "drawing")
+
+
+@pytest.mark.parametrize("library", EXTRAS)
+def test_the_named_extra_has_the_library(library: str) -> None:
+    """Each optional library is in the extra that its hint names, and not in the core."""
+    assert library not in CORE
+    listed = PROJECT["optional-dependencies"][EXTRAS[library]]
+    assert library in {re.split(r"[<>=\[]", entry)[0].lower() for entry in listed}
+
+
+COMMANDS = {
+    "filelock": ["bench", "suite.toml", "-o", "out"],
+    "psutil": ["bench", "suite.toml", "-o", "out"],
+    "distributed": ["bench", "suite.toml", "-o", "out", "--dask", "tcp://127.0.0.1:9"],
+    "jinja2": ["report", "out"],
+    "matplotlib": ["report", "out"],
+    "cvxpy": ["solve", "sensitivity-small-01", "-m", "synergy_opt"],
+}
+"""A command for each library that the command line may miss."""
+
+
+@pytest.mark.parametrize("library", COMMANDS)
+def test_a_command_says_what_to_install(
+    library: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A command without its library ends with status 2 and one line, and writes nothing."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "suite.toml").write_text(
+        'name = "t"\n[[instances]]\nnames = ["lyra-fig5"]\n[[methods]]\nname = "lyra"\n'
+    )
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(SystemExit) as stopped:
+        app(COMMANDS[library])
+    assert stopped.value.code == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"needs {library}: pip install 'dlsched[{EXTRAS[library]}]'" in said
+    assert [file.name for file in tmp_path.iterdir()] == ["suite.toml"]
+
+
+def test_own_heuristics_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Property tests without Hypothesis name the extra when they are imported."""
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    with pytest.raises(dlsched.ExtraMissing, match=r"pip install 'dlsched\[testing\]'"):
+        from dlsched.testing import check_heuristic  # noqa: F401
+
+
+def test_a_check_without_its_library_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`check_problem` without matplotlib skips the picture and states the reason."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    found = testing.check_problem("reclaiming", checks=["picture"])
+    assert (found.skipped, found.findings) == (["picture"], [])
+    assert "needs matplotlib: pip install 'dlsched[plot]'" in str(found)

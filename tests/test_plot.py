@@ -1,0 +1,313 @@
+"""`dlsched.plot`: instances, solutions and results as pictures that say what they show."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pytest
+from matplotlib import pyplot as plt
+
+import dlsched
+from dlsched import library, registry
+from dlsched.drawing.colours import PALETTE, text_on
+from dlsched.drawing.files import FORMATS, picture_bytes
+from dlsched.drawing.style import SMALL, WIDTHS
+
+EXAMPLES = {
+    "reclaiming": "lyra-fig5",
+    "elastic": "lyra-table4",
+    "interleaving": "muri-table2",
+    "utility": "hadar-section2",
+    "placement": "mast-two-regions",
+    "sensitivity": "synergy-two-servers",
+}
+LARGE: dict[str, tuple[dict[str, Any], str]] = {
+    "reclaiming": ({"servers": 120}, "lyra"),
+    "elastic": ({"jobs": 150}, "lyra"),
+    "interleaving": ({"jobs": 64}, "muri"),
+    "placement": ({"tables": 60, "jobs": 80}, "storage"),
+    "sensitivity": ({"servers": 24}, "greedy"),
+}
+"""Generator parameters and a quick heuristic; sizes beyond those drawn one by one."""
+WHOLE = {
+    "reclaiming": "all 120 servers",
+    "elastic": "all 150 jobs",
+    "interleaving": "groups",
+    "utility": "60 GPUs",
+    "placement": "all 60 tables",
+    "sensitivity": "all 24 servers",
+}
+"""What a large picture says about how much it shows."""
+
+
+@pytest.fixture(autouse=True)
+def off_screen() -> Iterator[None]:
+    """Draw without a screen and close what was drawn."""
+    mpl.use("agg")
+    yield
+    plt.close("all")
+
+
+@cache
+def solved(problem: str) -> dlsched.Result:
+    """Return a paper's example, solved."""
+    return dlsched.solve(EXAMPLES[problem])
+
+
+@cache
+def large(problem: str) -> dlsched.Result | dlsched.Solution:
+    """Return a large instance, solved by a heuristic; for utility the library's solution."""
+    if problem == "utility":
+        return dlsched.load_solution(library.solution_file("utility-40x60-effective-2"))
+    parameters, method = LARGE[problem]
+    return dlsched.solve(dlsched.generate(problem, seed=1, **parameters), method)
+
+
+def legend(ax: Any) -> dict[str, Any]:
+    """Return the legend's entries with their colours."""
+    (box,) = ax.figure.legends
+    return {
+        text.get_text(): handle.get_facecolor() if hasattr(handle, "get_facecolor") else None
+        for text, handle in zip(box.get_texts(), box.legend_handles, strict=True)
+    }
+
+
+def words(ax: Any) -> str:
+    """Return the title and the axes' labels."""
+    parts = [ax.get_title(loc="left"), ax.get_xlabel(), ax.get_ylabel()]
+    return " ".join(" ".join(parts).split())
+
+
+@pytest.mark.parametrize("problem", EXAMPLES)
+def test_results_solutions_and_instances_can_be_drawn(problem: str) -> None:
+    """All three give axes; a result and its solution the same picture, named after the instance."""
+    result = solved(problem)
+    titles = []
+    for x in (result, result.solution, dlsched.load(EXAMPLES[problem])):
+        ax = dlsched.plot(x)
+        titles.append(ax.get_title(loc="left"))
+        assert titles[-1].startswith(EXAMPLES[problem])
+    assert titles[0] == titles[1]
+
+
+@pytest.mark.parametrize("problem", [name for name in EXAMPLES if name != "placement"])
+def test_every_job_shown_has_its_legend_entry(problem: str) -> None:
+    """The legend names the jobs that hold something, each in a colour of its own, and idle time."""
+    result = solved(problem)
+    ax = dlsched.plot(result)
+    entries = legend(ax)
+    jobs = [job.id for job in dlsched.load(EXAMPLES[problem]).jobs]
+    assert [name for name in entries if name in jobs] == jobs
+    assert len({entries[name] for name in jobs}) == len(jobs)
+    if problem != "elastic":
+        assert entries["idle"] == mpl.colors.to_rgba("white")
+
+
+def test_a_job_has_its_colour_whatever_is_drawn() -> None:
+    """Two solutions of an instance, and the instance alone, show a job in the same colour."""
+    instance = dlsched.generate("sensitivity", seed=1, servers=2)
+    pictures = [dlsched.solve(instance, m) for m in ("greedy", "proportional")]
+    first, second = (legend(dlsched.plot(result)) for result in pictures)
+    shared = {job.id for job in instance.jobs} & set(first) & set(second)
+    assert len(shared) > 10
+    assert all(first[name] == second[name] for name in shared)
+
+
+@pytest.mark.parametrize("problem", EXAMPLES)
+def test_a_large_instance_is_drawn_whole_and_says_so(problem: str) -> None:
+    """Beyond the sizes that are drawn one by one, the labels say that everything is in."""
+    ax = dlsched.plot(large(problem))
+    assert WHOLE[problem] in words(ax)
+    assert max(map(len, ax.get_xlabel().split("\n"))) < 140
+
+
+def test_the_map_of_servers_has_a_cell_for_every_gpu() -> None:
+    """The cells of 120 servers of 8 GPUs, and white ones for those that are idle."""
+    result = large("reclaiming")
+    instance = dlsched.load(dlsched.generate("reclaiming", seed=1, servers=120))
+    ax = dlsched.plot(result)
+    cells = [image.get_array() for image in ax.images]
+    assert sum(part.shape[0] * part.shape[1] for part in cells) == 8 * 120
+    idle = sum(int((part == 1).all(axis=2).sum()) for part in cells)
+    used = sum(worker.gpus for job in instance.jobs for worker in job.workers)
+    assert idle == 8 * 120 - used
+
+
+def test_more_jobs_than_colours_say_so() -> None:
+    """The legend does not name 32 jobs in 21 colours; by default another property is coloured."""
+    instance = dlsched.generate("sensitivity", seed=1, servers=5, multi=False)
+    assert len(instance.jobs) > len(PALETTE)
+    assert not any("repeat" in name for name in legend(dlsched.plot(instance)))
+    entries = legend(dlsched.plot(instance, color_by="job"))
+    assert f"{len(instance.jobs)} jobs; colours repeat after {len(PALETTE)}" in entries
+
+
+@pytest.mark.parametrize("problem", EXAMPLES)
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_every_colouring(problem: str, size: str) -> None:
+    """Each documented value of color_by draws; another one is refused with the list of these."""
+    result = solved(problem) if size == "small" else large(problem)
+    draw = registry.problem(problem).module("draw")
+    possible = (
+        getattr(draw, "COLOR_BY_OF_MANY", draw.COLOR_BY) if size == "large" else draw.COLOR_BY
+    )
+    for name in possible:
+        assert dlsched.plot(result, color_by=name).has_data()
+    with pytest.raises(dlsched.OptionError, match=f"can be coloured by {', '.join(possible)}"):
+        dlsched.plot(result, color_by="mood")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("problem", EXAMPLES)
+def test_text_is_legible_and_inside_the_picture(problem: str, width: str) -> None:
+    """No text is smaller than 6 points, and none reaches beyond a figure of a paper's width."""
+    for result in (solved(problem), large(problem)):
+        with mpl.rc_context({"figure.figsize": (WIDTHS[width], 1)}):
+            figure: Any = dlsched.plot(result).figure
+        figure.canvas.draw()
+        assert figure.get_figwidth() == WIDTHS[width]
+        renderer, page = figure.canvas.get_renderer(), figure.bbox
+        texts = [t for t in figure.findobj(mpl.text.Text) if t.get_text() and t.get_visible()]
+        assert min(text.get_fontsize() for text in texts) >= SMALL == 6
+        ticks = figure.axes[0].get_xticklabels() + figure.axes[0].get_yticklabels()
+        for text in texts:
+            if text.get_in_layout() and text not in ticks:
+                box = text.get_window_extent(renderer)
+                outside = box.x0 < -1 or box.x1 > page.x1 + 1 or box.y0 < -1 or box.y1 > page.y1 + 1
+                assert not outside, text.get_text()
+
+
+def test_labels_are_written_only_where_they_fit() -> None:
+    """In a narrow picture a short stage has no name, in a wide one it has one."""
+    result = solved("interleaving")
+    written = {}
+    for width in (2.0, 14.0):
+        with mpl.rc_context({"figure.figsize": (width, 1)}):
+            figure: Any = dlsched.plot(result).figure
+        figure.canvas.draw()
+        labels = [t for t in figure.axes[0].get_children() if hasattr(t, "fits")]
+        written[width] = sum(label.fits(figure.canvas.get_renderer()) for label in labels)
+    assert 0 < written[2.0] < written[14.0] <= len(labels)
+
+
+def test_a_hatch_does_not_cross_a_label() -> None:
+    """A label on a hatched box has an opaque plate in the box's colour."""
+    instance = dlsched.generate("reclaiming", 4, servers=20, flexible=0.5)
+    ax = dlsched.plot(instance, color_by="job")
+    hatched = {p.get_xy() for p in ax.patches if p.get_hatch()}
+    plates = [t for t in ax.get_children() if hasattr(t, "fits") and t.box[:2] in hatched]
+    assert hatched and all(label.get_bbox_patch().get_alpha() is None for label in plates)
+    assert len(plates) == len(hatched)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_files(form: str) -> None:
+    """Each format is written with text as text, twice the same, with any background."""
+    figure: Any = dlsched.plot(solved("reclaiming")).figure
+    backgrounds = ("white",) if form == "pdf" else ("white", "plate", "transparent")
+    files = {b: picture_bytes(figure, form, b) for b in backgrounds}
+    start = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}[form]
+    assert all(content.startswith(start) for content in files.values())
+    if form == "svg":
+        assert files["white"] == picture_bytes(figure, form)
+        assert b">collateral" in files["white"] or b"collateral 0 GPUs" in files["white"]
+    if form == "pdf":
+        assert b"/Type /Font" in files["white"] and b"Type3" not in files["white"]
+    if form == "png":
+        corners = {b: plt.imread(io.BytesIO(content))[0, 0] for b, content in files.items()}
+        assert [corners[b][3] for b in files] == [1, 0, 0]
+        assert plt.imread(io.BytesIO(files["plate"]))[:, 30, 3].max() == 1
+
+
+def test_black_or_white_text_has_contrast() -> None:
+    """Text on every colour of the palette has a contrast of at least 4.5 (WCAG 2, AA)."""
+
+    def luminance(colour: str) -> float:
+        parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+                 for c in mpl.colors.to_rgb(colour)]  # fmt: skip
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    for colour in PALETTE:
+        low, high = sorted((luminance(colour), luminance(text_on(colour))))
+        assert (high + 0.05) / (low + 0.05) >= 4.5
+    assert len(set(PALETTE)) == 21
+
+
+def test_a_solution_without_its_instance() -> None:
+    """The error says how to pass the instance; a library instance is found; a wrong one refused."""
+    instance = dlsched.generate("reclaiming", seed=1, servers=8)
+    solution = dlsched.solve(instance, "lyra").solution
+    bare = dlsched.load_solution(solution.to_data())
+    with pytest.raises(dlsched.InstanceError, match=r"plot\(solution, instance=\.\.\.\)"):
+        dlsched.plot(bare)
+    assert dlsched.plot(bare, instance=instance).has_data()
+    assert dlsched.plot(dlsched.load_solution(solved("elastic").solution.to_data())).has_data()
+    with pytest.raises(dlsched.InstanceError, match="is not the instance given, lyra-fig5"):
+        dlsched.plot(bare, instance=dlsched.load("lyra-fig5"))
+    with pytest.raises(dlsched.OptionError, match="give an instance, a solution or a result"):
+        dlsched.plot("lyra-fig5")  # type: ignore[arg-type]
+
+
+def test_infeasible_solutions() -> None:
+    """An overfull region is drawn, and the title says so; unknown names are refused."""
+    instance = dlsched.load("mast-two-regions")
+    home = dict.fromkeys((table.id for table in instance.tables), "west")
+    fields = {"dlsched": 1, "problem": "placement", "instance": instance.name}
+    ax = dlsched.plot(dlsched.load_solution(fields | {"home": home}), instance=instance)
+    assert "NOT FEASIBLE" in ax.get_title(loc="left")
+    lost = dlsched.load_solution(fields | {"home": home | {"clicks": "moon"}})
+    with pytest.raises(dlsched.InstanceError, match="moon"):
+        dlsched.plot(lost, instance=instance)
+
+
+def test_a_result_without_solution_shows_the_instance() -> None:
+    """An infeasible instance is drawn alone."""
+    instance = dlsched.load("lyra-fig5").model_copy(update={"demand": 99})
+    assert "demand 99" in dlsched.plot(dlsched.solve(instance)).get_title(loc="left")
+
+
+def test_own_axes_and_title() -> None:
+    """The picture is drawn on the given axes, with a legend of theirs and the given title."""
+    _, (left, right) = plt.subplots(1, 2, figsize=(7, 2.5))
+    assert dlsched.plot(solved("reclaiming"), right, title="mine") is right
+    assert right.get_title(loc="left") == "mine" and right.get_legend() is not None
+    assert not left.has_data()
+
+
+def test_a_problem_without_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the module and the function that a package would need."""
+    monkeypatch.setattr(registry.Problem, "has_module", lambda _, name: name != "draw")
+    with pytest.raises(dlsched.OptionError, match=r"no picture.*no module draw with a function"):
+        dlsched.plot(dlsched.load("lyra-fig5"))
+
+
+def test_a_problem_whose_draw_has_no_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A foreign draw with three parameters draws; color_by is refused."""
+
+    class Module:
+        @staticmethod
+        def draw(instance: Any, solution: Any = None, ax: Any = None) -> Any:
+            ax = ax if ax is not None else plt.subplots()[1]
+            ax.set_title(instance.name)
+            return ax
+
+    monkeypatch.setattr(registry.Problem, "module", lambda *_: Module)
+    instance = dlsched.load("lyra-fig5")
+    assert dlsched.plot(instance).get_title() == "lyra-fig5"
+    with pytest.raises(dlsched.OptionError, match="draw has no color_by"):
+        dlsched.plot(instance, color_by="job")
+
+
+def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line says what to install."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if not (Path(p) / "matplotlib").is_dir()])
+    with pytest.raises(dlsched.ExtraMissing, match=r"pip install 'dlsched\[plot\]'"):
+        dlsched.plot(dlsched.load("lyra-fig5"))

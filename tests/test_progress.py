@@ -1,0 +1,108 @@
+"""Stages and progress of a run, as listeners and the log are told of them."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+
+import pytest
+
+import dlsched
+from dlsched.registry import problem
+from dlsched.run import Run, Stage, StageEvent, describe_point
+
+SMALL = [(name, f"{name}-small-01") for name in dlsched.list_problems()]
+
+
+@pytest.mark.parametrize(("name", "instance"), SMALL)
+def test_stages_in_order(name: str, instance: str) -> None:
+    """A solve loads, searches and checks, in this order; nothing is announced after the check."""
+    events: list[StageEvent] = []
+    dlsched.solve(instance, problem(name).exact, on_stage=events.append)
+    stages = [event.stage for event in events]
+    assert stages[0] is Stage.LOADING and stages[-1] is Stage.CHECKING
+    assert Stage.SEARCHING in stages and stages.count(Stage.CHECKING) == 1
+    assert all(event.detail for event in events)
+
+
+def test_levels_of_a_model_are_announced() -> None:
+    """The integer program announces its building, then each level by name."""
+    events: list[StageEvent] = []
+    dlsched.solve("lyra-fig5", "milp", on_stage=events.append)
+    found = [event.detail.split(",")[0] for event in events if event.stage is Stage.SEARCHING]
+    assert found == ["with milp", "preempted", "collateral"]
+    assert [event.stage for event in events].count(Stage.BUILDING) == 1
+
+
+def test_on_stage_is_no_option_of_a_method() -> None:
+    """A method may not have an option with the name of the listener."""
+
+    def mine(instance: object, rng: object, on_stage: int = 0) -> None:
+        raise NotImplementedError
+
+    with pytest.raises(dlsched.OptionError, match="on_stage"):
+        dlsched.solve("lyra-fig5", mine)
+
+
+def test_method_of_others_can_announce() -> None:
+    """A method that takes a run can announce stages of its own."""
+    events: list[StageEvent] = []
+
+    def mine(instance: object, run: Run) -> dict[str, list[str]]:
+        run.announce(Stage.BUILDING, "a list")
+        return {"returned": ["1", "2"]}
+
+    dlsched.solve("lyra-fig5", mine, on_stage=events.append)
+    assert StageEvent(Stage.BUILDING, "a list") in events
+
+
+def test_subproblems_are_quiet(caplog: pytest.LogCaptureFixture) -> None:
+    """A nested run announces nothing and logs nothing; its parent's listeners hear nothing."""
+    events: list[object] = []
+    with caplog.at_level(logging.INFO, "dlsched"):
+        part = Run(on_stage=events.append, on_progress=events.append).nested()
+        part.announce(Stage.SEARCHING, "a part")
+        part.record(1.0, 2.0)
+    assert events == [] and caplog.records == []
+
+
+def test_points_are_logged_once_a_second(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many points the log has the first of each stage, and then one a second at most."""
+    run = Run()
+    with caplog.at_level(logging.INFO, "dlsched"):
+        for tenth in range(31):
+            monkeypatch.setattr(run, "elapsed", lambda now=tenth / 10: now)
+            run.record(100 - tenth, 50)
+        run.announce(Stage.SEARCHING, "another level")
+        run.record(3, None)
+    assert [record.getMessage() for record in caplog.records] == [
+        "searching: 0.0 s, incumbent 100, bound 50, gap 50.00 %",
+        "searching: 1.0 s, incumbent 90, bound 50, gap 44.44 %",
+        "searching: 2.0 s, incumbent 80, bound 50, gap 37.50 %",
+        "searching: 3.0 s, incumbent 70, bound 50, gap 28.57 %",
+        "searching another level",
+        "searching: 3.0 s, incumbent 3",
+    ]
+    assert len(run.trajectory) == 32
+
+
+def test_point_without_values_in_words() -> None:
+    """A point with neither incumbent nor bound has its time only."""
+    assert describe_point(dlsched.run.Point(2.0, None, None)) == "2.0 s"
+
+
+def test_records_carry_their_stage(caplog: pytest.LogCaptureFixture) -> None:
+    """Every record of a stage or a point has the stage as an attribute, for filters."""
+    with caplog.at_level(logging.INFO, "dlsched.run"):
+        dlsched.solve("lyra-fig5")
+    assert {record.stage for record in caplog.records} >= {"loading", "building", "checking"}
+
+
+def test_nothing_is_said_by_default() -> None:
+    """Without any configuration of logging, a solve writes nothing to the terminal."""
+    code = "import dlsched; dlsched.solve('lyra-fig5', 'lyra')"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == ("", "")
