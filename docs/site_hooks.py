@@ -47,7 +47,7 @@ def on_files(files: Files, config: Any) -> Files:
         text, pictures = notebook_pages.page(notebook)
         files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))
         for name, picture in pictures.items():
-            files.append(File.generated(config, f"notebooks/{name}", content=picture))
+            files.append(File.generated(config, f"pictures/{name}", content=picture))
     for name, picture in drawings.all_pictures():
         files.append(File.generated(config, f"pictures/{name}.svg", content=picture))
     return files
