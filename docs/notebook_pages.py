@@ -79,7 +79,10 @@ def page(path: Path) -> tuple[str, dict[str, bytes]]:
         parts.append(f"```python\n{cell.source}\n```")
         for i, output in enumerate(cell.outputs):
             parts.append(_shown(output, f"{path.stem}-{number}-{i}", pictures))
-    note = f"[The notebook]({path.name}) runs after `pip install 'dlsched[notebook]'`."
+    note = (
+        f'<a href="{path.name}" download>The notebook</a> runs after '
+        "`pip install 'dlsched[notebook]'`."
+    )
     head, _, rest = "\n\n".join(parts).partition("\n\n")
     return f"{head}\n\n{note}\n\n{rest}\n", pictures
 

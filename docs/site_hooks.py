@@ -86,6 +86,8 @@ def _on_site(source: str) -> str | None:
     """Return the page of a file of the repository."""
     if source in HOMES:
         return HOMES[source]
+    if source.endswith(".ipynb"):
+        return posixpath.relpath(source, "docs").removesuffix(".ipynb") + ".md"
     for folder, home in (("docs", ""), ("models", "models"), ("benchmarks/figures", "figures")):
         if source.startswith(f"{folder}/") and source.endswith(".md"):
             return posixpath.join(home, posixpath.relpath(source, folder))
