@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from dlsched.drawing.legend import colour_entries, finish, idle_entry
 from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title
 from dlsched.figures import display, shorten
 from dlsched.problems.utility.alone import draw_alone
+from dlsched.problems.utility.lanes import Lane, owners_of, runs_of
 from dlsched.problems.utility.schema import Instance, Solution
 
 if TYPE_CHECKING:
@@ -36,14 +37,6 @@ COLOR_BY = ("job", "gpu_type", "workers", "arrival")
 GPUs that the job holds, slot of arrival."""
 _NAMED = 24
 """Up to this number of GPUs, each has a lane with its machine's name."""
-
-
-class _Lane(NamedTuple):
-    """One GPU."""
-
-    machine: str
-    kind: str
-    number: int
 
 
 def draw(
@@ -83,7 +76,7 @@ def draw(
         finish(ax, f"{instance.name}: {_summary(instance, solution)}", entries, own=own)
         return ax
     lanes = [
-        _Lane(machine.id, kind, n)
+        Lane(machine.id, kind, n)
         for machine in instance.machines
         for kind, count in machine.gpus.items()
         for n in range(count)
@@ -91,7 +84,7 @@ def draw(
     many = len(lanes) > _NAMED
     if many:
         lanes.sort(key=lambda lane: list(instance.supply).index(lane.kind))
-    owners = _owners(instance, solution, lanes)
+    owners = owners_of(instance, solution, lanes)
     if ax is None:
         ax = new_axes(1.3 + (min(3.2, 0.035 * len(lanes)) if many else 0.2 * len(lanes)))
     kinds = by_name([*instance.supply])
@@ -133,54 +126,15 @@ def _job_colours(instance: Instance, color_by: str) -> Colouring:
     return by_name([job.id for job in instance.jobs])
 
 
-def _owners(instance: Instance, solution: Solution, lanes: Sequence[_Lane]) -> NDArray[np.int64]:
-    """Return for each lane and slot the position of the job that holds it, or -1.
-
-    A job stays on the GPUs that it held in the slot before, as far as it holds as many.
-    """
-    schedule = solution.schedule
-    last = max((h.slot for held in schedule.values() for h in held), default=instance.slots)
-    owners = np.full((len(lanes), last), -1)
-    pools: dict[tuple[str, str], list[int]] = {}
-    for i, lane in enumerate(lanes):
-        pools.setdefault((lane.machine, lane.kind), []).append(i)
-    wanted: dict[tuple[int, str, str], dict[int, int]] = {}
-    for j, job in enumerate(instance.jobs):
-        for held in schedule.get(job.id, ()):
-            for machine, kinds in held.gpus.items():
-                for kind, count in kinds.items():
-                    wanted.setdefault((held.slot, machine, kind), {})[j] = count
-    for (slot, machine, kind), counts in sorted(wanted.items()):
-        free, before = list(pools.get((machine, kind), ())), owners[:, slot - 2]
-        for j in counts if slot > 1 else ():
-            for kept in [i for i in free if before[i] == j][: counts[j]]:
-                owners[kept, slot - 1] = j
-                free.remove(kept)
-        for j, count in counts.items():
-            placed = sum(owners[i, slot - 1] == j for i in pools.get((machine, kind), ()))
-            for new in free[: count - placed]:
-                owners[new, slot - 1] = j
-            free = free[count - placed :]
-    return owners
-
-
-def _runs(row: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
-    """Yield (job, first slot, number of slots) of each run of one job in a lane, slots from 0."""
-    cuts = np.nonzero(np.diff(row))[0] + 1
-    for part in np.split(np.arange(len(row)), cuts):
-        if row[part[0]] >= 0:
-            yield int(row[part[0]]), int(part[0]), len(part)
-
-
 def _boxes(
-    ax: Axes, instance: Instance, lanes: Sequence[_Lane], owners: NDArray[np.int64], colour: Any
+    ax: Axes, instance: Instance, lanes: Sequence[Lane], owners: NDArray[np.int64], colour: Any
 ) -> None:
     """Draw a named lane for each GPU."""
     width = owners.shape[1]
     for y, row in enumerate(owners):
         empty: dict[str, Any] = {"facecolor": IDLE, "edgecolor": EDGE, "linewidth": 0.5}
         ax.barh(y, width, left=0.5, height=0.84, clip_on=False, **empty)
-        for j, first, count in _runs(row):
+        for j, first, count in runs_of(row):
             fill, edge = colour(y, j), mix(colour(y, j), "#000000", 0.55)
             box = (first + 0.5, y - 0.42, count, 0.84)
             ax.barh(
@@ -194,7 +148,7 @@ def _boxes(
 
 def _paint(
     ax: Axes,
-    lanes: Sequence[_Lane],
+    lanes: Sequence[Lane],
     owners: NDArray[np.int64],
     colours: Sequence[str],
     fixed: Sequence[str] | None,
