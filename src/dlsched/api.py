@@ -483,6 +483,8 @@ def export(
     ------
     OptionError
         If there is no such level or format, or an earlier level has no value.
+    InstanceError
+        If a constraint is violated whatever the variables are, so that there is no model.
     """
     validate_target(Path(path))
     if format is None:
@@ -512,7 +514,14 @@ def model_text(
     if missing:
         raise OptionError(f"level {target!r} needs the value of {missing[0]!r}: pass it in held=")
     holds = [float((held or {})[name]) for name in levels[:rank]]
-    return _MODEL_FORMATS[format](inst.name, built or model(inst), rank, holds)
+    try:
+        return _MODEL_FORMATS[format](inst.name, built or model(inst), rank, holds)
+    except Exception as error:
+        why = registry.problem(inst.problem).explain(inst)
+        if not why:
+            raise
+        problem = f"has no solution, and a model that cannot be written: {why}"
+        raise InstanceError(inst.name, "", problem, "see: dlsched solve") from error
 
 
 _MODEL_FORMATS = {"lp": lp_text, "mps": mps_text}
