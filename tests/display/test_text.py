@@ -52,7 +52,7 @@ def test_instance_says_what_there_is() -> None:
         "<reclaiming instance 'lyra-fig5'\n"
         "  demand 2\n"
         "  servers: 6; gpus 8, total 48\n"
-        "  jobs: 4; workers 1 to 2 each (7 in all, server 6 different, gpus 2 to 8, total 44)\n"
+        "  jobs: 4; workers 1 to 2 each (7 in all, 6 values of server, gpus 2 to 8, total 44)\n"
         "  minimize preempted (jobs), then collateral (GPUs)>"
     )
     assert str(dlsched.load("lyra-fig5")) == repr(dlsched.load("lyra-fig5"))

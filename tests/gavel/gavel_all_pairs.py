@@ -57,3 +57,33 @@ class AllPairs:
     def constraints(self, x: object) -> list[object]:
         """Return the constraints that all policies have, in cvxpy."""
         return [x >= 0, self.time.tocsr() @ x <= 1, self.used.tocsr() @ x <= self.gpus]
+
+
+def optimum(
+    policy: str, jobs: Sequence[Job], rates: Rates, gpus: Mapping[str, int], sharing: bool
+) -> float:
+    """Return a policy's optimum over all jobs and pairs of jobs."""
+    import cvxpy as cp
+
+    program = AllPairs(jobs, rates, gpus, sharing)
+    x = cp.Variable(program.size)
+    speed = program.rate.tocsr() @ x
+    if policy == "max_min":
+        objective = cp.Maximize(cp.min(cp.multiply(program.fair, speed)))
+    elif policy == "max_sum_throughput":
+        objective = cp.Maximize(program.weight @ speed)
+    else:
+        steps = np.array([float(job.steps or 0) for job in jobs])
+        if policy == "makespan":
+            objective = cp.Maximize(cp.min(cp.multiply(1 / steps, speed)))
+        else:
+            elapsed = np.array([float(job.elapsed) for job in jobs])
+            alone = elapsed + steps / program.isolated
+            ratios = [
+                (elapsed[j] + steps[j] * cp.inv_pos(speed[j])) / alone[j] for j in range(len(jobs))
+            ]
+            objective = cp.Minimize(cp.maximum(*ratios))
+    problem = cp.Problem(objective, program.constraints(x))
+    problem.solve(solver=cp.CLARABEL if policy == "finish_time_fairness" else cp.HIGHS)
+    value = float(problem.value)
+    return 1 / value if policy == "makespan" else value

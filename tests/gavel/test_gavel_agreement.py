@@ -3,45 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from gavel_all_pairs import AllPairs
+from gavel_all_pairs import AllPairs, optimum
 from gavel_workloads import random_jobs, random_rates
 from scipy.optimize import linprog, milp
 
-from dlsched.gavel import Job, Rates, shares
+from dlsched.gavel import Rates, shares
 
-cp = pytest.importorskip("cvxpy", reason="cvxpy is an optional extra")
+pytest.importorskip("cvxpy", reason="cvxpy is an optional extra")
 SMALL = {"V100": 6, "P100": 6, "K80": 6}
-
-
-def optimum(policy: str, jobs: Sequence[Job], rates: Rates, gpus: Any, sharing: bool) -> float:
-    """Return a policy's optimum over all jobs and pairs of jobs."""
-    program = AllPairs(jobs, rates, gpus, sharing)
-    x = cp.Variable(program.size)
-    speed = program.rate.tocsr() @ x
-    if policy == "max_min":
-        objective = cp.Maximize(cp.min(cp.multiply(program.fair, speed)))
-    elif policy == "max_sum_throughput":
-        objective = cp.Maximize(program.weight @ speed)
-    else:
-        steps = np.array([float(job.steps or 0) for job in jobs])
-        if policy == "makespan":
-            objective = cp.Maximize(cp.min(cp.multiply(1 / steps, speed)))
-        else:
-            elapsed = np.array([float(job.elapsed) for job in jobs])
-            alone = elapsed + steps / program.isolated
-            ratios = [
-                (elapsed[j] + steps[j] * cp.inv_pos(speed[j])) / alone[j] for j in range(len(jobs))
-            ]
-            objective = cp.Minimize(cp.maximum(*ratios))
-    problem = cp.Problem(objective, program.constraints(x))
-    problem.solve(solver=cp.CLARABEL if policy == "finish_time_fairness" else cp.HIGHS)
-    value = float(problem.value)
-    return 1 / value if policy == "makespan" else value
 
 
 @pytest.mark.parametrize("count", [32, 64])

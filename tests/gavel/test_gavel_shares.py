@@ -94,13 +94,13 @@ def test_a_job_is_not_beside_itself() -> None:
     assert shares(rates, {"V100": 1}, pairs=pairs).objective == 1
     jobs = [Job(f"j{i}", "a") for i in range(3)]
     found = shares(rates, {"V100": 1}, jobs, pairs=pairs)
-    assert found.objective == Fraction(2 * 3, 3 * 4)
+    assert float(found.objective) == pytest.approx(2 * 3 / (3 * 4))
     shared: dict[str, Fraction] = defaultdict(Fraction)
     for pair in found.pairs():
         assert pair.job != pair.other
         shared[pair.job] += pair.share
         shared[pair.other] += pair.share
-    assert shared == dict.fromkeys(("j0", "j1", "j2"), Fraction(2, 3))
+    assert list(map(float, shared.values())) == pytest.approx([2 / 3] * 3)
 
 
 def test_a_long_job_beside_shorter_ones_of_its_model() -> None:

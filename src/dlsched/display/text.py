@@ -122,8 +122,10 @@ def _part_line(part: Part) -> str:
     """Return a list's name, length and facts; the last facts are counted if there is no room."""
     line = f"{part.name}: {part.size:,}"
     for i, fact in enumerate(part.facts):
-        rest = f"; and {len(part.facts) - i} more fields"
-        if len(line) + len(fact) + len(rest) > _WIDTH and i:
+        left = len(part.facts) - i
+        rest = f"; and {left} more field{'s' if left > 1 else ''}"
+        room = _WIDTH - (len(rest) if left > 1 else 0)
+        if len(line) + len(fact) + 2 > room and i:
             return line + rest
         line += f"; {fact}"
     return line

@@ -10,7 +10,15 @@ from typing import NamedTuple
 
 from dlsched.errors import InstanceError
 from dlsched.gavel.jobs import Job, Jobs, read_gpus, read_jobs
-from dlsched.gavel.measures import combine, measure_of, require_steps, usable_rates, value
+from dlsched.gavel.measures import (
+    Rated,
+    combine,
+    measure_of,
+    proportional,
+    require_steps,
+    usable_rates,
+    value,
+)
 from dlsched.gavel.rates import Alone, Pairs, Rates
 from dlsched.result import Violation
 from dlsched.schema import Flaw, exact
@@ -89,7 +97,11 @@ def check(
     rated, supply, listed = Rates.of(rates, pairs), read_gpus(gpus), read_jobs(jobs)
     require_steps(listed, measure_of(policy))
     known = {job.id: job for job in listed}
-    alone = {job.id: usable_rates(job, rated, supply) for job in listed}
+    alone: dict[tuple[str, int], Rated] = {}
+    for job in listed:
+        if (job.model, job.scale) not in alone:
+            alone[job.model, job.scale] = usable_rates(job, rated, supply)
+    fair = {key: proportional(found, supply) for key, found in alone.items()}
     found: list[Violation] = []
     time: dict[str, Fraction] = dict.fromkeys(known, Fraction(0))
     throughput: dict[str, Fraction] = dict.fromkeys(known, Fraction(0))
@@ -105,13 +117,11 @@ def check(
         time[job.id] += share.share
         used[share.gpu] += job.scale * share.share / (1 if share.beside is None else 2)
         if share.beside is None:
-            rate = alone[job.id].get(share.gpu, 0)
+            rate = alone[job.model, job.scale].get(share.gpu, 0)
             kind, said = "cannot_run", "cannot run there"
         else:
-            both = None
-            if share.gpu in alone[job.id] or supply[share.gpu] >= job.scale:
-                both = rated.pair(job.model, share.beside, job.scale, share.gpu)
-            rate = both[0] if both else 0
+            both = rated.pair(job.model, share.beside, job.scale, share.gpu)
+            rate = both[0] if both and supply[share.gpu] >= job.scale else 0
             kind, said = "cannot_share", "cannot run there beside that model"
             beside[job.model, share.beside, job.scale, share.gpu].append((job.id, share.share))
         if not rate:
@@ -121,7 +131,8 @@ def check(
     found += _over("gpus", "is used more than there are GPUs", used, supply)
     found += _sides(beside)
     values = {
-        j.id: value(policy, j, throughput[j.id], alone[j.id], supply, len(listed)) for j in listed
+        j.id: value(policy, j, throughput[j.id], fair[j.model, j.scale], supply, len(listed))
+        for j in listed
     }
     return Checked(tuple(found), combine(policy, values.values()), throughput, values)
 

@@ -14,7 +14,7 @@ from dlsched.run import Run
 
 _PRECISION = 1e-9
 """The ratio is found to about this relative width."""
-_MOST_SOLVES = 200
+_MOST_SOLVES = 100
 _MOST_PROOFS = 6
 
 
@@ -23,39 +23,36 @@ def finish_time_fairness(program: Program, run: Run, certify: bool) -> Solved:
 
     A ratio can be reached if and only if every job can have the throughput steps / (ratio x its
     time in isolation - elapsed), so if the level of the program with these requirements is at
-    least 1. Every solved program gives an allocation, whose largest ratio is an upper bound; a
-    lower bound is certified by duals that prove a level below 1. The ratio tried is mostly the
-    best one found, less the precision: if it can be reached, the allocation is better, and if not,
-    the search is over. Every third one is the middle of the interval, so that it is a bisection.
+    least 1. The level rises with the ratio, and Brent's method finds where it is 1: bisection, made
+    faster by interpolation. Every solved program gives an allocation, whose largest ratio is an
+    upper bound; a lower bound is certified by duals that prove a level below 1. The first ratio
+    tried is that of the job that is worst off if every job is at its best: often the optimum.
     """
+    from scipy.optimize import brentq
+
     search = _Search(program, run)
-    kept, high, low = search.start()
-    while high > low * (1 + 2 * _PRECISION) and search.solves < _MOST_SOLVES:
-        near = float(high) * (1 - _PRECISION)
-        ratio = near if search.solves % 3 and near > low else (low + float(high)) / 2
-        if not low < ratio < high:
-            break
-        found, times = search.at(ratio)
-        reached = search.largest(times)
-        if reached is not None and reached < high:
-            kept, high = times, reached
-        if found.level < 1:
-            low = ratio
-    bound = search.prove(low) if certify else None
-    return Solved(kept, bound, search.size, (), search.solves)
+    low = float(search.lowest) * (1 + _PRECISION)
+    high = search.start()
+    if low < high and search.excess(low) < 0:
+        width = _PRECISION * low
+        brentq(search.excess, low, high, xtol=width, maxiter=_MOST_SOLVES, disp=False)
+    bound = search.prove() if certify else None
+    return Solved(search.times, bound, search.size, (), search.solves)
 
 
 class _Search:
-    """The programs for given ratios."""
+    """The programs for given ratios, and the best allocation found: `times`, with ratio `best`."""
 
     def __init__(self, program: Program, run: Run) -> None:
         self.program, self.run, self.solves = program, run, 0
         self.size = 0, 0
+        self.times: list[Fraction] = []
+        self.best: Fraction | None = None
         self.jobs = sum(kind.count for kind in program.kinds)
         self.steps = [Fraction(kind.example.steps or 0) for kind in program.kinds]
         self.elapsed = [Fraction(kind.example.elapsed) for kind in program.kinds]
         self.alone = [
-            elapsed + steps / isolated(kind.example, kind.rated, program.gpus, self.jobs)
+            elapsed + steps / isolated(kind.example, kind.proportional, program.gpus, self.jobs)
             for kind, steps, elapsed in zip(program.kinds, self.steps, self.elapsed, strict=True)
         ]
         self.lowest = max(
@@ -66,14 +63,18 @@ class _Search:
         )
         """A lower bound: every job at its best rate all the time."""
 
-    def start(self) -> tuple[list[Fraction], Fraction, float]:
-        """Return an allocation with which all jobs finish, its largest ratio, and a lower bound."""
-        _, times = self._solve(self.steps)
-        largest = self.largest(times)
-        assert largest is not None, "every job has the same part of its steps"
-        return times, largest, float(self.lowest)
+    def start(self) -> float:
+        """Keep an allocation with which all jobs finish, and return its largest ratio."""
+        self._solve(self.steps)
+        assert self.best is not None, "every job has the same part of its steps"
+        return float(self.best)
 
-    def at(self, ratio: float) -> tuple[Optimum, list[Fraction]]:
+    def excess(self, ratio: float) -> float:
+        """Return by how much the level at a ratio exceeds 1."""
+        found = self.at(ratio)
+        return float(found.level) - 1
+
+    def at(self, ratio: float) -> Optimum:
         """Solve the program in which a level of 1 stands for this ratio."""
         return self._solve(
             [
@@ -82,31 +83,36 @@ class _Search:
             ]
         )
 
-    def largest(self, times: Sequence[Fraction]) -> Fraction | None:
+    def prove(self) -> Fraction:
+        """Return a certified lower bound, as little below the best ratio as can be proved."""
+        assert self.best is not None
+        ratio, margin = float(self.best), _PRECISION
+        for _ in range(_MOST_PROOFS):
+            ratio, margin = ratio * (1 - margin), 10 * margin
+            if ratio <= self.lowest:
+                break
+            if self.at(ratio).bound() < 1:
+                return Fraction(ratio)
+        return self.lowest
+
+    def _largest(self, times: Sequence[Fraction]) -> Fraction | None:
         """Return the largest ratio of an allocation; ``None`` if a job never finishes."""
         policy, program = "finish_time_fairness", self.program
         return combine(
             policy,
             (
-                value(policy, kind.example, speed, kind.rated, program.gpus, self.jobs)
+                value(policy, kind.example, speed, kind.proportional, program.gpus, self.jobs)
                 for kind, speed in zip(program.kinds, throughputs(program, times), strict=True)
             ),
         )
 
-    def prove(self, low: float) -> Fraction:
-        """Return a certified lower bound, at `low` or as little below it as can be proved."""
-        margin = _PRECISION
-        for _ in range(_MOST_PROOFS):
-            if low <= self.lowest:
-                break
-            found, _ = self.at(low)
-            if found.bound() < 1:
-                return Fraction(low)
-            low, margin = low * (1 - margin), 10 * margin
-        return self.lowest
-
-    def _solve(self, required: Sequence[Fraction]) -> tuple[Optimum, list[Fraction]]:
+    def _solve(self, required: Sequence[Fraction]) -> Optimum:
+        """Solve a program, and keep its allocation if its largest ratio is the least yet."""
         found = optimize(least_level(self.program, required), self.run)
         self.solves += 1
         self.size = found.rows.form.shape
-        return found, found.times(self.program, required)
+        times = found.times(self.program, required)
+        largest = self._largest(times)
+        if largest is not None and (self.best is None or largest < self.best):
+            self.times, self.best = times, largest
+        return found

@@ -82,32 +82,42 @@ def proportional(rated: Rated, gpus: Mapping[str, int]) -> Fraction:
     return total / sum(gpus.values())
 
 
-def isolated(job: Job, rated: Rated, gpus: Mapping[str, int], jobs: int) -> Fraction:
+def isolated(job: Job, share: Fraction, gpus: Mapping[str, int], jobs: int) -> Fraction:
     """Return the throughput of a job with its part of a cluster divided equally among all jobs.
 
     The part is the total number of GPUs divided by the number of jobs, the same share of each type,
     and at most all of the job's time **(D)**: the public code takes whatever optimum its solver
     finds for max-min fairness with all rates 1, of which there are many.
+
+    Parameters
+    ----------
+    share
+        The job's proportional throughput.
+    jobs
+        The number of all jobs.
     """
     part = Fraction(sum(gpus.values()), jobs * job.scale)
-    return proportional(rated, gpus) * min(Fraction(1), part)
+    return share * min(Fraction(1), part)
 
 
 def value(
-    policy: str, job: Job, throughput: Fraction, rated: Rated, gpus: Mapping[str, int], jobs: int
+    policy: str, job: Job, throughput: Fraction, share: Fraction, gpus: Mapping[str, int], jobs: int
 ) -> Fraction | None:
-    """Return a job's value under a policy; ``None`` if it is infinite (no throughput)."""
+    """Return a job's value under a policy; ``None`` if it is infinite (no throughput).
+
+    The job's proportional throughput is `share`, the number of all jobs `jobs`.
+    """
     if policy == "max_sum_throughput":
         return job.weight * throughput
     if policy in ("max_min", "water_filling"):
-        return job.scale * throughput / (job.weight * proportional(rated, gpus))
+        return job.scale * throughput / (job.weight * share)
     assert job.steps is not None
     if not throughput:
         return None
     duration = Fraction(job.steps) / throughput
     if policy == "makespan":
         return duration
-    alone = job.elapsed + Fraction(job.steps) / isolated(job, rated, gpus, jobs)
+    alone = job.elapsed + Fraction(job.steps) / isolated(job, share, gpus, jobs)
     return (job.elapsed + duration) / alone
 
 

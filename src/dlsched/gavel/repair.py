@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import frexp, prod
 
 from dlsched.gavel.program import Program
 
+_SHARE_BITS = 60
 _BITS = 45
 """Times are rounded to multiples of 2 to the power of minus this."""
 
@@ -37,7 +39,23 @@ def repair(
     if targets:
         _add(program, times, targets)
     worst = max(Fraction(1), *_loads(program, times))
-    return times if worst == 1 else [t / worst for t in times]
+    return _shorten(program, [t / worst for t in times] if worst > 1 else times)
+
+
+def _shorten(program: Program, times: list[Fraction]) -> list[Fraction]:
+    """Round times down so that each job's share has 60 bits, where that is possible.
+
+    Sums of such shares are fast. Only the sides of groups with several kinds stay as they are: they
+    must remain equal.
+    """
+    kinds = program.kinds
+    for j, column in enumerate(program.columns):
+        if times[j] and not column.beside:
+            counts = prod(kinds[c].count for c in set(column.kinds))
+            share = times[j] / counts
+            unit = 2 ** max(0, _SHARE_BITS - frexp(share)[1])
+            times[j] = Fraction(int(share * unit) * counts, unit)
+    return times
 
 
 def _add(program: Program, times: list[Fraction], targets: Sequence[Fraction]) -> None:

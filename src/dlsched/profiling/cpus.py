@@ -187,7 +187,7 @@ def error_bound(points: CpuProfile | Mapping[int, float]) -> tuple[Gap, ...]:
     InstanceError
         If a time is larger than one with fewer CPUs: the bound does not hold for such a curve.
     """
-    measured = sorted(_points(points).items())
+    measured = sorted(checked_points(points).items())
     found = []
     for (a, slow), (b, fast) in pairwise(measured):
         if fast > slow:
@@ -197,7 +197,7 @@ def error_bound(points: CpuProfile | Mapping[int, float]) -> tuple[Gap, ...]:
     return tuple(found)
 
 
-def _points(points: CpuProfile | Mapping[int, float]) -> dict[int, float]:
+def checked_points(points: CpuProfile | Mapping[int, float]) -> dict[int, float]:
     """Return seconds by number of CPUs, checked."""
     pairs = dict(points.points) if isinstance(points, CpuProfile) else dict(points)
     if not pairs:

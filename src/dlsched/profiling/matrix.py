@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlsched.errors import InstanceError, OptionError
-from dlsched.profiling.cpus import CpuProfile, _points
+from dlsched.profiling.cpus import CpuProfile, checked_points
 
 if TYPE_CHECKING:
     import pandas
@@ -92,7 +92,7 @@ def fill_memory(
     OptionError
         If the memory axis is empty or a size or bandwidth is not positive.
     """
-    measured = _points(points)
+    measured = checked_points(points)
     sizes = sorted(set(memory_gb))
     if not sizes or not all(0 <= m < math.inf for m in sizes):
         raise OptionError(f"memory_gb={memory_gb!r} must be at least one size in GB, from 0")

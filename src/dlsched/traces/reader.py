@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -89,10 +90,8 @@ def read_trace(
     """
     wanted = _columns(mapping)
     choice = make_choice(states, clusters, min_gpus, fractional, plausibility)
-    path, where = Path(source), str(source)
-    is_shipped = where in SHIPPED and not path.exists()
-    if is_shipped:
-        path = library.root() / "traces" / SHIPPED[where]
+    where = str(source)
+    path, is_shipped = _locate(where)
     layout = mapping if isinstance(mapping, str) else ""
     if wanted is None and path.is_dir():
         path = in_folder(path, where, layout)
@@ -124,6 +123,18 @@ def read_trace(
         source=f"read_trace({shown})",
         notes=tuple(notes),
     )
+
+
+def _locate(source: str) -> tuple[Path, bool]:
+    """Return the path of a trace, and whether it comes with dlsched."""
+    path = Path(source)
+    if path.exists():
+        return path, False
+    if source in SHIPPED:
+        return library.root() / "traces" / SHIPPED[source], True
+    if re.fullmatch(r"(sample|synthetic)-\w*", source):
+        raise UnknownName("trace", source, SHIPPED)
+    return path, False
 
 
 def _columns(mapping: MappingLike) -> tuple[Column, ...] | None:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlsched.drawing.bands import Bands, colours_array
-from dlsched.drawing.colours import EDGE, IDLE, Colouring, by_name, by_number, choose, mix
+from dlsched.drawing.colours import (
+    EDGE,
+    IDLE,
+    Colouring,
+    by_name,
+    by_number,
+    choose,
+    gpus_of_a_job,
+    mix,
+)
 from dlsched.drawing.labels import box_label
 from dlsched.drawing.legend import colour_entries, finish, idle_entry
 from dlsched.drawing.style import TEXT, new_axes, set_labels
@@ -85,8 +94,8 @@ def draw_both(instance: Instance, solution: Solution) -> Sequence[Axes]:
     _, (above, below) = plt.subplots(
         2, 1, figsize=(7, 1.0 * len(instance.resources) + 1.6), sharex=True, layout="constrained"
     )
-    draw(instance, alone, above)
-    draw(instance, solution, below)
+    ends = [draw(instance, s, ax).get_xlim()[1] for s, ax in ((alone, above), (solution, below))]
+    below.set_xlim(0, max(ends))
     if above.get_legend() is not None:
         above.get_legend().remove()  # that of the picture below has the same jobs
     return above, below
@@ -158,7 +167,7 @@ def _alone(jobs: Iterable[Any]) -> list[Group]:
 
 def _colouring(instance: Instance, color_by: str) -> Colouring:
     if color_by == "gpus":
-        return by_number([job.gpus for job in instance.jobs])
+        return by_number([job.gpus for job in instance.jobs]).renamed(gpus_of_a_job)
     if color_by == "bottleneck":
         longest = [instance.resources[job.stages.index(max(job.stages))] for job in instance.jobs]
         made = by_name([*instance.resources, *longest])
@@ -216,7 +225,8 @@ def _map(
     bands = Bands(len(ranked), cells, ax, cell_points=6, below=52)
     bands.paint(colours)
     bands.finish()
-    words = f"all {len(ranked):,} groups by falling γ; a group is a column of its jobs"
+    rows = f", {bands.per_band} in a row" * (bands.bands > 1)
+    words = f"all {len(ranked):,} groups by falling γ{rows}; a group is a column of its jobs"
     _label(bands.ax, words)
     shown = [instance.job_index[name] for group in ranked for name in group.jobs]
     entries = colour_entries(colouring, shown, "jobs")

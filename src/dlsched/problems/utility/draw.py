@@ -17,6 +17,7 @@ from dlsched.drawing.colours import (
     by_number,
     choose,
     default_of,
+    gpus_of_a_job,
     mix,
 )
 from dlsched.drawing.labels import box_label
@@ -114,12 +115,8 @@ def _summary(instance: Instance, solution: Solution | None, lanes: Sequence[_Lan
 def _job_colours(instance: Instance, color_by: str) -> Colouring:
     if color_by in ("workers", "arrival"):
         made = by_number([getattr(job, color_by) for job in instance.jobs])
-        return made.renamed(_gpus if color_by == "workers" else "arrival in slot {}".format)
+        return made.renamed(gpus_of_a_job if color_by == "workers" else "arrival in slot {}".format)
     return by_name([job.id for job in instance.jobs])
-
-
-def _gpus(label: str) -> str:
-    return f"{label} GPU{'s' * (label != '1')} a job"
 
 
 def _owners(
