@@ -45,6 +45,8 @@ def _svg(shown: Instance | Solution | Result, instance: Instance) -> bytes:
     """Return the picture on a white plate, as legible on a dark page as on a light one."""
     mpl, plt = require("matplotlib", "drawing"), require("matplotlib.pyplot", "drawing")
     open_before = plt.get_fignums()
+    if not open_before:  # a notebook's backend sets itself up once, which rc_context would undo
+        plt.switch_backend(mpl.get_backend())
     with mpl.rc_context({"figure.figsize": (_INCHES, 3.0)}), plt.ioff():
         try:
             axes = plot(shown, instance=None if shown is instance else instance)
