@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
@@ -60,6 +61,22 @@ def test_interchangeable_jobs_have_equal_shares() -> None:
     assert float(found.objective) == pytest.approx(float(few.objective) * 6 / 999)
 
 
+def test_the_program_does_not_grow_with_the_jobs() -> None:
+    """With space sharing, 1,200 jobs have the program of 24, and it takes little memory."""
+    rates = random_rates(random.Random(1), 12)
+    jobs = [Job(f"j{i}", f"m{i % 12}") for i in range(1200)]
+    gpus = {"V100": 20, "P100": 20, "K80": 20}
+    small = shares(rates, gpus, jobs[:24])
+    tracemalloc.start()
+    try:
+        large = shares(rates, gpus, jobs)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert large.size == small.size
+    assert peak < 10e6
+
+
 def test_weights_divide() -> None:
     """Twice the weight is twice the throughput of the same model, where GPUs are scarce."""
     jobs = [Job("a", "J1", weight=2), Job("b", "J1"), Job("c", "J1"), Job("d", "J1")]
@@ -86,6 +103,17 @@ def test_sharing_that_does_not_pay_is_left_out() -> None:
     found = shares(rates, {"V100": 1}, pairs={("a", "b", "V100"): (2, 4)})
     assert found.size[1] == 3  # each alone, and the level
     assert {s.beside for s in found.shares} == {None}
+
+
+def test_a_job_that_runs_somewhere_only_beside_another() -> None:
+    """A pair on a type on which neither job was measured alone is used, too."""
+    rates = {"a": {"K80": 1}, "b": {"K80": 1}}
+    found = shares(rates, {"V100": 1, "K80": 1}, pairs={("a", "b", "V100"): (3, 3)})
+    assert {(s.job, s.gpu, s.beside) for s in found.shares} == {
+        ("a", "V100", "b"),
+        ("b", "V100", "a"),
+    }
+    assert found.objective == 6  # three times as fast as all the time on the K80, which is half
 
 
 def test_a_job_is_not_beside_itself() -> None:

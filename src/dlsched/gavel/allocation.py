@@ -25,8 +25,8 @@ class Round:
     level
         The value that the round's jobs have in every optimum.
     bound
-        Certified upper bound on the level, given the levels of the earlier rounds; ``None`` if it
-        was not asked for.
+        Certified upper bound on the level, for allocations that keep the levels of the earlier
+        rounds, less a billionth; ``None`` if it was not asked for.
     jobs
         Ids of the jobs fixed in this round.
     """

@@ -108,6 +108,11 @@ def build(kinds: tuple[Kind, ...], rates: Rates, gpus: Mapping[str, int], sharin
 
 
 def _dominated(a: Kind, b: Kind, gpu: str, both: tuple[Number, Number]) -> bool:
-    """Whether two jobs do at least as well by taking turns on the GPUs as by sharing them."""
+    """Whether two jobs do at least as well by taking turns on the GPUs as by sharing them.
+
+    Alone they need the parts both[0] / alone and both[1] / other of the time for the same work.
+    """
     alone, other = a.rated.get(gpu, 0), b.rated.get(gpu, 0)
+    if not alone or not other:
+        return False
     return bool(both[0] * other + both[1] * alone <= alone * other)
