@@ -41,6 +41,10 @@ dist: $(READY)
 	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/python -m twine check --strict dist/*
 
+# Run the notebooks again, and keep their output.
+notebooks: $(READY)
+	$(BIN)/python docs/notebook_pages.py
+
 library: $(READY)
 	$(BIN)/python instances/make.py
 	$(BIN)/python instances/page.py

@@ -1,13 +1,14 @@
-"""Seconds of the first solve of each problem in a fresh process, with and without compiled loops.
+"""Seconds of the import and of the first solve in a fresh process, with and without a cache.
 
 Usage::
 
-    python benchmarks/cold_start.py
+    python benchmarks/cold_start.py [import] [seconds]
 
-Each line is one fresh process. "Empty" has an empty cache of compiled loops, as on a new machine;
-"filled" is the same again. "First solve" is the exact method on the problem's first small instance,
-imports and compilation included; "all methods" then solves it with every other method, so that the
-two together have compiled all that the problem has. Run it on an idle machine.
+Each figure is from a fresh process. "Empty" has an empty cache of compiled loops, as on a new
+machine; "filled" is the same again. "Small" is the exact method on the problem's first small
+instance, imports included; "larger" on a generated one, for which loops are compiled; "all methods"
+solves the small one with every method.
+Run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -25,45 +26,67 @@ CODE = """
 import json, sys, time
 began = time.perf_counter()
 import dlsched
-name = sys.argv[1]
-dlsched.solve(f"{name}-small-01", time_limit=10)
-first = time.perf_counter() - began
-for method in dlsched.list_methods(name)["method"]:
-    try:
-        dlsched.solve(f"{name}-small-01", method, time_limit=1)
-    except dlsched.OptionError:
-        pass
-print(json.dumps([first, time.perf_counter() - began]))
+name, size = sys.argv[1:]
+small = f"{name}-small-01"
+first = dlsched.generate(name, seed=1) if size == "larger" else small
+dlsched.solve(first, time_limit=10)
+seconds = time.perf_counter() - began
+if size == "all":
+    for method in dlsched.list_methods(name)["method"]:
+        try:
+            dlsched.solve(small, method, time_limit=1)
+        except dlsched.OptionError:
+            pass
+    seconds = time.perf_counter() - began
+print(json.dumps(seconds))
+"""
+IMPORT = """
+import time
+began = time.perf_counter()
+import dlsched
+print(time.perf_counter() - began)
 """
 PROBLEMS = ("reclaiming", "elastic", "interleaving", "utility", "placement", "sensitivity")
+SIZES = ("small", "larger", "all")
+TRIES = 5
 
 
-def fresh(problem: str, cache: str) -> tuple[float, float]:
-    """Return seconds of the first solve, and of all methods with it, in a fresh process."""
+def fresh(code: str, *arguments: str, cache: str = "") -> float:
+    """Return what some code prints in a fresh process with a cache of compiled loops."""
     run = subprocess.run(
-        [sys.executable, "-c", CODE, problem],
-        env=os.environ | {"NUMBA_CACHE_DIR": cache},
+        [sys.executable, "-c", code, *arguments],
+        env=os.environ | ({"NUMBA_CACHE_DIR": cache} if cache else {}),
         capture_output=True,
         text=True,
         check=True,
     )
-    first, total = json.loads(run.stdout.splitlines()[-1])
-    return first, total
+    return float(json.loads(run.stdout.splitlines()[-1]))
+
+
+def imported() -> Iterator[str]:
+    """Yield the seconds of the import."""
+    best = min(fresh(IMPORT) for _ in range(TRIES))
+    yield "## Import\n"
+    yield f"`import dlsched` takes {best:.2f} s, the best of {TRIES} fresh processes."
 
 
 def seconds() -> Iterator[str]:
-    """Yield the table."""
+    """Yield the table of the first solves."""
     yield "## Cold start: seconds in a fresh process, by the cache of compiled loops\n"
-    yield "| problem | first, empty | all methods, empty | first, filled | all methods, filled |"
-    yield "|---|---|---|---|---|"
-    sums = [0.0] * 4
+    sizes = ("small", "larger", "all methods")
+    heads = [f"{size}, {cache}" for size in sizes for cache in ("empty", "filled")]
+    yield f"| problem | {' | '.join(heads)} |"
+    yield "|---|---|---|---|---|---|---|"
+    sums = [0.0] * 6
     for problem in PROBLEMS:
-        with tempfile.TemporaryDirectory() as cache:
-            figures = [*fresh(problem, cache), *fresh(problem, cache)]
+        figures = []
+        for size in SIZES:
+            with tempfile.TemporaryDirectory() as cache:
+                figures += [fresh(CODE, problem, size, cache=cache) for _ in range(2)]
         sums = [a + b for a, b in zip(sums, figures, strict=True)]
         yield f"| {problem} | {' | '.join(f'{x:.1f}' for x in figures)} |"
     yield f"| all six | {' | '.join(f'{x:.1f}' for x in sums)} |"
 
 
 if __name__ == "__main__":
-    write("cold_start", {"seconds": seconds}, arguments())
+    write("cold_start", {"import": imported, "seconds": seconds}, arguments())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,13 @@ def run(notebook: Any) -> Any:
     """
     from nbclient import NotebookClient
 
-    client = NotebookClient(
-        notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": FOLDER}}
-    )
-    client.execute()
+    with tempfile.TemporaryDirectory() as folder:  # what a cell leaves behind is gone
+        NotebookClient(
+            notebook,
+            timeout=SECONDS,
+            kernel_name="python3",
+            resources={"metadata": {"path": folder}},
+        ).execute()
     for cell in notebook.cells:
         cell.metadata.clear()  # it has the times of the run
     notebook.metadata.pop("widgets", None)
@@ -75,7 +79,10 @@ def page(path: Path) -> tuple[str, dict[str, bytes]]:
         parts.append(f"```python\n{cell.source}\n```")
         for i, output in enumerate(cell.outputs):
             parts.append(_shown(output, f"{path.stem}-{number}-{i}", pictures))
-    note = f"[The notebook]({path.name}) runs after `pip install 'dlsched[notebook]'`."
+    note = (
+        f'<a href="{path.name}" download>The notebook</a> runs after '
+        "`pip install 'dlsched[notebook]'`."
+    )
     head, _, rest = "\n\n".join(parts).partition("\n\n")
     return f"{head}\n\n{note}\n\n{rest}\n", pictures
 
@@ -90,7 +97,8 @@ def _shown(output: Any, name: str, pictures: dict[str, bytes]) -> str:
             raw = data[kind]
             binary = raw.encode() if ending == "svg" else base64.b64decode(raw)
             pictures[f"{name}.{ending}"] = binary
-            return f'<div class="plate" markdown="1">\n\n![Output]({name}.{ending})\n\n</div>'
+            picture = f"![Output](../pictures/{name}.{ending})"
+            return f'<div class="plate" markdown="1">\n\n{picture}\n\n</div>'
     if "text/html" in data:
         return f'<div class="output">\n{data["text/html"]}\n</div>'
     return _block(data["text/plain"])

@@ -47,7 +47,7 @@ def on_files(files: Files, config: Any) -> Files:
         text, pictures = notebook_pages.page(notebook)
         files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))
         for name, picture in pictures.items():
-            files.append(File.generated(config, f"notebooks/{name}", content=picture))
+            files.append(File.generated(config, f"pictures/{name}", content=picture))
     for name, picture in drawings.all_pictures():
         files.append(File.generated(config, f"pictures/{name}.svg", content=picture))
     return files
@@ -86,6 +86,8 @@ def _on_site(source: str) -> str | None:
     """Return the page of a file of the repository."""
     if source in HOMES:
         return HOMES[source]
+    if source.endswith(".ipynb"):
+        return posixpath.relpath(source, "docs").removesuffix(".ipynb") + ".md"
     for folder, home in (("docs", ""), ("models", "models"), ("benchmarks/figures", "figures")):
         if source.startswith(f"{folder}/") and source.endswith(".md"):
             return posixpath.join(home, posixpath.relpath(source, folder))

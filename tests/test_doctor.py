@@ -168,8 +168,8 @@ def test_the_cache_of_compiled_loops(tmp_path: Path) -> None:
         "print(x.cached, x.total, x.writable, *x.folders);"
     )
     fill = (
-        "(loop, signatures), *_ = entries('dlsched.problems.utility.knapsack');"
-        "loop.compile(signatures[0])"
+        "loop, *_ = entries('dlsched.problems.utility.knapsack');"
+        "loop.compiled.compile(loop.signatures[0])"
     )
 
     def run(code: str) -> list[str]:

@@ -56,7 +56,7 @@ COMMANDS = {
     "psutil": ["bench", "suite.toml", "-o", "out"],
     "distributed": ["bench", "suite.toml", "-o", "out", "--dask", "tcp://127.0.0.1:9"],
     "jinja2": ["report", "out"],
-    "matplotlib": ["report", "out"],
+    "matplotlib": ["plot", "lyra-fig5", "-o", "fig5.png"],
     "cvxpy": ["solve", "sensitivity-small-01", "-m", "synergy_opt"],
 }
 """A command for each library that the command line may miss."""

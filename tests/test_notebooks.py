@@ -16,10 +16,13 @@ TIME = re.compile(r"\b\d+(\.\d+)?(e-\d+)? ?(s|ms|µs|seconds)\b")
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_was_run(path: Path) -> None:
-    """Every cell of a notebook has been run, in order, and none has failed."""
+    """Every cell of a notebook has been run, in order, none has failed, and pictures are there."""
     cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
-    assert not any(out.output_type == "error" for cell in cells for out in cell.outputs)
+    for cell in cells:
+        assert not any(out.output_type == "error" for out in cell.outputs)
+        if "dlsched.plot" in cell.source:
+            assert "image/svg+xml" in cell.outputs[-1].data, cell.source
 
 
 @pytest.mark.slow

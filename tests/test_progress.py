@@ -106,3 +106,12 @@ def test_nothing_is_said_by_default() -> None:
     code = "import dlsched; dlsched.solve('lyra-fig5', 'lyra')"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (ran.stdout, ran.stderr) == ("", "")
+
+
+def test_start_that_is_not_used_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """A warning says that a start was not used, and why."""
+    start = {"dlsched": 1, "problem": "reclaiming", "instance": "lyra-fig5", "returned": ["9", "1"]}
+    with caplog.at_level(logging.WARNING, "dlsched"):
+        dlsched.solve("lyra-fig5", "milp", start=start)
+    expected = 'the start is not used: rejected by the checker: returned[0]: there is no server "9"'
+    assert [record.getMessage() for record in caplog.records] == [expected]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import numbers
 import os
 import warnings
@@ -40,6 +41,8 @@ from dlsched.table import Failure, comparison_rows, data_frame
 
 if TYPE_CHECKING:
     import pandas
+
+logger = logging.getLogger(__name__)
 
 InstanceLike: TypeAlias = "Instance | str | Path | Mapping[str, Any]"
 SolutionLike: TypeAlias = "Solution | Result | str | Path | Mapping[str, Any]"
@@ -250,10 +253,13 @@ def solve(
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
     chosen.prepare(owner.package, on_stage, inst)
+    cores = os.cpu_count() or 1
+    if threads > cores:
+        logger.info("%d threads instead of %d: there are no more cores", cores, threads)
     run = Run(
         time_limit,
         gap,
-        min(threads, os.cpu_count() or 1),
+        min(threads, cores),
         seed,
         solver,
         log=log,
@@ -274,6 +280,8 @@ def solve(
         reason = rejected or f"{chosen.name} takes no start"
         result = replace(result, start=Start(False, reason))
         link_instance(result, inst)
+    if result.start is not None and not result.start.accepted:
+        logger.warning("the start is not used: %s", result.start.reason)
     return result
 
 
@@ -475,6 +483,8 @@ def export(
     ------
     OptionError
         If there is no such level or format, or an earlier level has no value.
+    InstanceError
+        If a constraint is violated whatever the variables are, so that there is no model.
     """
     validate_target(Path(path))
     if format is None:
@@ -504,7 +514,14 @@ def model_text(
     if missing:
         raise OptionError(f"level {target!r} needs the value of {missing[0]!r}: pass it in held=")
     holds = [float((held or {})[name]) for name in levels[:rank]]
-    return _MODEL_FORMATS[format](inst.name, built or model(inst), rank, holds)
+    try:
+        return _MODEL_FORMATS[format](inst.name, built or model(inst), rank, holds)
+    except Exception as error:
+        why = registry.problem(inst.problem).explain(inst)
+        if not why:
+            raise
+        problem = f"has no solution, and a model that cannot be written: {why}"
+        raise InstanceError(inst.name, "", problem, "see: dlsched solve") from error
 
 
 _MODEL_FORMATS = {"lp": lp_text, "mps": mps_text}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlsched import profiles
-from dlsched.drawing.legend import LEGEND
-from dlsched.drawing.style import SMALL, TEXT, set_labels
+from dlsched.drawing.legend import add_legend
+from dlsched.drawing.style import TEXT, set_labels
 from dlsched.figures import shorten
 from dlsched.profiles import Row, Steps
 
@@ -135,22 +135,18 @@ def draw_gap_by_size(ax: Axes, rows: Sequence[Row], unit: str, level: str) -> No
 
 
 def dress(ax: Axes, *, own: bool) -> None:
-    """Add grid and legend: below the axes in a figure of its own, else where there is room."""
+    """Add a grid, and a legend below the axes.
+
+    Parameters
+    ----------
+    own
+        Whether the figure is the chart's own, so that the legend can use its whole width.
+    """
     ax.grid(True, color="0.88", linewidth=0.6)
     ax.set_axisbelow(True)
-    handles, labels = ax.get_legend_handles_labels()
-    if own and labels:
-        wide = ax.figure.bbox.width / ax.figure.dpi
-        columns = max(1, int(wide * 72 / (TEXT * 0.6 * max(map(len, labels)) + 30)))
-        ax.figure.legend(
-            handles,
-            labels,
-            loc="outside lower left",
-            ncols=min(columns, len(labels)),
-            **(LEGEND | {"handlelength": 2.2}),
-        )
-    elif labels:
-        ax.legend(frameon=False, fontsize=SMALL)
+    handles, _ = ax.get_legend_handles_labels()
+    if handles:
+        add_legend(ax, handles, own=own, handlelength=2.2)
 
 
 def _decimal_ticks(axes: Axes) -> None:

@@ -106,6 +106,12 @@ def parts(document: BaseModel, without: Sequence[str] = ()) -> list[Part]:
     return found
 
 
+def entries(document: BaseModel) -> int:
+    """Return the number of entries in the lists and mappings of a document."""
+    found: list[Any] = [document.__dict__.get(name) for name in type(document).model_fields]
+    return sum(len(value) for value in found if _is_collection(value))
+
+
 def facts(value: Any) -> Iterable[str]:
     """Yield facts about the entries of a list or a mapping."""
     entries = list(value.values()) if isinstance(value, Mapping) else list(value)
@@ -113,7 +119,7 @@ def facts(value: Any) -> Iterable[str]:
         yield from _fields(entries)
     elif entries and len(entries) <= _FEW and not any(map(_is_compound, entries)):
         yield _brief_entries(value)
-    elif entries and all(map(_is_number, entries)):
+    elif entries and all(map(is_number, entries)):
         yield _range(entries)
 
 
@@ -133,7 +139,7 @@ def _fact(name: str, known: Sequence[Any]) -> str | None:
     """Return what is worth stating about a field's values; ``None`` if there is nothing."""
     if all(isinstance(value, bool) for value in known):
         return f"{name} {sum(known):,}"
-    if all(map(_is_number, known)):
+    if all(map(is_number, known)):
         total = f", total {number_text(sum(known))}" if name in ADDED_UP else ""
         return f"{name} {_range(known)}{total}"
     for kind, fact in _FACTS:
@@ -147,7 +153,7 @@ def _text_fact(name: str, known: Sequence[str]) -> str | None:
     if len(counts) == len(known) > 1:
         return None
     if len(counts) > _FEW:
-        return f"{name} {len(counts):,} different"
+        return f"{len(counts):,} values of {name}"
     words = (f"{shorten(word, LONGEST)!r} {n:,}" for word, n in counts.items())
     return f"{name} {', '.join(words)}"
 
@@ -164,7 +170,7 @@ def _mapping_fact(name: str, known: Sequence[Mapping[Any, Any]]) -> str | None:
     totals: dict[Any, Any] = {}
     for mapping in known:
         for key, entry in mapping.items():
-            totals[key] = totals.get(key, 0) + (entry if _is_number(entry) else 0)
+            totals[key] = totals.get(key, 0) + (entry if is_number(entry) else 0)
     if not totals or len(totals) > _FEW:
         return f"{name} by {len(totals):,} keys" if totals else None
     if name in ADDED_UP:
@@ -181,7 +187,8 @@ _FACTS: tuple[tuple[Any, Callable[[str, Sequence[Any]], str | None]], ...] = (
 """What states a fact about values of a type."""
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether a value is a number; True and False are none."""
     return isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
 
 

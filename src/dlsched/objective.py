@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
+from dlsched.rendering import html
 from dlsched.schema import Number
 
 T = TypeVar("T")
@@ -70,6 +71,10 @@ class ByLevel(tuple[T, ...], Generic[T]):
         pairs = (f"{level.name}={_brief(entry)}" for level, entry in self.pairs())
         return f"({', '.join(pairs)})"
 
+    def _repr_html_(self) -> str | None:
+        """Return a table of the entries for a notebook."""
+        return html(self)
+
     def pairs(self) -> Iterable[tuple[Level, T]]:
         """Iterate over (level, entry)."""
         return zip(self.levels, self, strict=True)
@@ -109,6 +114,10 @@ class Bound(NamedTuple):
     value: Number | float
     kind: Literal["certified", "claimed"]
     method: str
+
+    def _repr_html_(self) -> str | None:
+        """Return value, kind and source for a notebook."""
+        return html(self)
 
     def __repr__(self) -> str:
         """Show value and kind."""

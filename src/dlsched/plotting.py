@@ -13,7 +13,7 @@ from dlsched.errors import InstanceError, OptionError
 from dlsched.extras import require
 from dlsched.files import read_json
 from dlsched.registry import Problem
-from dlsched.result import Report, Result
+from dlsched.result import Result
 from dlsched.schema import Instance, Solution, linked_instance
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def plot(
     if title is not None:
         set_title(made, title)
     elif isinstance(x, Solution) and not (report := owner.check(found, x)):
-        set_title(made, f"{made.get_title(loc='left')}; NOT FEASIBLE: {_first(report)}")
+        said = " ".join(made.get_title(loc="left").split())
+        first = report.violations[0]
+        set_title(made, f"{said}; not feasible: {first.where}: {first.message}")
     return made
 
 
@@ -98,10 +100,6 @@ def _drawn(
             "only solutions whose names all exist can be drawn",
         ) from error  # fmt: skip
     return made
-
-
-def _first(report: Report) -> str:
-    return report.violations[0].message
 
 
 def _instance_of(x: Any, given: Instance | None) -> Instance:

@@ -96,7 +96,7 @@ class Run:
     log: bool = False
     on_progress: Callable[[Point], None] | None = None
     on_stage: StageListener | None = None
-    trajectory: list[Point] = field(default_factory=list)
+    trajectory: list[Point] = field(default_factory=list, repr=False)
     solvers: dict[str, str | None] = field(default_factory=dict)
     interrupted: bool = False
     began: float = field(default_factory=time.perf_counter)

@@ -33,19 +33,19 @@ _STOPPED = {
 def summarize(result: Result) -> str:
     """Return a result's summary; see `dlsched.Result.summary`."""
     lines = [
-        f"{_one_line(result.instance)} ({result.problem}) by {_one_line(result.method)} "
+        f"{one_line(result.instance)} ({result.problem}) by {one_line(result.method)} "
         f"({result.kind}): {result.status}",
-        *_wrapped("", _meaning(result)),
-        *_table(_rows(result)),
-        *_wrapped("ended: ", _ending(result)),
-        *_wrapped("next: ", _next_step(result)),
-        *_wrapped("seconds: ", _seconds(result)),
-        *_wrapped("run: ", _run(result)),
+        *_wrapped("", meaning(result)),
+        *_table(rows(result)),
+        *_wrapped("ended: ", ending(result)),
+        *_wrapped("next: ", next_step(result)),
+        *_wrapped("seconds: ", times(result)),
+        *_wrapped("run: ", setting(result)),
     ]
     return "\n".join(lines)
 
 
-def _meaning(result: Result) -> str:
+def meaning(result: Result) -> str:
     """Return what the status says about the solution and about better ones."""
     if result.status is Status.OPTIMAL:
         worst = max((gap for gap in result.gap if gap is not None), default=0.0)
@@ -67,7 +67,7 @@ def _meaning(result: Result) -> str:
     }[result.status]
 
 
-def _rows(result: Result) -> Iterator[tuple[str, ...]]:
+def rows(result: Result) -> Iterator[tuple[str, ...]]:
     """Yield per level name, objective, bound, gap, and the bound's kind and source."""
     for i, (level, bound) in enumerate(result.bound.pairs()):
         value = "no value"
@@ -76,7 +76,7 @@ def _rows(result: Result) -> Iterator[tuple[str, ...]]:
         limit, source = "no bound", ""
         if bound is not None:
             limit = f"bound {number_text(bound.value)}"
-            source = f"{bound.kind}: {shorten(_one_line(bound.method), 40)}"
+            source = f"{bound.kind}: {shorten(one_line(bound.method), 40)}"
         gap = f"gap {percent(result.gap[i])}" if result.gap[i] is not None else "no gap"
         yield f"{level.name} ({level.sense})", value, limit, gap, source
 
@@ -90,19 +90,19 @@ def _table(rows: Iterator[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _ending(result: Result) -> str:
+def ending(result: Result) -> str:
     """Return why the run ended, in words, with the limit that ended it."""
-    said, reason = result.termination.sentence, shorten(_one_line(result.reason), _LONGEST)
+    said, reason = result.termination.sentence, shorten(one_line(result.reason), _LONGEST)
     words = [reason if reason.startswith(said) else "; ".join(filter(None, (said, reason)))]
     limit = result.limits.time_limit if result.limits else None
     if result.termination is Termination.TIME_LIMIT and limit is not None:
         words.append(f"the limit is {number_text(limit)} s")
-    message = shorten(_one_line(result.solver_message), _LONGEST)
+    message = shorten(one_line(result.solver_message), _LONGEST)
     words += [f"{result.solver or 'the solver'} says {message}"] if message else []
     return "; ".join(words)
 
 
-def _next_step(result: Result) -> str:
+def next_step(result: Result) -> str:
     """Return what to try if there is no solution, or no bound; empty if nothing is missing."""
     step, stopped = "", result.termination in _STOPPED
     methods = f"dlsched.list_methods({result.problem!r})"
@@ -114,7 +114,9 @@ def _next_step(result: Result) -> str:
         step = f"the method returns bounds only; for a solution choose another of {methods}"
     elif result.status is Status.NO_SOLUTION:
         limit = "a larger limit, or " if stopped else ""
-        step = f"{limit}a heuristic of {methods}; its solution can be the start= of this method"
+        step = f"{limit}another method of {methods}"
+        if result.kind == "exact":
+            step = f"{limit}a heuristic of {methods}; its solution can be the start= of this method"
     elif result.status is Status.FEASIBLE and not any(result.bound):
         step = "result.gap_to(dlsched.bound(instance)), or gap_to(the bound of an exact method)"
     elif stopped:
@@ -122,7 +124,7 @@ def _next_step(result: Result) -> str:
     return step
 
 
-def _seconds(result: Result) -> str:
+def times(result: Result) -> str:
     """Return the times: building the model apart from the search."""
     spent = result.seconds
     return (
@@ -131,7 +133,7 @@ def _seconds(result: Result) -> str:
     )
 
 
-def _run(result: Result) -> str:
+def setting(result: Result) -> str:
     """Return solver, seed, limits, options and start."""
     words = [f"solver {result.solver} {result.solver_version or ''}".rstrip()]
     words = words if result.solver else ["no solver"]
@@ -143,11 +145,11 @@ def _run(result: Result) -> str:
     words += [f"{name}={shorten(repr(value), 40)}" for name, value in result.options.items()]
     if result.start is not None:
         used = "used" if result.start.accepted else "not used"
-        words.append(f"start {used}: {_one_line(result.start.reason)}")
+        words.append(f"start {used}: {one_line(result.start.reason)}")
     return ", ".join(words)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Return a text without control characters and line ends."""
     return " ".join(plain(text).split())
 

@@ -57,7 +57,7 @@ def test_missing_solver(tmp_path: Path) -> None:
     """A solver that is not installed is unusable input, and the line says how to get it."""
     dlsched.save(dlsched.generate("reclaiming", servers=3), tmp_path / "small.json")
     ran = subprocess.run(
-        [*COMMAND, "solve", str(tmp_path / "small.json"), "--solver", "cbc"],
+        [*COMMAND, "solve", str(tmp_path / "small.json"), "--solver", "cbc", "--quiet"],
         capture_output=True,
         text=True,
         check=False,

@@ -17,6 +17,7 @@ from dlsched.problems.elastic.schema import Instance as ElasticInstance
 from dlsched.problems.elastic.schema import Job
 from dlsched.result import Limits, Result, Seconds, Start
 from dlsched.schema import Document, Id, Instance, Solution
+from dlsched.testing import check_heuristic, worst_case
 
 LIBRARY = dlsched.list_instances()[::4]
 LINES, WIDTH = 10, 115
@@ -52,7 +53,7 @@ def test_instance_says_what_there_is() -> None:
         "<reclaiming instance 'lyra-fig5'\n"
         "  demand 2\n"
         "  servers: 6; gpus 8, total 48\n"
-        "  jobs: 4; workers 1 to 2 each (7 in all, server 6 different, gpus 2 to 8, total 44)\n"
+        "  jobs: 4; workers 1 to 2 each (7 in all, 6 values of server, gpus 2 to 8, total 44)\n"
         "  minimize preempted (jobs), then collateral (GPUs)>"
     )
     assert str(dlsched.load("lyra-fig5")) == repr(dlsched.load("lyra-fig5"))
@@ -163,6 +164,18 @@ def test_hypothesis_prints_all_data() -> None:
     assert eval(pretty(instance)) == instance
     solution = dlsched.solve(instance, "lyra").solution
     assert eval(pretty(solution)) == solution
+
+
+def test_reports_of_the_testing_kit() -> None:
+    """What `check_heuristic` and `worst_case` return has a short text; `print` shows all."""
+
+    def nothing(instance: Any, rng: object) -> dict[str, list[str]]:
+        return {"returned": []}
+
+    found = check_heuristic("reclaiming", nothing, examples=5)
+    worst = worst_case("reclaiming", "scf", budget=20)
+    for report in (found, found.findings[0], worst):
+        assert is_short(repr(report)) and str(report).splitlines()[0] in repr(report)
 
 
 LEVELS = (Level("done", "max", "jobs"),)

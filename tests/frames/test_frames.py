@@ -188,8 +188,13 @@ ERRORS: dict[str, tuple[dict[str, Any], str]] = {
         {"jobs_workers": None},
         "jobs_workers: is missing; pass it, with the columns job, server, gpus, flexible",
     ),
-    "missing list": ({"servers": None}, "from_frames: servers: is missing; add"),
-    "missing value": ({"demand": None}, "from_frames: demand: is missing; add"),
+    "missing list": ({"servers": None}, "from_frames: servers: is missing; pass servers="),
+    "missing value": ({"demand": None}, "from_frames: demand: is missing; pass demand="),
+    "gap as value": ({"demand": pd.NA}, "from_frames: demand: is missing; pass demand="),
+    "text as number": (
+        {"servers": SERVERS.astype(str)},
+        'servers, row 0, column gpus: "8" is not a number; convert the column with pandas.to_nu',
+    ),
     "missing key column": (
         {"jobs_workers": WORKERS.drop(columns="job")},
         "jobs_workers, column job: is missing; add it; write the id of the job",

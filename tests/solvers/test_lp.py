@@ -133,6 +133,15 @@ def test_names_are_legal_and_unique() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["a.lp", "a.mps"])
+def test_an_instance_without_a_model(name: str, tmp_path: Path) -> None:
+    """Where a constraint has no variable and is violated, the reason is said in one line."""
+    instance = Instance(name="none", demand=1, servers=[], jobs=[])
+    with pytest.raises(dlsched.InstanceError, match="none: has no solution, and a model"):
+        dlsched.export(instance, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_format_that_is_unknown(tmp_path: Path) -> None:
     """Only LP and MPS are written; which one is said, or in the file's name."""
     with pytest.raises(dlsched.OptionError, match="write one of: lp, mps"):

@@ -146,7 +146,7 @@ def test_a_missing_header_file_is_said(tmp_path: Path) -> None:
     assert own.jobs == trace.jobs
 
 
-@pytest.mark.parametrize("word", ["", "None", "null", "NaN", "nan", "NaT", "N/A", " "])
+@pytest.mark.parametrize("word", ["", "None", "null", "NaN", "nan", "NaT", "N/A", "Unknown", " "])
 def test_words_for_nothing(tmp_path: Path, word: str) -> None:
     """However a missing end is spelled, the job is left out and counted, and the others stay."""
     rows = ROW + ROW.replace("2020-06-09 19:00:09", word).replace("7,u", "8,u")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dlsched import InstanceError, OptionError, UnknownName
-from dlsched.traces import FORMATS, Trace, read_trace
+from dlsched.traces import FORMATS, Trace, read_trace, write_trace
 
 HELIOS = (
     "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
@@ -99,7 +99,9 @@ def test_helios_takes_the_end_minus_the_start(tmp_path: Path) -> None:
     )
     path = write(tmp_path, "cluster_log.csv", HELIOS + rows)
     assert essence(read_trace(path)) == [("7", 16, 0, 86401), ("8", 0, 1, 0)]
-    assert essence(read_trace(path, min_gpus=1)) == [("7", 16, 0, 86401)]
+    with_gpus = read_trace(path, min_gpus=1)
+    assert essence(with_gpus) == [("7", 16, 0, 86401)]
+    assert with_gpus.notes == ("1 of 2 jobs left out: 1 without GPUs",)
 
 
 def test_acme_durations_do_not_include_the_queue(tmp_path: Path) -> None:
@@ -211,6 +213,22 @@ def test_choices_that_no_job_can_meet_are_refused(tmp_path: Path) -> None:
     rows = "a,u,1,8,9,1,1.0,Eval,FAILED,2023-05-17,2023-05-17,2023-05-18,,,1,1.0,1\n"
     with pytest.raises(OptionError, match="records no clusters"):
         read_trace(write(tmp_path, "trace_kalos.csv", ACME + rows), clusters="kalos")
+
+
+def test_chosen_jobs_can_be_kept(tmp_path: Path) -> None:
+    """What was read from a published format is written and read again as one table."""
+    chosen = read_trace("sample-pai", states="Terminated", fractional="total")
+    write_trace(chosen, tmp_path / "chosen.csv.gz")
+    assert read_trace(tmp_path / "chosen.csv.gz").jobs == chosen.jobs
+
+
+def test_names_of_samples_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A typo is answered with the right name; a file of that name is the file."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnknownName, match="no trace is called 'sample-phily'; did you mean"):
+        read_trace("sample-phily")
+    write(tmp_path, "sample-philly", OPENB + "p,1,1,1,1000,,LS,Failed,0,9,1\n")
+    assert essence(read_trace("sample-philly")) == [("p", 1, 0, 8)]
 
 
 def test_mappings_select_too(tmp_path: Path) -> None:

@@ -122,3 +122,11 @@ def test_plausibility_can_be_overruled() -> None:
     with pytest.raises(InstanceError, match="more than any cluster"):
         Trace.from_frame(frame)
     assert Trace.from_frame(frame, plausibility=False).jobs[0].gpus == 200_000
+
+
+def test_the_reader_of_files_points_to_frames() -> None:
+    """A frame where a path belongs is answered with the call that takes frames."""
+    with pytest.raises(OptionError, match="not DataFrame; for a data frame there is"):
+        read_trace(FRAME)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="is no mapping; write"):
+        Trace.from_frame(FRAME, ["id", "gpus"])  # type: ignore[arg-type]

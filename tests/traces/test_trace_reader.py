@@ -166,9 +166,12 @@ def test_bad_files_are_refused_by_row_and_column(
 def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     """A missing file, a folder, damaged gzip and other encodings are errors of ours."""
     packed = gzip.compress((HEAD + "x,1,0,1\n").encode())
+    with pytest.raises(InstanceError, match="cannot be read: file name too long"):
+        read_trace("x" * 300)
     for file, problem in [
         (tmp_path / "none.csv", "cannot be read: no such file"),
         (tmp_path, "cannot be read: is a directory"),
+        (tmp_path / ("x" * 300), "cannot be read: file name too long"),
         (write(tmp_path, packed[:-20], "cut.csv.gz"), "the gzip data is damaged"),
         (write(tmp_path, b"\x1f\x8bnonsense", "bad.csv.gz"), "the gzip data is damaged"),
         (write(tmp_path, HEAD.encode() + b"\xe9,1,0,1\n", "latin.csv"), "is not UTF-8"),

@@ -57,7 +57,7 @@ def test_the_other_cluster_of_acme() -> None:
 def documented() -> tuple[list[list[str]], list[str]]:
     """Return the commands of the tutorial's session, as arguments, and the lines it prints."""
     session = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text(), re.M | re.S)[0]
-    typed = [line[2:] for line in session.splitlines() if line[:2] in ("$ ", "> ")]
+    typed = [line[2:].rstrip("\\") for line in session.splitlines() if line[:2] in ("$ ", "> ")]
     printed = [line for line in session.splitlines() if line[:2] not in ("$ ", "> ")]
     commands = " ".join(typed).split(" && ")
     return [command.split()[1:] for command in commands], [p for p in printed if p != "..."]

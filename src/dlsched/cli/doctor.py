@@ -39,11 +39,8 @@ def _put(found: Examination) -> None:
     here = found.installation
     python = f"{here.python}, {here.implementation}, {here.executable}"
     fields({"dlsched": f"{here.version}, {here.folder}", "python": python})
-    put_table(
-        ["package", "installed", "needed", "state"],
-        ([p.name, p.installed, f">= {p.floor}", "ok" if p.ok else "failed"] for p in here.packages),
-    )
-    _put_extras(here)
+    if here.packages:  # else nothing is declared
+        _put_packages(here)
     _put_solvers(found.solvers)
     fields(
         _machine(found.machine)
@@ -56,11 +53,20 @@ def _put(found: Examination) -> None:
     put_line("the core works" if found.ok else "the core does not work")
 
 
-def _put_extras(here: Installation) -> None:
+def _put_packages(here: Installation) -> None:
     put_table(
-        ["extra", Column("packages", wraps=True), Column("missing", wraps=True), "install"],
+        ["package", "installed", "needed", "state"],
+        ([p.name, p.installed, f">= {p.floor}", "ok" if p.ok else "failed"] for p in here.packages),
+    )
+    put_table(
+        ["extra", "state", Column("missing", wraps=True), "install"],
         (
-            [e.name, ", ".join(e.packages), ", ".join(e.missing), e.install if e.missing else None]
+            [
+                e.name,
+                "incomplete" if e.missing else "ok",
+                ", ".join(e.missing),
+                e.install if e.missing else None,
+            ]
             for e in here.extras
         ),
     )

@@ -63,7 +63,8 @@ def generate(
         typer.Option(
             "--format",
             metavar="NAME",
-            help="With --trace: its format; auto finds it out.",
+            help="With --trace: philly, helios, acme, pai, openb, muri or tiresias; "
+            "auto finds it out.",
         ),
     ] = "auto",
     column: Annotated[

@@ -36,9 +36,9 @@ def run_shown(suite: Suite, out: Path, **options: Any) -> None:
     )
 
 
-def put_sweep(runs: Sequence[EvaluatedRun]) -> None:
+def put_sweep(runs: Sequence[EvaluatedRun], left_out: LeftOut | None = None) -> None:
     """Write a row per problem and method, then failed runs and findings."""
-    left_out = LeftOut()
+    left_out = left_out or LeftOut()
     table = statistics.summary(runs)
     for problem in dict.fromkeys(run.row["problem"] for run in runs):
         lines = table[table["problem"] == problem].astype(object).to_dict("records")

@@ -69,20 +69,20 @@ class LeftOut:
         The names of the columns.
     width
         Width of a terminal on which all are shown.
-    json
-        Whether the command has ``--json``.
+    remedy
+        How to see them, instead of a wider terminal or ``--json``.
     """
 
     names: dict[str, None] = field(default_factory=dict)
     width: int = 0
-    json: bool = True
+    remedy: str = ""
 
     def put(self) -> None:
         """Write the line, if any column was left out."""
         if self.names:
-            ways = f"COLUMNS={self.width}" + (" or --json" if self.json else "")
+            remedy = self.remedy or f"COLUMNS={self.width} or --json shows them"
             names = ", ".join(self.names)
-            text = f"  left out in {line_width()} columns: {names}; {ways} shows them"
+            text = f"  left out in {line_width()} columns: {names}; {remedy}"
             put("\n".join(broken(text, indent=4)) + "\n")
 
 

@@ -13,6 +13,7 @@ from dlsched.cli.output import Column, fields, put_json, put_line, put_table
 from dlsched.cli.progress import say
 from dlsched.figures import percent
 from dlsched.objective import number_to_data
+from dlsched.result import Report
 from dlsched.run import Stage
 
 
@@ -44,25 +45,30 @@ def verify(
             }
         )
     else:
-        count = len(report.violations)
-        put_line("feasible" if report.feasible else f"infeasible: {count} violation(s)")
-        if report.violations:
-            put_table(
-                ["violation", _text("where"), _text("message"), "amount>"],
-                ([v.kind, v.where, v.message, v.amount] for v in report.violations),
-            )
-        if report.objective is not None:
-            gaps = report.gap if report.gap is not None else [None] * len(report.objective)
-            put_table(
-                ["level", "objective>", Column("unit", drop=1), "gap>"],
-                (
-                    [level.name, value, level.unit, percent(gap)]
-                    for (level, value), gap in zip(report.objective.pairs(), gaps, strict=True)
-                ),
-            )
-        if report.details:
-            fields({k.replace("_", " "): v for k, v in report.details.items()})
+        put_report(report)
     raise typer.Exit(Exit.OK if report.feasible else Exit.NEGATIVE)
+
+
+def put_report(report: Report) -> None:
+    """Write a report: the violations, the objective and its gaps, further figures."""
+    count = len(report.violations)
+    put_line("feasible" if report.feasible else f"infeasible: {count} violation(s)")
+    if report.violations:
+        put_table(
+            ["violation", _text("where"), _text("message"), "amount>"],
+            ([v.kind, v.where, v.message, v.amount] for v in report.violations),
+        )
+    if report.objective is not None:
+        gaps = report.gap if report.gap is not None else [None] * len(report.objective)
+        put_table(
+            ["level", "objective>", Column("unit", drop=1), "gap>"],
+            (
+                [level.name, value, level.unit, percent(gap)]
+                for (level, value), gap in zip(report.objective.pairs(), gaps, strict=True)
+            ),
+        )
+    if report.details:
+        fields({k.replace("_", " "): v for k, v in report.details.items()})
 
 
 def _text(name: str) -> Column:

@@ -16,8 +16,9 @@ from dlsched.schema import Instance, Solution
 
 LABELS = ("dlsched", "problem", "name", "source", "notes", "instance", "instance_sha256", "method")
 """The fields that every instance or solution has; a heading has what matters of them."""
-_LISTS, _LEVELS, _WIDTH, _NAME = 6, 6, 110, 60
-"""At most so many lists and levels are listed; characters of a line, and of a name in it."""
+_LINES, _LISTS, _LEVELS, _WIDTH, _NAME = 9, 6, 6, 110, 60
+"""At most so many lines follow a heading, and so many lists and levels are listed; characters of a
+line, and of a name in it."""
 _SENSES = {"min": "minimize", "max": "maximize"}
 
 
@@ -29,7 +30,7 @@ def instance_text(instance: Instance) -> str:
     lines += [f"and {len(found) - _LISTS} more lists"] if len(found) > _LISTS else []
     single = ", ".join(f"{name} {value}" for name, value in values(instance, LABELS))
     head = f"{instance.problem} instance {_quoted(getattr(instance, 'name', ''))}"
-    return _framed(head, [single, *lines, objective_text(levels_of(instance.problem))])
+    return framed(head, [single, *lines, objective_text(levels_of(instance.problem))])
 
 
 @text.register
@@ -37,7 +38,7 @@ def solution_text(solution: Solution) -> str:
     """Return the instance, the method, and the fields of the solution with sizes and ranges."""
     lines = [_part_line(part) for part in parts(solution, LABELS)[:_LISTS]]
     single = ", ".join(f"{name} {value}" for name, value in values(solution, LABELS))
-    return _framed(solution_heading(solution), [single, *lines])
+    return framed(solution_heading(solution), [single, *lines])
 
 
 @text.register
@@ -52,7 +53,7 @@ def result_text(result: Result) -> str:
         if result.gap[i] is not None:
             words.append(f"gap {percent(result.gap[i])}")
         lines.append(f"{level.name}: {', '.join(words)}")
-    return _framed(f"{result_heading(result)}: {result.status}", lines)
+    return framed(f"{result_heading(result)}: {result.status}", lines)
 
 
 @text.register
@@ -69,13 +70,13 @@ def report_text(report: Report) -> str:
         gap = report.gap[i] if report.gap is not None else None
         said = "" if gap is None else f", gap {percent(gap)}"
         lines.append(f"{level.name}: {number_text(value)} {level.unit}{said}")
-    return _framed(f"report: {verdict(report)}", lines)
+    return framed(f"report: {verdict(report)}", lines)
 
 
 @text.register
 def violation_text(violation: Violation) -> str:
     """Return the kind, the place, and the message."""
-    return _framed(f"violation {violation.kind} at {violation.where}: {violation.message}", [])
+    return framed(f"violation {violation.kind} at {violation.where}: {violation.message}", [])
 
 
 def solution_heading(solution: Solution) -> str:
@@ -122,8 +123,10 @@ def _part_line(part: Part) -> str:
     """Return a list's name, length and facts; the last facts are counted if there is no room."""
     line = f"{part.name}: {part.size:,}"
     for i, fact in enumerate(part.facts):
-        rest = f"; and {len(part.facts) - i} more fields"
-        if len(line) + len(fact) + len(rest) > _WIDTH and i:
+        left = len(part.facts) - i
+        rest = f"; and {left} more field{'s' if left > 1 else ''}"
+        room = _WIDTH - (len(rest) if left > 1 else 0)
+        if len(line) + len(fact) + 2 > room and i:
             return line + rest
         line += f"; {fact}"
     return line
@@ -133,9 +136,12 @@ def _quoted(name: str) -> str:
     return repr(shorten(str(name), _NAME))
 
 
-def _framed(head: str, lines: Iterable[str]) -> str:
+def framed(head: str, lines: Iterable[str]) -> str:
     """Return a text in angle brackets: a heading, and indented lines of limited length."""
-    shown = [_line(head), *(f"  {_line(line)}" for line in lines if line)]
+    found = [line for line in lines if line]
+    if len(found) > _LINES:
+        found[_LINES - 1 :] = [f"and {len(found) - _LINES + 1} more lines"]
+    shown = [_line(head), *(f"  {_line(line)}" for line in found)]
     return "<" + "\n".join(shown) + ">"
 
 

@@ -18,8 +18,7 @@ _COLUMN = 2.0
 """Points of a column, at least, as long as that makes no more rows than `_MOST_BANDS`."""
 _MOST_BANDS = 9
 _POINTS = 190
-"""Points of all rows together, about, as long as cells keep `_SMALLEST_CELL` points."""
-_SMALLEST_CELL = 2.0
+"""Points of all rows together, at most, but for what is between them."""
 _GAP = 0.8
 """Space between rows, as a share of a row, but at most `_LARGEST_GAP` points."""
 _LARGEST_GAP = 7.0
@@ -58,7 +57,7 @@ class Bands:
         self.bands = max(1, -(-columns // self.per_band))
         self.columns, self.cells = columns, cells
         self.first = first
-        cell_points = max(_SMALLEST_CELL, min(cell_points, _POINTS / (self.bands * cells)))
+        cell_points = min(cell_points, _POINTS / (self.bands * cells))
         gap = min(_GAP * cells * cell_points, _LARGEST_GAP)
         self.step = cells + gap / cell_points
         points = self.bands * (cells * cell_points + gap) + 30 + below

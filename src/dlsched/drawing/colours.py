@@ -120,6 +120,11 @@ def by_number(values: Sequence[Any]) -> Colouring:
     return Colouring(tuple(key[label] for label in labels), tuple(labels), key)
 
 
+def gpus_of_a_job(label: str) -> str:
+    """Return the legend's words for a number of GPUs."""
+    return f"{label} GPU{'s' * (label != '1')} a job"
+
+
 def _number(value: Any) -> str:
     return display(float(f"{float(value):.3g}") if isinstance(value, (float, Fraction)) else value)
 

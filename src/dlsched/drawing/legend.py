@@ -65,7 +65,7 @@ def finish(ax: Axes, title: str, handles: Sequence[Any], *, own: bool) -> None:
         figure grows by the lines that title and legend have beyond the first.
     """
     set_title(ax, title)
-    rows = _add_legend(ax, handles, own) if handles else 1
+    rows = add_legend(ax, handles, own=own) if handles else 1
     if own:
         lines = ax.get_title(loc="left").count("\n")
         points = lines * _LINE * TITLE + (rows - 1) * _LINE * TEXT
@@ -73,9 +73,17 @@ def finish(ax: Axes, title: str, handles: Sequence[Any], *, own: bool) -> None:
         figure.set_size_inches(figure.get_figwidth(), figure.get_figheight() + points / 72)
 
 
-def _add_legend(ax: Axes, handles: Sequence[Any], own: bool) -> int:
-    """Put a legend below the axes; return the number of its rows."""
-    place = dict(LEGEND)
+def add_legend(ax: Axes, handles: Sequence[Any], *, own: bool, **look: Any) -> int:
+    """Put a legend below the axes; return the number of its rows.
+
+    Parameters
+    ----------
+    own
+        As for `finish`; the figure keeps its size.
+    **look
+        Settings of matplotlib's legend, instead of ours.
+    """
+    place = LEGEND | look
     width = ax.figure.bbox.width / ax.figure.dpi - 0.1 if own else width_of(ax)
     renderer = (
         ax.figure.canvas.get_renderer() if hasattr(ax.figure.canvas, "get_renderer") else None

@@ -18,8 +18,9 @@ REMEDIES = {
     "is missing": "add the column, or fill the cell",
     "is not a string": "convert the column with .astype(str)",
     "is neither true nor false": "convert the column with .astype(bool)",
+    "is not a number": "convert the column with pandas.to_numeric",
 }
-"""Remedies for frames where those for files do not fit, by what is wrong."""
+"""Remedies for frames where those for files do not fit, by the end of what is wrong."""
 
 Path = tuple[str | int, ...]
 
@@ -209,7 +210,10 @@ class Reader:
         try:
             return self.model.parse(data, WHERE, self.locate)
         except InstanceError as error:
-            remedy = REMEDIES.get(error.problem, error.remedy)
+            fitting = (REMEDIES[end] for end in REMEDIES if error.problem.endswith(end))
+            remedy = next(fitting, error.remedy)
+            if error.path in shapes(self.model):
+                remedy = f"pass {error.path}=" if error.problem == "is missing" else error.remedy
             raise InstanceError(error.where, error.path, error.problem, remedy) from None
 
     def locate(self, path: Path) -> str:

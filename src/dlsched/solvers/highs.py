@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 from functools import cache
@@ -14,6 +15,8 @@ from dlsched.result import Start, Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm
+
+logger = logging.getLogger(__name__)
 
 NAME = "highs"
 
@@ -104,6 +107,7 @@ def solve(
         raise SolverFailure("HiGHS rejected the model")
     rows, columns = form.shape
     if not relax and columns > max(MANY_COLUMNS, WIDE * rows):
+        logger.info("no presolve: it would take minutes with %d rows and columns %d", rows, columns)
         highs.setOptionValue("presolve", "off")
     if start is not None:
         point = highspy.HighsSolution()

@@ -32,7 +32,7 @@ class Interface:
 
 INTERFACES: dict[str, Interface] = {
     "scip": Interface(
-        "scip_direct", "pip install pyscipopt",
+        "scip_direct", "pip install 'dlsched[scip]'",
         "limits/time", "limits/gap", None, "randomization/randomseedshift",
     ),
     "cbc": Interface(

@@ -39,7 +39,7 @@ CHECKS: dict[str, Callable[[Subject], Finding | None]] = {
 """The checks by id, cheap ones first; the first line of each docstring states the requirement."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Conformance(SearchReport):
     """What `check_problem` found; true if every check passed.
 

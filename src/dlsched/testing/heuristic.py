@@ -29,7 +29,7 @@ from dlsched.testing.trials import (
 INVARIANTS = {"names": renamed, "order": reordered}
 
 
-@dataclass
+@dataclass(repr=False)
 class Findings(SearchReport):
     """What `check_heuristic` found; true if every property holds.
 

@@ -9,12 +9,14 @@ from typing import Any
 import hypothesis
 from hypothesis import strategies as st
 
+from dlsched.display.text import framed
+from dlsched.rendering import Rendered, text
 from dlsched.schema import Instance
 from dlsched.testing.trials import Broken
 
 
-@dataclass(frozen=True)
-class Finding:
+@dataclass(frozen=True, repr=False)
+class Finding(Rendered):
     """A property that does not hold, with the smallest instance found on which it does not.
 
     ``instance`` is ``None`` for a property that is not about one instance.
@@ -32,7 +34,7 @@ class Finding:
         return f"{text}\n  {self.instance.model_dump_json(exclude_defaults=True)}"
 
 
-class SearchReport:
+class SearchReport(Rendered):
     """What a search found; true if it found nothing.
 
     Attributes
@@ -57,6 +59,14 @@ class SearchReport:
         """
         if self.findings:
             raise AssertionError(str(self))
+
+
+@text.register(Finding)
+@text.register(SearchReport)
+def report_text(report: object) -> str:
+    """Return the first lines of the report for people."""
+    head, *rest = str(report).splitlines()
+    return framed(head, rest)
 
 
 def first_finding(

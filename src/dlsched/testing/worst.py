@@ -10,12 +10,14 @@ import hypothesis
 from hypothesis import strategies as st
 
 from dlsched.objective import Objective, relative_gap
+from dlsched.rendering import Rendered, text
 from dlsched.schema import Instance
+from dlsched.testing.search import report_text
 from dlsched.testing.trials import Heuristic, attempt, gap_to, method_of, oracle_of, strategy_of
 
 
-@dataclass(frozen=True)
-class Worst:
+@dataclass(frozen=True, repr=False)
+class Worst(Rendered):
     """The instance with the largest gap that was found."""
 
     gap: float
@@ -28,6 +30,9 @@ class Worst:
         """Return the gap, both objectives, and the instance as JSON."""
         text = self.instance.model_dump_json(exclude_defaults=True)
         return f"gap {100 * self.gap:.3g} %: {self.objective}, optimum {self.optimum}\n  {text}"
+
+
+text.register(Worst, report_text)
 
 
 class _AsBad(Exception):

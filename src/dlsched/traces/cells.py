@@ -9,8 +9,8 @@ from fractions import Fraction
 
 from dlsched.schema import LARGEST, Number, Unusable, brief
 
-MISSING = frozenset({"", "none", "null", "nan", "nat", "na", "n/a", "<na>", "\\n"})
-"""How published traces spell that a value was not recorded, in lower case."""
+MISSING = frozenset({"", "none", "null", "nan", "nat", "na", "n/a", "<na>", "unknown"})
+"""How published traces, pandas and Slurm spell that nothing was recorded, in lower case."""
 
 _NUMBER = re.compile(
     r"[+-]?(\d+(?P<point>\.\d*)?|(?P<bare>\.\d+))(?P<exponent>[eE][+-]?\d{1,3})?", re.ASCII

@@ -88,6 +88,10 @@ def columns(mapping: MappingLike) -> tuple[Column, ...]:
         if mapping not in MAPPINGS:
             raise UnknownName("trace format", mapping, MAPPINGS)
         mapping = MAPPINGS[mapping]
+    if not isinstance(mapping, Mapping):
+        raise OptionError(
+            f"mapping={mapping!r:.60} is no mapping; write {{'id': ..., ...}}, or a format's name"
+        )
     known = [*TraceJob.model_fields, *MORE]
     for field in mapping:
         if field not in known:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
 from collections.abc import Iterator, Sequence
+from os import PathLike
 from pathlib import Path
 
 from dlsched import library
@@ -87,14 +90,17 @@ def read_trace(
     OptionError, UnknownName
         If an option cannot be used, or no job has a state or a cluster that was asked for.
     """
+    if not isinstance(source, str | PathLike):
+        raise OptionError(
+            f"read_trace takes the path of a file, not {type(source).__name__}; "
+            "for a data frame there is Trace.from_frame"
+        )
     wanted = _columns(mapping)
     choice = make_choice(states, clusters, min_gpus, fractional, plausibility)
-    path, where = Path(source), str(source)
-    is_shipped = where in SHIPPED and not path.exists()
-    if is_shipped:
-        path = library.root() / "traces" / SHIPPED[where]
+    where = str(source)
+    path, is_shipped = _locate(where)
     layout = mapping if isinstance(mapping, str) else ""
-    if wanted is None and path.is_dir():
+    if wanted is None and os.path.isdir(path):
         path = in_folder(path, where, layout)
     if layout == "auto":
         layout = detect(path, where)
@@ -124,6 +130,18 @@ def read_trace(
         source=f"read_trace({shown})",
         notes=tuple(notes),
     )
+
+
+def _locate(source: str) -> tuple[Path, bool]:
+    """Return the path of a trace, and whether it comes with dlsched."""
+    path = Path(source)
+    if os.path.exists(path):  # of pathlib, a name too long is an OSError
+        return path, False
+    if source in SHIPPED:
+        return library.root() / "traces" / SHIPPED[source], True
+    if re.fullmatch(r"(sample|synthetic)-\w*", source):
+        raise UnknownName("trace", source, SHIPPED)
+    return path, False
 
 
 def _columns(mapping: MappingLike) -> tuple[Column, ...] | None:

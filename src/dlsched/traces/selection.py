@@ -70,7 +70,8 @@ class Selection:
             if gpus is None:
                 reason = "asking for a fraction of a GPU"
             elif gpus < self.choice.min_gpus:
-                reason = f"with fewer than {self.choice.min_gpus} GPUs"
+                least = self.choice.min_gpus
+                reason = "without GPUs" if least == 1 else f"with fewer than {least} GPUs"
             else:
                 self._add(record, gpus)
         if reason is not None:

@@ -65,6 +65,7 @@ class Trace(Document):
         OptionError, UnknownName
             If the mapping cannot be used.
         """
+        name = name or "frame"
         return cls(name=name, jobs=tuple(frame_jobs(frame, mapping, name, plausibility)))
 
     @field_validator("jobs")

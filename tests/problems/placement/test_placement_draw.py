@@ -27,7 +27,7 @@ def test_a_cell_for_each_table_and_region() -> None:
     ax = draw(inst, dlsched.solve(inst).solution)
     assert len(ax.patches) == 4 * 2
     assert [label.get_text() for label in ax.artists + ax.texts] == ["20", "12", "8", "8", "8"]
-    assert "8 B (14.3 %) read from another region" in " ".join(ax.get_title(loc="left").split())
+    assert "8 B (14.3 %) read across regions" in " ".join(ax.get_title(loc="left").split())
 
 
 def test_many_tables_are_summed_by_home() -> None:
@@ -45,7 +45,7 @@ def test_without_a_solution_nothing_moves() -> None:
     heights = [bar.get_height() for bar in ax.patches]
     third = len(heights) // 3
     assert heights[third : 2 * third] == heights[2 * third :]
-    assert "0 bytes moved" in ax.get_title(loc="left")
+    assert "0 B of tables moved" in ax.get_title(loc="left")
 
 
 def test_moves_are_shares_of_all_bytes() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 import matplotlib as mpl
+import pytest
 
 import dlsched
+from dlsched import library
 from dlsched.problems.utility.draw import draw, draw_prices
 
 mpl.use("agg")
@@ -26,11 +28,24 @@ def test_boxes_cover_the_slots_held() -> None:
     assert ax.get_title(loc="left").replace("\n", " ") == title
 
 
-def test_without_a_schedule_lanes_are_empty() -> None:
-    """An empty picture has a white lane for every GPU and no other box."""
+@pytest.mark.parametrize("color_by", ["job", "gpu_type"])
+def test_the_map_has_a_cell_for_each_slot_held(color_by: str) -> None:
+    """Of 60 GPUs by slots, as many cells are coloured as the schedule holds."""
+    solution = dlsched.load_solution(library.solution_file("utility-40x60-effective-2"))
+    ax = dlsched.plot(solution, color_by=color_by)
+    coloured = (ax.images[0].get_array() < 1).any(axis=2)
+    held = [h.gpus for rows in solution.schedule.values() for h in rows]
+    assert coloured.sum() == sum(
+        n for gpus in held for kinds in gpus.values() for n in kinds.values()
+    )
+    assert coloured.shape[0] == 60
+
+
+def test_without_a_schedule_jobs_are_drawn_alone() -> None:
+    """Of 360 s, J1 needs 3 slots at rate 30 on three GPUs, J2 two at 15, J3 five at 10."""
     ax = draw(dlsched.load("hadar-section2"))
-    assert len(ax.get_yticks()) == 6
-    assert [box.get_facecolor() for box in ax.patches] == [(1, 1, 1, 1)] * 6
+    assert [bar.get_width() for bar in ax.patches] == [3, 2, 5]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["J1", "J2", "J3"]
 
 
 def test_prices_are_a_map_of_slots_by_types() -> None:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dlsched.drawing.bands import Bands, colours_array
-from dlsched.drawing.colours import EDGE, IDLE, Colouring, by_name, by_number, choose, mix
+from dlsched.drawing.colours import (
+    EDGE,
+    IDLE,
+    Colouring,
+    by_name,
+    by_number,
+    choose,
+    gpus_of_a_job,
+    mix,
+)
 from dlsched.drawing.labels import box_label
 from dlsched.drawing.legend import colour_entries, finish, idle_entry
 from dlsched.drawing.style import TEXT, new_axes, set_labels
 from dlsched.problems.interleaving.check import efficiency, iteration_time
+from dlsched.problems.interleaving.group_map import draw_map
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
-from dlsched.schema import Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +70,8 @@ def draw(
     who = f"grouped by {solution.method or 'a solution'}" if solution and grouped else "alone"
     gammas = [float(efficiency(instance.stages_of(g.jobs), g.offsets)) for g in groups]
     if many:
-        made, entries = _map(instance, groups, gammas, ax, chosen)
+        colouring = None if chosen == "use" else _colouring(instance, chosen)
+        made, entries = draw_map(instance, groups, gammas, ax, colouring)
         mean = f", mean γ {sum(gammas) / len(gammas):.3f}"
         what = f"{members:,} jobs in {len(groups):,} groups, {who}{mean}"
     else:
@@ -85,8 +91,8 @@ def draw_both(instance: Instance, solution: Solution) -> Sequence[Axes]:
     _, (above, below) = plt.subplots(
         2, 1, figsize=(7, 1.0 * len(instance.resources) + 1.6), sharex=True, layout="constrained"
     )
-    draw(instance, alone, above)
-    draw(instance, solution, below)
+    ends = [draw(instance, s, ax).get_xlim()[1] for s, ax in ((alone, above), (solution, below))]
+    below.set_xlim(0, max(ends))
     if above.get_legend() is not None:
         above.get_legend().remove()  # that of the picture below has the same jobs
     return above, below
@@ -158,7 +164,7 @@ def _alone(jobs: Iterable[Any]) -> list[Group]:
 
 def _colouring(instance: Instance, color_by: str) -> Colouring:
     if color_by == "gpus":
-        return by_number([job.gpus for job in instance.jobs])
+        return by_number([job.gpus for job in instance.jobs]).renamed(gpus_of_a_job)
     if color_by == "bottleneck":
         longest = [instance.resources[job.stages.index(max(job.stages))] for job in instance.jobs]
         made = by_name([*instance.resources, *longest])
@@ -193,68 +199,3 @@ def _space(instance: Instance, groups: Sequence[Group]) -> float:
     """Return the space between groups: a twentieth of the longest stage sum."""
     sums = [sum(stages) for group in groups for stages in instance.stages_of(group.jobs)]
     return 0.05 * float(max(sums, default=1))
-
-
-def _map(
-    instance: Instance,
-    groups: Sequence[Group],
-    gammas: Sequence[float],
-    ax: Axes | None,
-    color_by: str,
-) -> tuple[Axes, list[Any]]:
-    """Draw every group as a column, the most efficient first; return axes and entries."""
-    order = sorted(range(len(groups)), key=lambda g: -gammas[g])
-    ranked = [groups[g] for g in order]
-    if color_by == "use":
-        return _use(instance, ranked, ax), []
-    colouring = _colouring(instance, color_by)
-    cells = max(len(group.jobs) for group in ranked)
-    colours = np.ones((cells, len(ranked), 3))
-    for g, group in enumerate(ranked):
-        places = [instance.job_index[name] for name in group.jobs]
-        colours[: len(places), g] = colours_array(colouring.colours[j] for j in places)
-    bands = Bands(len(ranked), cells, ax, cell_points=6, below=52)
-    bands.paint(colours)
-    bands.finish()
-    words = f"all {len(ranked):,} groups by falling γ; a group is a column of its jobs"
-    _label(bands.ax, words)
-    shown = [instance.job_index[name] for group in ranked for name in group.jobs]
-    entries = colour_entries(colouring, shown, "jobs")
-    free = [idle_entry("no job")] if any(len(g.jobs) < cells for g in ranked) else []
-    return bands.ax, entries + free
-
-
-def _use(instance: Instance, groups: Sequence[Group], ax: Axes | None) -> Axes:
-    """Draw the share of each group's iteration in which each resource is in use."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    k = len(instance.resources)
-    use = np.zeros((k, len(groups)))
-    for g, group in enumerate(groups):
-        stages = instance.stages_of(group.jobs)
-        time = Fraction(iteration_time(stages, group.offsets))
-        for r in range(k):
-            busy: Number = sum(row[r] for row in stages)
-            use[r, g] = float(busy / time) if time else 0.0
-    bands = Bands(len(groups), k, ax, cell_points=9, below=42)
-    colours = LinearSegmentedColormap.from_list("use", ["#ffffff", "#8fb4d9", "#08306b"])
-    image = bands.paint(use, lines=True, cmap=colours, vmin=0, vmax=1)
-    bands.finish()
-    if bands.bands == 1:
-        bands.ax.set_yticks([r + 0.5 for r in range(k)], instance.resources, fontsize=TEXT)
-        words = f"all {len(groups):,} groups, a column each, by falling γ"
-    else:
-        words = f"all {len(groups):,} groups by falling γ, {bands.per_band} in a row; "
-        words += f"from top to bottom: {', '.join(instance.resources)}"
-    _label(bands.ax, words)
-    bar = bands.ax.figure.colorbar(image, ax=bands.ax, fraction=0.04, pad=0.02)
-    bar.set_label("share of time in use", fontsize=TEXT)
-    bar.ax.tick_params(labelsize=TEXT, length=2)
-    bar.outline.set_linewidth(0.5)
-    return bands.ax
-
-
-def _label(ax: Axes, words: str) -> None:
-    set_labels(ax, words)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)

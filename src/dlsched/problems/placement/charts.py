@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlsched.drawing.colours import EDGE, IDLE, OTHER
-from dlsched.drawing.labels import box_label
+from dlsched.drawing.labels import box_label, bytes_text
 from dlsched.drawing.legend import entry, finish
 from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title
 from dlsched.figures import shorten
@@ -57,7 +57,9 @@ def draw_supply(
     ax.set_xticks(where, [shorten(name, 20) for name in names], fontsize=SMALL, **turned)
     ax.yaxis.set_major_formatter("{x:,.0f}")
     method = (solution.method or "a solution") if solution else "today"
-    title = f"{instance.name}: {method}, {float(moved(instance, after)):.3g} bytes moved"
+    title = (
+        f"{instance.name}: {method}, {bytes_text(float(moved(instance, after)))} of tables moved"
+    )
     finish(ax, title, [entry(label, colour) for label, colour in _SERIES.items()], own=own)
     return ax
 
@@ -87,8 +89,8 @@ def draw_moves(instance: Instance, solution: Solution, ax: Axes | None = None) -
     most = max(1.0, flow.max(initial=0))
     ax.imshow(flow, cmap=colours, vmin=0, vmax=most, aspect="auto")
     for r, c in zip(*np.nonzero(flow), strict=True):
-        fill = to_hex(colours(flow[r, c] / most))
-        box_label(ax, (c - 0.5, r - 0.5, 1, 1), f"{flow[r, c]:.1f}", fill)
+        fill, text = to_hex(colours(flow[r, c] / most)), f"{flow[r, c]:.1f}"
+        box_label(ax, (c - 0.5, r - 0.5, 1, 1), "<0.1" if text == "0.0" else text, fill)
     set_labels(ax, "to region", "from region")
     ax.set_xticks(range(len(names)), [shorten(n, 8) for n in names], fontsize=TEXT)
     ax.set_yticks(range(len(names)), [shorten(n, 12) for n in names], fontsize=TEXT)

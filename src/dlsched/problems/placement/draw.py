@@ -26,6 +26,7 @@ COLOR_BY = ("bytes", "jobs", "gpu_hours")
 """What a cell counts: bytes read, jobs that read, GPU hours of these jobs."""
 _NAMED = 40
 """Up to this number of tables, each has a row; more are summed by their home."""
+_ACROSS = {"bytes": " read", "jobs": "", "gpu_hours": " of reads"}
 _NOWHERE = "no region"
 _LEAST = 0.05
 """Smaller numbers are not written."""
@@ -87,7 +88,7 @@ def draw(
     away = _away(cells)
     total = float(cells.values.sum())
     share = f" ({100 * away / total:.3g} %)" if total else ""
-    text = f"{instance.name}: {who}; {_amount(away, chosen)}{share} read from another region"
+    text = f"{instance.name}: {who}; {_amount(away, chosen)}{share}{_ACROSS[chosen]} across regions"
     if solution:
         text += f", {bytes_text(float(moved(instance, home)))} of tables moved"
     entries = [

@@ -17,6 +17,7 @@ from dlsched.drawing.colours import (
     by_number,
     choose,
     default_of,
+    gpus_of_a_job,
     mix,
 )
 from dlsched.drawing.labels import box_label
@@ -103,9 +104,10 @@ class _Picture:
     def _colouring(self) -> Colouring:
         jobs = self.instance.jobs
         if self.color_by == "gpus":
-            return by_number([sum(w.gpus for w in job.workers) for job in jobs])
+            sizes = [sum(w.gpus for w in job.workers) for job in jobs]
+            return by_number(sizes).renamed(gpus_of_a_job)
         if self.color_by == "weight":
-            return by_number([Fraction(job.weight) for job in jobs])
+            return by_number([Fraction(job.weight) for job in jobs]).renamed("weight {}".format)
         return by_name([job.id for job in jobs])
 
     def state(self, s: int, j: int, flexible: bool) -> str:
@@ -197,7 +199,7 @@ class _Picture:
             colours[self.instance.servers[s].gpus :, s] = colours_array(["#eeeeee"])
         bands = Bands(n, cells, ax, cell_points=2.2, below=44)
         bands.paint(colours)
-        bands.frames(self.returned, edgecolor=ink(), linewidth=0.9)
+        bands.frames(self.returned, edgecolor="black", linewidth=0.9)
         bands.finish()
         words = f"all {n:,} servers in the file's order, {bands.per_band} in a row; "
         words += "a server is a column of its GPUs"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -31,6 +32,8 @@ from dlsched.registry import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
+
+logger = logging.getLogger(__name__)
 
 
 @method("reclaiming", kind="exact", preload=SOLVER_LIBRARIES)
@@ -100,6 +103,7 @@ class _Decomposition:
         shares = self.needed_shares(small, lowers, optimum)
         proved = all((lower == upper).all() for lower, upper in brackets) and not run.stop_reason()
         if not proved or not all(map(self.refine, large, shares)):
+            logger.info("not all components are proved: the solution is that of lyra")
             return Claim(
                 solution=lyra(instance, np.random.default_rng(0)),
                 bounds=([bound],),

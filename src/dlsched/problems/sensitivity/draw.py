@@ -16,6 +16,7 @@ from dlsched.drawing.colours import (
     by_number,
     choose,
     default_of,
+    gpus_of_a_job,
     mix,
 )
 from dlsched.drawing.labels import box_label
@@ -120,7 +121,7 @@ def _colouring(instance: Instance, color_by: str) -> Colouring:
         return by_name([job.profile for job in instance.jobs])
     if color_by == "gpus":
         made = by_number([instance.profile(job).gpus for job in instance.jobs])
-        return made.renamed(lambda label: f"{label} GPU{'s' * (label != '1')} a job")
+        return made.renamed(gpus_of_a_job)
     return by_name([job.id for job in instance.jobs])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 from fractions import Fraction
 
@@ -23,6 +24,8 @@ from dlsched.run import Run, Stage
 from dlsched.schema import Number, simplify
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 from dlsched.solvers.outcome import Outcome, Vector
+
+logger = logging.getLogger(__name__)
 
 _SECONDS = 10.0
 """Time limit of an integer program that cannot prove optimality."""
@@ -64,6 +67,7 @@ def patterns(instance: Instance, run: Run) -> Claim:
     try:
         return search.solve()
     except TooManyStates as error:
+        logger.info("patterns are left out: %s", error)
         return search.without_patterns(str(error))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,29 +18,25 @@ from dlsched.drawing.colours import (
     by_number,
     choose,
     default_of,
+    gpus_of_a_job,
     mix,
 )
 from dlsched.drawing.labels import box_label
 from dlsched.drawing.legend import colour_entries, finish, idle_entry
 from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title
 from dlsched.figures import display, shorten
+from dlsched.problems.utility.alone import draw_alone
+from dlsched.problems.utility.lanes import Lane, owners_of, runs_of
 from dlsched.problems.utility.schema import Instance, Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOR_BY = ("job", "gpu_type", "workers", "arrival")
-"""What the GPUs can be coloured by: job, type of GPU, GPUs that the job holds, slot of arrival."""
+"""What boxes can be coloured by: job, type of GPU (without a schedule the fastest one for the job),
+GPUs that the job holds, slot of arrival."""
 _NAMED = 24
 """Up to this number of GPUs, each has a lane with its machine's name."""
-
-
-class _Lane(NamedTuple):
-    """One GPU."""
-
-    machine: str
-    kind: str
-    number: int
 
 
 def draw(
@@ -51,13 +48,15 @@ def draw(
 ) -> Axes:
     """Draw a lane for every GPU, and a box for the slots in which a job holds it.
 
+    Without a solution, draw a row for each job with the slots that it would need alone.
+
     The boxes of a gang have one colour in one column; a gang that mixes types has lanes of several.
     More than 24 GPUs are drawn as a map of GPUs by slots, sorted by type.
 
     Parameters
     ----------
     solution
-        A feasible solution; without one all lanes are empty.
+        A feasible solution.
     ax
         Axes to draw on; those of a new figure by default.
     color_by
@@ -70,8 +69,14 @@ def draw(
     """
     default = default_of([job.id for job in instance.jobs], "workers")
     chosen = choose(color_by, COLOR_BY, default, instance.problem)
+    own = ax is None
+    jobs = _job_colours(instance, chosen)
+    if solution is None:
+        ax, entries = draw_alone(instance, jobs, ax)
+        finish(ax, f"{instance.name}: {_summary(instance, solution)}", entries, own=own)
+        return ax
     lanes = [
-        _Lane(machine.id, kind, n)
+        Lane(machine.id, kind, n)
         for machine in instance.machines
         for kind, count in machine.gpus.items()
         for n in range(count)
@@ -79,18 +84,17 @@ def draw(
     many = len(lanes) > _NAMED
     if many:
         lanes.sort(key=lambda lane: list(instance.supply).index(lane.kind))
-    owners = _owners(instance, solution, lanes)
-    own = ax is None
+    owners = owners_of(instance, solution, lanes)
     if ax is None:
         ax = new_axes(1.3 + (min(3.2, 0.035 * len(lanes)) if many else 0.2 * len(lanes)))
     kinds = by_name([*instance.supply])
-    jobs = _job_colours(instance, chosen)
 
     def colour(lane: int, job: int) -> str:
         return kinds.key[lanes[lane].kind] if chosen == "gpu_type" else jobs.colours[job]
 
     if many:
-        _paint(ax, lanes, owners, colour)
+        fixed = [kinds.key[lane.kind] for lane in lanes] if chosen == "gpu_type" else None
+        _paint(ax, lanes, owners, jobs.colours, fixed)
     else:
         _boxes(ax, instance, lanes, owners, colour)
     _axis(ax, instance, owners.shape[1], framed=many)
@@ -101,77 +105,36 @@ def draw(
     else:
         entries = colour_entries(jobs, map(int, np.unique(owners[used])), "jobs")
     entries += [idle_entry()] if not used.all() else []
-    finish(ax, f"{instance.name}: {_summary(instance, solution, lanes)}", entries, own=own)
+    finish(ax, f"{instance.name}: {_summary(instance, solution)}", entries, own=own)
     return ax
 
 
-def _summary(instance: Instance, solution: Solution | None, lanes: Sequence[_Lane]) -> str:
+def _summary(instance: Instance, solution: Solution | None) -> str:
     who = (solution.method or "a solution") if solution else "nothing scheduled"
-    size = f"{len(lanes):,} GPUs, {len(instance.jobs):,} jobs, "
+    size = f"{sum(instance.supply.values()):,} GPUs, {len(instance.jobs):,} jobs, "
     return f"{size}{instance.slots} slots of {display(instance.slot_seconds)} s; {who}"
 
 
 def _job_colours(instance: Instance, color_by: str) -> Colouring:
     if color_by in ("workers", "arrival"):
         made = by_number([getattr(job, color_by) for job in instance.jobs])
-        return made.renamed(_gpus if color_by == "workers" else "arrival in slot {}".format)
+        return made.renamed(gpus_of_a_job if color_by == "workers" else "arrival in slot {}".format)
+    if color_by == "gpu_type":
+        fastest = [max(instance.supply, key=partial(instance.rate, job)) for job in instance.jobs]
+        made, kinds = by_name([*instance.supply, *fastest]), len(instance.supply)
+        return Colouring(made.colours[kinds:], made.labels[kinds:], made.key)
     return by_name([job.id for job in instance.jobs])
 
 
-def _gpus(label: str) -> str:
-    return f"{label} GPU{'s' * (label != '1')} a job"
-
-
-def _owners(
-    instance: Instance, solution: Solution | None, lanes: Sequence[_Lane]
-) -> NDArray[np.int64]:
-    """Return for each lane and slot the position of the job that holds it, or -1.
-
-    A job stays on the GPUs that it held in the slot before, as far as it holds as many.
-    """
-    schedule = solution.schedule if solution else {}
-    last = max((h.slot for held in schedule.values() for h in held), default=instance.slots)
-    owners = np.full((len(lanes), last), -1)
-    pools: dict[tuple[str, str], list[int]] = {}
-    for i, lane in enumerate(lanes):
-        pools.setdefault((lane.machine, lane.kind), []).append(i)
-    wanted: dict[tuple[int, str, str], dict[int, int]] = {}
-    for j, job in enumerate(instance.jobs):
-        for held in schedule.get(job.id, ()):
-            for machine, kinds in held.gpus.items():
-                for kind, count in kinds.items():
-                    wanted.setdefault((held.slot, machine, kind), {})[j] = count
-    for (slot, machine, kind), counts in sorted(wanted.items()):
-        free, before = list(pools.get((machine, kind), ())), owners[:, slot - 2]
-        for j in counts if slot > 1 else ():
-            for kept in [i for i in free if before[i] == j][: counts[j]]:
-                owners[kept, slot - 1] = j
-                free.remove(kept)
-        for j, count in counts.items():
-            placed = sum(owners[i, slot - 1] == j for i in pools.get((machine, kind), ()))
-            for new in free[: count - placed]:
-                owners[new, slot - 1] = j
-            free = free[count - placed :]
-    return owners
-
-
-def _runs(row: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
-    """Yield (job, first slot, number of slots) of each run of one job in a lane, slots from 0."""
-    cuts = np.nonzero(np.diff(row))[0] + 1
-    for part in np.split(np.arange(len(row)), cuts):
-        if row[part[0]] >= 0:
-            yield int(row[part[0]]), int(part[0]), len(part)
-
-
 def _boxes(
-    ax: Axes, instance: Instance, lanes: Sequence[_Lane], owners: NDArray[np.int64], colour: Any
+    ax: Axes, instance: Instance, lanes: Sequence[Lane], owners: NDArray[np.int64], colour: Any
 ) -> None:
     """Draw a named lane for each GPU."""
     width = owners.shape[1]
     for y, row in enumerate(owners):
         empty: dict[str, Any] = {"facecolor": IDLE, "edgecolor": EDGE, "linewidth": 0.5}
         ax.barh(y, width, left=0.5, height=0.84, clip_on=False, **empty)
-        for j, first, count in _runs(row):
+        for j, first, count in runs_of(row):
             fill, edge = colour(y, j), mix(colour(y, j), "#000000", 0.55)
             box = (first + 0.5, y - 0.42, count, 0.84)
             ax.barh(
@@ -183,11 +146,27 @@ def _boxes(
     ax.set_ylim(len(lanes) - 0.5, -0.5)
 
 
-def _paint(ax: Axes, lanes: Sequence[_Lane], owners: NDArray[np.int64], colour: Any) -> None:
-    """Draw a map of GPUs by slots, and a line between the types."""
-    pixels = np.ones((*owners.shape, 3))
-    for lane, slot in zip(*np.nonzero(owners >= 0), strict=True):
-        pixels[lane, slot] = colours_array([colour(lane, int(owners[lane, slot]))])
+def _paint(
+    ax: Axes,
+    lanes: Sequence[Lane],
+    owners: NDArray[np.int64],
+    colours: Sequence[str],
+    fixed: Sequence[str] | None,
+) -> None:
+    """Draw a map of GPUs by slots, and a line between the types.
+
+    Parameters
+    ----------
+    colours
+        One per job.
+    fixed
+        One per lane, instead of the jobs' colours.
+    """
+    pixels, held = np.ones((*owners.shape, 3)), owners >= 0
+    if fixed is not None:
+        pixels[held] = colours_array(fixed)[np.nonzero(held)[0]]
+    elif held.any():
+        pixels[held] = colours_array(colours)[owners[held]]
     high, width = owners.shape
     way = "none" if high <= 400 else "antialiased"
     ax.imshow(pixels, extent=(0.5, width + 0.5, high - 0.5, -0.5), aspect="auto", interpolation=way)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,8 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
 _COMPILING = 1.0
 """Pyomo's time to turn a model into arrays, as a share of the time to build it."""
+
+logger = logging.getLogger(__name__)
 
 
 @method("utility", kind="exact", preload=SOLVER_LIBRARIES)
@@ -92,8 +95,12 @@ def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     run.announce(Stage.SEARCHING, "schedules as columns")
     search.solve()
     claim = search.claim(built)
-    decided = claim.status in (Status.OPTIMAL, Status.INFEASIBLE)
-    return _close(instance, run, claim) if search.fits_milp and not decided else claim
+    if claim.status in (Status.OPTIMAL, Status.INFEASIBLE):
+        return claim
+    if not search.fits_milp:
+        logger.info("a gap is left: the integer program, which could close it, is too large")
+        return claim
+    return _close(instance, run, claim)
 
 
 def _close(instance: Instance, run: Run, claim: Claim) -> Claim:

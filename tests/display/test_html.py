@@ -1,0 +1,175 @@
+"""What a notebook shows of instances, solutions, results, reports and bounds."""
+
+from __future__ import annotations
+
+import base64
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+import dlsched
+from dlsched import library
+from dlsched.display import picture
+from dlsched.schema import linked_instance
+
+ELEMENTS = {"div", "p", "b", "code", "table", "tr", "td", "th", "img"}
+
+
+class Tags(HTMLParser):
+    """The elements of a page; whether they are nested properly; the text between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        """Take note of an element; no attribute may be a script."""
+        self.seen.add(tag)
+        assert not any(name.startswith("on") for name, _ in attrs), attrs
+        if tag != "img":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Check that it is the innermost one that ends."""
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Collect the text."""
+        self.text += f"{data}\n"
+
+
+def read(shown: Any) -> Tags:
+    """Return the elements of an object's HTML, which must be well-formed and without scripts."""
+    tags = Tags()
+    tags.feed(shown._repr_html_())
+    tags.close()
+    assert tags.open == [] and tags.seen <= ELEMENTS
+    return tags
+
+
+@pytest.fixture(scope="module")
+def fig5() -> dlsched.Result:
+    """Return the solved instance of Lyra's Figure 5."""
+    return dlsched.solve("lyra-fig5", "milp")
+
+
+@pytest.mark.parametrize("name", dlsched.list_problems())
+def test_instances_of_all_problems(name: str) -> None:
+    """An instance shows its lists, its objective by level, and a picture."""
+    instance = dlsched.load(f"{name}-small-01")
+    tags = read(instance)
+    assert instance.name in tags.text and "img" in tags.seen
+    assert all(f"\n{part}\n" in tags.text for part in instance.to_frames() if "_" not in part
+               and part not in ("instance", "priority_weights", "utility", "weights"))  # fmt: skip
+    assert "minimize" in tags.text or "maximize" in tags.text
+
+
+def test_result(fig5: dlsched.Result) -> None:
+    """A result shows status, levels with bounds and sources, times, solver, and a picture."""
+    tags = read(fig5)
+    for word in ("optimal", "preempted (min)", "certified: dual vector of the LP", "seed 0"):
+        assert word in tags.text
+    assert "img" in tags.seen and "next:" not in tags.text
+
+
+def test_every_kind_of_object_shows_itself(fig5: dlsched.Result) -> None:
+    """Solutions, reports, violations, bounds and tuples by level have HTML."""
+    wrong = dlsched.verify("lyra-fig5", {**fig5.solution.to_data(), "returned": ["1"]})
+    assert (
+        "too_few_servers" in read(wrong).text
+        and "too_few_servers" in read(wrong.violations[0]).text
+    )
+    assert "gpus returned" in read(dlsched.verify("lyra-fig5", fig5)).text
+    assert "certified" in read(fig5.bound).text and "certified" in read(fig5.bound[0]).text
+    assert "collateral" in read(fig5.gap).text and "collateral" in read(fig5.objective).text
+    assert "of lyra-fig5 by milp" in read(fig5.solution).text
+    stopped = dlsched.solve("reclaiming-520-130", "milp", time_limit=1e-3)
+    assert "next:" in read(stopped).text and "no solution" in read(stopped).text
+
+
+NASTY = "<b onclick='x()'>&amp;\"\x1b[31m\n</td><script>alert(1)</script>"
+
+
+def test_names_are_escaped() -> None:
+    """Ids, names, sources and options are text, whatever they contain, in tables and pictures."""
+    data = {
+        "dlsched": 1, "problem": "placement", "name": NASTY, "source": NASTY, "notes": NASTY,
+        "regions": [{"id": NASTY, "storage_capacity": 9}], "tables": [{"id": NASTY, "size": 1}],
+        "jobs": [{"id": NASTY, "kind": "ml", "tables": [NASTY], "gpu_hours": {NASTY: 1}}],
+    }  # fmt: skip
+    instance = dlsched.load(data)
+    result = dlsched.solve(instance, "hill_climbing")
+    for shown in (instance, result, result.solution):
+        tags = read(shown)
+        assert "<b onclick='x()'>&amp;" in tags.text and "\x1b" not in shown._repr_html_()
+    report = dlsched.verify("lyra-fig5", {
+        "dlsched": 1, "problem": "reclaiming", "instance": "lyra-fig5", "returned": [NASTY],
+    })  # fmt: skip
+    assert "<script>alert(1)</script>" in read(report).text
+
+
+def svg(shown: Any) -> str:
+    """Return the picture in an object's HTML."""
+    (data,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', shown._repr_html_())
+    return base64.b64decode(data).decode()
+
+
+def test_picture_is_the_same_each_time(fig5: dlsched.Result) -> None:
+    """A picture is an SVG without scripts, equal for equal objects, and leaves no figure open."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    before = plt.get_fignums()
+    first = svg(fig5)
+    assert first == svg(fig5) and first != svg(dlsched.load("lyra-fig5"))
+    assert "<svg" in first and "<script" not in first
+    assert plt.get_fignums() == before
+
+
+def test_no_picture_of_large_instances(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether there is a picture depends on the number of entries, not on the clock."""
+    instance = dlsched.load("lyra-fig5")
+    monkeypatch.setattr(picture, "MOST_ENTRIES", 9)
+    assert "img" not in read(instance).seen
+    monkeypatch.setattr(picture, "MOST_ENTRIES", 10)
+    assert instance.server_index and "img" in read(instance).seen
+
+
+def test_no_picture_without_the_instance() -> None:
+    """A solution whose instance is not known is shown as a table."""
+    solution = dlsched.load_solution(library.solution_file("lyra-fig5"))
+    assert linked_instance(solution) is None and "img" not in read(solution).seen
+
+
+def test_no_picture_without_matplotlib() -> None:
+    """Where matplotlib is missing, tables are shown, and nothing is said."""
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "import dlsched\n"
+        "html = dlsched.load('lyra-fig5')._repr_html_()\n"
+        "assert '<table' in html and '<img' not in html"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == ("", "")
+
+
+def test_failing_picture_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If drawing raises, the tables are shown without a picture."""
+
+    def fail(*_args: Any, **_options: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(picture, "plot", fail)
+    tags = read(dlsched.load("lyra-fig5"))
+    assert "table" in tags.seen and "img" not in tags.seen
+
+
+def test_colours_are_the_page_s(fig5: dlsched.Result) -> None:
+    """Tables set no colour for text and no background, so that dark pages stay legible."""
+    shown = re.sub(r'src="[^"]*"', "", fig5._repr_html_())
+    styles = re.findall(r"(?:^|[;\"])\s*((?:background-)?color|background):([^;\"]+)", shown)
+    assert set(styles) == {("color", "inherit"), ("background", "none")}
