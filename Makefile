@@ -6,10 +6,19 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: demo test test-all lowest lint docs dist schema library clean
+.PHONY: demo library-runs readme test test-all lowest lint docs dist schema library clean
 
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py results/demo
+
+# Every shipped instance and some generated ones, by more methods: about five minutes on two cores.
+library-runs: $(READY)
+	$(BIN)/dlsched bench benchmarks/suites/library.toml -o results/library --jobs 2 --resume
+	$(BIN)/dlsched report results/library
+
+# The output of the demo and the picture that README.md shows.
+readme: $(READY)
+	$(BIN)/python benchmarks/readme.py
 
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS)

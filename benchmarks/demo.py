@@ -21,6 +21,7 @@ from dlsched.bench import Store, read_suite
 from dlsched.bench.report import write_report
 from dlsched.bench.statistics import EvaluatedRun, evaluate_rows
 from dlsched.cli import progress
+from dlsched.cli.exits import put
 from dlsched.cli.output import LeftOut, put_line
 from dlsched.cli.sweep import put_sweep, run_shown
 from dlsched.cli.verdict import status_of
@@ -30,9 +31,11 @@ from dlsched.run import Stage
 
 ROOT = Path(__file__).resolve().parents[1]
 JOBS = 2
-FIRST_COMPILED = ("utility", "interleaving", "placement")
-"""The problems whose loops take longest to compile."""
-ASIDE = "lyra-fig5"
+SLOW_TO_COMPILE = ("utility", "interleaving", "placement")
+EXAMPLE = "lyra-fig5"
+_BESIDE = Path(sys.executable).parent / "dlsched"
+COMMAND = _BESIDE.relative_to(Path.cwd()) if _BESIDE.is_relative_to(Path.cwd()) else _BESIDE
+"""The command line of the environment that the demo runs in."""
 
 
 def compile_loops(name: str) -> None:
@@ -42,51 +45,68 @@ def compile_loops(name: str) -> None:
         method.prepare(owner.package)
 
 
-def draw_examples(folder: Path) -> int:
-    """Draw each paper's example with its optimum; return how many there are."""
+def examples(name: str) -> list[dlsched.Instance]:
+    """Return the examples of a problem's paper."""
+    found: list[dlsched.Instance] = problem(name).module("generate").examples()
+    return found
+
+
+def drawn(runs: Sequence[EvaluatedRun]) -> list[EvaluatedRun]:
+    """Return the exact runs that get a picture: the papers' examples, the largest of a problem."""
+    exact = [run for run in runs if run.row["method"] == "exact" and run.objective is not None]
+    names = {
+        e.name for p in dlsched.list_problems() for e in problem(p).module("generate").examples()
+    }
+    largest = {run.row["problem"]: run for run in sorted(exact, key=lambda run: run.row["size"])}
+    return [run for run in exact if run.row["instance"] in names or run in largest.values()]
+
+
+def draw(pairs: Sequence[tuple[str, Path]], folder: Path) -> None:
+    """Draw instances with the solutions in the files."""
     import matplotlib as mpl
 
-    mpl.use("Agg")
+    mpl.use("agg")
     from matplotlib import pyplot as plt
 
     folder.mkdir(parents=True, exist_ok=True)
-    examples = [
-        e for name in dlsched.list_problems() for e in problem(name).module("generate").examples()
-    ]
-    for example in examples:
-        axes = (
-            problem(example.problem).module("draw").draw(example, dlsched.solve(example).solution)
-        )
-        axes.figure.savefig(folder / f"{example.name}.png", dpi=150, bbox_inches="tight")
+    for name, file in pairs:
+        inst = dlsched.load(name)
+        axes = dlsched.plot(dlsched.load_solution(file, inst.problem), instance=inst)
+        axes.figure.savefig(folder / f"{name}.png", dpi=150, bbox_inches="tight")
         plt.close(axes.figure)
-    return len(examples)
 
 
 def put_wrong_answer(out: Path) -> None:
     """Show what the checker says of an optimal solution from which one server is missing."""
-    best = dlsched.solve(ASIDE).solution
-    wrong = best.to_data()
+    solution = dlsched.solve(EXAMPLE).solution
+    assert solution is not None
+    wrong = solution.to_data()
     wrong["returned"] = wrong["returned"][:-1]
     dlsched.save(dlsched.load_solution(wrong, "reclaiming"), out / "wrong.json")
-    put_line(f"A wrong solution of {ASIDE}, which returns one server too few, is refused:")
-    put_report(dlsched.verify(ASIDE, out / "wrong.json"))
+    put_line("An optimal solution from which one server is taken away does not pass the checker:")
+    put(f"\n$ {COMMAND} verify {EXAMPLE} {out / 'wrong.json'}\n")
+    put_report(dlsched.verify(EXAMPLE, out / "wrong.json"))
 
 
 def put_end(runs: Sequence[EvaluatedRun], out: Path, seconds: float) -> None:
     """Say what was done, and the three things to look at."""
     proven = sum(run.ending == "proven" for run in runs)
     put_line(
-        f"{len(runs)} runs in {seconds:.0f} seconds, {proven} of them to a proven optimum; every "
+        f"{len(runs)} runs in {seconds:.0f} seconds, {proven} of them to a proven optimum. Every "
         "solution was checked in exact arithmetic by code that shares nothing with the methods."
     )
-    command = Path(sys.executable).parent / "dlsched"
-    command = command.relative_to(Path.cwd()) if command.is_relative_to(Path.cwd()) else command
-    put_line("")
-    put_line("Three things to look at:")
-    put_line(f"  1. the report, with charts:  {out}/report/index.html")
-    put_line(f"  2. the papers' examples:     {out}/pictures/{ASIDE}.png and its neighbours")
-    put_line("  3. a heuristic, its optimum and the gap between them:")
-    put_line(f"     {command} compare reclaiming-520-130 -m exact -m lyra -m scf", indent=5)
+    things = {
+        "the report, with charts": out / "report" / "index.html",
+        "an example of a paper with its optimum, and more pictures": (
+            out / "pictures" / f"{EXAMPLE}.png"
+        ),
+        "a heuristic, the optimum and the gap between them": (
+            f"{COMMAND} compare reclaiming-520-130 -m exact -m lyra -m scf"
+        ),
+    }
+    put("\nThree things to look at:\n")
+    for number, (what, where) in enumerate(things.items(), 1):
+        put(f"  {number}. {what}\n     {where}\n")  # one line each, to be copied
 
 
 def main(out: Path) -> int:
@@ -97,24 +117,25 @@ def main(out: Path) -> int:
     shutil.rmtree(out, ignore_errors=True)
     context = multiprocessing.get_context("spawn")
     with progress.shown(), ProcessPoolExecutor(JOBS, context) as pool:
-        put_line("Solves instances of six problems by exact methods and by heuristics.")
-        progress.say(Stage.COMPILING, "the loops of all problems, which is done once per machine")
-        first = sorted(names, key=lambda name: name not in FIRST_COMPILED)
-        list(pool.map(compile_loops, first))
+        progress.say(Stage.LOADING, "all methods; their loops are compiled once per machine")
+        list(pool.map(compile_loops, sorted(names, key=lambda name: name not in SLOW_TO_COMPILE)))
         run_shown(sweep, out, jobs=JOBS)
-        pictures = pool.submit(draw_examples, out / "pictures")
         with Store(out) as store:
             runs = evaluate_rows(store.rows())
-        put_line("")
-        put_line("Gaps of each method to the best bound known, where 0 % is optimal:")
-        put_line("")
+            pairs = [
+                (run.row["instance"], store.solution_file(run.row["solution_sha256"]))
+                for run in drawn(runs)
+            ]
+        pictures = pool.submit(draw, pairs, out / "pictures")
+        put_line("Gaps of each method to the best bound known; 0 % is optimal.")
+        put("\n")
         put_sweep(runs, LeftOut(remedy="the report has them"))
-        put_line("")
+        put("\n")
         put_wrong_answer(out)
         progress.say(Stage.BUILDING, "the report and the pictures")
         write_report(out)
         pictures.result()
-        put_line("")
+        put("\n")
         put_end(runs, out, time.monotonic() - began)
     return status_of(run.row for run in runs)
 

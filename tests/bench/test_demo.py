@@ -1,0 +1,103 @@
+"""The demo: what it runs, what it says, and README's copy of its output."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import dlsched
+from dlsched.bench import read_suite
+from dlsched.bench.statistics import evaluate_rows
+
+ROOT = Path(__file__).parents[2]
+SUITES = ROOT / "benchmarks" / "suites"
+TWO = '[[instances]]\nnames = ["lyra-fig5", "muri-fig4"]\n'
+
+
+@pytest.fixture
+def demo(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Give the program as a module."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import demo
+
+    return demo
+
+
+def test_runs_of_the_demo(demo: ModuleType) -> None:
+    """It has every paper's examples, and of each problem the exact method and three others."""
+    tasks = read_suite(SUITES / "demo.toml").tasks()
+    names = {task.instance.name for task in tasks}
+    for name in dlsched.list_problems():
+        assert {example.name for example in demo.examples(name)} <= names
+        methods = {task.method for task in tasks if task.instance.problem == name}
+        assert "exact" in methods and len(methods) >= 4
+    assert len(tasks) < 250
+
+
+def test_every_shipped_instance_is_in_a_suite() -> None:
+    """The suite `library` has what the demo leaves out, apart from the open instances."""
+    names = {task.instance.name for task in read_suite(SUITES / "library.toml").tasks()}
+    assert all("-open-" in name for name in set(dlsched.list_instances()) - names)
+
+
+def test_checker_refuses_the_wrong_answer(
+    demo: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """The demo shows a violation, and the file that it names has it."""
+    monkeypatch.setenv("COLUMNS", "80")
+    demo.put_wrong_answer(tmp_path)
+    said = capsys.readouterr().out
+    assert "too_few_servers" in said and "demand 2 servers, 1 are returned" in said
+    report = dlsched.verify("lyra-fig5", tmp_path / "wrong.json")
+    assert [v.kind for v in report.violations] == ["too_few_servers"]
+
+
+def test_readme_shows_what_the_demo_says(
+    demo: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """README's copy has the methods and the runs of the suite, and ends as the demo does."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "COMMAND", Path(".venv/bin/dlsched"))
+    monkeypatch.setenv("COLUMNS", "80")
+    block = re.search(
+        r"^```console\n\$ make demo\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S
+    )
+    assert block
+    lines = block[1].splitlines()
+    assert max(map(len, lines)) <= 80
+    tasks = read_suite(SUITES / "demo.toml").tasks()
+    for method in {task.method for task in tasks if task.instance.problem == "reclaiming"}:
+        made = sum(t.instance.problem == "reclaiming" and t.method == method for t in tasks)
+        assert any(re.match(rf"  {method} +{made} ", line) for line in lines)
+    assert f"{len(tasks)} runs in " in block[1]
+    demo.put_wrong_answer(Path("results/demo"))
+    demo.put_end([], Path("results/demo"), 0)
+    said = capsys.readouterr().out
+    assert said.partition("0 runs in")[0] in block[1]
+    assert said.partition("Three things")[2] == block[1].partition("Three things")[2]
+
+
+@pytest.mark.slow
+def test_whole_demo(demo: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two instances it runs, and leaves results, a report, pictures and a wrong solution."""
+    short = re.sub(r"^names = \[.*?^\]", "", (SUITES / "demo.toml").read_text(), flags=re.M | re.S)
+    short = short.replace("[[instances]]", "").replace("[[methods]]", TWO + "[[methods]]", 1)
+    (tmp_path / "short.toml").write_text(short)
+    monkeypatch.setattr(demo, "read_suite", lambda path: read_suite(tmp_path / "short.toml"))
+    assert demo.main(tmp_path / "out") == 0
+    with demo.Store(tmp_path / "out") as store:
+        assert {run.ending for run in evaluate_rows(store.rows())} == {"proven", "feasible"}
+    files = {
+        str(file.relative_to(tmp_path / "out"))
+        for file in tmp_path.rglob("*.*")
+        if "out" in file.parts
+    }
+    assert {
+        "out/report/index.html", "out/pictures/lyra-fig5.png", "out/pictures/muri-fig4.png",
+        "out/wrong.json",
+    } <= files  # fmt: skip
