@@ -9,6 +9,7 @@ instances are so small that compiling would take longer than the run, both run a
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -220,11 +221,15 @@ def _listening(on_compile: Callable[[str], None] | None, module: str) -> Iterato
 
 @contextmanager
 def _notice() -> Iterator[None]:
-    """Say on a terminal that loops are compiled, if that takes more than a second."""
+    """Say on a terminal that loops are compiled, if that takes more than a second.
+
+    Not if the log is read at level INFO, as by the command line, since it says so already.
+    """
     text = "dlsched: compiling loops, once per machine ..."
     timer = threading.Timer(_NOTICE_AFTER, print, [text], {"file": sys.stderr, "flush": True})
     timer.daemon = True
-    if sys.stderr is not None and sys.stderr.isatty():
+    told = logging.getLogger("dlsched").isEnabledFor(logging.INFO)
+    if not told and sys.stderr is not None and sys.stderr.isatty():
         timer.start()
     try:
         yield

@@ -100,6 +100,19 @@ def test_suite_on_a_terminal(folder: Path) -> None:
     assert stop(process, main) == "" and process.returncode == 130
 
 
+@pytest.mark.slow
+def test_compilation_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With an empty cache a terminal shows that loops are compiled, in one place."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    process, main = terminal(tmp_path, "solve", "interleaving-64-distinct")
+    shown = ""
+    while "once per machine" not in shown or "searching" not in shown:
+        shown += os.read(main, 65536).decode(errors="replace")
+    assert "compiling the loops of dlsched.problems.interleaving" in shown
+    assert "dlsched: compiling loops" not in shown  # what Python shows without the command line
+    stop(process, main)
+
+
 def test_solve_into_a_pipe(folder: Path) -> None:
     """Without a terminal stderr gets plain lines, with the seconds gone by."""
     process = subprocess.Popen(

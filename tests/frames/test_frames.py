@@ -342,3 +342,24 @@ def test_other_schemas() -> None:
     assert list(frames["kinds_entries_table"].columns) == ["gpu_type", "entry", "key", "table"]
     reader = Reader(Other, frames)
     assert reader.parse({"name": "n", **reader.data()}) == other
+
+
+def test_positions_in_lists_of_lists_count() -> None:
+    """Rows of a table are ordered by the column ``row``, not by where they stand in the frame."""
+    frames = dlsched.load("synergy-tables").to_frames()
+    frames["profiles_throughput"] = frames["profiles_throughput"].sort_values(
+        "row", ascending=False, kind="stable"
+    )
+    assert dlsched.from_frames("sensitivity", **frames) == dlsched.load("synergy-tables")
+
+
+def test_column_types() -> None:
+    """Integers stay integers, with gaps as nullable ones; fractions are floats; flags are flags."""
+    times = [{"id": "a", "min_running_time": 3}, {"id": "b", "running_times": [2.5]}]
+    one = {"gpus_per_worker": 1, "min_workers": 1, "max_workers": 1}
+    data = {"dlsched": 1, "problem": "elastic", "name": "n", "capacity": 1}
+    frames = dlsched.load(data | {"jobs": [one | job for job in times]}).to_frames()
+    kinds = frames["jobs"].dtypes.astype(str).to_dict()
+    assert kinds["min_workers"] == "int64" and kinds["min_running_time"] == "Int64"
+    assert kinds["running"] == "bool" and kinds["id"] == "object"
+    assert frames["jobs_running_times"].dtypes.astype(str)["running_times"] == "float64"

@@ -8,12 +8,19 @@ from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pandas as pd
 import pytest
 from gavel_workloads import random_jobs, random_rates
 
 import dlsched
 from dlsched.gavel import POLICIES, Job, Rates, check, shares
+from dlsched.gavel.kinds import group_jobs
+from dlsched.gavel.measures import MEASURES
+from dlsched.gavel.optimum import optimize
+from dlsched.gavel.program import build
+from dlsched.gavel.rows import least_level
+from dlsched.run import Run
 
 HADAR = {
     "J1": {"V100": 40, "P100": 20, "K80": 30},
@@ -232,6 +239,25 @@ def test_what_a_policy_does_not_read_makes_no_kinds() -> None:
     jobs = [Job(f"j{i}", "J1", 1, 1 + i % 2, 10 + i % 3) for i in range(12)]
     assert shares(HADAR, ONE_EACH, jobs).kinds == 2
     assert shares(HADAR, ONE_EACH, jobs, policy="makespan").kinds == 3
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-2, 1.0])
+def test_a_certificate_from_other_duals(size: float) -> None:
+    """Whatever the duals, the bound holds: those of a solver only make it strong."""
+    rng = random.Random(3)
+    rates = random_rates(rng, 4, (1, 2))
+    jobs = random_jobs(rng, rates, 20)
+    gpus = {"V100": 3, "P100": 3, "K80": 3}
+    best = shares(rates, gpus, jobs)
+    kinds = group_jobs(jobs, rates, gpus, MEASURES["max_min"])
+    program = build(kinds, rates, gpus, True)
+    fair = [k.example.weight * k.proportional / k.example.scale for k in kinds]
+    found = optimize(least_level(program, fair), Run())
+    assert found.bound() == best.bound
+    noise = np.random.default_rng(0).normal(scale=size, size=len(found.duals))
+    worse = replace(found, duals=found.duals + noise)
+    assert worse.bound() >= best.objective
+    assert worse.bound() > found.bound()
 
 
 def test_without_a_certificate() -> None:

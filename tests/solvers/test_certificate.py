@@ -94,6 +94,12 @@ def test_any_multipliers_bound_thirds(program: dict[str, Any], y: list[float]) -
     assert holds(bound, enumerate_best(program), program["sense"])
 
 
+def test_a_large_multiplier_of_an_empty_row() -> None:
+    """The multiplier of a row without entries, which bounds nothing, may have any size."""
+    form = make_form([[0, 0]], [(-INF, 0)], [(0, 0), (0, 0)], [0, 0], "max")
+    assert dual_bound(form, 0, np.array([2.0**23 + 1])) == 0
+
+
 @pytest.mark.parametrize("sense", ["min", "max"])
 @pytest.mark.parametrize("value", [Fraction(1, 3), Fraction(2, 3), Fraction(1, 7), Fraction(1, 10)])
 def test_thirds_everywhere(sense: str, value: Fraction) -> None:

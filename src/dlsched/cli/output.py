@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from dlsched.cli.exits import put
-from dlsched.cli.tables import Column, LeftOut, put_table
+from dlsched.cli.layout import Column
+from dlsched.cli.tables import LeftOut, put_table
 from dlsched.cli.text import broken, named_lines
 from dlsched.figures import display
 

@@ -76,6 +76,7 @@ def _integer_bound(form: StandardForm, cost: Vector, y: Vector) -> Fraction | No
     largest_reduced = float(np.max(abs(A).T @ (absolute + 1) + np.abs(cost), initial=0.0))
     reach = float(np.max(np.abs([form.lower, form.upper]), initial=1.0))
     largest = max(1.0, largest_reduced * reach * len(cost), float((absolute + 1) @ np.abs(sides)))
+    largest = max(largest, float(absolute.max(initial=0.0)))  # in rows without entries
     if not largest <= _LARGEST_SUM / 2**_MIN_BITS:
         return None
     scale = 2 ** min(_MAX_BITS, int(math.log2(_LARGEST_SUM / largest)))
