@@ -1,0 +1,162 @@
+"""Free GPUs of the servers while workers are placed one after the other, with undo."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from dlsched.problems.workers.schema import Instance, Kind, Pool
+
+Taken = list[tuple[int, int]]
+"""Position of a server, and number of workers that it gets."""
+
+
+class Fleet(Protocol):
+    """What decides which server a worker goes to."""
+
+    def place(self, pool: Pool, kind: Kind, size: int, count: int) -> Taken:
+        """Place up to `count` workers of `size` GPUs; return where, with fewer if room ends."""
+
+    def undo(self) -> None:
+        """Take back what was placed since the last `keep`."""
+
+    def keep(self) -> None:
+        """Keep what was placed."""
+
+
+class _Change(NamedTuple):
+    """What a server was before it got workers."""
+
+    server: int
+    free: int
+    group: str
+
+
+class BestFit:
+    """The non-empty server with the least free GPUs that fits; else the smallest empty one.
+
+    For each pool and group there is a sorted list of keys, free GPUs x number of servers + position
+    of the server, so that the best server is found by bisection. A server that has got a worker
+    keeps getting workers of the job while they fit: it is then the fullest that fits.
+
+    Parameters
+    ----------
+    instance
+        The servers, and whether groups are separate.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self.count = max(1, len(instance.servers))
+        self.separate = instance.separate_groups
+        self.pool: list[Pool] = [server.pool for server in instance.servers]
+        self.free = [server.free for server in instance.servers]
+        self.group: list[str] = []
+        self.keys: dict[tuple[Pool, str], list[int]] = {}
+        self.changes: list[_Change] = []
+        for s, server in enumerate(instance.servers):
+            group = "empty" if server.empty else (self.separate and server.group) or "open"
+            self.group.append(group)
+            self.keys.setdefault((server.pool, group), []).append(self.free[s] * self.count + s)
+        for keys in self.keys.values():
+            keys.sort()
+
+    def place(self, pool: Pool, kind: Kind, size: int, count: int) -> Taken:
+        """Place up to `count` workers; ties go to the own group, then to the file's order."""
+        own = kind if self.separate and pool == "loan" else "open"
+        taken: Taken = []
+        while count:
+            s = self.find(pool, own, size)
+            if s is None:
+                break
+            workers = min(count, self.free[s] // size)
+            taken.append((s, workers))
+            count -= workers
+            self.changes.append(_Change(s, self.free[s], self.group[s]))
+            self.move(s, self.free[s] - workers * size, own)
+        return taken
+
+    def find(self, pool: Pool, own: str, size: int) -> int | None:
+        """Return the server that the next worker goes to; ``None`` if no server has room."""
+        best = None
+        least = size * self.count
+        for group in dict.fromkeys((own, "open")):
+            keys = self.keys.get((pool, group), ())
+            i = bisect_left(keys, least)
+            # A server of the own group comes before an open one with as many GPUs free.
+            if i < len(keys) and (best is None or keys[i] // self.count < best // self.count):
+                best = keys[i]
+        if best is None:
+            keys = self.keys.get((pool, "empty"), ())
+            i = bisect_left(keys, least)
+            best = keys[i] if i < len(keys) else None
+        return None if best is None else best % self.count
+
+    def move(self, s: int, free: int, group: str) -> None:
+        """Give a server other free GPUs and another group."""
+        keys = self.keys[self.pool[s], self.group[s]]
+        del keys[bisect_left(keys, self.free[s] * self.count + s)]
+        self.free[s], self.group[s] = free, group
+        insort(self.keys.setdefault((self.pool[s], group), []), free * self.count + s)
+
+    def undo(self) -> None:
+        """Take back what was placed since the last `keep`."""
+        while self.changes:
+            self.move(*self.changes.pop())
+
+    def keep(self) -> None:
+        """Keep what was placed."""
+        self.changes.clear()
+
+    def release(self, taken: Iterable[tuple[int, int]], size: int, gpus: Sequence[int]) -> None:
+        """Free the GPUs of workers that leave; a server without workers becomes empty."""
+        for s, workers in taken:
+            free = self.free[s] + workers * size
+            self.move(s, free, "empty" if free == gpus[s] else self.group[s])
+
+
+class FirstFit:
+    """The first server in the file's order that fits."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.separate = instance.separate_groups
+        self.free = [server.free for server in instance.servers]
+        self.group: list[str | None] = [
+            server.group if self.separate and server.pool == "loan" else None
+            for server in instance.servers
+        ]
+        self.members: dict[Pool, list[int]] = {"training": [], "loan": []}
+        for s, server in enumerate(instance.servers):
+            self.members[server.pool].append(s)
+        self.start: dict[tuple[Pool, Kind, int], int] = {}
+        self.changes: list[tuple[int, int, str | None]] = []
+
+    def place(self, pool: Pool, kind: Kind, size: int, count: int) -> Taken:
+        """Place up to `count` workers, each on the first server that fits."""
+        own = kind if self.separate and pool == "loan" else None
+        members = self.members[pool]
+        taken: Taken = []
+        i = self.start.get((pool, kind, size), 0)  # servers before it have no room
+        while count and i < len(members):
+            s = members[i]
+            workers = min(count, self.free[s] // size)
+            if workers and self.group[s] in (None, own):
+                self.changes.append((s, self.free[s], self.group[s]))
+                taken.append((s, workers))
+                count -= workers
+                self.free[s] -= workers * size
+                self.group[s] = own
+            if count:
+                i += 1
+        self.start[pool, kind, size] = i
+        return taken
+
+    def undo(self) -> None:
+        """Take back what was placed since the last `keep`."""
+        while self.changes:
+            s, self.free[s], self.group[s] = self.changes.pop()
+        self.start.clear()
+
+    def keep(self) -> None:
+        """Keep what was placed."""
+        self.changes.clear()
