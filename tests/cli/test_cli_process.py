@@ -75,7 +75,9 @@ def test_full_disk() -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full here")
     with open("/dev/full", "w") as full:
-        ran = subprocess.run([*COMMAND, *LIST, "-q"], stdout=full, stderr=subprocess.PIPE, check=False)
+        ran = subprocess.run(
+            [*COMMAND, *LIST, "-q"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
     assert (ran.returncode, ran.stderr) == (2, b"error: no space left on device\n")
 
 
