@@ -64,7 +64,7 @@ def draw(
     """
     workers = {job.id: job.min_workers for job in instance.jobs if job.running}
     if solution is not None:
-        workers = dict(solution.workers)
+        workers = solution.counts
     many = len(instance.jobs) > _ROWS
     possible = COLOR_BY_OF_MANY if many else COLOR_BY
     chosen = choose(color_by, possible, possible[0], instance.problem)
@@ -79,7 +79,7 @@ def draw(
 
 def _title(instance: Instance, solution: Solution | None) -> str:
     jobs = f"{len(instance.jobs):,} job{'s' * (len(instance.jobs) != 1)}"
-    text = f"{instance.name}: {jobs}, {instance.capacity:,} free GPUs"
+    text = f"{instance.name}: {jobs}, {instance.gpus:,} free GPUs"
     if solution is not None:
         report = check(instance, solution)
         launched, saved = report.objective or (0, 0)
