@@ -170,10 +170,10 @@ class Reader:
         """Return a list or mapping of a row: from its cell, from wide columns, or from a frame."""
         where = frame.where
         wide = [found for found in frame.columns if found.startswith(f"{name}.")]
-        own = [name] * (name in frame.columns) + wide
-        if own and f"{where.name}_{name}" in self.frames:
+        twice = [name] * (name in frame.columns) + wide
+        if twice and f"{where.name}_{name}" in self.frames:
             problem = f"repeats what the frame {where.name}_{name} says"
-            raise flaw(where.name, None, own[0], problem, "drop one of the two")
+            raise flaw(where.name, None, twice[0], problem, "drop one of the two")
         if name in frame.columns:
             return frame.columns[name][row]
         if wide:
