@@ -42,7 +42,7 @@ def per_server(instance: Instance, run: Run, levels: int = 4) -> Claim:
 
     Exact because its solutions are the placements, up to workers of one size, pool and group that
     replace each other (models/workers.md), and branch and bound searches all of them. Equal servers
-    and equal jobs are treated one by one, so it takes far longer than `milp` on large fleets.
+    and equal jobs are treated one by one, so it takes longer than `milp` on large fleets.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from dlsched.problems.workers.schema import Instance, Kind, Pool
 
@@ -23,14 +23,6 @@ class Fleet(Protocol):
 
     def keep(self) -> None:
         """Keep what was placed."""
-
-
-class _Change(NamedTuple):
-    """What a server was before it got workers."""
-
-    server: int
-    free: int
-    group: str
 
 
 class BestFit:
@@ -53,51 +45,51 @@ class BestFit:
         self.free = [server.free for server in instance.servers]
         self.group: list[str] = []
         self.keys: dict[tuple[Pool, str], list[int]] = {}
-        self.changes: list[_Change] = []
+        self.changes: list[tuple[int, int, str]] = []  # server, free GPUs and group before
         for s, server in enumerate(instance.servers):
             group = "empty" if server.empty else (self.separate and server.group) or "open"
             self.group.append(group)
-            self.keys.setdefault((server.pool, group), []).append(self.free[s] * self.count + s)
+            if server.free:
+                self.keys.setdefault((server.pool, group), []).append(self.free[s] * self.count + s)
         for keys in self.keys.values():
             keys.sort()
 
     def place(self, pool: Pool, kind: Kind, size: int, count: int) -> Taken:
         """Place up to `count` workers; ties go to the own group, then to the file's order."""
-        own = kind if self.separate and pool == "loan" else "open"
+        group = kind if self.separate and pool == "loan" else "open"
+        own, unused = self.listed(pool, group), self.listed(pool, "empty")
+        other = self.listed(pool, "open") if group != "open" else []
+        n, least = self.count, size * self.count
         taken: Taken = []
         while count:
-            s = self.find(pool, own, size)
-            if s is None:
-                break
-            workers = min(count, self.free[s] // size)
+            keys, i = own, bisect_left(own, least)
+            j = bisect_left(other, least)
+            # A server of the own group comes before an open one with as many GPUs free.
+            if j < len(other) and (i == len(own) or other[j] // n < own[i] // n):
+                keys, i = other, j
+            if i == len(keys):
+                keys, i = unused, bisect_left(unused, least)
+                if i == len(keys):
+                    break
+            free, s = divmod(keys.pop(i), n)
+            self.changes.append((s, free, self.group[s]))
+            workers = min(count, free // size)
             taken.append((s, workers))
             count -= workers
-            self.changes.append(_Change(s, self.free[s], self.group[s]))
-            self.move(s, self.free[s] - workers * size, own)
+            self.free[s], self.group[s] = free - workers * size, group
+            insort(own, self.free[s] * n + s)
         return taken
 
-    def find(self, pool: Pool, own: str, size: int) -> int | None:
-        """Return the server that the next worker goes to; ``None`` if no server has room."""
-        best = None
-        least = size * self.count
-        for group in dict.fromkeys((own, "open")):
-            keys = self.keys.get((pool, group), ())
-            i = bisect_left(keys, least)
-            # A server of the own group comes before an open one with as many GPUs free.
-            if i < len(keys) and (best is None or keys[i] // self.count < best // self.count):
-                best = keys[i]
-        if best is None:
-            keys = self.keys.get((pool, "empty"), ())
-            i = bisect_left(keys, least)
-            best = keys[i] if i < len(keys) else None
-        return None if best is None else best % self.count
+    def listed(self, pool: Pool, group: str) -> list[int]:
+        """Return the sorted keys of the servers of a group."""
+        return self.keys.setdefault((pool, group), [])
 
     def move(self, s: int, free: int, group: str) -> None:
         """Give a server other free GPUs and another group."""
-        keys = self.keys[self.pool[s], self.group[s]]
+        keys = self.listed(self.pool[s], self.group[s])
         del keys[bisect_left(keys, self.free[s] * self.count + s)]
         self.free[s], self.group[s] = free, group
-        insort(self.keys.setdefault((self.pool[s], group), []), free * self.count + s)
+        insort(self.listed(self.pool[s], group), free * self.count + s)
 
     def undo(self) -> None:
         """Take back what was placed since the last `keep`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.workers.fleet import BestFit, Taken
-from dlsched.problems.workers.heuristics import place_base, place_workers, preferred
+from dlsched.problems.workers.heuristics import place_base, place_workers, preferred, training_first
 from dlsched.problems.workers.schema import KINDS, POOLS, Instance, Job, Kind, Pool
 
 SIZES = {1: 0.25, 2: 0.35, 4: 0.25, 8: 0.15}
@@ -50,6 +51,7 @@ def generate(
     loan: int = 520,
     gpus: int = 8,
     jobs: int = 500,
+    sizes: Mapping[int, float] = SIZES,
     scenario: str = "basic",
     admitted: bool = True,
     separate_groups: bool = True,
@@ -67,6 +69,8 @@ def generate(
         Servers of each pool and GPUs of each; the paper's clusters have 443 and 520 with 8.
     jobs
         Waiting jobs that are drawn.
+    sizes
+        ``{GPUs of a worker: weight}``; those that fit no server are not drawn.
     scenario
         ``"basic"``, ``"advanced"``, ``"heterogeneous"`` or ``"ideal"`` (Lyra, section 7.1): the
         shares of elastic, fungible and heterogeneous jobs, drawn independently.
@@ -74,12 +78,13 @@ def generate(
         Whether only jobs are kept whose GPUs fit those that are free in their pools, after those of
         the jobs before. Without it the order of the jobs decides how many a heuristic places.
     separate_groups
-        As the field; the running jobs are placed accordingly.
+        As the field. The running jobs are placed accordingly; without groups all of them prefer
+        training servers, as in Table 6.
     training_used, loan_used
         Shares of the GPUs in use, at most; by default drawn from 0.85 to 0.97 and 0.75 to 0.92.
     """
     return with_tenants(
-        rng, training=training, loan=loan, gpus=gpus, jobs=jobs, scenario=scenario,
+        rng, training=training, loan=loan, gpus=gpus, jobs=jobs, sizes=sizes, scenario=scenario,
         admitted=admitted, separate_groups=separate_groups, training_used=training_used,
         loan_used=loan_used,
     )[0]  # fmt: skip
@@ -92,6 +97,7 @@ def with_tenants(
     loan: int = 520,
     gpus: int = 8,
     jobs: int = 500,
+    sizes: Mapping[int, float] = SIZES,
     scenario: str = "basic",
     admitted: bool = True,
     separate_groups: bool = True,
@@ -101,6 +107,8 @@ def with_tenants(
     """Return an instance as `generate` does, and the running jobs, for `to_reclaiming`."""
     if min(training, loan, jobs) < 0 or gpus < 1:
         raise OptionError("training, loan and jobs must be at least 0, gpus at least 1")
+    if min(sizes, default=0) < 1 or min(sizes) > gpus:
+        raise OptionError(f"sizes must have workers of 1 to {gpus} GPUs, and none below 1")
     if scenario not in SCENARIOS:
         raise OptionError(f"scenario={scenario!r} must be one of: {', '.join(SCENARIOS)}")
     used: dict[Pool, float] = {}
@@ -121,7 +129,7 @@ def with_tenants(
     ]
     fields = {"name": "unnamed", "separate_groups": separate_groups}
     bare = Instance(**fields, servers=servers, jobs=())
-    occupation = _Occupation(bare, _Draw(rng, SCENARIOS[scenario], gpus))
+    occupation = _Occupation(bare, _Draw(rng, SCENARIOS[scenario], sizes, gpus))
     occupation.fill()
     for pool in POOLS:
         occupation.leave(pool, used[pool])
@@ -149,11 +157,13 @@ def _fitting(jobs: list[Job], servers: list[dict[str, Any]]) -> list[Job]:
 class _Draw:
     """Draws jobs of a scenario."""
 
-    def __init__(self, rng: np.random.Generator, scenario: Scenario, gpus: int) -> None:
+    def __init__(
+        self, rng: np.random.Generator, scenario: Scenario, sizes: Mapping[int, float], gpus: int
+    ) -> None:
         self.rng, self.scenario = rng, scenario
-        self.sizes = {size: share for size, share in SIZES.items() if size <= gpus}
+        self.sizes = {size: share for size, share in sizes.items() if size <= gpus}
 
-    def one_of(self, shares: dict[int, float]) -> int:
+    def one_of(self, shares: Mapping[int, float]) -> int:
         """Draw a key with probability proportional to its value."""
         weights = np.array(list(shares.values()))
         return int(self.rng.choice(list(shares), p=weights / weights.sum()))
@@ -187,6 +197,7 @@ class _Occupation:
     def __init__(self, bare: Instance, draw: _Draw) -> None:
         self.servers, self.draw = bare.servers, draw
         self.fleet = BestFit(bare)
+        self.pools = preferred if bare.separate_groups else training_first
         self.running: list[tuple[Job, dict[Kind, Taken]]] = []
 
     def fill(self) -> None:
@@ -195,14 +206,14 @@ class _Occupation:
         while refused[True] < _REFUSALS:
             full = refused[False] >= _REFUSALS
             job = self.draw.job(f"r{len(self.running) + 1}", loanable=full)
-            placed = place_base(self.fleet, job, preferred)
+            placed = place_base(self.fleet, job, self.pools)
             loanable = len(job.pools) > 1
             if placed is None:
                 refused[loanable] += 1
                 continue
             refused[loanable] = 0
             base, home = placed
-            pools = preferred(job, "flexible") if job.heterogeneous else (home,)
+            pools = self.pools(job, "flexible") if job.heterogeneous else (home,)
             more = place_workers(self.fleet, job, "flexible", job.flexible, pools)
             self.running.append((job, {"base": base, "flexible": more}))
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.workers.fleet import BestFit, FirstFit, Fleet, Taken
-from dlsched.problems.workers.schema import KINDS, Instance, Job, Kind, Placed, Pool, Solution
+from dlsched.problems.workers.schema import Instance, Job, Kind, Placed, Pool, Solution
 from dlsched.registry import method
+from dlsched.schema import FrozenDict
 
 Pools = Callable[[Job, Kind], tuple[Pool, ...]]
 """Pools for a kind of worker of a job, in the order in which they are tried."""
@@ -54,7 +55,7 @@ def naive_bfd(instance: Instance, rng: np.random.Generator) -> Solution:
         raise OptionError(
             f"naive_bfd has no groups; set separate_groups to false in {instance.name}"
         )
-    return _place(instance, BestFit(instance), _decreasing(instance), _training_first)
+    return _place(instance, BestFit(instance), _decreasing(instance), training_first)
 
 
 @method("workers", kind="baseline")
@@ -85,7 +86,8 @@ def preferred(job: Job, kind: Kind) -> tuple[Pool, ...]:
     return ("training", "loan") if kind == "base" else ("loan", "training")
 
 
-def _training_first(job: Job, kind: Kind) -> tuple[Pool, ...]:
+def training_first(job: Job, kind: Kind) -> tuple[Pool, ...]:
+    """Return the pools for a worker of a job, training servers first."""
     return ("training", "loan") if len(job.pools) > 1 else job.pools
 
 
@@ -113,18 +115,22 @@ def _place(
             flexible[job.id] = place_workers(fleet, job, "flexible", job.flexible, more)
     for job, more in waiting:
         flexible[job.id] = place_workers(fleet, job, "flexible", job.flexible, more)
+    return _solution(instance, bases, flexible)
+
+
+def _solution(
+    instance: Instance, bases: Mapping[str, Taken], flexible: Mapping[str, Taken]
+) -> Solution:
+    """Return the solution, without validation, which would take longer than the placement."""
     ids = [server.id for server in instance.servers]
-    return Solution(
-        placement={
-            name: Placed(
-                **{
-                    kind: {ids[s]: count for s, count in taken}
-                    for kind, taken in zip(KINDS, (base, flexible[name]), strict=True)
-                }
-            )
-            for name, base in bases.items()
-        }
-    )
+    placement = {
+        name: Placed.model_construct(
+            base=FrozenDict({ids[s]: count for s, count in base}),
+            flexible=FrozenDict({ids[s]: count for s, count in flexible[name]}),
+        )
+        for name, base in bases.items()
+    }
+    return Solution.model_construct(placement=FrozenDict(placement))
 
 
 def place_base(fleet: Fleet, job: Job, pools: Pools) -> tuple[Taken, Pool] | None:

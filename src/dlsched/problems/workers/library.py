@@ -21,7 +21,6 @@ def _small(i: int) -> LibraryEntry:
     return LibraryEntry("small", f"workers-small-{i:02}", i, parameters)
 
 
-# The MPS files have the servers one by one, which solvers do not prove on large fleets.
 ENTRIES = (
     *(_small(i) for i in range(1, 11)),
     *(
@@ -30,24 +29,38 @@ ENTRIES = (
             f"workers-{n}",
             seed,
             {"training": n // 2, "loan": n // 2, "jobs": n, "scenario": "advanced"},
-            mps=False,
         )
         for seed, n in enumerate((48, 96, 192), start=1)
     ),
     *(
-        LibraryEntry("production", f"workers-963-{name}", seed, {"scenario": name}, mps=False)
+        LibraryEntry("production", f"workers-963-{name}", seed, {"scenario": name})
         for seed, name in enumerate(_SCENARIOS, start=1)
     ),
     LibraryEntry(
         "production", "workers-963-shared", 5, {"scenario": "ideal", "separate_groups": False},
-        mps=False,
     ),
     LibraryEntry(
         "production",
-        "workers-963-500",
+        "workers-963-536",
         6,
-        {"scenario": "advanced", "training_used": 0.3, "loan_used": 0.5},
-        mps=False,
+        {"jobs": 580, "scenario": "advanced", "training_used": 0.3, "loan_used": 0.5},
+    ),
+    # Workers of 28 sizes on servers of 64 GPUs have too many patterns.
+    LibraryEntry(
+        "open",
+        "workers-open-120-sizes",
+        1,
+        {
+            "training": 60,
+            "loan": 60,
+            "gpus": 64,
+            "jobs": 400,
+            "sizes": dict.fromkeys(range(5, 33), 1),
+            "scenario": "advanced",
+            "training_used": 0.4,
+            "loan_used": 0.4,
+        },
+        methods=("bases_first", "exact"),
     ),
 )  # fmt: skip
 QUANTITIES: tuple[tuple[str, ...], ...] = ()
