@@ -79,6 +79,25 @@ def test_values_far_apart(instance: Instance) -> None:
 
 
 @SOME
+@given(pools(mixed=True))
+def test_rounded_tables_bound_the_optimum(instance: Instance) -> None:
+    """If no exact table may be filled, the rounded one proves the optimum within nine digits."""
+    best = oracles.elastic(instance)
+    assert best is not None
+    exact = search_pools.EXACT
+    search_pools.EXACT = -1
+    try:
+        with fixing():
+            result = dlsched.solve(instance, "dp")
+    finally:
+        search_pools.EXACT = exact
+    assert result.objective.launched == best.launched
+    assert result.objective.reduction <= best.reduction <= result.bound.reduction.value
+    assert result.bound.reduction.kind == "certified"
+    assert result.status == "optimal" or result.gap.reduction > 1e-9
+
+
+@SOME
 @given(pools())
 def test_items_are_undominated_choices(instance: Instance) -> None:
     """The integers of the items are the reductions; what is left out is dominated or too large."""
@@ -122,7 +141,7 @@ def test_a_false_table_proves_nothing() -> None:
     """A table with an entry that is too small is refused by the check."""
     items = items_of(dlsched.generate("elastic", seed=1, jobs=6, capacity=6, loan=6))
     numbers = np.arange(len(items))
-    table = fill_table(items, numbers, items.worth, items.capacity, lambda: None)
+    table = fill_table(items, numbers, items.exact.worth, items.capacity, lambda: None)
     assert table is not None and proves(table, lambda: None)
     table.entries[-1, -1, -1] -= 1
     assert not proves(table, lambda: None)

@@ -27,6 +27,22 @@ Ratio: TypeAlias = tuple[int, int]
 """Numerator and denominator, not reduced."""
 
 
+class Worths(NamedTuple):
+    """Each item's contribution to both levels as one integer, ordered lexicographically.
+
+    Attributes
+    ----------
+    worth
+        Reduction in ``2**shift`` units + ``step`` for an item that launches its job.
+    step
+        More than the difference between the sums of any two allocations' reductions.
+    """
+
+    worth: Ints
+    step: int
+    shift: int
+
+
 @dataclass(frozen=True)
 class PoolItems:
     """The undominated items of an instance that fit, job by job.
@@ -75,18 +91,18 @@ class PoolItems:
         return (self.capacity[0] + 1) * (self.capacity[1] + 1)
 
     @cached_property
-    def worth(self) -> Ints:
-        """Each item's contribution to both levels as one integer, ordered lexicographically."""
-        return worth_of(self, self.value)
+    def exact(self) -> Worths:
+        """Worth of each item."""
+        return worths(self, self.value, 0)
 
     @cached_property
-    def rough(self) -> Ints:
-        """`worth` in 64 bits, of reductions rounded down; equal to it if that has 64 bits."""
-        if self.worth.dtype != object:
-            return self.worth
-        spread = sum(abs(int(v)) for v in self.value) * (len(self.starts) + 2)
-        shift = max(0, spread.bit_length() - 58)
-        return worth_of(self, (self.value >> shift).astype(np.int64))
+    def rounded(self) -> Worths:
+        """`exact` in 64 bits, the reductions rounded up; equal to it if that has 64 bits."""
+        if self.exact.worth.dtype != object:
+            return self.exact
+        spread = self.exact.step * (len(self.starts) + 2)
+        shift = max(0, spread.bit_length() - 60)
+        return worths(self, (-(-self.value >> shift)).astype(np.int64), shift)
 
     def seconds(self, units: int) -> Number:
         """Return a number of units in seconds."""
@@ -116,18 +132,17 @@ class Table(NamedTuple):
     entries: Ints
 
 
-def worth_of(items: PoolItems, value: Ints) -> Ints:
-    """Return value + launch x (more than all values together), so the order is lexicographic."""
+def worths(items: PoolItems, value: Ints, shift: int) -> Worths:
+    """Return the worths of items with these values, in ``2**shift`` units."""
     if not len(items):
-        return value
+        return Worths(value, 1, shift)
     high = np.maximum(np.maximum.reduceat(value, items.starts), 0).tolist()
     low = np.minimum(np.minimum.reduceat(value, items.starts), 0).tolist()
     step = 1 + sum(high) - sum(low)
     kind: Any = np.int64 if value.dtype != object else object
     if step * (len(items.starts) + 2) >= SAFE:
         kind = object
-    worth: Ints = value.astype(kind) + items.launch.astype(kind) * step
-    return worth
+    return Worths(value.astype(kind) + items.launch.astype(kind) * step, step, shift)
 
 
 def items_of(instance: Instance) -> PoolItems:

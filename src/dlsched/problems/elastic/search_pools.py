@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.objective import Bound
+from dlsched.objective import SOLVER_PRECISION, Bound, relative_gap
 from dlsched.problems.elastic.knapsack import Ints
 from dlsched.problems.elastic.knapsack_pools import PoolItems, Table, fill_table, proves, read_table
 from dlsched.problems.elastic.lagrangian_pools import (
@@ -29,9 +29,26 @@ SMALL = {"int64": 2_000_000, "object": 20_000}
 """Up to this many steps (items x states) filling the whole table is faster than fixing first."""
 CORE = 64
 """Number of jobs with the least second-best loss, solved first for a good incumbent."""
-ROUNDS = 12
-"""Most tables with rounded reductions; each admits choices with twice the loss."""
+EXACT = 5_000_000
+"""Most steps of a table of Python's integers; a larger one is filled with rounded reductions."""
 _ENTRY_BYTES = {"int64": 8, "object": 48}
+
+
+class Part(NamedTuple):
+    """A part of the choices: the items to choose from, and the jobs with items that are not idle.
+
+    ``busy`` has an entry per job with items.
+    """
+
+    keep: Mask
+    busy: Mask
+
+
+class Filled(NamedTuple):
+    """A table, the worth that fixed items add to its entries, ``None`` if these do not fit."""
+
+    table: Table | None
+    fixed: int
 
 
 @dataclass
@@ -67,124 +84,170 @@ class PoolSearch:
     def solve(self) -> None:
         """Fill the table of all items; if it is large, solve level 1, bound and fix first."""
         items = self.items
-        if len(items) * items.states <= SMALL[items.worth.dtype.name]:
-            every, none = np.ones(len(items), dtype=bool), np.zeros(len(items.starts), dtype=bool)
-            self.fill(every, none, items.worth, prove=self.prove_both)
-            if self.status is Status.OPTIMAL:
+        worth = items.exact.worth
+        if len(items) * items.states <= SMALL[worth.dtype.name]:
+            whole = self.fill(self.everything(), worth)
+            if self.holds(whole, worth):
+                if self.launched < self.most:
+                    self.prove_launches()
+                self.prove(self.table_bound())
                 return
         if self.launched < self.most:
             self.solve_launches()
         relaxation = relax(items, self.launched, self.most, self.run.remaining())
+        self.bounds[1] = [reduction_bound(items, relaxation)]
         if self.launched == self.most:
             self.solve_savings(relaxation)
-        if self.status is not Status.OPTIMAL:
-            self.bounds[1] = [reduction_bound(items, relaxation)]
-            if stopped := self.run.stop_reason():
-                self.termination, self.reason = stopped, ""
+        stopped = self.run.stop_reason()
+        if self.status is not Status.OPTIMAL and stopped:
+            self.termination, self.reason = stopped, ""
 
     def solve_launches(self) -> None:
         """Fill the table of level 1, with the items of each job that take no more than needed."""
         items = self.items
-        keep = items.launch == 1
+        part = self.everything()
+        part.keep[items.launch == 0] = False
         for a, b in zip(items.starts.tolist(), items.ends.tolist(), strict=True):
             for i in range(a, b):
                 less = (items.gpus[a:b] <= items.gpus[i]).all(axis=1)
-                keep[i] &= int(less.sum()) == 1
-        none = np.zeros(len(items.starts), dtype=bool)
-        self.fill(keep, none, items.launch, prove=self.prove_launches)
+                part.keep[i] &= int(less.sum()) == 1
+        if self.holds(self.fill(part, items.launch), items.launch):
+            self.prove_launches()
 
     def solve_savings(self, relaxation: Relaxation) -> None:
         """Solve level 2 with the items that the relaxation cannot rule out.
 
         Tables of the items with small losses, with rounded reductions, are filled until one holds
-        an incumbent whose distance to the bound is within these losses. The exact table of the
-        items within that distance then decides.
+        an incumbent whose distance to the bound is within these losses. The table of the items
+        within that distance then decides.
         """
-        second = np.sort(self._second_losses(relaxation))
-        limit = int(second[min(CORE, len(second)) - 1]) if len(second) else 0
-        for _ in range(ROUNDS):
+        for limit in self.limits(relaxation):
             if self.at_bound(relaxation):
                 return
-            if not self.fill(*self.within(relaxation, limit), self.items.rough):
-                return
-            if self.slack(relaxation) <= limit:
+            if limit >= self.slack(relaxation):
                 break
-            limit = min(max(2 * limit, 1), self.slack(relaxation))
+            if self.fill(self.within(relaxation, limit), self.items.rounded.worth) is None:
+                return
         if not self.at_bound(relaxation):
-            keep, busy = self.within(relaxation, self.slack(relaxation))
-            self.fill(keep, busy, self.items.worth, prove=self.prove_savings)
+            self.decide(self.within(relaxation, self.slack(relaxation)))
+
+    def limits(self, relaxation: Relaxation) -> Iterator[int]:
+        """Iterate over losses that each leave twice as many jobs with a choice as the last.
+
+        The first one is at most half of the distance between incumbent and bound.
+        """
+        items = self.items
+        second = sorted(
+            sorted([idle, *relaxation.loss[a:b].tolist()])[1]
+            for idle, a, b in zip(relaxation.idle_loss, items.starts, items.ends, strict=True)
+        )
+        if not second:
+            return
+        yield min(second[min(CORE, len(second)) - 1], self.slack(relaxation) // 2)
+        jobs = 2 * CORE
+        while jobs < len(second):
+            yield second[jobs]
+            jobs *= 2
+
+    def decide(self, part: Part) -> None:
+        """Prove the incumbent optimal by the table of a part with all that a better one may use.
+
+        If the table of exact integers would be large, rounded reductions give a bound that exceeds
+        the optimum by the rounding at most.
+        """
+        items = self.items
+        _, free, left = self._split(part)
+        steps = int(free.sum()) * max(0, left[0] + 1) * max(0, left[1] + 1)
+        worths = items.exact if steps <= EXACT else items.rounded
+        filled = self.fill(part, worths.worth)
+        if filled is None:
+            return
+        if worths is items.exact or filled.table is None:
+            if self.holds(filled, worths.worth):
+                self.prove(self.table_bound())
+            return
+        if not proves(filled.table, self.stop):
+            return
+        most = filled.fixed + int(filled.table.entries[-1, -1, -1])
+        most = max(self.value, (most - self.launched * worths.step) << worths.shift)
+        bound = Bound(items.seconds(most), "certified", "dp table, rounded up")
+        if relative_gap(most, self.value) <= max(self.run.gap, SOLVER_PRECISION):
+            self.prove(bound)
+        else:
+            self.bounds[1].append(bound)
 
     def slack(self, relaxation: Relaxation) -> int:
         """Return the largest loss of a choice in a better allocation than the incumbent."""
         return relaxation.bound - ((self.value + 1) << relaxation.shift)
 
-    def _second_losses(self, relaxation: Relaxation) -> Ints:
-        """Return for each job with items its second smallest loss, of items and of idleness."""
+    def everything(self) -> Part:
+        """Return the part with all choices."""
         items = self.items
-        losses = [
-            sorted([idle, *relaxation.loss[a:b].tolist()])[1]
-            for idle, a, b in zip(relaxation.idle_loss, items.starts, items.ends, strict=True)
-        ]
-        return np.array(losses, dtype=object)
+        return Part(np.ones(len(items), dtype=bool), np.zeros(len(items.starts), dtype=bool))
 
-    def within(self, relaxation: Relaxation, limit: int) -> tuple[Mask, Mask]:
-        """Return which items have at most this loss, and which jobs a higher one if idle."""
-        return (relaxation.loss <= limit).astype(bool), (relaxation.idle_loss > limit).astype(bool)
+    def within(self, relaxation: Relaxation, limit: int) -> Part:
+        """Return the part with the choices of at most this loss."""
+        keep, busy = relaxation.loss <= limit, relaxation.idle_loss > limit
+        return Part(keep.astype(bool), busy.astype(bool))
 
-    def fill(
-        self, keep: Mask, busy: Mask, worth: Ints, prove: Callable[[], None] | None = None
-    ) -> bool:
+    def fill(self, part: Part, worth: Ints) -> Filled | None:
         """Fix the jobs with one choice left, fill the table of the others, offer its optimum.
 
         Parameters
         ----------
-        keep, busy
-            The items to choose from, and the jobs with items that are not left idle.
+        part
+            The choices; a job that is busy without an item in it counts as idle.
         worth
             Worth of all items.
-        prove
-            Called if the table, checked, proves that no choice among `keep` is worth more than
-            the incumbent.
 
         Returns
         -------
-        bool
-            Whether nothing stopped it.
+        Filled or None
+            ``None`` if a limit is reached.
         """
         items = self.items
-        fixed, free = self._fixed(keep, busy)
-        left = [c - int(g) for c, g in zip(items.capacity, items.gpus[fixed].sum(0), strict=True)]
-        if min(left) < 0:  # what must be used does not fit, so nothing beats the incumbent
-            if prove is not None:
-                prove()
-            return True
+        fixed, free, left = self._split(part)
+        if min(left) < 0:
+            return Filled(None, 0)
         numbers = np.flatnonzero(free & (items.gpus <= left).all(axis=1))
         rows = len(np.unique(items.row[numbers]))
         gib = (rows + 1) * (left[0] + 1) * (left[1] + 1) * _ENTRY_BYTES[worth.dtype.name] / 2**30
         if gib > self.memory_gib:
             self.termination = Termination.MEMORY_LIMIT
             self.reason = f"the table needs {gib:.1f} GiB, the limit is {self.memory_gib:g}"
-            return False
-        stop = self.run.stop_reason
-        table = fill_table(items, numbers, worth[numbers], (left[0], left[1]), stop)
+            return None
+        table = fill_table(items, numbers, worth[numbers], (left[0], left[1]), self.stop)
         if table is None:
-            return False
+            return None
         self.offer([*fixed.tolist(), *read_table(table)])
-        if prove is not None and self._bounds(table, fixed, worth):
-            prove()
-        return not stop()
+        return Filled(table, sum(worth[fixed].tolist()))
 
-    def _fixed(self, keep: Mask, busy: Mask) -> tuple[NDArray[np.int64], Mask]:
-        """Return the items of jobs that have no other choice, and which of `keep` are left."""
-        counts = np.bincount(self.items.row[keep], minlength=len(busy))
-        alone = keep & (busy & (counts == 1))[self.items.row]
-        return np.flatnonzero(alone), keep & ~alone
+    def _split(self, part: Part) -> tuple[NDArray[np.int64], Mask, list[int]]:
+        """Return the items of jobs without another choice, the other items, and the GPUs left."""
+        items = self.items
+        counts = np.bincount(items.row[part.keep], minlength=len(part.busy))
+        alone = part.keep & (part.busy & (counts == 1))[items.row]
+        fixed = np.flatnonzero(alone)
+        taken = items.gpus[fixed].sum(axis=0).tolist()
+        return (
+            fixed,
+            part.keep & ~alone,
+            [c - g for c, g in zip(items.capacity, taken, strict=True)],
+        )
 
-    def _bounds(self, table: Table, fixed: NDArray[np.int64], worth: Ints) -> bool:
+    def holds(self, filled: Filled | None, worth: Ints) -> bool:
         """Whether a checked table shows that the incumbent is worth as much as any choice."""
-        most = sum(worth[fixed].tolist()) + int(table.entries[-1, -1, -1])
+        if filled is None:
+            return False
+        if filled.table is None:  # what must be used does not fit, so nothing beats the incumbent
+            return True
         held = sum(worth[np.array(self.incumbent, dtype=np.int64)].tolist())
-        return held >= most and proves(table, self.run.stop_reason)
+        most = filled.fixed + int(filled.table.entries[-1, -1, -1])
+        return held >= most and proves(filled.table, self.stop)
+
+    def stop(self) -> Termination | None:
+        """Return the reason to stop now, if any."""
+        return self.run.stop_reason()
 
     def at_bound(self, relaxation: Relaxation) -> bool:
         """Whether the relaxation proves the incumbent optimal, within the gap asked for."""
@@ -200,15 +263,9 @@ class PoolSearch:
         self.most = self.launched
         self.bounds[0] = [Bound(self.launched, "certified", "dp table")]
 
-    def prove_savings(self) -> None:
-        """Record that a table proves the incumbent optimal at level 2."""
-        self.prove(Bound(self.items.seconds(self.value), "certified", "dp table"))
-
-    def prove_both(self) -> None:
-        """Record that a table of all items proves the incumbent optimal."""
-        if self.launched < self.most:
-            self.prove_launches()
-        self.prove_savings()
+    def table_bound(self) -> Bound:
+        """Return the bound of level 2 by a table that the incumbent attains."""
+        return Bound(self.items.seconds(self.value), "certified", "dp table")
 
     def prove(self, bound: Bound) -> None:
         """Record that the incumbent is optimal by a bound of level 2."""
