@@ -1,0 +1,135 @@
+"""The plan of one job in one cluster (MAST, section 4.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dlsched.problems.dispatch.fleet import Array, Fleet, Holding, Request, room
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """Machines of a cluster with the tasks on each, and the workloads to preempt for it."""
+
+    site: int
+    machines: Array
+    tasks: Array
+    victims: tuple[int, ...] = ()
+
+
+def plan_job(
+    fleet: Fleet, site: int, request: Request, priority: int, *, fewest: bool = True
+) -> JobPlan | None:
+    """Return where a job of a workload of some priority starts in a cluster, or ``None``.
+
+    Without preemption if it fits. Else the running workloads of lower priority are scanned, lowest
+    priority and longest running first, until enough is free with what they release; then the
+    largest of these are kept until that is enough; those whose machines the plan does not use are
+    dropped.
+
+    Parameters
+    ----------
+    fewest
+        Whether the scanned workloads are sorted by size again (the paper's rule).
+    """
+    at = fleet.sites[site]
+    usable = np.flatnonzero(at.kind == request.kind if request.kind != -1 else at.kind >= -1)
+    free = fleet.free[:, at.machines][:, usable]
+    fits = room(free, request)
+    if int(fits.sum()) >= request.tasks:
+        machines, tasks = _fill(fleet, site, usable, fits, request)
+        return JobPlan(site, machines, tasks)
+    held = _candidates(fleet, site, usable, priority)
+    if not len(held.victim):
+        return None
+    scanned = _enough(free, fits, held, request)
+    if scanned is None:
+        return None
+    if fewest:
+        kept = _by_size(held, scanned, request)
+        scanned = _enough(free, fits, kept, request)
+        assert scanned is not None  # all of them are enough
+        held = kept
+    chosen = np.isin(held.victim, scanned)
+    free = free.copy()
+    for i in range(3):
+        np.add.at(free[i], held.machine[chosen], held.amount[i, chosen])
+    machines, tasks = _fill(fleet, site, usable, room(free, request), request)
+    touched = np.isin(usable[held.machine[chosen]], machines)
+    victims = sorted({int(v) for v in held.victim[chosen][touched]})
+    return JobPlan(site, machines, tasks, tuple(victims))
+
+
+def _fill(
+    fleet: Fleet, site: int, usable: Array, fits: Array, request: Request
+) -> tuple[Array, Array]:
+    """Take machines by rack, those with most room first, until all tasks are placed.
+
+    A CPU job takes machines without GPUs first.
+    """
+    at = fleet.sites[site]
+    some = np.flatnonzero(fits > 0)
+    numbers = usable[some]
+    order = np.lexsort((-fits[some], at.rack[numbers], at.gpus[numbers] > 0))
+    some = some[order]
+    total = np.cumsum(fits[some])
+    last = int(np.searchsorted(total, request.tasks))
+    tasks = fits[some[: last + 1]].copy()
+    tasks[-1] -= int(total[last]) - request.tasks
+    return usable[some[: last + 1]], tasks
+
+
+def _candidates(fleet: Fleet, site: int, usable: Array, priority: int) -> Holding:
+    """Return what workloads of lower priority hold on usable machines, in order of preemption."""
+    held = fleet.holdings[site]
+    place = np.full(fleet.sites[site].kind.size, -1)
+    place[usable] = np.arange(usable.size)
+    mine = fleet.running[held.victim] & (fleet.priority[held.victim] > priority)
+    mine &= place[held.machine] >= 0
+    return Holding(held.victim[mine], place[held.machine[mine]], held.amount[:, mine])
+
+
+def _enough(free: Array, fits: Array, held: Holding, request: Request) -> Array | None:
+    """Return the first victims that are enough, in the order of `held`; ``None`` if none are.
+
+    What a machine has after each of its victims is a running sum over the entries of the machine.
+    """
+    order = np.argsort(held.machine, kind="stable")
+    machine, amount = held.machine[order], held.amount[:, order]
+    first = np.flatnonzero(np.r_[True, machine[1:] != machine[:-1]])
+    total = np.cumsum(amount, axis=1)
+    base = total[:, first] - amount[:, first]
+    length = np.diff(np.r_[first, machine.size])
+    after = room(free[:, machine] + total - np.repeat(base, length, axis=1), request)
+    before = np.r_[0, after[:-1]]
+    before[first] = fits[machine[first]]
+    gain = np.empty_like(after)
+    gain[order] = after - before
+    reached = int(fits.sum()) + np.cumsum(gain)
+    # All entries of a victim count together; they are adjacent.
+    last = np.flatnonzero(np.r_[held.victim[1:] != held.victim[:-1], True])
+    sufficient = np.flatnonzero(reached[last] >= request.tasks)
+    if not sufficient.size:
+        return None
+    return held.victim[last[: int(sufficient[0]) + 1]]
+
+
+def _by_size(held: Holding, scanned: Array, request: Request) -> Holding:
+    """Return the entries of the scanned victims, those that hold most first.
+
+    The size is GPUs on usable machines, for a CPU job CPUs; ties in order of the scan.
+    """
+    mine = np.isin(held.victim, scanned)
+    victim, machine = held.victim[mine], held.machine[mine]
+    amount = held.amount[:, mine]
+    row = amount[0 if request.need[0] else 1]
+    names, at, inverse = np.unique(victim, return_index=True, return_inverse=True)
+    size = np.zeros(names.size, dtype=amount.dtype)
+    np.add.at(size, inverse, row)
+    order = sorted(range(names.size), key=lambda k: (-size[k], at[k]))
+    position = np.empty(names.size, dtype=np.int64)
+    position[order] = np.arange(names.size)
+    by = np.argsort(position[inverse], kind="stable")
+    return Holding(victim[by], machine[by], amount[:, by])
