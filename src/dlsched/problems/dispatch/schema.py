@@ -254,6 +254,9 @@ class Instance(schema.Instance):
             _once((*here, "tables"), workload.tables)
             for j, job in enumerate(workload.jobs):
                 _typed((*here, "jobs", j, "gpu_type"), job.gpu_type, job.gpus)
+                if not job.gpus and not job.cpus:
+                    remedy = "a task has GPUs or CPUs, else starting it is worth nothing"
+                    raise Flaw((*here, "jobs", j, "cpus"), "is 0 for a job without GPUs", remedy)
 
     def _check_workload(
         self, here: tuple[str | int, ...], workload: RunningWorkload | PendingWorkload
@@ -270,6 +273,11 @@ class Instance(schema.Instance):
     def tenant_index(self) -> dict[str, int]:
         """Position of each tenant."""
         return {tenant.id: t for t, tenant in enumerate(self.tenants)}
+
+    @derived
+    def running_index(self) -> dict[str, int]:
+        """Position of each running workload."""
+        return {workload.id: v for v, workload in enumerate(self.running)}
 
     @derived
     def cluster_region(self) -> dict[str, int]:

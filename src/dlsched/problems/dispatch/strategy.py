@@ -136,7 +136,7 @@ def _job(pick: Pick, j: int, types: Sequence[str], unit: int | Fraction) -> dict
         "id": f"j{j}",
         "tasks": pick([1, 2] if j else [2, 1, 3]),
         "gpus": gpus,
-        "cpus": pick([1, 1, 0, 3]) * unit,
+        "cpus": pick([1, 1, 0, 3] if gpus else [1, 2]) * unit,
         "memory": pick([1, 1, 0, 3]),
     }
     return job | ({"gpu_type": pick(types)} if gpus else {})
