@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from dlsched.problems.dispatch.fleet import Fleet, Request
 from dlsched.problems.dispatch.plan import JobPlan, plan_job
 from dlsched.problems.dispatch.ranking import Ranked
@@ -131,12 +133,11 @@ class Dispatcher:
         counts = [0] * (MOST_PRIORITIES + 1)
         for v in victims:
             counts[fleet.priority[v]] += fleet.jobs[v]
-        machines, racks = set(), set()
-        for job in jobs:
-            at = fleet.sites[job.site]
-            machines |= {(job.site, int(m)) for m in job.machines}
-            racks |= {(job.site, int(rack)) for rack in set(at.rack[job.machines].tolist())}
-        return (*counts, sum(fleet.young[v] for v in victims), len(machines) + len(racks))
+        spread = 0
+        for site in {job.site for job in jobs}:
+            machines = np.unique(np.concatenate([j.machines for j in jobs if j.site == site]))
+            spread += machines.size + len(set(fleet.sites[site].rack[machines].tolist()))
+        return (*counts, sum(fleet.young[v] for v in victims), spread)
 
     def execute(self, ranked: Ranked, plan: Plan) -> None:
         """Start a workload by a plan."""

@@ -94,6 +94,7 @@ class Fleet:
         self.jobs = [len(workload.jobs) for workload in instance.running]
         self.young = [max(0, DAY - workload.seconds) for workload in instance.running]
         self.running = np.ones(len(instance.running), dtype=bool)
+        self._usable: dict[tuple[int, int], Array] = {}
         self._hold()
         self.requests = [
             tuple(self.request(job) for job in workload.jobs) for workload in instance.pending
@@ -166,6 +167,13 @@ class Fleet:
             row = table.setdefault((v, number - first), [0, 0, 0])
             for i, amount in enumerate(need):
                 row[i] += tasks * amount
+
+    def usable(self, site: int, kind: int) -> Array:
+        """Return the machines of a cluster on which a GPU type's jobs, or CPU jobs, may run."""
+        if (site, kind) not in self._usable:
+            kinds = self.sites[site].kind
+            self._usable[site, kind] = np.flatnonzero(kinds == kind if kind != -1 else kinds >= -1)
+        return self._usable[site, kind]
 
     def stop(self, victims: Iterable[int]) -> None:
         """Release what running workloads hold."""

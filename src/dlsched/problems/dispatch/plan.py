@@ -8,6 +8,9 @@ import numpy as np
 
 from dlsched.problems.dispatch.fleet import Array, Fleet, Holding, Request, room
 
+_FIRST = 256
+"""So many entries of victims are scanned before all of them are."""
+
 
 @dataclass(frozen=True)
 class JobPlan:
@@ -35,8 +38,10 @@ def plan_job(
         Whether the scanned workloads are sorted by size again (the paper's rule).
     """
     at = fleet.sites[site]
-    usable = np.flatnonzero(at.kind == request.kind if request.kind != -1 else at.kind >= -1)
-    free = fleet.free[:, at.machines][:, usable]
+    usable = fleet.usable(site, request.kind)
+    free = fleet.free[:, at.machines]
+    if usable.size < at.kind.size:
+        free = free[:, usable]
     fits = room(free, request)
     if int(fits.sum()) >= request.tasks:
         machines, tasks = _fill(fleet, site, usable, fits, request)
@@ -48,16 +53,20 @@ def plan_job(
     if scanned is None:
         return None
     if fewest:
-        kept = _by_size(held, scanned, request)
+        kept = _by_size(held, _marked(fleet, scanned), request)
         scanned = _enough(free, fits, kept, request)
         assert scanned is not None  # all of them are enough
         held = kept
-    chosen = np.isin(held.victim, scanned)
-    free = free.copy()
+    chosen = _marked(fleet, scanned)[held.victim]
+    some, at_some = np.unique(held.machine[chosen], return_inverse=True)
+    left = free[:, some]
     for i in range(3):
-        np.add.at(free[i], held.machine[chosen], held.amount[i, chosen])
-    machines, tasks = _fill(fleet, site, usable, room(free, request), request)
-    touched = np.isin(usable[held.machine[chosen]], machines)
+        np.add.at(left[i], at_some, held.amount[i, chosen])
+    fits[some] = room(left, request)
+    machines, tasks = _fill(fleet, site, usable, fits, request)
+    on = np.zeros(at.kind.size, dtype=bool)
+    on[machines] = True
+    touched = on[usable[held.machine[chosen]]]
     victims = sorted({int(v) for v in held.victim[chosen][touched]})
     return JobPlan(site, machines, tasks, tuple(victims))
 
@@ -84,9 +93,12 @@ def _fill(
 def _candidates(fleet: Fleet, site: int, usable: Array, priority: int) -> Holding:
     """Return what workloads of lower priority hold on usable machines, in order of preemption."""
     held = fleet.holdings[site]
-    place = np.full(fleet.sites[site].kind.size, -1)
+    mine = (fleet.running & (fleet.priority > priority))[held.victim]
+    size = fleet.sites[site].kind.size
+    if usable.size == size:
+        return Holding(held.victim[mine], held.machine[mine], held.amount[:, mine])
+    place = np.full(size, -1)
     place[usable] = np.arange(usable.size)
-    mine = fleet.running[held.victim] & (fleet.priority[held.victim] > priority)
     mine &= place[held.machine] >= 0
     return Holding(held.victim[mine], place[held.machine[mine]], held.amount[:, mine])
 
@@ -96,24 +108,39 @@ def _enough(free: Array, fits: Array, held: Holding, request: Request) -> Array 
 
     What a machine has after each of its victims is a running sum over the entries of the machine.
     """
+    change = np.flatnonzero(held.victim[1:] != held.victim[:-1])
+    # All entries of a victim count together; they are adjacent.
+    last = np.append(change, held.victim.size - 1)
+    if held.victim.size > 2 * _FIRST:  # few victims are often enough
+        cut = int(last[np.searchsorted(last, _FIRST)]) + 1
+        if cut < held.victim.size:
+            part = Holding(held.victim[:cut], held.machine[:cut], held.amount[:, :cut])
+            found = _enough(free, fits, part, request)
+            if found is not None:
+                return found
     order = np.argsort(held.machine, kind="stable")
     machine, amount = held.machine[order], held.amount[:, order]
-    first = np.flatnonzero(np.r_[True, machine[1:] != machine[:-1]])
+    first = np.append(0, np.flatnonzero(machine[1:] != machine[:-1]) + 1)
     total = np.cumsum(amount, axis=1)
     base = total[:, first] - amount[:, first]
-    length = np.diff(np.r_[first, machine.size])
+    length = np.diff(np.append(first, machine.size))
     after = room(free[:, machine] + total - np.repeat(base, length, axis=1), request)
-    before = np.r_[0, after[:-1]]
+    before = np.roll(after, 1)
     before[first] = fits[machine[first]]
     gain = np.empty_like(after)
     gain[order] = after - before
     reached = int(fits.sum()) + np.cumsum(gain)
-    # All entries of a victim count together; they are adjacent.
-    last = np.flatnonzero(np.r_[held.victim[1:] != held.victim[:-1], True])
     sufficient = np.flatnonzero(reached[last] >= request.tasks)
     if not sufficient.size:
         return None
     return held.victim[last[: int(sufficient[0]) + 1]]
+
+
+def _marked(fleet: Fleet, victims: Array) -> Array:
+    """Return for every running workload whether it is among some."""
+    marked = np.zeros(fleet.running.size, dtype=bool)
+    marked[victims] = True
+    return marked
 
 
 def _by_size(held: Holding, scanned: Array, request: Request) -> Holding:
@@ -121,7 +148,7 @@ def _by_size(held: Holding, scanned: Array, request: Request) -> Holding:
 
     The size is GPUs on usable machines, for a CPU job CPUs; ties in order of the scan.
     """
-    mine = np.isin(held.victim, scanned)
+    mine = scanned[held.victim]
     victim, machine = held.victim[mine], held.machine[mine]
     amount = held.amount[:, mine]
     row = amount[0 if request.need[0] else 1]
