@@ -1,6 +1,7 @@
 """Dispatch: which waiting workloads start, where, and who is preempted for them (MAST)."""
 
 from dlsched.problems.dispatch.check import LEVELS, check, explain
+from dlsched.problems.dispatch.link import of
 from dlsched.problems.dispatch.ranking import Ranked, rank
 from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.registry import Problem
@@ -27,4 +28,4 @@ PROBLEM = Problem(
     choose=choose,
 )
 
-__all__ = ["PROBLEM", "Instance", "Ranked", "Solution", "rank"]
+__all__ = ["PROBLEM", "Instance", "Ranked", "Solution", "of", "rank"]

@@ -96,9 +96,7 @@ class Aggregate:
 
     def _released(self) -> list[dict[int, list[list[int]]]]:
         """Return by pool and victim what it holds: rows of (machine, GPUs, CPUs, memory)."""
-        where = {
-            (pool.site, m): k for k, pool in enumerate(self.pools) for m in pool.machines
-        }
+        where = {(pool.site, m): k for k, pool in enumerate(self.pools) for m in pool.machines}
         found: list[dict[int, list[list[int]]]] = [{} for _ in self.pools]
         for s, held in enumerate(self.fleet.holdings):
             entries = zip(

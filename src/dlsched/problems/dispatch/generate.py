@@ -335,7 +335,10 @@ def examples() -> list[Instance]:
         source="MAST, section 4.1",
         scope="batch",
         lowest_priority=2,
-        regions=[_region("x", ["t", "s"], _machines("a", 1)), _region("y", ["t"], _machines("b", 1))],
+        regions=[
+            _region("x", ["t", "s"], _machines("a", 1)),
+            _region("y", ["t"], _machines("b", 1)),
+        ],
         tenants=_TENANTS,
         pending=[_waiting("1", 20, ["t"], 1, 8), _waiting("2", 10, ["s"], 1, 8)],
     )

@@ -32,9 +32,7 @@ def mast(instance: Instance, rng: Any, cache: bool = True, fewest: bool = True) 
 def _mast(instance: Instance, cache: bool = True, fewest: bool = True) -> Dispatcher:
     fleet = Fleet(instance)
     dispatcher = Dispatcher(fleet, cache=cache, fewest=fewest)
-    dispatcher.dispatch(
-        startable(instance), lambda r: fleet.sites_of(instance.pending[r.position])
-    )
+    dispatcher.dispatch(startable(instance), lambda r: fleet.sites_of(instance.pending[r.position]))
     return dispatcher
 
 
@@ -57,7 +55,7 @@ def top_k(instance: Instance, rng: Any, k: int = 1) -> Solution:
 
 @method("dispatch", kind="baseline")
 def federated(instance: Instance, rng: Any, blocking: bool = True) -> Solution:
-    """Solution (1) of Table 1 without ranks: bound on arrival to a cluster, first come first served.
+    """Solution (1) of Table 1 without ranks: bound to a cluster, first come first served.
 
     Parameters
     ----------

@@ -45,6 +45,49 @@ def most_tasks(job: PendingJob, machines: Any) -> int:
     return min([job.tasks, *(int(have // need) for need, have in needs if need)])
 
 
+class _Data:
+    """What may be where: jobs, regions, clusters and machines by name.
+
+    Attributes
+    ----------
+    fits
+        Tasks that fit, by workload, job and machine.
+    by_place, on
+        Machines by workload, job and cluster; workloads and jobs by machine.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self.fits: dict[tuple[str, str, str], int] = {}
+        for n, (position, job, machine, most) in enumerate(pairs(instance)):
+            if n >= MOST_VARIABLES:
+                raise OptionError(
+                    f"the model of {instance.name} would have more than {MOST_VARIABLES} variables "
+                    f"for tasks on machines; use clusters for the scope one, else mast and lp"
+                )
+            key = (instance.pending[position].id, job.id, instance.machine_name(machine))
+            self.fits[key] = most
+        ranking = startable(instance)
+        self.priority = {ranked.workload: ranked.priority for ranked in ranking}
+        pending = {ranked.workload: instance.pending[ranked.position] for ranked in ranking}
+        self.jobs = {(w, job.id): job for w, workload in pending.items() for job in workload.jobs}
+        self.options = {w: instance.regions_of(workload) for w, workload in pending.items()}
+        self.places = [
+            (w, j, cluster.id)
+            for w, j in self.jobs
+            for r in self.options[w]
+            for cluster in instance.regions[r].clusters
+        ]
+        self.machines = list(dict.fromkeys(name for _, _, name in self.fits))
+        self.number = {name: instance.machine_number(name) or 0 for name in self.machines}
+        self.kind = {name: instance.kinds[n] for name, n in self.number.items()}
+        self.rack = {name: (k.cluster, k.machines.rack) for name, k in self.kind.items()}
+        self.by_place: dict[tuple[str, str, str], list[str]] = {p: [] for p in self.places}
+        self.on: dict[str, list[tuple[str, str]]] = {name: [] for name in self.machines}
+        for w, j, name in self.fits:
+            self.by_place[w, j, self.kind[name].cluster].append(name)
+            self.on[name].append((w, j))
+
+
 def build(instance: Instance) -> Any:
     """Return the Pyomo model: tasks by machine, victims, machines and racks in use.
 
@@ -55,38 +98,17 @@ def build(instance: Instance) -> Any:
     """
     import pyomo.environ as pyo
 
-    fits: dict[tuple[str, str, str], int] = {}
-    for n, (w, job, machine, most) in enumerate(pairs(instance)):
-        if n >= MOST_VARIABLES:
-            raise OptionError(
-                f"the model of {instance.name} would have more than {MOST_VARIABLES} variables "
-                f"for tasks on machines; use clusters for the scope one, else mast and lp"
-            )
-        fits[instance.pending[w].id, job.id, instance.machine_name(machine)] = most
-
-    ranking = startable(instance)
-    priority = {ranked.workload: ranked.priority for ranked in ranking}
-    pending = {ranked.workload: instance.pending[ranked.position] for ranked in ranking}
-    jobs = {(w, job.id): job for w, workload in pending.items() for job in workload.jobs}
-    options = {w: instance.regions_of(workload) for w, workload in pending.items()}
-    places = [
-        (w, j, cluster.id)
-        for w, j in jobs
-        for r in options[w]
-        for cluster in instance.regions[r].clusters
-    ]
-    machines = list(dict.fromkeys(m for _, _, m in fits))
-    number = {m: instance.machine_number(m) or 0 for m in machines}
-    kind = {m: instance.kinds[n] for m, n in number.items()}
-    rack = {m: (kind[m].cluster, kind[m].machines.rack) for m in machines}
+    data = _Data(instance)
+    fits, jobs, priority, options = data.fits, data.jobs, data.priority, data.options
+    machines, kind, rack = data.machines, data.kind, data.rack
     held = _held(instance)
 
     m = pyo.ConcreteModel(instance.name)
-    m.WORKLOADS = pyo.Set(initialize=list(pending))
+    m.WORKLOADS = pyo.Set(initialize=list(priority))
     m.REGIONS = pyo.Set(
-        initialize=[(w, instance.regions[r].id) for w in pending for r in options[w]], dimen=2
+        initialize=[(w, instance.regions[r].id) for w in priority for r in options[w]], dimen=2
     )
-    m.PLACES = pyo.Set(initialize=places, dimen=3)
+    m.PLACES = pyo.Set(initialize=data.places, dimen=3)
     m.TASKS = pyo.Set(initialize=list(fits), dimen=3)
     m.MACHINES = pyo.Set(initialize=machines)
     m.RACKS = pyo.Set(initialize=list(dict.fromkeys(rack.values())), dimen=2)
@@ -111,26 +133,20 @@ def build(instance: Instance) -> Any:
             else pyo.Constraint.Feasible
         ),
     )
-    m.JOBS = pyo.Set(initialize=[(*key, r) for key in jobs for r in _names(instance, options, key)],
-                     dimen=3)  # fmt: skip
+    m.JOBS = pyo.Set(
+        initialize=[(w, j, instance.regions[r].id) for w, j in jobs for r in options[w]], dimen=3
+    )
     in_region = {
         region.id: [cluster.id for cluster in region.clusters] for region in instance.regions
     }
     m.cluster = pyo.Constraint(
         m.JOBS,
-        rule=lambda m, w, j, r: (
-            pyo.quicksum(m.u[w, j, c] for c in in_region[r]) == m.x[w, r]
-        ),
+        rule=lambda m, w, j, r: pyo.quicksum(m.u[w, j, c] for c in in_region[r]) == m.x[w, r],
     )
-    by_place: dict[tuple[str, str, str], list[str]] = {place: [] for place in places}
-    on: dict[str, list[tuple[str, str]]] = {name: [] for name in machines}
-    for w, j, name in fits:
-        by_place[w, j, kind[name].cluster].append(name)
-        on[name].append((w, j))
     m.place = pyo.Constraint(
         m.PLACES,
         rule=lambda m, w, j, c: (
-            pyo.quicksum(m.y[w, j, k] for k in by_place[w, j, c])
+            pyo.quicksum(m.y[w, j, k] for k in data.by_place[w, j, c])
             == jobs[w, j].tasks * m.u[w, j, c]
         ),
     )
@@ -139,11 +155,11 @@ def build(instance: Instance) -> Any:
         i = RESOURCES.index(resource)
         limit = getattr(kind[k].machines, resource)
         stays, freed = Fraction(0), {}
-        for v, row in held.get(number[k], {}).items():
+        for v, row in held.get(data.number[k], {}).items():
             if v in m.VICTIMS:
                 freed[v] = row[i]
             stays += row[i]
-        needs = {key: getattr(jobs[key], resource) for key in on[k]}
+        needs = {key: getattr(jobs[key], resource) for key in data.on[k]}
         unit = granularity([*needs.values(), *freed.values(), limit, stays]) or Fraction(1)
         taken = pyo.quicksum(float(a / unit) * m.y[(*key, k)] for key, a in needs.items() if a)
         back = pyo.quicksum(float(a / unit) * m.v[v] for v, a in freed.items() if a)
@@ -161,7 +177,7 @@ def build(instance: Instance) -> Any:
             <= pyo.quicksum(
                 m.y[w, j, k]
                 for k in _machines_of(instance, v)
-                for w, j in on.get(k, ())
+                for w, j in data.on.get(k, ())
                 if priority[w] < instance.victim_priority(_running(instance, v))
             )
         ),
@@ -196,12 +212,6 @@ def _objectives(instance: Instance, m: Any, priority: dict[str, int]) -> None:
     m.young = pyo.Objective(expr=pyo.quicksum(float(s) * m.v[v] for v, s in young.items() if s))
     m.GRANULARITY["young"] = granularity(young.values())
     m.spread = pyo.Objective(expr=pyo.quicksum(m.d.values()) + pyo.quicksum(m.g.values()))
-
-
-def _names(
-    instance: Instance, options: dict[str, list[int]], key: tuple[str, str]
-) -> list[str]:
-    return [instance.regions[r].id for r in options[key[0]]]
 
 
 def _held(instance: Instance) -> dict[int, dict[str, list[Number]]]:

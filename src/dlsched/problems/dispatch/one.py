@@ -45,16 +45,18 @@ class Search:
         for region, sites in fleet.sites_of(workload).items():
             # With one job each cluster is a problem of its own.
             single = len(self.requests) == 1
-            units += [(region, (s,)) for s in sites] if single else [(region, tuple(sites))]
+            units += [
+                (region, own) for own in ([(s,) for s in sites] if single else [tuple(sites)])
+            ]
         levels = {unit: self.least_priority(unit[1]) for unit in units}
         order = sorted((u for u in units if levels[u] is not None), key=lambda u: -(levels[u] or 0))
-        for region, sites in order:
-            q = levels[region, sites]
+        for region, own in order:
+            q = levels[region, own]
             assert q is not None
             if self.best is not None and self._needed(self.best) > q:
                 break  # it preempts nobody of priority q or higher; this and all later ones must
             victims = self.victims(q if len(self.requests) == 1 else self.ranked.priority + 1)
-            if not self._solve_unit(region, sites, victims):
+            if not self._solve_unit(region, own, victims):
                 return
 
     def victims(self, q: int) -> frozenset[int]:
@@ -184,8 +186,10 @@ class Program:
                 row([*cells, (at_victim[v], -count)], -INF, 0)
         top = np.ones(width)
         top[:n] = [len(self.classes[k].machines) for k, _ in self.columns]
-        i, j, a = (np.array(part) for part in zip(*entries, strict=True))
-        matrix = sparse.csc_array((a.astype(float), (i, j)), shape=(len(lower), width))
+        at: Any = np.array(entries)
+        matrix = sparse.csc_array(
+            (at[:, 2].astype(float), (at[:, 0], at[:, 1])), shape=(len(lower), width)
+        )
         costs, grains = self._costs(width, at_victim, list(at_rack.values()))
         levels = len(costs)
         return StandardForm(

@@ -133,7 +133,8 @@ def _enough(free: Array, fits: Array, held: Holding, request: Request) -> Array 
     sufficient = np.flatnonzero(reached[last] >= request.tasks)
     if not sufficient.size:
         return None
-    return held.victim[last[: int(sufficient[0]) + 1]]
+    victims: Array = held.victim[last[: int(sufficient[0]) + 1]]
+    return victims
 
 
 def _marked(fleet: Fleet, victims: Array) -> Array:

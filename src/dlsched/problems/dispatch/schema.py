@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, StrictBool, model_validator
 
@@ -189,7 +189,8 @@ class Instance(schema.Instance):
                 f"use at most {MOST_PRIORITIES} priorities",
             )
         for name in ("regions", "tenants", "running", "pending"):
-            schema.require_unique((thing.id for thing in getattr(self, name)), name)
+            entries: tuple[Any, ...] = getattr(self, name)
+            schema.require_unique((entry.id for entry in entries), name)
         self._check_fleet()
         for t, tenant in enumerate(self.tenants):
             if tenant.priority > self.lowest_priority:
@@ -266,7 +267,8 @@ class Instance(schema.Instance):
         if not workload.jobs:
             raise Flaw((*here, "jobs"), "is empty", "a workload has at least one job")
         seen: set[str] = set()
-        for j, job in enumerate(workload.jobs):
+        jobs: Sequence[RunningJob | PendingJob] = workload.jobs
+        for j, job in enumerate(jobs):
             _new((*here, "jobs", j, "id"), job.id, seen)
 
     @derived

@@ -87,9 +87,7 @@ def _instance(
             # Ages this far apart make credits differ: expression 11 adds 3 at most.
             "age": pick(AGES) + (0 if ties else 1000 * w),
             "tables": pick([[], [], ["t0"], ["t1"]]),
-            "jobs": [
-                _job(pick, j, types, unit) for j in range(pick([1, *range(1, max_jobs + 1)]))
-            ],
+            "jobs": [_job(pick, j, types, unit) for j in range(pick([1, *range(1, max_jobs + 1)]))],
         }
         for w in range(pick([max_pending, *range(max_pending + 1)]))
     ]
@@ -165,7 +163,12 @@ def _running(
             need = [pick([2, 1, 2, 1, 0]), pick([1, 2]) * unit, 1]
             on: dict[str, int] = {}
             for (at, name), free in left.items():
-                while at == cluster and _fits(need, free) and sum(on.values()) < 4 and pick([1, 1, 1, 0]):
+                while (
+                    at == cluster
+                    and _fits(need, free)
+                    and sum(on.values()) < 4
+                    and pick([1, 1, 1, 0])
+                ):
                     on[name] = on.get(name, 0) + 1
                     free[:] = [have - much for have, much in zip(free, need, strict=True)]
             if on:
