@@ -12,15 +12,21 @@ _LARGEST = {
     "types": 1,
     "tenants": 60,
     "copies": 1,
+    "pending": 100,
+    "allocation": 1.0,
 }
 
 ENTRIES = (
     *(
-        LibraryEntry("small", f"dispatch-small-{i:02}", i, _SMALL | {"pending": 3 + i % 3})
+        LibraryEntry(
+            "small", f"dispatch-small-{i:02}", i, _SMALL | {"pending": 3 + i % 3}, mps=False
+        )
         for i in range(1, 6)
     ),
     *(
-        LibraryEntry("small", f"dispatch-small-{i:02}", i, _SMALL | {"scope": "one", "rack": 2})
+        LibraryEntry(
+            "small", f"dispatch-small-{i:02}", i, _SMALL | {"scope": "one", "rack": 2}, mps=False
+        )
         for i in range(6, 11)
     ),
     *(
@@ -32,10 +38,10 @@ ENTRIES = (
             "production",
             f"dispatch-largest-region-{seed}",
             seed,
-            _LARGEST | {"pending": 100, "allocation": allocation},
+            _LARGEST,
             mps=False,
         )
-        for seed, allocation in ((1, 0.98), (2, 0.995))
+        for seed in (2, 6)
     ),
     LibraryEntry(
         "open",

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dlsched.problems.dispatch.schema import Instance
-from dlsched.schema import Number, simplify
+from dlsched.schema import Number
 
 
 class Ranked(NamedTuple):
@@ -45,29 +45,33 @@ def rank(instance: Instance) -> tuple[Ranked, ...]:
     All numbers are exact: the credits are compared as integers over one denominator.
     """
     credits, denominator = _credits(instance)
-    order = sorted(range(len(instance.pending)), key=lambda i: -credits[i])
     used = _in_use(instance)
-    found = []
-    for i in order:
-        workload = instance.pending[i]
-        t = instance.tenant_index[workload.tenant]
-        tenant, (gpus, cpus) = instance.tenants[t], used[t]
-        more_gpus = gpus + sum(job.tasks * job.gpus for job in workload.jobs)
-        more_cpus = cpus + sum(job.tasks * job.cpus for job in workload.jobs)
-        within = more_gpus <= tenant.gpu_quota and more_cpus <= tenant.cpu_quota
+    index, pending, lowest = instance.tenant_index, instance.pending, instance.lowest_priority
+    limits = [(tenant.gpu_quota, tenant.cpu_quota, tenant.priority) for tenant in instance.tenants]
+    found: list[list[Ranked]] = [[] for _ in range(lowest + 1)]
+    for i in sorted(range(len(pending)), key=credits.__getitem__, reverse=True):  # stable
+        workload = pending[i]
+        t = index[workload.tenant]
+        gpus, cpus = used[t]
+        for job in workload.jobs:
+            gpus += job.tasks * job.gpus
+            cpus += job.tasks * job.cpus
+        gpu_quota, cpu_quota, priority = limits[t]
+        within = gpus <= gpu_quota and cpus <= cpu_quota
         if within:
-            used[t] = (more_gpus, more_cpus)
-        priority = tenant.priority if within else instance.lowest_priority
-        found.append((priority, i, within))
-    found.sort(key=lambda entry: entry[0])  # stable: by credit, then in file order
-    return tuple(
-        Ranked(instance.pending[i].id, p, _over(credits[i], denominator), within, i)
-        for p, i, within in found
-    )
+            used[t] = (gpus, cpus)
+        else:
+            priority = lowest
+        credit = _over(credits[i], denominator)
+        found[priority].append(Ranked(workload.id, priority, credit, within, i))
+    return tuple(ranked for same in found for ranked in same)
 
 
 def _over(credit: int, denominator: int) -> Number:
-    return credit if denominator == 1 else simplify(Fraction(credit, denominator))
+    if denominator == 1:
+        return credit
+    found = Fraction(credit, denominator)
+    return found.numerator if found.denominator == 1 else found
 
 
 def _credits(instance: Instance) -> tuple[list[int], int]:
