@@ -88,7 +88,9 @@ def test_objective_by_hand() -> None:
     assert report.objective.young == Fraction(159999, 2)
     assert report.objective.spread == 4  # two machines, and rack 1 of two clusters
     assert sum(report.objective) == 16 + 1 + Fraction(159999, 2) + 4
-    assert report.details["started"] == report.details["waiting"] == report.details["preempted"] == 1
+    assert (
+        report.details["started"] == report.details["waiting"] == report.details["preempted"] == 1
+    )
     assert report.details["gpus"] == 8 / 24
 
 

@@ -79,12 +79,10 @@ def test_a_smaller_one_may_still_fit() -> None:
 
 
 def test_running_workloads_use_quota_only_within_it() -> None:
-    """Six GPUs run within quota; the four over quota do not count."""
+    """Four GPUs run within quota; the four over quota do not count."""
     on = {"id": "j", "cluster": "c", "cpus": 1, "memory": 1, "on": {"m#0": 1}}
-    running = [
-        {"id": "in", "tenant": "n", "within_quota": True, "seconds": 0, "jobs": [on | {"gpus": 4}]},
-        {"id": "out", "tenant": "n", "within_quota": False, "seconds": 0, "jobs": [on | {"gpus": 4}]},
-    ]  # fmt: skip
+    more = {"tenant": "n", "seconds": 0, "jobs": [on | {"gpus": 4}]}
+    running = [more | {"id": f"v{within}", "within_quota": within} for within in (True, False)]
     for quota, priority in ((8, 1), (7, 5)):
         found = rank(
             instance([waiting("w", "n", 0)], [tenant("n", 1, gpus=quota)], running=running)

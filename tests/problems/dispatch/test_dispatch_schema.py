@@ -26,12 +26,8 @@ def data() -> dict[str, Any]:
             {"id": "y", "clusters": [{"id": "d", "machines": [other]}]},
         ],
         "tenants": [{"id": "a", "priority": 1, "gpu_quota": 8, "cpu_quota": 100}],
-        "running": [
-            {"id": "v", "tenant": "a", "within_quota": True, "seconds": 1, "jobs": [job]}
-        ],
-        "pending": [
-            {"id": "w", "tenant": "a", "age": 9, "jobs": [{"id": "j", "tasks": 2} | TASK]}
-        ],
+        "running": [{"id": "v", "tenant": "a", "within_quota": True, "seconds": 1, "jobs": [job]}],
+        "pending": [{"id": "w", "tenant": "a", "age": 9, "jobs": [{"id": "j", "tasks": 2} | TASK]}],
     }
 
 

@@ -356,6 +356,7 @@ def examples() -> list[Instance]:
     )  # fmt: skip
     missed = Instance(
         name="mast-missed-victim",
+        source="worked out by hand, for MAST, section 4.3",
         scope="one",
         lowest_priority=2,
         regions=[_region("x", ["t"], _machines("a", 1, 1), _machines("b", 1, 1, 1),
