@@ -32,6 +32,7 @@ BUILT_IN = (
     "placement",
     "sensitivity",
     "workers",
+    "dispatch",
 )
 """The problems of this package, each a folder of this name under ``dlsched.problems``."""
 
