@@ -116,6 +116,15 @@ def test_the_two_readings_differ_as_the_card_says() -> None:
     assert values == {"bfd": (1, 1, 0, 0), "bases_first": (2, 0, 0, 0), "milp": (2, 0, 0, 0)}
 
 
+def test_jobs_that_must_be_on_training_servers_can_come_first() -> None:
+    """bfd lets a job that could be on loan take the only GPUs of one that could not."""
+    servers = [server("t1", 4), server("l1", 4)]
+    jobs = [job("anywhere", 4, 1, fungible=True), job("confined", 2, 2)]
+    assert place("bfd", servers, jobs) == {"anywhere": {"t1": 1}}
+    both = {"confined": {"t1": 2}, "anywhere": {"l1": 1}}
+    assert place("confined_first", servers, jobs) == both
+
+
 def test_naive_has_no_groups_and_prefers_training() -> None:
     """Table 6: elastic jobs are placed like others, and a loan server holds both kinds."""
     servers = [server("t1", 2), server("l1", 8)]

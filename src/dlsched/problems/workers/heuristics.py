@@ -1,4 +1,4 @@
-"""Lyra's best-fit decreasing for workers (section 5.3), its other reading, and two baselines."""
+"""Lyra's best-fit decreasing for workers (section 5.3), two variants of it, and two baselines."""
 
 from __future__ import annotations
 
@@ -38,6 +38,17 @@ def bases_first(instance: Instance, rng: np.random.Generator) -> Solution:
     """
     order = _decreasing(instance)
     return _place(instance, BestFit(instance), order, preferred, bases_first=True)
+
+
+@method("workers", kind="heuristic")
+def confined_first(instance: Instance, rng: np.random.Generator) -> Solution:
+    """As `bfd`, but jobs that must be on training servers come first, of this library.
+
+    In `bfd` inelastic jobs that could be on loan servers fill training servers before jobs that
+    have no other choice.
+    """
+    order = sorted(_decreasing(instance), key=lambda job: len(job.pools))
+    return _place(instance, BestFit(instance), order, preferred)
 
 
 @method("workers", kind="baseline")
