@@ -1,4 +1,4 @@
-"""The demo: the six problems in two minutes, on the papers' examples and some larger instances.
+"""The demo: every problem in two minutes, on the papers' examples and some larger instances.
 
     python benchmarks/demo.py [FOLDER]
 
