@@ -26,6 +26,7 @@ EXAMPLES = {
     "utility": "hadar-section2",
     "placement": "mast-two-regions",
     "sensitivity": "synergy-two-servers",
+    "workers": "workers-two-groups",
 }
 LARGE: dict[str, Any] = {
     "reclaiming": ({"servers": 120}, "lyra"),
@@ -34,6 +35,7 @@ LARGE: dict[str, Any] = {
     "utility": "utility-40x60-effective-2",
     "placement": "placement-open-200x6x600",
     "sensitivity": ({"servers": 24}, "greedy"),
+    "workers": ({"training": 60, "loan": 60}, "bfd"),
 }
 """Generator parameters and a quick heuristic, or a name in the library; sizes beyond those drawn
 one by one."""
@@ -44,6 +46,7 @@ WHOLE = {
     "utility": "60 GPUs",
     "placement": "all 200 tables",
     "sensitivity": "all 24 servers",
+    "workers": "all 120 servers",
 }
 """What a large picture says about how much it shows."""
 

@@ -48,7 +48,9 @@ def test_reader_goes_away() -> None:
     """A closed pipe ends the command without a traceback, as it does other programs."""
     reader, writer = os.pipe()
     os.close(reader)
-    ran = subprocess.run([*COMMAND, *LIST], stdout=writer, stderr=subprocess.PIPE, check=False)
+    ran = subprocess.run(
+        [*COMMAND, *LIST, "-q"], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
     os.close(writer)
     assert (ran.returncode, ran.stderr) == (141, b"")
 
@@ -105,7 +107,9 @@ def test_full_disk() -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full here")
     with open("/dev/full", "w") as full:
-        ran = subprocess.run([*COMMAND, *LIST], stdout=full, stderr=subprocess.PIPE, check=False)
+        ran = subprocess.run(
+            [*COMMAND, *LIST, "-q"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
     assert (ran.returncode, ran.stderr) == (2, b"error: no space left on device\n")
 
 
