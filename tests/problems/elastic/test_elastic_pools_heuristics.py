@@ -50,7 +50,10 @@ def test_heterogeneous_jobs_come_last() -> None:
     made = epoch(3, 0, job("h", 2, 2, 1, heterogeneous=True), job("n", 1, 3, 50))
     assert given(made) == {"n": {"training": 3}}
     made = epoch(3, 1, job("h", 1, 2, 1, heterogeneous=True), job("n", 2, 2, 50))
-    assert given(made, shortest="minimum") == {"n": {"training": 2}, "h": {"training": 1, "loan": 1}}
+    assert given(made, shortest="minimum") == {
+        "n": {"training": 2},
+        "h": {"training": 1, "loan": 1},
+    }
 
 
 def test_heterogeneous_jobs_overflow_and_grow_on_loan() -> None:

@@ -315,3 +315,27 @@ def proves(table: Table, stop: Callable[[], str | None]) -> bool:
             if not (entries[r + 1, g:, h:] >= before + worth).all():
                 return False
     return True
+
+
+class Through(NamedTuple):
+    """Bounds on the worth of choices of items: those with each item, and those with each job idle.
+
+    ``item`` has an entry per item of a table, ``idle`` one per job of it.
+    """
+
+    item: list[int]
+    idle: list[int]
+
+
+def through(table: Table, backward: Table) -> Through:
+    """Return what the tables of some items, and of the same items in reverse order, bound."""
+    last = len(table.entries) - 2
+    ahead = backward.entries
+    height, width = table.entries.shape[1:]
+    item = []
+    for r, (g, h), worth in zip(table.rows.tolist(), table.gpus.tolist(), table.worth, strict=True):
+        before = table.entries[r, : height - g, : width - h]
+        after = ahead[last - r, : height - g, : width - h][::-1, ::-1]
+        item.append(int((before + after).max() + worth))
+    idle = [int((table.entries[r] + ahead[last - r][::-1, ::-1]).max()) for r in range(last + 1)]
+    return Through(item, idle)

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from dlsched.objective import SOLVER_PRECISION, Bound, relative_gap
 from dlsched.problems.elastic.knapsack import Ints
-from dlsched.problems.elastic.knapsack_pools import PoolItems, Table, fill_table, proves, read_table
+from dlsched.problems.elastic.knapsack_pools import (
+    PoolItems,
+    Table,
+    fill_table,
+    proves,
+    read_table,
+    through,
+)
 from dlsched.problems.elastic.lagrangian_pools import (
     Relaxation,
     launch,
@@ -29,8 +36,10 @@ SMALL = {"int64": 2_000_000, "object": 20_000}
 """Up to this many steps (items x states) filling the whole table is faster than fixing first."""
 CORE = 64
 """Number of jobs with the least second-best loss, solved first for a good incumbent."""
-EXACT = 5_000_000
-"""Most steps of a table of Python's integers; a larger one is filled with rounded reductions."""
+EXACT = 200_000
+"""Most steps of a table of Python's integers before rounded reductions narrow it down."""
+MOST_EXACT = 5_000_000
+"""Most steps of a table of Python's integers after that."""
 _ENTRY_BYTES = {"int64": 8, "object": 48}
 
 
@@ -152,24 +161,57 @@ class PoolSearch:
     def decide(self, part: Part) -> None:
         """Prove the incumbent optimal by the table of a part with all that a better one may use.
 
-        If the table of exact integers would be large, rounded reductions give a bound that exceeds
-        the optimum by the rounding at most.
+        If the table of exact integers would be large, tables of rounded reductions first narrow the
+        part down. If they cannot, the bound that they give is stated.
         """
-        items = self.items
+        items, rounded = self.items, self.items.rounded
+        if self.steps(part) > EXACT and rounded is not items.exact:
+            filled = self.fill(part, rounded.worth)
+            if filled is None:
+                return
+            if filled.table is not None:
+                part = self.narrowed(part, filled.table, filled.fixed)
+                if self.steps(part) > MOST_EXACT:
+                    self.state_rounded(filled.table, filled.fixed)
+                    return
+        if self.holds(self.fill(part, items.exact.worth), items.exact.worth):
+            self.prove(self.table_bound())
+
+    def steps(self, part: Part) -> int:
+        """Return how many steps it takes to fill the table of a part."""
         _, free, left = self._split(part)
-        steps = int(free.sum()) * max(0, left[0] + 1) * max(0, left[1] + 1)
-        worths = items.exact if steps <= EXACT else items.rounded
-        filled = self.fill(part, worths.worth)
-        if filled is None:
+        return int(free.sum()) * max(0, left[0] + 1) * max(0, left[1] + 1)
+
+    def narrowed(self, part: Part, table: Table, fixed: int) -> Part:
+        """Return the choices of a part that are in an allocation better than the incumbent.
+
+        A choice is left out if no allocation with it has a sum of rounded reductions that a
+        better one would have, by this table and that of the same items in reverse order.
+        """
+        items, rounded = self.items, self.items.rounded
+        numbers, left = table.numbers, table.entries.shape[1:]
+        capacity, worth = (left[0] - 1, left[1] - 1), table.worth[::-1]
+        if 16 * table.entries.size > self.memory_gib * 2**30:
+            return part
+        backward = fill_table(items, numbers[::-1], worth, capacity, self.stop)
+        if backward is None or not proves(table, self.stop) or not proves(backward, self.stop):
+            return part
+        better = -(-(self.value + 1) >> rounded.shift) + self.launched * rounded.step - fixed
+        bounds = through(table, backward)
+        keep, busy = part.keep.copy(), part.busy.copy()
+        fits = np.zeros(len(items), dtype=bool)
+        fits[self._split(part)[0]] = True
+        fits[numbers] = np.array(bounds.item, dtype=np.int64) >= better
+        busy[np.unique(items.row[numbers])] |= np.array(bounds.idle, dtype=np.int64) < better
+        return Part(keep & fits, busy)
+
+    def state_rounded(self, table: Table, fixed: int) -> None:
+        """State the bound of a table with rounded reductions; it may prove the incumbent."""
+        if not proves(table, self.stop):
             return
-        if worths is items.exact or filled.table is None:
-            if self.holds(filled, worths.worth):
-                self.prove(self.table_bound())
-            return
-        if not proves(filled.table, self.stop):
-            return
-        most = filled.fixed + int(filled.table.entries[-1, -1, -1])
-        most = max(self.value, (most - self.launched * worths.step) << worths.shift)
+        items, rounded = self.items, self.items.rounded
+        most = fixed + int(table.entries[-1, -1, -1]) - self.launched * rounded.step
+        most = max(self.value, most << rounded.shift)
         bound = Bound(items.seconds(most), "certified", "dp table, rounded up")
         if relative_gap(most, self.value) <= max(self.run.gap, SOLVER_PRECISION):
             self.prove(bound)
