@@ -24,7 +24,16 @@ from dlsched.result import Claim, Report, Violation
 from dlsched.run import Run, Stage, StageListener, announce
 from dlsched.schema import SCHEMA_VERSION, Instance, Solution
 
-BUILT_IN = ("reclaiming", "elastic", "interleaving", "utility", "placement", "sensitivity")
+BUILT_IN = (
+    "reclaiming",
+    "elastic",
+    "interleaving",
+    "utility",
+    "placement",
+    "sensitivity",
+    "workers",
+    "dispatch",
+)
 """The problems of this package, each a folder of this name under ``dlsched.problems``."""
 
 METHODS_GROUP, PROBLEMS_GROUP = "dlsched.methods", "dlsched.problems"

@@ -45,6 +45,12 @@ def _replaced(data: Any, fresh: dict[str, str], field: str = "") -> Any:
     if isinstance(data, list):
         return [_replaced(entry, fresh, field) for entry in data]
     if isinstance(data, dict):
-        return {fresh.get(k, k): _replaced(v, fresh, k) for k, v in data.items()}
+        return {_renamed(k, fresh): _replaced(v, fresh, k) for k, v in data.items()}
     plain = field in ("problem", "name", "kind", "version")
     return fresh.get(data, data) if isinstance(data, str) and not plain else data
+
+
+def _renamed(key: str, fresh: dict[str, str]) -> str:
+    """Return a key's new name; ``m#3`` is the fourth of the machines called ``m``."""
+    head, mark, number = key.rpartition("#")
+    return f"{fresh[head]}#{number}" if mark and head in fresh else fresh.get(key, key)

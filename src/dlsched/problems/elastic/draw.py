@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched.drawing.colours import EDGE, IDLE, Colouring, by_name, by_number, choose, light, mix
 from dlsched.drawing.legend import colour_entries, entry, finish, idle_entry
-from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels
-from dlsched.figures import shorten
+from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, short_name
 from dlsched.problems.elastic.check import check
 from dlsched.problems.elastic.draw_pools import hatch_loan, loan_entry, outcome, splits_of
 from dlsched.problems.elastic.pools import Split
@@ -131,7 +130,7 @@ def _bars(
         if split is not None and hatch_loan(ax, row, instance, job, split):
             parts.add("loan")
     set_labels(ax, "GPUs", "job")
-    ax.set_yticks(range(len(jobs)), [shorten(job.id, 12) for job in jobs], fontsize=TEXT)
+    ax.set_yticks(range(len(jobs)), [short_name(job.id, 12) for job in jobs], fontsize=TEXT)
     ax.set_ylim(max(len(jobs), 1) - 0.4, -0.6)
     ax.set_xlim(0, max((_end(j, workers.get(j.id, 0)) for j in jobs), default=1))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))

@@ -1,0 +1,168 @@
+"""Starting workloads one at a time: plans by region, the auction, the negative cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dlsched.problems.dispatch.fleet import Fleet, Request
+from dlsched.problems.dispatch.plan import JobPlan, plan_job
+from dlsched.problems.dispatch.ranking import Ranked
+from dlsched.problems.dispatch.schema import MOST_PRIORITIES, Placed, Solution, Started
+
+Sites: TypeAlias = Mapping[int, Sequence[int]]
+"""Positions of the clusters that a workload may use, by region."""
+Score: TypeAlias = tuple[Any, ...]
+"""Jobs preempted by priority, youth of the victims, machines and racks; less is better."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan for a workload in one region: one entry per job, and its score."""
+
+    region: int
+    jobs: tuple[JobPlan, ...]
+    victims: tuple[int, ...]
+    score: Score
+
+
+class Dispatcher:
+    """Starts workloads on a fleet, each by the best of its regions' plans.
+
+    Attributes
+    ----------
+    attempts, hits
+        How many plans of a job in a cluster were asked for, and how many of these the negative
+        cache answered.
+    """
+
+    def __init__(self, fleet: Fleet, *, cache: bool = True, fewest: bool = True) -> None:
+        self.fleet, self.cache, self.fewest = fleet, cache, fewest
+        self.failed: dict[tuple[int, int], list[tuple[Request, int]]] = {}
+        self.start: dict[str, Started] = {}
+        self.preempt: list[int] = []
+        self.attempts = self.hits = 0
+
+    def dispatch(
+        self, order: Iterable[Ranked], sites: Callable[[Ranked], Sites], one_cluster: bool = False
+    ) -> None:
+        """Start what can start, in the given order, on the clusters allowed for each workload.
+
+        Parameters
+        ----------
+        one_cluster
+            Whether all jobs of a workload must be in one cluster.
+        """
+        for ranked in order:
+            plan = self.auction(ranked, sites(ranked), one_cluster)
+            if plan is not None:
+                self.execute(ranked, plan)
+
+    def auction(self, ranked: Ranked, sites: Sites, one_cluster: bool = False) -> Plan | None:
+        """Return the best plan of all regions; ties go to the earlier one."""
+        found = []
+        for region, own in sites.items():
+            choices = [[site] for site in own] if one_cluster else [list(own)]
+            found += [self.plan(ranked, region, choice) for choice in choices]
+        plans = [plan for plan in found if plan is not None]
+        return min(plans, key=lambda plan: plan.score, default=None)
+
+    def plan(self, ranked: Ranked, region: int, sites: Sequence[int]) -> Plan | None:
+        """Return a region's plan: job by job, each in the cluster with the best plan for it.
+
+        A job sees the machines as the workload's earlier jobs leave them, victims included.
+        """
+        fleet = self.fleet
+        jobs: list[JobPlan] = []
+        victims: list[int] = []
+        requests = fleet.requests[ranked.position]
+        for request in requests:
+            plans = [self.plan_job(site, request, ranked, bool(jobs)) for site in sites]
+            best = min(
+                (plan for plan in plans if plan is not None),
+                key=lambda plan: self.score([plan], plan.victims),
+                default=None,
+            )
+            if best is None:
+                break
+            if len(requests) > 1:
+                fleet.stop(best.victims)
+                fleet.take(best.site, request, best.machines, best.tasks)
+            jobs.append(best)
+            victims += best.victims
+        if len(requests) > 1:
+            for request, job in zip(requests, jobs, strict=False):
+                fleet.take(job.site, request, job.machines, job.tasks, -1)
+            fleet.resume(victims)
+        if len(jobs) < len(requests):
+            return None
+        return Plan(region, tuple(jobs), tuple(victims), self.score(jobs, victims))
+
+    def plan_job(
+        self, site: int, request: Request, ranked: Ranked, tentative: bool
+    ) -> JobPlan | None:
+        """Return a job's plan in a cluster, unless the negative cache knows that there is none."""
+        self.attempts += 1
+        if self.cache and self._known_to_fail(site, request, ranked.priority):
+            self.hits += 1
+            return None
+        plan = plan_job(self.fleet, site, request, ranked.priority, fewest=self.fewest)
+        if plan is None and self.cache and not tentative:
+            entries = self.failed.setdefault((site, request.kind), [])
+            entries.append((request, ranked.priority))
+        return plan
+
+    def _known_to_fail(self, site: int, request: Request, priority: int) -> bool:
+        """Whether a job that is no larger failed here with no lower priority.
+
+        What starts in between takes room only; what stops clears the cache of its region.
+        """
+        return any(
+            other.tasks <= request.tasks
+            and p <= priority
+            and all(a <= b for a, b in zip(other.need, request.need, strict=True))
+            for other, p in self.failed.get((site, request.kind), ())
+        )
+
+    def score(self, jobs: Sequence[JobPlan], victims: Sequence[int]) -> Score:
+        """Return the levels of starting a workload alone by a plan, without the size started."""
+        fleet = self.fleet
+        counts = [0] * (MOST_PRIORITIES + 1)
+        for v in victims:
+            counts[fleet.priority[v]] += fleet.jobs[v]
+        spread = 0
+        for site in {job.site for job in jobs}:
+            machines = np.unique(np.concatenate([j.machines for j in jobs if j.site == site]))
+            spread += machines.size + len(set(fleet.sites[site].rack[machines].tolist()))
+        return (*counts, sum(fleet.young[v] for v in victims), spread)
+
+    def execute(self, ranked: Ranked, plan: Plan) -> None:
+        """Start a workload by a plan."""
+        fleet, instance = self.fleet, self.fleet.instance
+        workload = instance.pending[ranked.position]
+        if plan.victims:
+            fleet.stop(plan.victims)
+            self.preempt += plan.victims
+            touched = {fleet.sites[s].region for v in plan.victims for s in fleet.where[v]}
+            for key in [k for k in self.failed if fleet.sites[k[0]].region in touched]:
+                del self.failed[key]
+        placed = {}
+        requests = fleet.requests[ranked.position]
+        for job, request, own in zip(workload.jobs, requests, plan.jobs, strict=True):
+            fleet.take(own.site, request, own.machines, own.tasks)
+            site = fleet.sites[own.site]
+            on = {
+                instance.machine_name(int(m) + site.machines.start): int(n)
+                for m, n in zip(own.machines, own.tasks, strict=True)
+            }
+            placed[job.id] = Placed(cluster=site.name, on=on)
+        region = instance.regions[plan.region].id
+        self.start[workload.id] = Started(region=region, jobs=placed)
+
+    def solution(self) -> Solution:
+        """Return what was started and preempted."""
+        names = tuple(self.fleet.instance.running[v].id for v in self.preempt)
+        return Solution(start=dict(self.start), preempt=names)

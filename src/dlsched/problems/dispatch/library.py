@@ -1,0 +1,62 @@
+"""Parameters of the library's instances of dispatch, and the quantities that fuzzing scales."""
+
+from dlsched.library import LibraryEntry
+
+_SMALL = {"regions": 2, "clusters": 1, "machines": 4, "pending": 4, "tenants": 4, "types": 1}
+_LARGEST = {
+    "scope": "one",
+    "regions": 1,
+    "clusters": 20,
+    "machines": 3325,
+    "gpu_share": 125 / 3325,
+    "types": 1,
+    "tenants": 60,
+    "copies": 1,
+    "pending": 100,
+    "allocation": 1.0,
+}
+
+ENTRIES = (
+    *(
+        LibraryEntry(
+            "small", f"dispatch-small-{i:02}", i, _SMALL | {"pending": 3 + i % 3}, mps=False
+        )
+        for i in range(1, 6)
+    ),
+    *(
+        LibraryEntry(
+            "small", f"dispatch-small-{i:02}", i, _SMALL | {"scope": "one", "rack": 2}, mps=False
+        )
+        for i in range(6, 11)
+    ),
+    *(
+        LibraryEntry("medium", f"dispatch-3x2x20x15-{seed}", seed, {}, mps=False)
+        for seed in (1, 2, 3)
+    ),
+    *(
+        LibraryEntry(
+            "production",
+            f"dispatch-largest-region-{seed}",
+            seed,
+            _LARGEST,
+            mps=False,
+        )
+        for seed in (2, 6)
+    ),
+    LibraryEntry(
+        "open",
+        "dispatch-open-10x5x100x300",
+        1,
+        {"regions": 10, "clusters": 5, "machines": 100, "pending": 300, "tenants": 60},
+        methods=("joint", "lp"),
+        mps=False,
+    ),
+)
+QUANTITIES = (
+    (
+        "pending.*.jobs.*.memory",
+        "running.*.jobs.*.memory",
+        "regions.*.clusters.*.machines.*.memory",
+    ),
+)
+"""Groups of fields in one unit, which may be multiplied by one factor."""

@@ -1,0 +1,117 @@
+"""Exact methods and bounds of dispatch against brute force and each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dlsched
+from dlsched.problems.dispatch import Instance
+from dlsched.problems.dispatch.oracle import brute_force
+from dlsched.problems.dispatch.strategy import instances
+from dlsched.refutation import beaten_level
+
+SEEDS = st.integers(0, 10**6)
+
+
+def one_cluster(seed: int, **more: Any) -> Instance:
+    """Generate an instance of the scope one that is larger than brute force allows."""
+    options: dict[str, Any] = {"scope": "one", "regions": 2, "machines": 12, "pending": 6,
+                               "gpu_share": 0.75, "rack": 3}  # fmt: skip
+    return dlsched.generate("dispatch", seed, **options | more)  # type: ignore[return-value]
+
+
+@settings(max_examples=30, deadline=None)
+@given(instances(ties=True))
+def test_model_and_brute_force(instance: Instance) -> None:
+    """Also with workloads of equal credit, which keep the order of the file."""
+    assert dlsched.solve(instance, "milp").objective == brute_force(instance)
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances(scope="one", ties=True))
+def test_clusters_and_brute_force(instance: Instance) -> None:
+    """The program over classes of machines, on the smallest instances."""
+    result = dlsched.solve(instance, "clusters")
+    assert result.status == "optimal"
+    assert result.objective == brute_force(instance)
+
+
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None)
+@given(instances(ties=True))
+def test_brute_force_model_and_clusters_on_500(instance: Instance) -> None:
+    """Brute force, the model and, for the scope one, the structured method."""
+    optimum = brute_force(instance)
+    for method in ("milp", "clusters")[: 1 + (instance.scope == "one")]:
+        assert dlsched.solve(instance, method).objective == optimum
+
+
+@settings(max_examples=8, deadline=None)
+@given(SEEDS, st.sampled_from([0.9, 0.98, 1.0]))
+def test_clusters_and_model_on_generated_clusters(seed: int, allocation: float) -> None:
+    """Both find the same optimum of instances too large for brute force."""
+    instance = one_cluster(seed, allocation=allocation)
+    first, second = dlsched.solve(instance, "clusters"), dlsched.solve(instance, "milp")
+    assert first.status == second.status == "optimal"
+    assert first.objective == second.objective
+
+
+@settings(max_examples=30, deadline=None)
+@given(instances(ties=True))
+def test_bounds(instance: Instance) -> None:
+    """No optimum beats the bounds of the aggregated program, certified or claimed."""
+    optimum = brute_force(instance)
+    for method in ("lp", "aggregated"):
+        result = dlsched.solve(instance, method)
+        assert beaten_level(result.bound, optimum) is None
+        assert beaten_level(result.certified, optimum) is None
+        assert result.bound.started_1 is not None
+
+
+def test_bounds_are_certified_on_every_level() -> None:
+    """The relaxation of a generated batch has a certified bound for each of the 16 levels."""
+    result = dlsched.solve(dlsched.generate("dispatch", 1), "lp")
+    assert None not in result.certified
+    assert len(result.certified) == 16
+
+
+def test_one_victim_for_two_jobs_counts_once() -> None:
+    """A victim on the machines of both jobs of a workload is preempted once, in both methods."""
+    gpu = {"gpu_type": "A", "gpus": 2, "cpus": 8, "memory": 8}
+    task = {"cpus": 1, "memory": 1}
+    jobs = [{"id": f"j{k}", "cluster": "c", "gpus": 2, "on": {f"m#{k}": 1}} | task for k in (0, 1)]
+    alone = [{"id": "j", "cluster": "c", "gpus": 1, "on": {f"m#{k}": 1}} | task for k in (2, 3, 4)]
+    running = [{"id": "both", "jobs": jobs}] + [
+        {"id": f"v{k}", "jobs": [job]} for k, job in enumerate(alone)
+    ]
+    instance = Instance(
+        name="two-jobs",
+        scope="one",
+        lowest_priority=2,
+        regions=[{"id": "r", "clusters": [{"id": "c", "machines": [
+            {"id": "m", "count": 5} | gpu]}]}],
+        tenants=[{"id": "n", "priority": 1, "gpu_quota": 9, "cpu_quota": 9}],
+        running=[{"tenant": "n", "within_quota": False, "seconds": 0} | row for row in running],
+        pending=[{"id": "w", "tenant": "n", "age": 0, "jobs": [
+            {"id": k, "gpu_type": "A", "tasks": 2, "gpus": 2} | task for k in ("a", "b")]}],
+    )  # fmt: skip
+    for method in ("milp", "clusters"):
+        objective = dlsched.solve(instance, method).objective
+        assert (objective.started_1, objective.preempted_2, objective.spread) == (8, 4, 5)
+
+
+def test_clusters_refuses_a_batch() -> None:
+    """The error names the method for it."""
+    with pytest.raises(dlsched.OptionError, match="use milp"):
+        dlsched.solve(dlsched.generate("dispatch", 1), "clusters")
+
+
+def test_the_model_refuses_large_instances() -> None:
+    """The error says what to use instead."""
+    large = dlsched.generate("dispatch", 1, clusters=10, machines=200, pending=60)
+    with pytest.raises(dlsched.OptionError, match="use clusters for the scope one"):
+        dlsched.solve(large, "milp")

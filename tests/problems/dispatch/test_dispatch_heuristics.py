@@ -1,0 +1,150 @@
+"""MAST's rule and the other scopes: the paper's examples, the negative cache, links."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dlsched
+from dlsched.problems import dispatch
+from dlsched.problems.dispatch import Instance
+from dlsched.problems.dispatch.dispatcher import Dispatcher
+from dlsched.problems.dispatch.fleet import Fleet
+from dlsched.problems.dispatch.generate import examples
+from dlsched.problems.dispatch.ranking import startable
+from dlsched.problems.dispatch.strategy import instances
+from dlsched.problems.placement.replicas import replicate
+
+TWO, TEN, MISSED = examples()
+
+
+def victims_of(sizes: tuple[int, ...], need: int) -> Instance:
+    """Return a workload of single GPUs against victims on machines of their own, oldest first."""
+    machines = [
+        {"id": f"m{k}", "gpu_type": "A", "gpus": size, "cpus": 99, "memory": 99}
+        for k, size in enumerate(sizes)
+    ]
+    running = [
+        {"id": f"v{k}", "tenant": "n", "within_quota": False, "seconds": 100 - k, "jobs": [
+            {"id": "j", "cluster": "c", "gpus": size, "cpus": 1, "memory": 1,
+             "on": {f"m{k}#0": 1}}]}
+        for k, size in enumerate(sizes)
+    ]  # fmt: skip
+    job = {"id": "j", "gpu_type": "A", "tasks": need, "gpus": 1, "cpus": 1, "memory": 1}
+    return Instance(
+        name="victims",
+        scope="one",
+        lowest_priority=2,
+        regions=[{"id": "r", "clusters": [{"id": "c", "machines": machines}]}],
+        tenants=[{"id": "n", "priority": 1, "gpu_quota": 99, "cpu_quota": 999}],
+        running=running,
+        pending=[{"id": "w", "tenant": "n", "age": 0, "jobs": [job]}],
+    )
+
+
+def test_section_4_3_takes_the_victim_of_12() -> None:
+    """Of 4, 5 and 12 GPUs for a job of 10, the one of 12 is enough."""
+    assert dlsched.solve(TEN, "mast").solution.preempt == ("job3",)
+    scanned = dlsched.solve(TEN, "mast", fewest=False).solution
+    assert set(scanned.preempt) > {"job3"}
+
+
+def test_section_4_1_workloads_1_and_2() -> None:
+    """MAST places 1 in region X, which 2 needs; jointly both start."""
+    alone = dlsched.solve(TWO, "mast").solution
+    assert {name: s.region for name, s in alone.start.items()} == {"1": "x"}
+    for method in ("exact", "joint"):
+        both = dlsched.solve(TWO, method).solution
+        assert {name: s.region for name, s in both.start.items()} == {"1": "y", "2": "x"}
+
+
+def test_the_smallest_list_on_which_the_scan_misses_the_fewest() -> None:
+    """Of all lists of up to three victims of 1 to 3 GPUs, the first is 1, 1, 2 for a need of 2."""
+    missed = []
+    for length in (1, 2, 3):
+        for sizes in product((1, 2, 3), repeat=length):
+            for need in range(1, sum(sizes) + 1):
+                instance = victims_of(sizes, need)
+                rule, best = (dlsched.solve(instance, m).solution for m in ("mast", "clusters"))
+                if len(rule.preempt) > len(best.preempt):
+                    missed.append((length, sum(sizes), sizes, need))
+    assert min(missed)[2:] == ((1, 1, 2), 2)
+    assert {length for length, *_ in missed} == {3}
+
+
+def test_the_missed_victim_as_an_instance() -> None:
+    """The shipped example has one preempted job too many."""
+    counts = [dlsched.solve(MISSED, m).objective.preempted_2 for m in ("mast", "exact")]
+    assert counts == [2, 1]
+
+
+@settings(max_examples=30, deadline=None)
+@given(instances(ties=True), st.booleans())
+def test_the_cache_changes_nothing_on_small_instances(instance: Instance, fewest: bool) -> None:
+    """With and without the negative cache, the same starts and victims."""
+    first, second = (
+        dlsched.solve(instance, "mast", cache=cache, fewest=fewest).solution
+        for cache in (True, False)
+    )
+    assert (first.start, first.preempt) == (second.start, second.preempt)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([0.9, 0.98, 1.0]))
+def test_the_cache_changes_nothing_on_clusters(seed: int, allocation: float) -> None:
+    """The same on full clusters, where it answers many of the attempts."""
+    options = {"pending": 40, "regions": 2, "machines": 10, "allocation": allocation}
+    instance = dlsched.generate("dispatch", seed, **options)
+    found = []
+    for cache in (True, False):
+        fleet = Fleet(instance)  # type: ignore[arg-type]
+        made = Dispatcher(fleet, cache=cache)
+        made.dispatch(
+            startable(fleet.instance),
+            lambda r, fleet=fleet: fleet.sites_of(fleet.instance.pending[r.position]),
+        )
+        found.append(made)
+    assert found[0].solution() == found[1].solution()
+    assert found[0].attempts >= found[0].hits > found[1].hits == 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(instances(ties=True))
+def test_all_regions_are_mast(instance: Instance) -> None:
+    """Plans in as many regions as there are is what mast does."""
+    first, second = dlsched.solve(instance, "mast"), dlsched.solve(instance, "top_k", k=9)
+    assert first.objective == second.objective
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6))
+def test_joint_is_no_worse_than_mast(seed: int) -> None:
+    """It starts from mast and takes improvements only."""
+    instance = dlsched.generate("dispatch", seed, machines=8)
+    rule, ours = dlsched.solve(instance, "mast"), dlsched.solve(instance, "joint", rounds=10)
+    assert not rule.objective.better_than(ours.objective)
+
+
+def test_first_come_first_served_blocks() -> None:
+    """A workload of two machines waits, and one of one machine behind it, unless not blocking."""
+    data = TWO.to_data() | {"regions": TWO.to_data()["regions"][:1]}
+    data["pending"][0]["jobs"][0]["tasks"] = 2
+    assert not dlsched.solve(data, "federated").solution.start
+    assert list(dlsched.solve(data, "federated", blocking=False).solution.start) == ["2"]
+    assert list(dlsched.solve(data, "local").solution.start) == ["2"]
+
+
+def test_an_instance_from_a_placement() -> None:
+    """Homes and replicas decide which workloads a region can start; with replicas more can."""
+    placed = dlsched.generate("placement", seed=1, regions=3, tables=12, jobs=20)
+    homes = dlsched.solve(placed, "hill_climbing").solution
+    bare = dispatch.of(placed, homes)
+    copies = replicate(placed, homes)  # type: ignore[arg-type]
+    more = dispatch.of(placed, homes, copies)
+    assert sum(len(region.tables) for region in bare.regions) == 12
+    assert sum(len(region.tables) for region in more.regions) == 12 + len(copies)
+    hosts = [sum(bool(i.regions_of(w)) for w in i.pending) for i in (bare, more)]
+    assert hosts[0] < hosts[1]
+    assert dlsched.verify(more, dlsched.solve(more, "mast").solution).feasible
