@@ -13,9 +13,10 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.elastic import Instance, search_pools
-from dlsched.problems.elastic.knapsack_pools import fill_table, items_of, proves
+from dlsched.problems.elastic.knapsack_pools import items_of
 from dlsched.problems.elastic.lagrangian_pools import launch, relax
 from dlsched.problems.elastic.pools import choices
+from dlsched.problems.elastic.table_pools import fill_table, proves
 from dlsched.testing import oracles
 from dlsched.testing.strategies import elastic
 
