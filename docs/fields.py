@@ -104,7 +104,8 @@ def _type(entry: Schema, many: bool = False) -> str:
     """Return a type in words, in the plural for the entries of a list."""
     s = "s" if many else ""
     if "anyOf" in entry:
-        entry = next(e for e in entry["anyOf"] if e.get("type") != "null")
+        parts = [_type(e, many) for e in entry["anyOf"] if e.get("type") != "null"]
+        return ", or ".join(dict.fromkeys(parts))
     if "const" in entry or "enum" in entry:
         return " or ".join(f"`{value}`" for value in entry.get("enum", [entry.get("const")]))
     kind = entry.get("type", "object")

@@ -60,14 +60,16 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
     folder, name = posixpath.split(address)
     if folder in TITLES and name != "index.md" and f"problems/{name}" in _problem_pages():
         page.title = TITLES[folder]
-        heading = f"# {Path(name).stem.capitalize()}: {TITLES[folder].lower()}"
-        text = re.sub(r"\A# .*", heading, text)
+        heading = f"{Path(name).stem.capitalize()}: {TITLES[folder].lower()}"
+        page.meta["title"] = heading  # in search results and on the window
+        text = re.sub(r"\A# .*", f"# {heading}", text)
     if folder == "figures" or address in ("instances.md", "claims.md"):
         page.meta["hide"] = ["toc"]  # its tables are wide
         kinds = "claims" if name == "claims.md" else f"figures {Path(name).stem}"
         text = f'<div class="{kinds}" markdown="1">\n\n{text}\n\n</div>\n'
     if folder == "problems":
         page.title = "What it is"
+        page.meta["title"] = text.partition("\n")[0].lstrip("# ")
         text = _with_charts(_with_picture(text, Path(name).stem), Path(name).stem)
     parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
     parts[::2] = [_LINK.sub(lambda m: _relinked(m, source, address), part) for part in parts[::2]]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import signal
+import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -25,6 +27,14 @@ def _no_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
 def _no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands in this process do not say what they do, however slow the machine is."""
     monkeypatch.setattr(progress, "LINE_AFTER", math.inf)
+
+
+@pytest.fixture(autouse=True)
+def _no_open_figures() -> Iterator[None]:
+    """A test's figures are closed after it: matplotlib warns of the twenty-first."""
+    yield
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close("all")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -34,11 +34,11 @@ TESTS = (
     "tests/bench/test_bench_runs.py",
     "tests/bench/test_bench_report.py",
     "tests/bench/test_bench_dask.py",
+    "tests/bench/test_peers.py",
     "tests/testing/test_odd_heuristics.py",
     *(str(path.relative_to(HOME)) for path in sorted(HOME.glob("tests/problems/*/*_draw.py"))),
     *(str(path.relative_to(HOME)) for path in sorted(HOME.glob("tests/problems/*/*_exact.py"))),
 )
-SCIP_TESTS = ("tests/solvers", "tests/bench/test_peers.py")
 NOT_OF_USERS = {"docs", "dev"}
 """Extras whose minimum is not tested."""
 SMOKE = """
@@ -62,36 +62,31 @@ for name in problem_names():
 """
 
 
-def floors(*extras: str) -> list[str]:
-    """Return ``name==version`` for the minimum of every dependency, also of some extras."""
+def floors() -> list[str]:
+    """Return ``name==version`` for the minimum of every dependency, also of the users' extras."""
     project = tomllib.loads((HOME / "pyproject.toml").read_text())["project"]
-    known = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *itertools.chain(*(known[extra] for extra in extras))]
+    extras = project["optional-dependencies"]
+    chosen = (entries for name, entries in extras.items() if name not in NOT_OF_USERS)
+    wanted = [*project["dependencies"], *itertools.chain(*chosen)]
     found = [re.fullmatch(r"([\w.-]+)>=([\w.]+)", entry) for entry in wanted]
-    pins = {match[1]: f"{match[1]}=={match[2]}" for match in found if match}  # an extra's is later
-    return list(pins.values())
+    return [f"{match[1]}=={match[2]}" for match in found if match]
 
 
 def main() -> int:
     """Make the environment, test in it, remove it; return 0 if all is well."""
-    settings = tomllib.loads((HOME / "pyproject.toml").read_text())
-    build = settings["build-system"]["requires"]
-    extras = [e for e in settings["project"]["optional-dependencies"] if e not in NOT_OF_USERS]
-    failed = 0
     with tempfile.TemporaryDirectory(prefix="dlsched-lowest-") as place:
         venv.create(place, with_pip=True)
         python = str(Path(place, "bin", "python"))
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        build = tomllib.loads((HOME / "pyproject.toml").read_text())["build-system"]["requires"]
+        subprocess.run([*pip, *floors(), *build], check=True)
+        subprocess.run([*pip, "--no-deps", "--no-build-isolation", str(HOME)], check=True)
+        subprocess.run([python, "-c", SMOKE], check=True, cwd=place)
         # Old versions of one package use what newer ones of another have deprecated.
-        pytest = [python, "-m", "pytest", "-q", "-W", "ignore::DeprecationWarning"]
-        first = [extra for extra in extras if extra != "scip"]  # which needs a later Pyomo
-        for chosen, tests in ((first, TESTS), (extras, SCIP_TESTS)):
-            subprocess.run([*pip, *floors(*chosen), *build], check=True)
-            subprocess.run([*pip, "--no-deps", "--no-build-isolation", str(HOME)], check=True)
-            subprocess.run([python, "-c", SMOKE], check=True, cwd=place)
-            command = [*pytest, *(sys.argv[1:] or tests)]
-            failed |= subprocess.run(command, check=False, cwd=HOME).returncode
-    return failed
+        pytest = [python, "-m", "pytest", "-q"]
+        pytest += ["-W", "ignore::DeprecationWarning", "-W", "ignore::FutureWarning"]
+        command = [*pytest, *(sys.argv[1:] or TESTS)]
+        return subprocess.run(command, check=False, cwd=HOME).returncode
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ EXAMPLES = {
     "placement": "mast-two-regions",
     "sensitivity": "synergy-two-servers",
     "dispatch": "mast-two-workloads",
+    "workers": "workers-two-groups",
 }
 LARGE: dict[str, Any] = {
     "reclaiming": ({"servers": 120}, "lyra"),
@@ -36,6 +37,7 @@ LARGE: dict[str, Any] = {
     "placement": "placement-open-200x6x600",
     "sensitivity": ({"servers": 24}, "greedy"),
     "dispatch": ({"machines": 100, "pending": 60}, "mast"),
+    "workers": ({"training": 60, "loan": 60}, "bfd"),
 }
 """Generator parameters and a quick heuristic, or a name in the library; sizes beyond those drawn
 one by one."""
@@ -47,6 +49,7 @@ WHOLE = {
     "placement": "all 200 tables",
     "sensitivity": "all 24 servers",
     "dispatch": "all 600 machines",
+    "workers": "all 120 servers",
 }
 """What a large picture says about how much it shows."""
 
@@ -327,3 +330,94 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [p for p in sys.path if not (Path(p) / "matplotlib").is_dir()])
     with pytest.raises(dlsched.ExtraMissing, match=r"pip install 'dlsched\[plot\]'"):
         dlsched.plot(dlsched.load("lyra-fig5"))
+
+
+ODD = ("$\\frac{", "$a_b$", "_first", "two\nlines\tand a tab", "x" * 80)
+"""Names that matplotlib would read as formulas, leave out, or break."""
+
+
+def with_names(names: tuple[str, ...]) -> dlsched.Instance:
+    """Return an instance of two servers whose texts are all odd."""
+    workers = [[{"server": "$\\q$", "gpus": 1}] for _ in names]
+    return dlsched.load(
+        {
+            "dlsched": 1, "problem": "reclaiming", "name": "100$ $\\bad$", "demand": 1,
+            "servers": [{"id": "$\\q$", "gpus": len(names)}, {"id": "_t", "gpus": 2}],
+            "jobs": [{"id": n, "workers": w} for n, w in zip(names, workers, strict=True)],
+        }
+    )  # fmt: skip
+
+
+def test_names_are_no_formulas() -> None:
+    """Dollar signs, leading underscores and control characters are shown as they are."""
+    ax = dlsched.plot(dlsched.solve(with_names(ODD)))
+    written = picture_bytes(ax.figure, "svg").decode("utf-8")
+    for text in ("100$ $\\bad$: 2 servers", *ODD[:3], "two\\nlines\\tand a tab"):
+        assert f">{text}" in written
+    picture_bytes(ax.figure, "pdf")
+
+
+def test_a_title_of_one_s_own_may_have_formulas() -> None:
+    """What the caller writes between dollar signs is typeset."""
+    ax = dlsched.plot(with_names(("a",)), title="at $\\alpha = 1$")
+    assert "\N{GREEK SMALL LETTER ALPHA}" in picture_bytes(ax.figure, "svg").decode("utf-8")
+
+
+@pytest.mark.parametrize("dpi", [50, 100, 110, 150, 300])
+def test_the_legend_stays_in_the_figure(dpi: int) -> None:
+    """At resolutions where hinting makes letters wider, too."""
+    names = tuple(f"ilm wxW_-a {k}" * (k % 4 + 1) for k in range(9))
+    for count in range(2, 10):
+        figure = dlsched.plot(with_names(names[:count])).figure
+        figure.set_dpi(dpi)
+        figure.canvas.draw()
+        (box,) = figure.legends
+        assert box.get_window_extent().x1 <= figure.bbox.x1
+        plt.close(figure)
+
+
+def test_servers_of_a_million_gpus() -> None:
+    """A few are drawn without a line per GPU; a map with too many cells is refused."""
+    instance = with_names(("a",))
+    large = [server.model_copy(update={"gpus": 10**6}) for server in instance.servers]
+    ax = dlsched.plot(instance.model_copy(update={"servers": tuple(large)}))
+    assert len(ax.lines) + len(ax.collections) + len(ax.patches) < 20
+    many = [large[0].model_copy(update={"id": str(n)}) for n in range(30)] + large
+    cluster = instance.model_copy(update={"servers": tuple(many)})
+    with pytest.raises(dlsched.OptionError, match=r"32 x 1,000,000 cells .* can be drawn"):
+        dlsched.plot(cluster)
+
+
+def test_a_machine_of_a_billion_gpus_has_no_map() -> None:
+    """A schedule of it is refused before memory is taken, and shown in a notebook without."""
+    job = {"id": "a", "arrival": 1, "workers": 1, "iterations": 5, "rates": {"V100": 1}}
+    instance = dlsched.load(
+        {
+            "dlsched": 1, "problem": "utility", "name": "x", "slots": 9, "slot_seconds": 1,
+            "machines": [{"id": "m", "gpus": {"V100": 10**9}}], "jobs": [job],
+        }
+    )  # fmt: skip
+    result = dlsched.solve(instance, "fifo")
+    with pytest.raises(dlsched.OptionError, match=r"1,000,000,000 x 9 cells"):
+        dlsched.plot(result)
+    assert "<img" not in result._repr_html_() and "fifo" in result._repr_html_()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_schedule_without_machines() -> None:
+    """An empty picture, without a warning."""
+    fields = {"dlsched": 1, "problem": "utility", "name": "x", "slots": 1, "slot_seconds": 1}
+    instance = dlsched.load(fields | {"machines": [], "jobs": []})
+    assert "0 GPUs" in words(dlsched.plot(dlsched.solve(instance)))
+
+
+def test_what_is_no_axes_or_instance_is_refused() -> None:
+    """An array of axes, axes of another kind, and a name instead of an instance."""
+    instance, solution = dlsched.load("lyra-fig5"), solved("reclaiming")
+    _, several = plt.subplots(1, 2)
+    for wrong in (several, plt.figure().add_subplot(projection="polar"), 3):
+        with pytest.raises(dlsched.OptionError, match="is not axes with x and y"):
+            dlsched.plot(instance, ax=wrong)
+    wrong_instance: Any = "lyra-fig5"
+    with pytest.raises(dlsched.OptionError, match="str is no instance"):
+        dlsched.plot(solution, instance=wrong_instance)

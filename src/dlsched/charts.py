@@ -10,8 +10,7 @@ import numpy as np
 
 from dlsched import profiles
 from dlsched.drawing.legend import add_legend
-from dlsched.drawing.style import TEXT, set_labels
-from dlsched.figures import shorten
+from dlsched.drawing.style import TEXT, set_labels, short_name
 from dlsched.profiles import Row, Steps
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def draw_gap_distribution(ax: Axes, rows: Sequence[Row], level: str) -> None:
         ax.plot([middle, middle], [y - 0.25, y + 0.25], color="#5f6b7a", linewidth=1.6)
         ax.plot(gaps, y + _spread(len(gaps)), **_points(style), clip_on=False, zorder=3)
     counts = {label: len(group) for label, group in profiles.by_label(rows).items()}
-    names = [f"{shorten(n, _LONGEST_LABEL)}\n{_counted(g, counts[n])}" for n, g in shown.items()]
+    names = [f"{short_name(n, _LONGEST_LABEL)}\n{_counted(g, counts[n])}" for n, g in shown.items()]
     ax.set_yticks(range(len(shown)), names, fontsize=TEXT)
     ax.set_ylim(len(shown) - 0.4, -0.6)
     ax.set_xlim(left=0, right=None if any(g.any() for g in shown.values()) else 1)
@@ -84,7 +83,7 @@ def draw_time_profile(ax: Axes, profile: Mapping[str, Steps]) -> None:
     for (label, (factors, shares)), style in zip(profile.items(), styles(), strict=False):
         right = np.append(factors, furthest * 1.05)
         marks = _STEPS | style
-        name = shorten(label, _LONGEST_LABEL)
+        name = short_name(label, _LONGEST_LABEL)
         ax.plot(right, np.append(shares, shares[-1]), label=name, **marks)
     ax.set(xscale="log", xlim=(0.95, furthest * 1.05), ylim=(-0.02, 1.02))
     set_labels(ax, "factor of the fastest proof", "share of runs proven")
@@ -96,7 +95,7 @@ def draw_gap_profile(ax: Axes, profile: Mapping[str, Steps], level: str) -> None
         if len(gaps):
             right = np.append(np.maximum(gaps, LEAST_GAP), 1.0)
             marks = _STEPS | style
-            name = shorten(label, _LONGEST_LABEL)
+            name = short_name(label, _LONGEST_LABEL)
             ax.plot(right, np.append(shares, shares[-1]), label=name, **marks)
     ax.set(xscale="log", xlim=(LEAST_GAP * 0.8, 1.1), ylim=(-0.02, 1.02))
     set_labels(ax, f"gap_to_best of {level}", "share of runs within it")
@@ -109,7 +108,7 @@ def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:
         if not sizes:
             continue
         fitted = profiles.growth(group)
-        name = shorten(label, _LONGEST_LABEL)
+        name = short_name(label, _LONGEST_LABEL)
         name += f": n^{fitted.slope:.2f}" if fitted else ""
         ax.plot(sizes, np.maximum(seconds, _LEAST_SECONDS), label=name, **_points(style))
         if fitted:
@@ -126,7 +125,7 @@ def draw_gap_by_size(ax: Axes, rows: Sequence[Row], unit: str, level: str) -> No
     for (label, group), style in zip(profiles.by_label(rows).items(), styles(), strict=False):
         sizes, gaps = profiles.sizes_and(group, f"{level}_gap_to_best")
         if sizes:
-            name = shorten(label, _LONGEST_LABEL)
+            name = short_name(label, _LONGEST_LABEL)
             ax.plot(sizes, 100 * np.array(gaps), label=name, **_points(style), clip_on=False)
     ax.set(xscale="log")
     ax.set_ylim(bottom=0)

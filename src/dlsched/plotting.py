@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched import charts, library, profiles, registry
 from dlsched.drawing.legend import finish
-from dlsched.drawing.style import new_axes, set_title
+from dlsched.drawing.style import new_axes, require_axes, set_title
 from dlsched.errors import InstanceError, OptionError
 from dlsched.extras import require
 from dlsched.files import read_json
@@ -59,12 +59,17 @@ def plot(
         If a solution's instance is not known, or is another one, or it names what the instance
         does not have. Other infeasible solutions are drawn, and the title says what is wrong.
     OptionError
-        If `x` is nothing that can be drawn, the problem has no picture, or it cannot be coloured
-        by that; the message lists what is possible.
+        If `x` is nothing that can be drawn, or not on `ax`; the problem has no picture, or it
+        cannot be coloured by that; the message lists what is possible.
     ExtraMissing
         If matplotlib is not installed.
     """
     require("matplotlib.pyplot", "drawing")
+    require_axes(ax)
+    if instance is not None and not isinstance(instance, Instance):
+        raise OptionError(
+            f"instance: {type(instance).__name__} is no instance: give what dlsched.load returns"
+        )
     solution = x if isinstance(x, Solution) else getattr(x, "solution", None)
     found = x if isinstance(x, Instance) else _instance_of(x, instance)
     owner = registry.problem(found.problem)
@@ -77,9 +82,9 @@ def plot(
         raise OptionError(f"color_by={color_by!r:.40}: {owner.name}'s draw has no color_by")
     made = _drawn(owner, draw, found, solution, options)
     if title is not None:
-        set_title(made, title)
+        set_title(made, title, formulas=True)
     elif isinstance(x, Solution) and not (report := owner.check(found, x)):
-        said = " ".join(made.get_title(loc="left").split())
+        said = " ".join(made.get_title(loc="left").replace(r"\$", "$").split())
         first = report.violations[0]
         set_title(made, f"{said}; not feasible: {first.where}: {first.message}")
     return made
@@ -179,6 +184,7 @@ def plot_comparison(
         If matplotlib is not installed.
     """
     require("matplotlib.pyplot", "drawing")
+    require_axes(ax)
     rows = _rows(table)
     owner = _one_problem(rows)
     levels = [entry.name for entry in owner.levels]
@@ -204,7 +210,7 @@ def plot_comparison(
     drawings[kind](ax)
     charts.dress(ax, own=own)
     if title is not None:
-        finish(ax, title, (), own=own)
+        finish(ax, title, (), own=own, formulas=True)
     return ax
 
 

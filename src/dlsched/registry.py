@@ -31,6 +31,7 @@ BUILT_IN = (
     "utility",
     "placement",
     "sensitivity",
+    "workers",
     "dispatch",
 )
 """The problems of this package, each a folder of this name under ``dlsched.problems``."""

@@ -18,7 +18,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 
 from pydantic import (
     BaseModel,
@@ -362,6 +373,9 @@ class _Enveloped(Rendered, Document):
 class Instance(_Enveloped):
     """The envelope of an instance; the problem's own fields stand beside these."""
 
+    FIXED_IDS: ClassVar[frozenset[str]] = frozenset()
+    """Ids whose meaning the schema fixes; other ids are names, and may be replaced by others."""
+
     name: Id
     """Name of the instance, which solutions and tables repeat."""
     source: str | None = None
@@ -384,6 +398,14 @@ class Instance(_Enveloped):
         except (TypeError, AttributeError, KeyError):
             return None
 
+    def digested(self) -> dict[str, Any]:
+        """Return the data that the digest is taken over.
+
+        A problem that gets new fields leaves them out where they are not used, so that the digests
+        of older files stay.
+        """
+        return self.model_dump(mode="json", exclude={"name", "source", "notes"})
+
     @derived
     def sha256(self) -> str:
         """Digest of what is to be solved: every field but ``name``, ``source`` and ``notes``.
@@ -391,8 +413,7 @@ class Instance(_Enveloped):
         It is taken over the canonical JSON text (sorted keys, defaults written out), so neither
         layout nor labels change it.
         """
-        data = self.model_dump(mode="json", exclude={"name", "source", "notes"})
-        text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        text = json.dumps(self.digested(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

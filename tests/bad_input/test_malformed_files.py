@@ -295,7 +295,7 @@ import json
 from typer.testing import CliRunner
 from dlsched.cli import app
 for file in sys.argv[1:]:
-    ran = CliRunner().invoke(app, ["show", file])
+    ran = CliRunner().invoke(app, ["show", "--quiet", file])
     print(json.dumps([ran.exit_code, ran.stdout, ran.stderr]), flush=True)
 """
 """Shows files in a process of 2 GiB of address space and a bounded time."""
@@ -351,7 +351,7 @@ def test_process_of_its_own(tmp_path: Path) -> None:
     target.write_text("precious")
     code = "from dlsched.cli import main; main()"
     ran = subprocess.run(
-        [sys.executable, "-c", code, "solve", str(bad), "-o", str(target)],
+        [sys.executable, "-c", code, "solve", str(bad), "-o", str(target), "-q"],
         capture_output=True,
         text=True,
         timeout=60,

@@ -118,6 +118,14 @@ def test_failures_are_shown_by_reason(out: Path) -> None:
     assert re.search(r'data-key="7">7<', failed)
 
 
+def test_endings_that_no_run_had_have_no_column(out: Path) -> None:
+    """The summary has columns for the endings that runs had, and for failures in any case."""
+    text = (out / "report" / "index.html").read_text()
+    summary = text[text.index('id="reclaiming-summary"') : text.index("<h3>")]
+    assert ">feasible<" in summary and ">failed<" in summary
+    assert ">bound only<" not in summary and ">at a limit<" not in summary
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
 def test_tables_sort_in_a_browser(out: Path, tmp_path: Path) -> None:
     """Clicking a heading sorts by value, empty cells last; clicking again turns it round."""

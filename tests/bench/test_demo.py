@@ -98,6 +98,5 @@ def test_whole_demo(demo: ModuleType, tmp_path: Path, monkeypatch: pytest.Monkey
         if "out" in file.parts
     }
     assert {
-        "out/report/index.html", "out/pictures/lyra-fig5.png", "out/pictures/muri-fig4.png",
-        "out/wrong.json",
+        "report/index.html", "pictures/lyra-fig5.png", "pictures/muri-fig4.png", "wrong.json",
     } <= files  # fmt: skip

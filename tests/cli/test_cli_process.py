@@ -48,9 +48,28 @@ def test_reader_goes_away() -> None:
     """A closed pipe ends the command without a traceback, as it does other programs."""
     reader, writer = os.pipe()
     os.close(reader)
-    ran = subprocess.run([*COMMAND, *LIST], stdout=writer, stderr=subprocess.PIPE, check=False)
+    ran = subprocess.run(
+        [*COMMAND, *LIST, "-q"], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
     os.close(writer)
     assert (ran.returncode, ran.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_letters_that_stdout_does_not_have(encoding: str, tmp_path: Path) -> None:
+    """They are spelled out, in texts and tables; nothing ends the command."""
+    name = "caf\N{LATIN SMALL LETTER E WITH ACUTE} \N{CJK UNIFIED IDEOGRAPH-4ED5}"
+    made = dlsched.generate("reclaiming", servers=3).model_copy(update={"name": name})
+    dlsched.save(made, tmp_path / "x.json")
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    for command in (["show"], ["compare", "-m", "lyra"]):
+        ran = subprocess.run(
+            [*COMMAND, command[0], str(tmp_path / "x.json"), *command[1:]],
+            capture_output=True, env=environment, check=False,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        shown = "caf\\xe9" if encoding == "ascii" else "caf\xe9"
+        assert f"{shown} \\u4ed5" in ran.stdout.decode(encoding)
 
 
 def test_missing_solver(tmp_path: Path) -> None:
@@ -73,7 +92,9 @@ def test_full_disk() -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full here")
     with open("/dev/full", "w") as full:
-        ran = subprocess.run([*COMMAND, *LIST], stdout=full, stderr=subprocess.PIPE, check=False)
+        ran = subprocess.run(
+            [*COMMAND, *LIST, "-q"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
     assert (ran.returncode, ran.stderr) == (2, b"error: no space left on device\n")
 
 

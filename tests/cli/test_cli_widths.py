@@ -85,7 +85,7 @@ PRIMARY = {
         LONG, "reclaiming-520-130-flexible", OWN, "own_methods:fails", "error", "ValueError:"
     ],
     "bench suite.toml -o results -j 2 --resume": [
-        "exact", OWN, "own_methods:fails", "failed", "results;"
+        "exact", OWN, "own_methods:fails", "failed", "results"
     ],
     f"show {LONG}.json": [LONG, "sha256"],
     "show reclaiming": ["components", "gpu_fraction", "preempted"],

@@ -59,6 +59,21 @@ def test_instance_says_what_there_is() -> None:
     assert str(dlsched.load("lyra-fig5")) == repr(dlsched.load("lyra-fig5"))
 
 
+def test_only_texts_that_repeat_are_counted() -> None:
+    """A field with another text in each entry is left out; few texts are named, many counted."""
+    tables = [{"id": str(i), "size": 1, "home": f"r{i}"} for i in range(10)]
+    data = {
+        "dlsched": 1, "problem": "placement", "name": "n", "jobs": [], "tables": tables,
+        "regions": [{"id": f"r{i}", "storage_capacity": 9} for i in range(10)],
+    }  # fmt: skip
+    assert "home" not in repr(dlsched.load(data))
+    tables[9]["home"] = "r0"
+    assert "tables: 10; size 1, total 10; 9 values of home\n" in repr(dlsched.load(data))
+    for table in tables:
+        table["home"] = "r1"
+    assert "tables: 10; size 1, total 10; home 'r1' 10\n" in repr(dlsched.load(data))
+
+
 def test_text_does_not_depend_on_what_was_computed() -> None:
     """Derived properties and the digest, once computed, do not change the text."""
     instance = dlsched.generate("reclaiming", seed=1)

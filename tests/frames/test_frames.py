@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -245,7 +247,7 @@ ERRORS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "number as flag": (
         {"jobs_workers": WORKERS.assign(flexible=[0, 1])},
-        "jobs_workers, row 0, column flexible: is neither true nor false; convert the column with",
+        "jobs_workers, row 0, column flexible: is neither true nor false; write True or False",
     ),
     "infinite weight": (
         {"jobs": changed(JOBS, 0, "weight", np.inf)},
@@ -263,6 +265,15 @@ ERRORS: dict[str, tuple[dict[str, Any], str]] = {
         {"instance": {"demnd": 1}},
         "instance, column demnd: is an unknown column; did you mean 'demand'?",
     ),
+    "single value twice": (
+        {"instance": pd.DataFrame([[1, 2]], columns=["demand", "demand"])},
+        "instance, column demand: stands twice; give every column its own name",
+    ),
+    "single values as text": ({"instance": "demand"}, "instance: is of type str; give a pandas."),
+    "list in a cell and a frame": (
+        {"jobs": JOBS.assign(workers=[[], []])},
+        "jobs, column workers: repeats what the frame jobs_workers says; drop one of the two",
+    ),
 }
 
 
@@ -273,6 +284,24 @@ def test_errors_name_frame_row_and_column(kind: str) -> None:
     with pytest.raises(dlsched.InstanceError) as caught:
         dlsched.from_frames("reclaiming", **PARTS | parts)
     assert message in str(caught.value)
+
+
+def test_whole_numbers_of_a_database() -> None:
+    """Decimals and fractions that are whole numbers count GPUs; others are refused."""
+    expected = dlsched.from_frames("reclaiming", **PARTS)
+    for kind in (Decimal, Fraction):
+        servers = SERVERS.assign(gpus=[kind(int(n)) for n in SERVERS["gpus"]])
+        assert dlsched.from_frames("reclaiming", **dict(PARTS, servers=servers)) == expected
+    halves = SERVERS.assign(gpus=[Decimal("8.5"), Decimal("nan")])
+    with pytest.raises(dlsched.InstanceError, match="row 0, column gpus"):
+        dlsched.from_frames("reclaiming", **dict(PARTS, servers=halves))
+
+
+def test_an_index_that_is_a_column_too() -> None:
+    """``set_index(drop=False)`` keeps the column, which is read."""
+    servers = SERVERS.set_index("id", drop=False)
+    expected = dlsched.from_frames("reclaiming", **PARTS)
+    assert dlsched.from_frames("reclaiming", **dict(PARTS, servers=servers)) == expected
 
 
 def test_errors_of_nested_lists_and_mappings() -> None:
@@ -342,3 +371,24 @@ def test_other_schemas() -> None:
     assert list(frames["kinds_entries_table"].columns) == ["gpu_type", "entry", "key", "table"]
     reader = Reader(Other, frames)
     assert reader.parse({"name": "n", **reader.data()}) == other
+
+
+def test_positions_in_lists_of_lists_count() -> None:
+    """Rows of a table are ordered by the column ``row``, not by where they stand in the frame."""
+    frames = dlsched.load("synergy-tables").to_frames()
+    frames["profiles_throughput"] = frames["profiles_throughput"].sort_values(
+        "row", ascending=False, kind="stable"
+    )
+    assert dlsched.from_frames("sensitivity", **frames) == dlsched.load("synergy-tables")
+
+
+def test_column_types() -> None:
+    """Integers stay integers, with gaps as nullable ones; fractions are floats; flags are flags."""
+    times = [{"id": "a", "min_running_time": 3}, {"id": "b", "running_times": [2.5]}]
+    one = {"gpus_per_worker": 1, "min_workers": 1, "max_workers": 1}
+    data = {"dlsched": 1, "problem": "elastic", "name": "n", "capacity": 1}
+    frames = dlsched.load(data | {"jobs": [one | job for job in times]}).to_frames()
+    kinds = frames["jobs"].dtypes.astype(str).to_dict()
+    assert kinds["min_workers"] == "int64" and kinds["min_running_time"] == "Int64"
+    assert kinds["running"] == "bool" and kinds["id"] == "object"
+    assert frames["jobs_running_times"].dtypes.astype(str)["running_times"] == "float64"

@@ -56,7 +56,7 @@ def test_with_the_papers_threshold() -> None:
 
 
 def test_eight_of_24_points() -> None:
-    """The public rule measures eight numbers of CPUs of a job that needs all: those of Figure 5b."""
+    """The public rule measures eight of 24 numbers of CPUs, as many as section 3.1 states."""
     for curve in (saturating(480, 1), lambda cpus: 2000 * cpus**-0.65):
         found = profile_cpus(curve, CPUS, 1, rule="repository")
         assert [cpus for cpus, _ in found.points] == [1, 2, 3, 4, 5, 11, 12, 24]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 
 import pyomo.environ as pyo
@@ -91,8 +90,6 @@ def test_unsupported_limit(solver: str, limits: dict[str, int]) -> None:
 def test_every_known_plugin_exists() -> None:
     """The table of interfaces names plugins that Pyomo has."""
     known = set(pyo.SolverFactory)
-    if importlib.util.find_spec("pyscipopt") is None:  # the extra scip asks for a later Pyomo
-        known.add(INTERFACES["scip"].plugin)
     assert {interface.plugin for interface in INTERFACES.values()} <= known
 
 

@@ -77,6 +77,7 @@ BROKEN: list[tuple[str, str, str | bytes, str, str, str]] = [
     ("acme", "x.csv", HELIOS.replace("start", "begin"), "row 1, start_time", "no such", "trace_s"),
     ("philly", "x", LOG[:-80], "job 1", "ends in the middle of the list", "download it again"),
     ("philly", "x", LOG[:-1], "job 2", "ends in the middle of the list", "download it again"),
+    ("philly", "x", LOG + LOG, "job 2", "comes after the end of the list", "write one list"),
     ("philly", "x", LOG.replace('"vc":', '"vc"'), "job 1", "is not JSON", "correct it there"),
     ("philly", "x", "[1, 2]", "job 1", "is not a JSON object", "cluster_job_log"),
     ("philly", "x", "[]", "", "there is no job", "list a job"),

@@ -28,7 +28,8 @@ def test_samples_are_what_their_program_writes(
     program = shutil.copy(FOLDER / "make.py", tmp_path)
     runpy.run_path(program, run_name="__main__")
     made = {p.relative_to(tmp_path): p for p in tmp_path.rglob("*") if p.parent != tmp_path}
-    there = {p.relative_to(FOLDER) for p in FOLDER.rglob("*/*") if p.is_file()}
+    files = (p for p in FOLDER.rglob("*/*") if p.is_file() and p.parent.name != "__pycache__")
+    there = {p.relative_to(FOLDER) for p in files}
     assert {name for name, p in made.items() if p.is_file()} == there
     for name in there:
         assert (FOLDER / name).read_bytes() == made[name].read_bytes(), name

@@ -39,6 +39,8 @@ _COUNTS = (
     "gaps",
 )
 _WIDE = ("reason",)
+_RARE_ENDINGS = ("bound only", "no solution", "at a limit")
+"""Counts that the page leaves out where all are 0, so that a summary fits the page."""
 Table = dict[str, Any]
 
 
@@ -148,7 +150,7 @@ def _page(
             "name": problem,
             "title": registry.problem(problem).title,
             "level": registry.problem(problem).levels[0].name,
-            "summary": _table(_of(summary, problem)),
+            "summary": _table(_with_runs(_of(summary, problem))),
             "levels": _table(_of(by_level, problem)),
             "growth": _growth([run for run in runs if run.row["problem"] == problem]),
             "pictures": found,
@@ -229,6 +231,11 @@ def _runs(runs: Sequence[EvaluatedRun]) -> Table:
 
 def _of(frame: pandas.DataFrame, problem: str) -> pandas.DataFrame:
     return frame[frame["problem"] == problem].drop(columns="problem")
+
+
+def _with_runs(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Return a summary without the endings that no run had."""
+    return frame.drop(columns=[name for name in _RARE_ENDINGS if not frame[name].any()])
 
 
 def _table(frame: pandas.DataFrame) -> Table:

@@ -45,5 +45,6 @@ def bench(
         put_json(run_rows(runs))
     else:
         put_sweep(runs)
-        put_line(f"results in {output}; dlsched report {output} writes a page of them")
+        put_line(f"results in {output}")
+        put_line(f"dlsched report {output} writes a page of them")
     raise typer.Exit(status_of(run.row for run in runs))

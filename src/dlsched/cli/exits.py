@@ -88,10 +88,15 @@ def _stop(message: str, code: Exit) -> NoReturn:
 
 
 def put(text: str) -> None:
-    """Write to stdout; if its reader has closed it, exit silently."""
+    """Write to stdout; if its reader has closed it, exit silently.
+
+    Characters that stdout's encoding does not have are spelled out.
+    """
     progress.clear()
     if sys.stdout is None:  # closed from the start
         return
+    encoding = sys.stdout.encoding or "utf-8"  # a terminal of Windows may not have all letters
+    text = text.encode(encoding, "backslashreplace").decode(encoding)
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dlsched.drawing.colours import EDGE
 from dlsched.drawing.style import TEXT, figure_width, new_axes, width_of
+from dlsched.errors import OptionError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +23,30 @@ _POINTS = 190
 _GAP = 0.8
 """Space between rows, as a share of a row, but at most `_LARGEST_GAP` points."""
 _LARGEST_GAP = 7.0
+
+
+MOST_CELLS = 10**7
+"""Larger maps are refused: their pixels take more than half a GB."""
+
+
+def require_drawable(columns: int, cells: int, what: str) -> None:
+    """Refuse a map of more than `MOST_CELLS` cells before it takes memory.
+
+    Parameters
+    ----------
+    what
+        What the cells are, as ``"GPUs of 5 servers"``.
+
+    Raises
+    ------
+    OptionError
+        If there are more.
+    """
+    if columns * cells > MOST_CELLS:
+        raise OptionError(
+            f"the map would have {columns:,} x {cells:,} cells for {what}, and at most "
+            f"{MOST_CELLS:,} can be drawn: draw an instance of a part of the cluster"
+        )
 
 
 class Bands:

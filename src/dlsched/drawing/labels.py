@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched.drawing.colours import Colour, text_on
 from dlsched.drawing.style import SMALL, ink
+from dlsched.figures import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,6 +58,7 @@ def box_label(
     matplotlib.text.Text
         With a method ``fits(renderer)``.
     """
+    text = "\n".join(map(printable, text.split("\n")))
     label = _fitted_text()(
         box, text, size, text_on(fill) if fill else ink(), fill if opaque else None
     )
@@ -87,6 +89,7 @@ def _fitted_text() -> Any:
             if plate:
                 self.set_bbox({"facecolor": plate, "edgecolor": "none", "pad": 0.6})
             self.set_in_layout(False)
+            self.set_parse_math(False)
 
         def fits(self, renderer: Any) -> bool:
             """Whether it fits its box; turns it where it only fits upright."""

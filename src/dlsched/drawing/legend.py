@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dlsched.drawing.colours import EDGE, IDLE, PALETTE, Colour, Colouring
-from dlsched.drawing.style import TEXT, TITLE, set_title, width_of
-from dlsched.figures import shorten
+from dlsched.drawing.style import TEXT, TITLE, set_title, short_name, width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +22,9 @@ _LINE = 1.3
 """Height of a line by the size of its text."""
 _BELOW = 30
 """Points between axes and legend, for tick labels and the axis label."""
+_ROOM = 0.95
+"""Share of a figure's width that a legend may have where it is measured: text is up to 3 % wider
+at some resolutions, since hinting moves letters to whole pixels."""
 
 
 def entry(label: str, colour: Colour, **style: Any) -> Any:
@@ -30,7 +32,7 @@ def entry(label: str, colour: Colour, **style: Any) -> Any:
     from matplotlib.patches import Patch
 
     look: dict[str, Any] = {"edgecolor": EDGE, "linewidth": 0.6} | style
-    return Patch(facecolor=colour, label=shorten(label, _LONGEST_LABEL), **look)
+    return Patch(facecolor=colour, label=short_name(label, _LONGEST_LABEL), **look)
 
 
 def idle_entry(label: str = "idle") -> Any:
@@ -55,7 +57,9 @@ def colour_entries(colouring: Colouring, shown: Iterable[int], what: str) -> lis
     return [entry(note, "none", edgecolor="none")] if present else []
 
 
-def finish(ax: Axes, title: str, handles: Sequence[Any], *, own: bool) -> None:
+def finish(
+    ax: Axes, title: str, handles: Sequence[Any], *, own: bool, formulas: bool = False
+) -> None:
     """Set the title, and put a legend below the axes.
 
     Parameters
@@ -63,8 +67,10 @@ def finish(ax: Axes, title: str, handles: Sequence[Any], *, own: bool) -> None:
     own
         Whether the figure is the picture's own: then the legend can use its whole width, and the
         figure grows by the lines that title and legend have beyond the first.
+    formulas
+        As for `set_title`.
     """
-    set_title(ax, title)
+    set_title(ax, title, formulas=formulas)
     rows = add_legend(ax, handles, own=own) if handles else 1
     if own:
         lines = ax.get_title(loc="left").count("\n")
@@ -84,7 +90,7 @@ def add_legend(ax: Axes, handles: Sequence[Any], *, own: bool, **look: Any) -> i
         Settings of matplotlib's legend, instead of ours.
     """
     place = LEGEND | look
-    width = ax.figure.bbox.width / ax.figure.dpi - 0.1 if own else width_of(ax)
+    width = _ROOM * ax.figure.bbox.width / ax.figure.dpi if own else width_of(ax)
     renderer = (
         ax.figure.canvas.get_renderer() if hasattr(ax.figure.canvas, "get_renderer") else None
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dlsched.errors import OptionError
 from dlsched.extras import require
+from dlsched.figures import printable, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,6 +40,21 @@ def new_axes(height: float) -> Axes:
     return ax
 
 
+def require_axes(ax: Any) -> None:
+    """Refuse what is neither ``None`` nor flat axes with x and y.
+
+    Raises
+    ------
+    OptionError
+        As for an array of axes; the message says what to give.
+    """
+    if ax is not None and getattr(ax, "name", None) != "rectilinear":
+        raise OptionError(
+            f"ax: {type(ax).__name__} is not axes with x and y: give one Axes, as "
+            f"matplotlib.pyplot.subplots() returns it, or an entry of the array of several"
+        )
+
+
 def figure_width() -> float:
     """Return the width in inches that a new figure gets."""
     return float(require("matplotlib", "drawing").rcParams["figure.figsize"][0])
@@ -63,15 +80,33 @@ def wrap(text: str, inches: float, size: float) -> str:
     return "\n".join(lines).replace(_TIE, " ")
 
 
-def set_title(ax: Axes, text: str) -> None:
-    """Set the title, at the left, in as many lines as it needs."""
-    ax.set_title(wrap(text, width_of(ax), TITLE), fontsize=TITLE, loc="left", pad=4)
+def literal(text: str) -> str:
+    """Return a text that matplotlib shows as it is: a dollar sign begins no formula."""
+    return text.replace("$", r"\$")
+
+
+def short_name(name: str, length: int) -> str:
+    """Return a name for a tick or a legend: shortened, in one line, and never a formula."""
+    return literal(shorten(printable(name), length))
+
+
+def set_title(ax: Axes, text: str, *, formulas: bool = False) -> None:
+    """Set the title, at the left, in as many lines as it needs.
+
+    Parameters
+    ----------
+    formulas
+        Whether ``$...$`` is a formula. Titles made of names have none.
+    """
+    text = wrap(text, width_of(ax), TITLE)
+    text = text if formulas else literal(text)
+    ax.set_title(text, fontsize=TITLE, loc="left", pad=4)
 
 
 def set_labels(ax: Axes, x: str = "", y: str = "") -> None:
     """Set the axes' labels and text sizes, and leave out the frame's upper and right sides."""
-    ax.set_xlabel(wrap(x, width_of(ax), TEXT), fontsize=TEXT)
-    ax.set_ylabel(y, fontsize=TEXT)
+    ax.set_xlabel(literal(wrap(x, width_of(ax), TEXT)), fontsize=TEXT)
+    ax.set_ylabel(literal(y), fontsize=TEXT)
     ax.tick_params(labelsize=TEXT, length=2.5)
     ax.spines[["top", "right"]].set_visible(False)
     for spine in ax.spines.values():

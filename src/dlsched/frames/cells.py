@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +22,8 @@ MISSING: Any = None
 def plain(value: Any) -> Any:
     """Return a value as plain data: no NumPy types, whole floats as integers, no value as None.
 
-    A column of integers with gaps is a column of floats in pandas, so 2.0 stands for 2.
+    A column of integers with gaps is a column of floats in pandas, so 2.0 stands for 2. What comes
+    from a database may be a ``Decimal``.
     """
     if type(value) in _PLAIN:
         return value
@@ -28,13 +31,19 @@ def plain(value: Any) -> Any:
         value = value.item()
     if is_missing(value):
         return MISSING
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else value
+    if isinstance(value, (float, Decimal, Fraction)):
+        return _whole(value)
     if isinstance(value, Mapping) or is_pandas(value, "Series"):
         return {plain(key): plain(entry) for key, entry in dict(value).items()}
     if isinstance(value, (list, tuple, np.ndarray)):
         return [plain(entry) for entry in value]
     return value
+
+
+def _whole(value: float | Decimal | Fraction) -> Any:
+    """Return a whole number as an integer, other numbers as they are."""
+    finite = isinstance(value, Fraction) or math.isfinite(value)
+    return int(value) if finite and int(value) == value else value
 
 
 def column(series: pandas.Series[Any]) -> list[Any]:

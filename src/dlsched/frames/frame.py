@@ -58,7 +58,7 @@ class Frame:
 
     def __init__(self, where: Table, given: pandas.DataFrame) -> None:
         self.where = where
-        named = [name for name in given.index.names if name is not None]
+        named = [name for name in given.index.names if name is not None and name not in given]
         given = given.reset_index(level=named) if named else given
         names = [str(name) for name in given.columns]
         self._validate(names)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 REMEDIES = {
     "is missing": "add the column, or fill the cell",
     "is not a string": "convert the column with .astype(str)",
-    "is neither true nor false": "convert the column with .astype(bool)",
+    "is neither true nor false": "write True or False, as column == 1 or column == 'yes' gives it",
     "is not a number": "convert the column with pandas.to_numeric",
 }
 """Remedies for frames where those for files do not fit, by the end of what is wrong."""
@@ -89,6 +89,13 @@ class Reader:
             if len(given) != 1:
                 raise flaw(SINGLE, None, None, f"has {len(given)} rows", "give one row")
             given = given.iloc[0]
+        if not isinstance(given, Mapping) and not is_pandas(given, "Series"):
+            problem = f"is of type {type(given).__name__}"
+            raise InstanceError(WHERE, SINGLE, problem, "give a pandas.DataFrame with one row")
+        keys = list(given.keys())
+        twice = next((key for i, key in enumerate(keys) if key in keys[:i]), None)
+        if twice is not None:
+            raise flaw(SINGLE, None, str(twice), "stands twice", "give every column its own name")
         found = {}
         for name, value in dict(given).items():
             if name not in names:
@@ -162,9 +169,13 @@ class Reader:
     ) -> Any:
         """Return a list or mapping of a row: from its cell, from wide columns, or from a frame."""
         where = frame.where
+        wide = [found for found in frame.columns if found.startswith(f"{name}.")]
+        twice = [name] * (name in frame.columns) + wide
+        if twice and f"{where.name}_{name}" in self.frames:
+            problem = f"repeats what the frame {where.name}_{name} says"
+            raise flaw(where.name, None, twice[0], problem, "drop one of the two")
         if name in frame.columns:
             return frame.columns[name][row]
-        wide = [found for found in frame.columns if found.startswith(f"{name}.")]
         if wide:
             cells = {n.removeprefix(f"{name}."): frame.columns[n][row] for n in wide}
             return {key: value for key, value in cells.items() if value is not MISSING}

@@ -11,7 +11,7 @@ from dlsched.schema import Instance
 def renamed(instance: Instance) -> Instance:
     """Return the instance with new ids that sort the other way round."""
     data = instance.to_data()
-    names = sorted(_ids(data))
+    names = sorted(_ids(data) - instance.FIXED_IDS)
     fresh = {name: f"n{len(names) - i:03}" for i, name in enumerate(names)}
     return _instance(instance, _replaced(data, fresh))
 

@@ -32,8 +32,11 @@ def objects(text: TextIO, where: str, remedy: str) -> Iterator[dict[str, Any]]:
     is_list = source.skip("[")
     while (mark := source.next_character()) == "{":
         yield source.take_object()
-    if mark not in ("]", ""):
+    if mark not in ("]" if is_list else "", ""):
         raise InstanceError(where, source.place, "is not a JSON object", remedy)
+    if source.skip("]") and source.next_character():
+        problem = "comes after the end of the list"
+        raise InstanceError(where, source.place, problem, "write one list, or one object per line")
     if is_list and not mark:
         raise source.cut_off()
 

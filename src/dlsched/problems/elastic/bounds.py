@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dlsched.objective import Bound
+from dlsched.problems.elastic import knapsack_pools, lagrangian_pools
 from dlsched.problems.elastic.knapsack import Items, items_of
 from dlsched.problems.elastic.lagrangian import Relaxation, relax
 from dlsched.problems.elastic.schema import Instance
@@ -11,17 +12,33 @@ from dlsched.result import Claim, Status
 from dlsched.run import Run
 
 
-@method("elastic", kind="bound")
+@method("elastic", kind="bound", preload=lagrangian_pools.LP_LIBRARIES)
 def lp(instance: Instance, run: Run) -> Claim:
     """Hull relaxation without an LP solver: two multipliers, evaluated in integers.
 
     Level 1 is exact: the smallest base demands fit up to L* jobs, and no L* + 1 of them do.
     Level 2 is the value of the linear relaxation, rounded down to the granularity of the
     reductions.
+
+    With two pools the multipliers are duals of a linear program, and level 1 is a bound: workers of
+    jobs that can use the loan pool may be in any pool.
     """
+    if instance.pools:
+        return _with_pools(instance, run)
     items = items_of(instance)
     relaxation = relax(items, run.stop_reason)
     bounds = [[launch_bound(items)], [reduction_bound(items, relaxation)]]
+    return Claim(status=Status.NO_SOLUTION, bounds=bounds)
+
+
+def _with_pools(instance: Instance, run: Run) -> Claim:
+    items = knapsack_pools.items_of(instance)
+    first = lagrangian_pools.launch(items)
+    relaxation = lagrangian_pools.relax(items, len(first.chosen), first.most, run.remaining())
+    bounds = [
+        [lagrangian_pools.launch_bound(first.most)],
+        [lagrangian_pools.reduction_bound(items, relaxation)],
+    ]
     return Claim(status=Status.NO_SOLUTION, bounds=bounds)
 
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched.drawing.colours import EDGE, IDLE, Colouring, by_name, by_number, choose, light, mix
 from dlsched.drawing.legend import colour_entries, entry, finish, idle_entry
-from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels
-from dlsched.figures import shorten
+from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, short_name
 from dlsched.problems.elastic.check import check
+from dlsched.problems.elastic.draw_pools import hatch_loan, loan_entry, outcome, splits_of
+from dlsched.problems.elastic.pools import Split
 from dlsched.problems.elastic.schema import Instance, Job, Solution
+from dlsched.schema import Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +40,8 @@ def draw(
 ) -> Axes:
     """Draw a bar of GPUs per job: base workers, extra workers, and those that it could still get.
 
-    The running time and the time saved by extra workers are printed at the bar's end. More than 40
+    The running time and the time saved by extra workers are printed at the bar's end. With pools
+    the workers on loan are hatched. More than 40
     jobs are drawn as a histogram: jobs by the GPUs of their base workers, and what they get.
 
     Parameters
@@ -64,7 +67,7 @@ def draw(
     """
     workers = {job.id: job.min_workers for job in instance.jobs if job.running}
     if solution is not None:
-        workers = dict(solution.workers)
+        workers = solution.counts
     many = len(instance.jobs) > _ROWS
     possible = COLOR_BY_OF_MANY if many else COLOR_BY
     chosen = choose(color_by, possible, possible[0], instance.problem)
@@ -72,14 +75,16 @@ def draw(
     if many:
         made, entries = _histogram(instance, workers, ax, chosen)
     else:
-        made, entries = _bars(instance, workers, ax, chosen)
+        made, entries = _bars(instance, workers, splits_of(instance, solution), ax, chosen)
     finish(made, _title(instance, solution), entries, own=own)
     return made
 
 
 def _title(instance: Instance, solution: Solution | None) -> str:
     jobs = f"{len(instance.jobs):,} job{'s' * (len(instance.jobs) != 1)}"
-    text = f"{instance.name}: {jobs}, {instance.capacity:,} free GPUs"
+    text = f"{instance.name}: {jobs}, {instance.gpus:,} free GPUs"
+    if instance.pools:
+        text += f", {instance.by_pool[1].capacity:,} of them on loan"
     if solution is not None:
         report = check(instance, solution)
         launched, saved = report.objective or (0, 0)
@@ -101,9 +106,16 @@ def _colouring(instance: Instance, workers: dict[str, int], color_by: str) -> Co
 
 
 def _bars(
-    instance: Instance, workers: dict[str, int], ax: Axes | None, color_by: str
+    instance: Instance,
+    workers: dict[str, int],
+    splits: dict[str, Split],
+    ax: Axes | None,
+    color_by: str,
 ) -> tuple[Axes, list[Any]]:
-    """Draw a bar for each job; return the axes and the legend's entries."""
+    """Draw a bar for each job; return the axes and the legend's entries.
+
+    `splits` has the workers by pool, of an instance with pools.
+    """
     from matplotlib.ticker import MaxNLocator
 
     jobs = instance.jobs
@@ -112,9 +124,13 @@ def _bars(
     colouring = _colouring(instance, workers, color_by)
     parts: set[str] = set()
     for row, job in enumerate(jobs):
-        parts |= _bar(ax, row, job, workers.get(job.id, 0), colouring.colours[row])
+        given, split = workers.get(job.id, 0), splits.get(job.id)
+        worth = _outcome_of(job, given) if split is None else outcome(instance, job, split)
+        parts |= _bar(ax, row, job, given, colouring.colours[row], worth)
+        if split is not None and hatch_loan(ax, row, instance, job, split):
+            parts.add("loan")
     set_labels(ax, "GPUs", "job")
-    ax.set_yticks(range(len(jobs)), [shorten(job.id, 12) for job in jobs], fontsize=TEXT)
+    ax.set_yticks(range(len(jobs)), [short_name(job.id, 12) for job in jobs], fontsize=TEXT)
     ax.set_ylim(max(len(jobs), 1) - 0.4, -0.6)
     ax.set_xlim(0, max((_end(j, workers.get(j.id, 0)) for j in jobs), default=1))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
@@ -126,6 +142,7 @@ def _bars(
         "extra workers": entry("extra workers", light(base)),
         "not given": entry("could still get", IDLE, linestyle="--"),
         "waiting": idle_entry("waits: base workers"),
+        "loan": loan_entry(),
     }
     return ax, entries + [made for name, made in looks.items() if name in parts]
 
@@ -134,8 +151,16 @@ def _end(job: Job, given: int) -> int:
     return job.gpus_per_worker * max(job.max_workers, given)
 
 
-def _bar(ax: Axes, row: int, job: Job, given: int, colour: str) -> set[str]:
-    """Draw one job's bar and its label; return the parts drawn."""
+def _outcome_of(job: Job, given: int) -> tuple[Number, Number] | None:
+    """Return running time and seconds saved; ``None`` of a number that is not allowed."""
+    allowed = job.min_workers <= given <= job.max_workers
+    return (job.running_time(given), job.reduction(given)) if allowed else None
+
+
+def _bar(
+    ax: Axes, row: int, job: Job, given: int, colour: str, worth: tuple[Number, Number] | None
+) -> set[str]:
+    """Draw one job's bar and its label, the running time and what is saved; return the parts."""
     per, base = job.gpus_per_worker, min(given, job.min_workers)
     solid: dict[str, Any] = {"edgecolor": mix(colour, "#000000", 0.55), "linewidth": 0.6}
     empty: dict[str, Any] = {"facecolor": IDLE, "edgecolor": EDGE, "linewidth": 0.6}
@@ -150,11 +175,12 @@ def _bar(ax: Axes, row: int, job: Job, given: int, colour: str) -> set[str]:
         if right > left:
             ax.barh(row, (right - left) * per, left=left * per, height=0.7, clip_on=False, **look)
             drawn.add(name)
-    allowed = job.min_workers <= given <= job.max_workers
-    words = _seconds(job.running_time(given)) if allowed else "waits" if not given else "not valid"
-    if allowed and job.reduction(given):
-        saved = job.reduction(given)
-        words += f", saves {_seconds(saved)}" if saved > 0 else f", loses {_seconds(-saved)}"
+    words = "waits" if not given else "not valid"
+    if worth is not None:
+        seconds, saved = worth
+        words = _seconds(seconds)
+        if saved:
+            words += f", saves {_seconds(saved)}" if saved > 0 else f", loses {_seconds(-saved)}"
     at = (_end(job, given), row)
     ax.annotate(words, at, xytext=(3, 0), textcoords="offset points", va="center", fontsize=SMALL)
     return drawn

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 
 from dlsched.problems.elastic import model
+from dlsched.problems.elastic.exact_pools import dynamic_program
 from dlsched.problems.elastic.knapsack import Items, items_of, solution_of
+from dlsched.problems.elastic.lagrangian_pools import LP_LIBRARIES
 from dlsched.problems.elastic.reduce import Reduced, needless, uses
 from dlsched.problems.elastic.schema import Instance, Solution
 from dlsched.problems.elastic.search import Search
@@ -35,19 +37,22 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     return solve_levels(instance, run, model if whole else Reduced, levels)
 
 
-@method("elastic", kind="exact")
+@method("elastic", kind="exact", preload=LP_LIBRARIES)
 def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
     """Dynamic program over the GPUs, after Lagrangian fixing where the table would be large.
 
     Exact because a row of the table holds the lexicographic optimum for every number of GPUs, and
     an item is left out only if the multipliers prove, in integers, that no allocation with it beats
-    the incumbent. The finished table is certified by checking its inequalities.
+    the incumbent. The finished table is certified by checking its inequalities. With two pools the
+    table is over the GPUs of both.
 
     Parameters
     ----------
     memory_gib
         Largest table; if more is needed, the incumbent and the relaxation's bound are returned.
     """
+    if instance.pools:
+        return dynamic_program(instance, run, memory_gib)
     run.announce(Stage.BUILDING, f"the knapsack of {instance.name}")
     began = time.perf_counter()
     items = items_of(instance)
@@ -74,8 +79,8 @@ def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
 
 def _items_within(instance: Instance, items: Items, solution: Solution) -> list[int]:
     """Return for each job its best item with no more workers than the solution gives it."""
-    chosen = []
+    chosen, counts = [], solution.counts
     for a, b in zip(items.starts, items.ends, strict=True):
-        given = solution.workers.get(instance.jobs[items.job[a]].id, 0)
+        given = counts.get(instance.jobs[items.job[a]].id, 0)
         chosen += [i for i in range(a, b) if items.workers[i] <= given][-1:]
     return chosen

@@ -16,6 +16,8 @@ GPUS_PER_WORKER = {1: 0.4, 2: 0.3, 4: 0.2, 8: 0.1}
 LOSS = 0.2
 """Share of its speed that an added worker loses (Lyra, section 7.2)."""
 SCALINGS = ("linear", "loss", "power_loss")
+LOAN_SPEED = 0.3333
+"""Speed of a GPU on loan; three servers on loan equal one training server (Lyra, section 7.5)."""
 
 
 def generate(
@@ -30,6 +32,11 @@ def generate(
     gpus_per_worker: Mapping[int, float] = GPUS_PER_WORKER,
     max_base: int = 4,
     hours: tuple[float, float] = (0.1, 48.0),
+    loan: int | None = None,
+    loan_speed: float = LOAN_SPEED,
+    fungible: float = 0.21,
+    heterogeneous: float = 0.1,
+    mixed_efficiency: float = 0.7,
 ) -> Instance:
     """Return the randomly drawn jobs of one scheduling epoch.
 
@@ -55,6 +62,16 @@ def generate(
         Base workers are 1 to this.
     hours
         Range of the running time with the most workers, log-uniform, rounded to whole seconds.
+    loan
+        Free GPUs on loan. If given, the instance has two pools, and `capacity` is that of training;
+        jobs and their times are those of the same seed without.
+    loan_speed
+        Speed of a GPU on loan; that of a training GPU is 1.
+    fungible, heterogeneous
+        Shares of jobs, of all jobs each; by default Lyra's Advanced scenario (section 7.1). Half of
+        the fungible jobs that run have their base workers on loan.
+    mixed_efficiency
+        Share of its workers' speed that a job has on both kinds of GPU; 1 in Lyra's Ideal scenario.
     """
     if scaling not in SCALINGS:
         raise OptionError(f"scaling={scaling!r} must be one of: {', '.join(SCALINGS)}")
@@ -93,7 +110,27 @@ def generate(
         "capacity": 2 * len(rows) if capacity is None else capacity,
         "jobs": rows,
     }
+    if loan is not None:
+        training = data.pop("capacity")
+        _draw_kinds(rng, rows, fungible, heterogeneous)
+        data["mixed_efficiency"] = mixed_efficiency
+        data["pools"] = [
+            {"id": "training", "capacity": training, "speed": 1},
+            {"id": "loan", "capacity": loan, "speed": loan_speed},
+        ]
     return Instance.parse(data, "the generator")
+
+
+def _draw_kinds(
+    rng: np.random.Generator, rows: list[dict[str, Any]], fungible: float, heterogeneous: float
+) -> None:
+    """Draw which jobs are fungible and heterogeneous, and where running ones have their base."""
+    for row in rows:
+        row["fungible"] = bool(rng.random() < fungible)
+        row["heterogeneous"] = bool(rng.random() < heterogeneous)
+        on_loan = bool(rng.random() < 0.5)
+        if row["running"]:
+            row["base_pool"] = "loan" if row["fungible"] and on_loan else "training"
 
 
 def lossy_times(seconds: int, base: int, most: int, power: bool = False) -> list[int]:
@@ -110,16 +147,41 @@ def lossy_times(seconds: int, base: int, most: int, power: bool = False) -> list
 
 
 def examples() -> list[Instance]:
-    """Return the epochs of the paper's Tables 2 and 4 and of Figure 6.
+    """Return the epochs of the paper's Tables 2 and 4 and of Figure 6, and one with two pools.
 
     Table 2: jobs A and B run with 2 to 6 workers, for at least 50 and 20 seconds, on 8 GPUs.
     Table 4: A with 2 to 3 workers for at least 100 seconds. Figure 6 shows the items of such jobs;
-    there a worker of A takes 2 GPUs.
+    there a worker of A takes 2 GPUs. The last one is that pair with GPUs on loan.
     """
     table2 = _pair("lyra-table2", "Tables 2 and 3", 8, (1, 6, 50), False)
     table4 = _pair("lyra-table4", "Table 4", 8, (1, 3, 100), False)
     fig6 = _pair("lyra-fig6", "Figure 6; the capacity is ours", 4, (2, 3, 100), True)
-    return [table2, table4, fig6]
+    return [table2, table4, fig6, _with_loan(fig6)]
+
+
+def _with_loan(pair: Instance) -> Instance:
+    """Return the pair of Figure 6 with 3 GPUs on loan, which B can use."""
+    data = pair.to_data() | {
+        "name": "lyra-fig6-loan",
+        "source": "Lyra (EuroSys'23), Figure 6 and section 2.1; the capacities are ours",
+        "pools": [
+            {"id": "training", "capacity": 2, "speed": 1},
+            {"id": "loan", "capacity": 6, "speed": LOAN_SPEED},
+        ],
+    }
+    del data["capacity"]
+    data["jobs"][1] |= {"fungible": True, "base_pool": "loan"}
+    data["jobs"].append(
+        {
+            "id": "C",
+            "gpus_per_worker": 1,
+            "min_workers": 2,
+            "max_workers": 3,
+            "min_running_time": 60,
+            "heterogeneous": True,
+        }
+    )
+    return Instance.parse(data, "the generator")
 
 
 def _pair(name: str, where: str, capacity: int, a: tuple[int, int, int], running: bool) -> Instance:

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.errors import OptionError
+from dlsched.problems.elastic.heuristics_pools import two_phases
 from dlsched.problems.elastic.knapsack import items_of, solution_of
 from dlsched.problems.elastic.schema import Instance, Job, Solution
 from dlsched.problems.elastic.search import Search
@@ -24,7 +25,8 @@ def lyra(instance: Instance, run: Run, shortest: str = "base") -> Claim:
 
     Lyra, section 5.2. Phase one starts pending jobs with their base workers in the order of their
     running times; jobs that do not fit are skipped. Phase two divides the remaining GPUs among the
-    started jobs: the multiple-choice knapsack of Figure 6, solved by `dp`.
+    started jobs: the multiple-choice knapsack of Figure 6, solved by `dp`. With two pools there is
+    a knapsack for each, and heterogeneous jobs come after all others (section 6).
 
     Parameters
     ----------
@@ -35,6 +37,8 @@ def lyra(instance: Instance, run: Run, shortest: str = "base") -> Claim:
     """
     if shortest not in ("base", "minimum"):
         raise OptionError(f"shortest={shortest!r} must be 'base' or 'minimum'")
+    if instance.pools:
+        return two_phases(instance, run, shortest)
     order = sorted(
         _pending(instance),
         key=lambda job: job.running_time(
@@ -61,6 +65,7 @@ def greedy(instance: Instance, rng: np.random.Generator) -> Solution:
     step of a job that does not fit ends its growth. Pending jobs start by smallest base demand,
     which launches the most.
     """
+    _require_one_capacity(instance, "greedy")
     order = sorted(_pending(instance), key=lambda job: job.gpus(job.min_workers))
     workers, free = _start(instance, order)
     steps = [
@@ -89,6 +94,7 @@ def afs(instance: Instance, rng: np.random.Generator) -> Solution:
     Lyra's phase one; the paper does not state the order. A job's throughput is 1 / running time. A
     step that does not fit or gains nothing ends a job's growth.
     """
+    _require_one_capacity(instance, "afs")
     workers, free = _start(instance, _pending(instance))
     started = [(i, job) for i, job in enumerate(instance.jobs) if job.id in workers]
     heap = [step for i, job in started if (step := _gain(i, job, workers[job.id]))]
@@ -108,6 +114,7 @@ def afs(instance: Instance, rng: np.random.Generator) -> Solution:
 @method("elastic", kind="baseline")
 def fifo(instance: Instance, rng: np.random.Generator) -> Solution:
     """In the file's order: base demands until one does not fit, then more workers for each."""
+    _require_one_capacity(instance, "fifo")
     workers, free = _start(instance, _pending(instance), skip=False)
     for job in instance.jobs:
         if job.id in workers:
@@ -115,6 +122,11 @@ def fifo(instance: Instance, rng: np.random.Generator) -> Solution:
             workers[job.id] += more
             free -= more * job.gpus_per_worker
     return Solution(workers=workers)
+
+
+def _require_one_capacity(instance: Instance, name: str) -> None:
+    if instance.pools:
+        raise OptionError(f"{name} is for one capacity; {instance.name} has two pools: use lyra")
 
 
 def _pending(instance: Instance) -> list[Job]:
@@ -129,7 +141,7 @@ def _start(
     A job that does not fit is skipped or, without `skip`, ends the loop.
     """
     workers = {job.id: job.min_workers for job in instance.jobs if job.running}
-    free = instance.capacity
+    free = instance.gpus
     for job in order:
         demand = job.gpus(job.min_workers)
         if demand <= free:

@@ -38,10 +38,13 @@ def jct(instance: Instance, rule: str | Sequence[str] = "shortest") -> Completio
     Raises
     ------
     OptionError
-        If the rule is unknown or not a permutation of the ids, or a job never fits.
+        If the rule is unknown or not a permutation of the ids, a job never fits, or there are
+        pools.
     """
+    if instance.pools:
+        raise OptionError(f"jct is for one capacity; {instance.name} has two pools")
     order = _order(instance, rule)
-    capacity = instance.capacity + sum(
+    capacity = instance.gpus + sum(
         job.gpus_per_worker * job.min_workers for job in instance.jobs if job.running
     )
     left = {job.id: Fraction(1) for job in order}  # share of the job's work that remains

@@ -114,12 +114,28 @@ def items_of(instance: Instance) -> Items:
         best = (0, 1) if job.running else None
         for w, (numerator, denominator) in _reductions(job):
             gpus = job.gpus(w)
-            if gpus > instance.capacity:
+            if gpus > instance.gpus:
                 break
             if best is None or numerator * best[1] > best[0] * denominator:
                 best = (numerator, denominator)
                 rows.append((j, w, gpus, not job.running))
                 fractions.append(best)
+    return assemble(rows, fractions, instance.gpus)
+
+
+def assemble(
+    rows: Sequence[tuple[int, int, int, int]], fractions: Sequence[tuple[int, int]], capacity: int
+) -> Items:
+    """Return items with the greatest common divisors divided out.
+
+    Parameters
+    ----------
+    rows
+        For each item its job's number, workers, GPUs, and whether it launches the job.
+    fractions
+        For each item numerator and denominator of its reduction.
+    """
+    jobs = len({row[0] for row in rows})
     scale = math.lcm(*{denominator for _, denominator in fractions})
     scaled = [numerator * (scale // denominator) for numerator, denominator in fractions]
     divisor = math.gcd(*scaled) or 1
@@ -129,11 +145,11 @@ def items_of(instance: Instance) -> Items:
     taken = math.gcd(*columns[2].tolist()) or 1
     gpus = columns[2] // taken
     largest = dict(zip(columns[0].tolist(), gpus.tolist(), strict=True))  # each job's last item
-    capacity = min(instance.capacity // taken, sum(largest.values()))
+    capacity = min(capacity // taken, sum(largest.values()))
     if capacity * (len(largest) + 1) >= SAFE:
         gpus = gpus.astype(object)
     total = sum(map(abs, values)) + 1
-    kind: Any = np.int64 if total * (len(instance.jobs) + 1) < SAFE else object
+    kind: Any = np.int64 if total * (jobs + 1) < SAFE else object
     return Items(
         job=columns[0],
         workers=columns[1],

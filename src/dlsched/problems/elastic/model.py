@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dlsched.problems.elastic import model_pools
 from dlsched.problems.elastic.schema import Instance, Solution
 from dlsched.schema import granularity
 
@@ -11,6 +12,9 @@ from dlsched.schema import granularity
 def build(instance: Instance) -> Any:
     """Return the Pyomo model: a multiple-choice knapsack with both levels as objectives."""
     import pyomo.environ as pyo
+
+    if instance.pools:
+        return model_pools.build(instance)
 
     jobs = {job.id: job for job in instance.jobs}
     items = {(i.job, i.workers): i for choices in instance.choices for i in choices}
@@ -34,7 +38,7 @@ def build(instance: Instance) -> Any:
     m.GRANULARITY = {"launched": 1, "reduction": granularity(saving.values())}
 
     taken = pyo.quicksum(i.gpus * m.x[key] for key, i in items.items() if i.gpus)
-    fits = taken <= instance.capacity
+    fits = taken <= instance.gpus
     m.capacity = pyo.Constraint(expr=pyo.Constraint.Feasible if fits is True else fits)
 
     def one_choice(m: Any, j: str) -> Any:
@@ -49,11 +53,17 @@ def build(instance: Instance) -> Any:
 
 def read(instance: Instance, m: Any) -> Solution:
     """Return the solution that the model's variables hold."""
+    if instance.pools:
+        return model_pools.read(m)
     workers = {j: w for j, w in m.ITEMS if round(m.x[j, w].value or 0) == 1}
     return Solution(workers=workers)
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to the value that the solution gives it."""
+    if instance.pools:
+        model_pools.assign(m, solution)
+        return
+    counts = solution.counts
     for j, w in m.ITEMS:
-        m.x[j, w].set_value(int(solution.workers.get(j, 0) == w), skip_validation=True)
+        m.x[j, w].set_value(int(counts.get(j, 0) == w), skip_validation=True)

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from typing import Any
 
 from dlsched.problems.elastic import model
+from dlsched.problems.elastic.knapsack_pools import items_of
+from dlsched.problems.elastic.pools import base_of, splits
 from dlsched.problems.elastic.schema import Instance, Solution
 
 
-def needless(instance: Instance) -> set[tuple[str, int]]:
+def needless(instance: Instance) -> set[tuple[Any, ...]]:
     """Return pairs (job, workers) such that an optimum exists that uses none of them.
+
+    With pools these are triples with the workers of both, of choices that do not fit or that
+    another one of the job dominates: with no more GPUs of either pool it saves no less.
 
     These are choices that save no more than one of the same job with fewer workers, and choices
     that do not fit beside the smallest other base demands when the most jobs are launched. Without
     them a solver's tolerances cannot add to its bound: if nothing can be saved, the bound is 0.
     """
+    if instance.pools:
+        return _needless_with_pools(instance)
     bases = sorted(job.gpus(job.min_workers) for job in instance.jobs if not job.running)
     totals = [0, *itertools.accumulate(bases)]
-    launched = sum(total <= instance.capacity for total in totals) - 1
-    found: set[tuple[str, int]] = set()
+    launched = sum(total <= instance.gpus for total in totals) - 1
+    found: set[tuple[Any, ...]] = set()
     for job, choices in zip(instance.jobs, instance.choices, strict=True):
         others = totals[launched]
         if not job.running and launched:
             # If this job is launched, one other job fewer is.
             others -= min(job.gpus(job.min_workers), bases[launched - 1])
-        free = instance.capacity - others
+        free = instance.gpus - others
         best = None
         for item in choices:
             dominated = best is not None and item.reduction <= best
@@ -34,6 +42,16 @@ def needless(instance: Instance) -> set[tuple[str, int]]:
             else:
                 best = item.reduction
     return found
+
+
+def _needless_with_pools(instance: Instance) -> set[tuple[Any, ...]]:
+    items = items_of(instance)
+    kept = {
+        (instance.jobs[j].id, a, b)
+        for j, (a, b) in zip(items.job.tolist(), items.workers.tolist(), strict=True)
+    }
+    kept |= {(job.id, *base_of(instance, job)) for job in instance.jobs if job.running}
+    return {(job.id, *pair) for job in instance.jobs for pair in splits(instance, job)} - kept
 
 
 class Reduced:
@@ -51,6 +69,9 @@ class Reduced:
         return m
 
 
-def uses(solution: Solution, choices: set[tuple[str, int]]) -> bool:
+def uses(solution: Solution, choices: set[tuple[Any, ...]]) -> bool:
     """Whether a solution uses one of these choices."""
-    return any(pair in choices for pair in solution.workers.items())
+    return any(
+        ((job, *solution.split(job)) if isinstance(given, Mapping) else (job, given)) in choices
+        for job, given in solution.workers.items()
+    )

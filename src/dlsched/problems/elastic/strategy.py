@@ -12,11 +12,18 @@ from dlsched.problems.elastic.schema import Instance
 VALUES = st.one_of(st.integers(1, 60), st.sampled_from([Fraction("0.5"), Fraction("12.25")]))
 UNITS = [Fraction(10) ** e for e in (0, 3, 9, -3, -9)]
 """Units of running times, the simplest first, as Hypothesis shrinks towards it."""
+SPEEDS = (1, Fraction("0.3333"), Fraction("0.5"), 3)
+VARIATIONS: tuple[dict[str, Any], ...] = ({}, {"pools": True, "max_jobs": 4, "max_choices": 3})
+"""Options of `instances` with which the conformance checks draw."""
 
 
 @st.composite
 def instances(
-    draw: st.DrawFn, max_jobs: int = 5, max_choices: int = 4, mixed: bool = False
+    draw: st.DrawFn,
+    max_jobs: int = 5,
+    max_choices: int = 4,
+    mixed: bool = False,
+    pools: bool = False,
 ) -> Instance:
     """Draw an instance with linear and tabulated running times, running and pending jobs.
 
@@ -29,6 +36,8 @@ def instances(
         Upper limits; the brute force enumerates up to (max_choices + 1) ** max_jobs allocations.
     mixed
         Give each job a unit of its own, so that values differ by more digits than a solver has.
+    pools
+        Whether there are two pools of GPUs instead of one capacity.
     """
     units = st.sampled_from(UNITS)
     unit = draw(units)
@@ -53,5 +62,20 @@ def instances(
         jobs.append(job)
     bases = sorted(job["gpus_per_worker"] * job["min_workers"] for job in jobs)
     fitting = [sum(bases[:n]) for n in range(len(bases) + 1)]
-    capacity = draw(st.one_of(st.integers(0, 20), st.sampled_from([*fitting, 10**6])))
-    return Instance(name="drawn", capacity=capacity, jobs=jobs)
+    capacities = st.one_of(st.integers(0, 20), st.sampled_from([*fitting, 10**6]))
+    if not pools:
+        return Instance(name="drawn", capacity=draw(capacities), jobs=jobs)
+    for job in jobs:
+        job |= {"fungible": draw(st.booleans()), "heterogeneous": draw(st.booleans())}
+        if job["running"]:
+            loan = ["loan"] if job["fungible"] or job["heterogeneous"] else []
+            job["base_pool"] = draw(st.sampled_from([None, "training", *loan]))
+    return Instance(
+        name="drawn",
+        pools=[
+            {"id": name, "capacity": draw(capacities), "speed": draw(st.sampled_from(SPEEDS))}
+            for name in draw(st.permutations(["training", "loan"]))
+        ],
+        mixed_efficiency=draw(st.sampled_from([Fraction("0.7"), 1, Fraction("0.25")])),
+        jobs=jobs,
+    )

@@ -17,7 +17,7 @@ from dlsched.drawing.colours import (
 )
 from dlsched.drawing.labels import box_label
 from dlsched.drawing.legend import colour_entries, finish, idle_entry
-from dlsched.drawing.style import TEXT, new_axes, set_labels
+from dlsched.drawing.style import TEXT, new_axes, set_labels, short_name
 from dlsched.problems.interleaving.check import efficiency, iteration_time
 from dlsched.problems.interleaving.group_map import draw_map
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
@@ -186,7 +186,7 @@ def _lanes(
         begin = draw_group(instance, group, ax, begin + gap, colours=colouring.colours)
         gap = _space(instance, groups)
     set_labels(ax, "time of one iteration of each group, in the instance's unit")
-    ax.set_yticks(range(k), list(instance.resources), fontsize=TEXT)
+    ax.set_yticks(range(k), [short_name(n, 12) for n in instance.resources], fontsize=TEXT)
     ax.set_ylim(k - 0.5, -1.4)
     ax.set_xlim(0, begin or 1)
     ax.tick_params(axis="y", length=0)

@@ -11,7 +11,7 @@ import numpy as np
 from dlsched.drawing.bands import Bands, colours_array
 from dlsched.drawing.colours import Colouring
 from dlsched.drawing.legend import colour_entries, idle_entry
-from dlsched.drawing.style import TEXT, set_labels
+from dlsched.drawing.style import TEXT, set_labels, short_name
 from dlsched.problems.interleaving.check import iteration_time
 from dlsched.problems.interleaving.schema import Group, Instance
 from dlsched.schema import Number
@@ -74,7 +74,8 @@ def _use(instance: Instance, groups: Sequence[Group], ax: Axes | None) -> Axes:
     image = bands.paint(use, lines=True, cmap=colours, vmin=0, vmax=1)
     bands.finish()
     if bands.bands == 1:
-        bands.ax.set_yticks([r + 0.5 for r in range(k)], instance.resources, fontsize=TEXT)
+        names = [short_name(name, 12) for name in instance.resources]
+        bands.ax.set_yticks([r + 0.5 for r in range(k)], names, fontsize=TEXT)
         words = f"all {len(groups):,} groups, a column each, by falling γ"
     else:
         words = f"all {len(groups):,} groups by falling γ, {bands.per_band} in a row; "

@@ -9,8 +9,7 @@ import numpy as np
 from dlsched.drawing.colours import EDGE, IDLE, OTHER
 from dlsched.drawing.labels import box_label, bytes_text
 from dlsched.drawing.legend import entry, finish
-from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title
-from dlsched.figures import shorten
+from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title, short_name
 from dlsched.problems.placement.check import demand, moved
 from dlsched.problems.placement.schema import Instance, Solution
 
@@ -54,7 +53,7 @@ def draw_supply(
     set_labels(ax, "region and type of GPU", "GPU hours")
     names = [f"{instance.regions[r].id} {kind}" for r, kind in pairs]
     turned: dict[str, Any] = {"rotation": 90} if len(pairs) > 3 else {}
-    ax.set_xticks(where, [shorten(name, 20) for name in names], fontsize=SMALL, **turned)
+    ax.set_xticks(where, [short_name(name, 20) for name in names], fontsize=SMALL, **turned)
     ax.yaxis.set_major_formatter("{x:,.0f}")
     method = (solution.method or "a solution") if solution else "today"
     title = (
@@ -92,8 +91,8 @@ def draw_moves(instance: Instance, solution: Solution, ax: Axes | None = None) -
         fill, text = to_hex(colours(flow[r, c] / most)), f"{flow[r, c]:.1f}"
         box_label(ax, (c - 0.5, r - 0.5, 1, 1), "<0.1" if text == "0.0" else text, fill)
     set_labels(ax, "to region", "from region")
-    ax.set_xticks(range(len(names)), [shorten(n, 8) for n in names], fontsize=TEXT)
-    ax.set_yticks(range(len(names)), [shorten(n, 12) for n in names], fontsize=TEXT)
+    ax.set_xticks(range(len(names)), [short_name(n, 8) for n in names], fontsize=TEXT)
+    ax.set_yticks(range(len(names)), [short_name(n, 12) for n in names], fontsize=TEXT)
     set_title(ax, f"{instance.name}: % of all bytes that move")
     return ax
 

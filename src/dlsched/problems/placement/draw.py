@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from dlsched.drawing.colours import BAD, EDGE, IDLE, choose, mix
 from dlsched.drawing.labels import box_label, bytes_text
 from dlsched.drawing.legend import entry, finish, idle_entry
-from dlsched.drawing.style import TEXT, ink, new_axes, set_labels
-from dlsched.figures import shorten
+from dlsched.drawing.style import TEXT, ink, new_axes, set_labels, short_name
 from dlsched.problems.placement.charts import draw_moves, draw_supply
 from dlsched.problems.placement.check import moved
 from dlsched.problems.placement.schema import Instance, Solution
@@ -124,7 +123,7 @@ def _read(instance: Instance, home: Mapping[str, int], color_by: str) -> _Map:
         counts = np.bincount(homes, minlength=away + 1)
         values = np.array([values[np.array(homes) == r].sum(axis=0) for r in range(away + 1)])
         kept = [r for r in range(away + 1) if counts[r] or r < away]
-        rows = [f"{shorten(names[r], 12)} ({counts[r]:,})" for r in kept]
+        rows = [f"{short_name(names[r], 12)} ({counts[r]:,})" for r in kept]
         values, homes = values[kept], kept
     if not values[:, away].any():
         values, names = values[:, :away], names[:away]
@@ -170,9 +169,9 @@ def _paint(ax: Axes, cells: _Map, color_by: str) -> str:
     ax.set_xlim(-0.55, wide - 0.45)
     ax.set_ylim(high - 0.45, -0.55)
     limit = 14 if wide <= 4 else 7
-    names = ["no\nregion" if n == _NOWHERE else shorten(n, limit) for n in cells.columns]
+    names = ["no\nregion" if n == _NOWHERE else short_name(n, limit) for n in cells.columns]
     ax.set_xticks(range(wide), names, fontsize=TEXT)
-    ax.set_yticks(range(high), [shorten(name, 18) for name in cells.rows], fontsize=TEXT)
+    ax.set_yticks(range(high), [short_name(name, 18) for name in cells.rows], fontsize=TEXT)
     unit = {"jobs": "jobs that read", "gpu_hours": "GPU hours of the jobs that read"}
     words = unit.get(color_by) or "bytes read" + (f", in {_PREFIXES[step]}B" if step else "")
     small = (cells.values > 0) & (cells.values / 1000**step < _LEAST)

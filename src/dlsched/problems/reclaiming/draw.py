@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlsched.drawing.bands import Bands, colours_array
+from dlsched.drawing.bands import Bands, colours_array, require_drawable
 from dlsched.drawing.colours import (
     BAD,
     EDGE,
@@ -22,7 +22,7 @@ from dlsched.drawing.colours import (
 )
 from dlsched.drawing.labels import box_label
 from dlsched.drawing.legend import colour_entries, entry, finish, idle_entry
-from dlsched.drawing.style import SMALL, TEXT, ink, new_axes, set_labels
+from dlsched.drawing.style import SMALL, TEXT, ink, new_axes, set_labels, short_name
 from dlsched.figures import shorten
 from dlsched.problems.reclaiming.check import evaluate
 from dlsched.problems.reclaiming.schema import Instance, Solution
@@ -34,6 +34,8 @@ COLOR_BY = ("job", "status", "gpus", "weight")
 """What the GPUs can be coloured by: their job, what happens to it, its GPUs, its weight."""
 _NAMED = 24
 """Up to this number of servers, each has a row with its name."""
+_LINES = 64
+"""Up to this number of GPUs of a server, lines separate them."""
 _STATES = {
     "base worker": "#8fb4d9",
     "flexible worker": "#d5e4f3",
@@ -140,7 +142,7 @@ class _Picture:
         for s in range(n):
             self._row(ax, s)
         width = max((s.gpus for s in self.instance.servers), default=1)
-        names = [shorten(server.id, 10) for server in self.instance.servers]
+        names = [short_name(server.id, 10) for server in self.instance.servers]
         set_labels(ax, "GPUs of the server", "server")
         ax.set_yticks(range(n), names, fontsize=TEXT)
         ax.set_xticks(range(0, width + 1, max(1, width // 8)))
@@ -172,8 +174,9 @@ class _Picture:
             marked = flexible or j in self.preempted
             box_label(ax, box, shorten(self.instance.jobs[j].id, 12), fill, opaque=marked)
             at += gpus
-        for g in range(1, server.gpus):
-            ax.plot([g, g], [low, low + high], color="#00000040", linewidth=0.4, zorder=2.5)
+        if server.gpus <= _LINES:
+            inner = range(1, server.gpus)
+            ax.vlines(inner, low, low + high, color="#00000040", linewidth=0.4, zorder=2.5)
         if s in self.returned:
             around: dict[str, Any] = {
                 "facecolor": "none",
@@ -190,6 +193,7 @@ class _Picture:
     def columns(self, ax: Axes | None) -> Axes:
         """Draw a column of cells for each server."""
         n, cells = len(self.instance.servers), max(s.gpus for s in self.instance.servers)
+        require_drawable(n, cells, "the GPUs of its servers")
         colours = np.ones((cells, n, 3))
         for s, here in enumerate(self.workers):
             at = 0

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dlsched.drawing.colours import EDGE, IDLE, Colouring, mix
 from dlsched.drawing.labels import box_label
 from dlsched.drawing.legend import colour_entries, idle_entry
-from dlsched.drawing.style import TEXT, new_axes, set_labels
-from dlsched.figures import shorten
+from dlsched.drawing.style import TEXT, new_axes, set_labels, short_name
 from dlsched.problems.utility.schema import Instance
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def draw_alone(instance: Instance, colouring: Colouring, ax: Axes | None) -> tup
     many = "" if named else f" (all {len(jobs):,}, in the file's order)"
     set_labels(ax, "slot, if each job ran alone at its fastest", f"job{'s' * (not named)}{many}")
     if named:
-        ax.set_yticks(range(len(jobs)), [shorten(job.id, 12) for job in jobs], fontsize=TEXT)
+        ax.set_yticks(range(len(jobs)), [short_name(job.id, 12) for job in jobs], fontsize=TEXT)
     ax.set_xlim(0.5, instance.slots + 0.5)
     ax.set_ylim(max(len(jobs), 1) - 0.4, -0.6)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10))

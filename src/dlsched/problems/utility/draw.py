@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.drawing.bands import colours_array
+from dlsched.drawing.bands import colours_array, require_drawable
 from dlsched.drawing.colours import (
     EDGE,
     IDLE,
@@ -23,8 +23,8 @@ from dlsched.drawing.colours import (
 )
 from dlsched.drawing.labels import box_label
 from dlsched.drawing.legend import colour_entries, finish, idle_entry
-from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title
-from dlsched.figures import display, shorten
+from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title, short_name
+from dlsched.figures import display
 from dlsched.problems.utility.alone import draw_alone
 from dlsched.problems.utility.lanes import Lane, owners_of, runs_of
 from dlsched.problems.utility.schema import Instance, Solution
@@ -75,6 +75,7 @@ def draw(
         ax, entries = draw_alone(instance, jobs, ax)
         finish(ax, f"{instance.name}: {_summary(instance, solution)}", entries, own=own)
         return ax
+    require_drawable(sum(instance.supply.values()), instance.slots, "its GPUs and slots")
     lanes = [
         Lane(machine.id, kind, n)
         for machine in instance.machines
@@ -141,9 +142,9 @@ def _boxes(
                 y, count, left=first + 0.5, height=0.84, color=fill, edgecolor=edge, linewidth=0.6
             )
             box_label(ax, box, instance.jobs[j].id, fill)
-    names = [f"{shorten(m, 10)} {shorten(kind, 8)}" if n == 0 else "" for m, kind, n in lanes]
+    names = [f"{short_name(m, 10)} {short_name(kind, 8)}" if n == 0 else "" for m, kind, n in lanes]
     ax.set_yticks(range(len(lanes)), names, fontsize=TEXT)
-    ax.set_ylim(len(lanes) - 0.5, -0.5)
+    ax.set_ylim(max(len(lanes), 1) - 0.5, -0.5)
 
 
 def _paint(
@@ -175,7 +176,7 @@ def _paint(
     for kind in kinds:
         count = sum(lane.kind == kind for lane in lanes)
         middles.append(top + count / 2 - 0.5)
-        names.append(f"{count:,} {shorten(kind, 10)}")
+        names.append(f"{count:,} {short_name(kind, 10)}")
         top += count
         if kind != kinds[-1]:
             ax.axhline(top - 0.5, color="black", linewidth=0.8)
@@ -218,7 +219,7 @@ def draw_prices(
         extent=(0.5, instance.slots + 0.5, len(kinds) - 0.5, -0.5),
     )
     set_labels(ax, "slot", "type of GPU")
-    ax.set_yticks(range(len(kinds)), kinds, fontsize=TEXT)
+    ax.set_yticks(range(len(kinds)), [short_name(kind, 10) for kind in kinds], fontsize=TEXT)
     set_title(ax, f"{instance.name}: price of a GPU for one slot")
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.02)
     bar.ax.tick_params(labelsize=SMALL, length=2)

@@ -1,0 +1,167 @@
+"""Workers: Lyra's fleet proved on all levels, gaps of the heuristics, and what groups are worth.
+
+    python benchmarks/workers.py [SECTION ...]
+
+Sections: fleet, gaps, sizes, groups. Prints markdown, writes it to benchmarks/figures/workers.md.
+Times are wall-clock seconds of one process on one thread.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+import numpy as np
+from figures import arguments, cell, write
+
+import dlsched
+from dlsched.problems.workers import Instance, to_reclaiming
+from dlsched.problems.workers.generate import SCENARIOS, with_tenants
+
+SEEDS = range(1, 6)
+QUEUES = {
+    "admitted": {},
+    "admitted, emptier fleet": {"jobs": 700, "training_used": 0.2, "loan_used": 0.3},
+    "all of 500": {"admitted": False},
+}
+"""Parameters of the waiting jobs: by default, with more room, and without regard to room."""
+LIMIT = 30.0
+
+
+def fleet() -> Iterator[str]:
+    """Yield seconds of the proof of all levels, and milliseconds of bfd, on 963 servers."""
+    yield "## 443 + 520 servers of 8 GPUs: all four levels, five seeds"
+    yield ""
+    yield "| scenario | queue | jobs | proved | median, s | slowest, s | bfd, ms |"
+    yield "|---|---|---|---|---|---|---|"
+    for scenario in SCENARIOS:
+        for queue, parameters in QUEUES.items():
+            made = [
+                dlsched.generate("workers", seed, scenario=scenario, **parameters) for seed in SEEDS
+            ]
+            best = [dlsched.solve(instance) for instance in made]
+            seconds = [result.seconds.total for result in best]
+            proved = sum(result.status == "optimal" for result in best)
+            quick = [
+                min(1000 * dlsched.solve(instance, "bfd").seconds.solve for _ in range(5))
+                for instance in made
+            ]
+            jobs = [len(instance.jobs) for instance in made]
+            yield (
+                f"| {scenario} | {queue} | {min(jobs)} to {max(jobs)} | {proved}/{len(made)} "
+                f"| {statistics.median(seconds):.2f} | {max(seconds):.2f} | {max(quick):.1f} |"
+            )
+
+
+def gaps() -> Iterator[str]:
+    """Yield mean gaps in placed jobs, with separate groups and without."""
+    rules = ("bfd", "bases_first", "confined_first", "first_fit", "naive_bfd")
+    yield "## Gaps in placed jobs by size"
+    yield ""
+    yield "Admitted queues, the mean of five seeds, all proved."
+    yield ""
+    yield f"| servers | scenario | groups | {' | '.join(rules)} |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for servers in (48, 96, 192, 384, 963):
+        training = round(servers * 443 / 963)
+        for scenario in SCENARIOS:
+            for separate in (True, False):
+                found: dict[str, list[float]] = {rule: [] for rule in rules}
+                for seed in SEEDS:
+                    instance = dlsched.generate(
+                        "workers", seed, training=training, loan=servers - training,
+                        jobs=servers, scenario=scenario, separate_groups=separate,
+                    )  # fmt: skip
+                    best = dlsched.solve(instance)
+                    assert best.status == "optimal"
+                    for rule in rules:
+                        if rule != "naive_bfd" or not separate:
+                            result = dlsched.solve(instance, rule)
+                            found[rule].append(float(result.gap_to(best.bound)[0] or 0))
+                cells = [cell(statistics.mean(f)) if f else "-" for f in found.values()]
+                groups = "separate" if separate else "shared"
+                yield f"| {servers} | {scenario} | {groups} | {' | '.join(cells)} |"
+
+
+def sizes() -> Iterator[str]:
+    """Yield seconds of both exact methods by size."""
+    yield "## Both exact methods by size"
+    yield ""
+    yield f"Scenario advanced, all four levels, the mean of two seeds; limit {LIMIT:.0f} s."
+    yield ""
+    yield "| servers | milp | per_server |"
+    yield "|---|---|---|"
+    for servers in (12, 24, 48, 96, 192, 384, 963):
+        training = round(servers * 443 / 963)
+        cells = []
+        for method in ("milp", "per_server"):
+            results = [
+                dlsched.solve(
+                    dlsched.generate(
+                        "workers", seed, training=training, loan=servers - training,
+                        jobs=servers, scenario="advanced", training_used=0.5, loan_used=0.5,
+                    ),
+                    method,
+                    time_limit=LIMIT,
+                )
+                for seed in (1, 2)
+            ]  # fmt: skip
+            proved = all(result.status == "optimal" for result in results)
+            mean = statistics.mean(result.seconds.total for result in results)
+            cells.append(f"{mean:.2f} s" if proved else "limit")
+        yield f"| {servers} | {' | '.join(cells)} |"
+
+
+def groups() -> Iterator[str]:
+    """Yield what a demand for loan servers costs after placements with and without groups."""
+    yield "## Reclaiming after a placement, 963 servers"
+    yield ""
+    yield "Means of five seeds, queue admitted. Flexible only: servers with flexible workers and no"
+    yield "others, as a share of the demand, at most 100 %. Preempted: the least number of jobs."
+    yield ""
+    yield ("| scenario | demand | rule | flexible workers on loan | flexible only | preempted |")
+    yield "|---|---|---|---|---|---|"
+    for scenario in SCENARIOS:
+        for rule in ("bfd", "bases_first", "exact", "naive_bfd"):
+            fleets = [
+                with_tenants(
+                    np.random.default_rng(seed),
+                    scenario=scenario,
+                    separate_groups=rule != "naive_bfd",
+                )
+                for seed in SEEDS
+            ]
+            placed = [dlsched.solve(instance, rule) for instance, _ in fleets]
+            shares = [_on_loan(i, p.solution) for (i, _), p in zip(fleets, placed, strict=True)]
+            flexible = f"{100 * statistics.mean(shares):.1f} %"
+            for demand in (52, 130, 260):
+                only, preempted = [], []
+                for (instance, tenants), result in zip(fleets, placed, strict=True):
+                    after = to_reclaiming(instance, result.solution, demand, tenants)
+                    only.append(min(1.0, _flexible_only(after) / demand))
+                    preempted.append(float(dlsched.solve(after, levels=1).objective[0]))
+                yield (
+                    f"| {scenario} | {demand} | {rule} | {flexible} "
+                    f"| {100 * statistics.mean(only):.1f} % | {statistics.mean(preempted):.1f} |"
+                )
+
+
+def _on_loan(instance: Instance, solution: object) -> float:
+    """Return the share of the placed flexible workers that are on loan servers."""
+    report = dlsched.verify(instance, solution)
+    return float(report.details["flexible_on_loan"]) / max(1, int(report.objective[1]))
+
+
+def _flexible_only(after: dlsched.Instance) -> int:
+    """Return the number of loan servers with flexible workers and no base worker."""
+    kinds: dict[str, set[bool]] = {}
+    for job in after.jobs:
+        for worker in job.workers:
+            kinds.setdefault(worker.server, set()).add(worker.flexible)
+    return sum(found == {True} for found in kinds.values())
+
+
+SECTIONS = {"fleet": fleet, "gaps": gaps, "sizes": sizes, "groups": groups}
+
+if __name__ == "__main__":
+    write("workers", SECTIONS, arguments())

@@ -1,0 +1,26 @@
+"""Workers: which server each worker of each job gets (Lyra)."""
+
+from dlsched.problems.workers.check import LEVELS, check, explain
+from dlsched.problems.workers.choice import choose
+from dlsched.problems.workers.reclaiming import to_reclaiming
+from dlsched.problems.workers.schema import Instance, Solution
+from dlsched.registry import Problem
+
+__all__ = ["PROBLEM", "Instance", "Solution", "to_reclaiming"]
+
+
+PROBLEM = Problem(
+    name="workers",
+    title="Which server each worker of each job gets, in separate groups on loan servers",
+    source="Lyra (EuroSys'23), section 5.3",
+    levels=LEVELS,
+    instance=Instance,
+    solution=Solution,
+    definition=check,
+    explain=explain,
+    exact="milp",
+    bound="lp",
+    size="servers",
+    package=__name__,
+    choose=choose,
+)

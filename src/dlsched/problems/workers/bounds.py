@@ -1,0 +1,24 @@
+"""Bounds for workers."""
+
+from __future__ import annotations
+
+from dlsched.problems.workers import model
+from dlsched.problems.workers.choice import choose
+from dlsched.problems.workers.program import Program
+from dlsched.problems.workers.schema import Instance
+from dlsched.registry import method
+from dlsched.result import Claim
+from dlsched.run import Run
+from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level
+
+
+@method("workers", kind="bound", preload=SOLVER_LIBRARIES)
+def lp(instance: Instance, run: Run) -> Claim:
+    """Linear relaxation of level 1 of the pattern program, certified from its duals, rounded down.
+
+    With too many patterns it is that of the card's model, which is weaker: there free GPUs count
+    also where no worker fits.
+    """
+    if choose(instance) == "milp":
+        return relax_first_level(instance, run, Program(instance))
+    return relax_first_level(instance, run, model)

@@ -1,0 +1,138 @@
+"""The definition and the files: objectives by hand, violations, and unusable fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import dlsched
+from dlsched import InstanceError
+
+INSTANCE: dict[str, Any] = {
+    "dlsched": 1,
+    "problem": "workers",
+    "name": "hand",
+    "servers": [
+        {"id": "t1", "pool": "training", "gpus": 8, "free": 8},
+        {"id": "t2", "pool": "training", "gpus": 8, "free": 3},
+        {"id": "l1", "pool": "loan", "gpus": 8, "free": 8},
+        {"id": "l2", "pool": "loan", "gpus": 8, "free": 5},
+        {"id": "lb", "pool": "loan", "gpus": 8, "free": 4, "group": "base"},
+        {"id": "lf", "pool": "loan", "gpus": 8, "free": 4, "group": "flexible"},
+    ],
+    "jobs": [
+        {"id": "plain", "gpus_per_worker": 2, "base": 2},
+        {"id": "moves", "gpus_per_worker": 1, "base": 2, "fungible": True},
+        {"id": "grows", "gpus_per_worker": 2, "base": 1, "flexible": 3, "elastic": True,
+         "fungible": True},
+        {"id": "both", "gpus_per_worker": 1, "base": 4, "flexible": 2, "elastic": True,
+         "heterogeneous": True},
+    ],
+}  # fmt: skip
+GOOD: dict[str, dict[str, dict[str, int]]] = {
+    "plain": {"base": {"t1": 1, "t2": 1}},
+    "moves": {"base": {"lb": 2}},
+    "grows": {"base": {"lb": 1}, "flexible": {"lf": 2}},
+    "both": {"base": {"t1": 2, "l1": 2}, "flexible": {"t2": 1, "l2": 1}},
+}
+
+
+def verify(placement: dict[str, Any], **changes: Any) -> dlsched.Report:
+    """Check a placement of the instance with some fields changed."""
+    solution = {"dlsched": 1, "problem": "workers", "instance": "hand", "placement": placement}
+    return dlsched.verify(INSTANCE | changes, solution)
+
+
+def test_objective_by_hand() -> None:
+    """All jobs and 4 flexible workers; 2 GPUs of moves on loan, 3 of both in training; t1, l1."""
+    report = verify(GOOD)
+    assert report.feasible
+    assert tuple(report.objective) == (4, 4, 2 + 3, 2)
+    assert report.details == {"base_on_loan": 5, "flexible_on_loan": 3}
+
+
+def test_the_empty_placement() -> None:
+    """No job placed is feasible, and worth nothing."""
+    report = verify({})
+    assert report.feasible
+    assert tuple(report.objective) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "where"),
+    [
+        ({"nobody": {"base": {"t1": 1}}}, "unknown_job", "placement['nobody']"),
+        ({"plain": {"base": {"t1": 1, "t9": 1}}}, "unknown_server", "placement['plain'].base"),
+        ({"grows": {"base": {"lb": 1}, "flexible": {"l9": 1}}}, "unknown_server",
+         "placement['grows'].flexible"),
+        ({"plain": {"base": {"t1": 1}}}, "too_few_base", "placement['plain'].base"),
+        ({"grows": {"flexible": {"lf": 2}}}, "too_few_base", "placement['grows'].base"),
+        ({"plain": {"base": {"t1": 2, "t2": 1}}}, "too_many_base", "placement['plain'].base"),
+        ({"both": {"base": {"t1": 4}, "flexible": {"l2": 3}}}, "too_many_flexible",
+         "placement['both'].flexible"),
+        ({"moves": {"base": {"lb": 2}, "flexible": {"l2": 1}}}, "too_many_flexible",
+         "placement['moves'].flexible"),
+        ({"plain": {"base": {"t1": 1, "l1": 1}}}, "pool", "placement['plain']"),
+        ({"moves": {"base": {"lb": 1, "t2": 1}}}, "two_pools", "placement['moves']"),
+        ({"grows": {"base": {"lb": 1}, "flexible": {"t1": 1}}}, "two_pools",
+         "placement['grows']"),
+        ({"plain": {"base": {"t2": 2}}}, "gpus", "servers[1]"),
+        ({"grows": {"base": {"lb": 1}, "flexible": {"lf": 3}}}, "gpus", "servers[5]"),
+        ({"both": {"base": {"lf": 4}}}, "group", "servers[5]"),
+        ({"both": {"base": {"t1": 4}, "flexible": {"lb": 1}}}, "group", "servers[4]"),
+        ({"both": {"base": {"l2": 4}, "flexible": {"l2": 1}}}, "mixed_group", "servers[3]"),
+        ({"both": {"base": {"l1": 4}, "flexible": {"l1": 1}}}, "mixed_group", "servers[2]"),
+    ],
+)  # fmt: skip
+def test_corrupted_placements_are_refused(change: Any, kind: str, where: str) -> None:
+    """A feasible placement with one job changed is refused for that, and for where it is."""
+    found = {(v.kind, v.where) for v in verify(GOOD | change).violations}
+    assert (kind, where) in found
+    assert {v[0] for v in found} <= {kind, "gpus"}
+
+
+def test_groups_count_only_if_separate() -> None:
+    """Without separate groups a loan server holds workers of both kinds, whatever its group."""
+    mixed = {"both": {"base": {"lf": 2, "l1": 2}, "flexible": {"lf": 1, "l1": 1}}}
+    assert not verify(mixed).feasible
+    assert verify(mixed, separate_groups=False).feasible
+
+
+def test_labels_of_another_instance_are_refused() -> None:
+    """A placement of another instance is refused, even if it would be feasible here."""
+    solution = {"dlsched": 1, "problem": "workers", "instance": "other", "placement": GOOD}
+    assert [v.kind for v in dlsched.verify(INSTANCE, solution).violations] == ["instance"]
+
+
+@pytest.mark.parametrize(
+    ("servers", "jobs", "path"),
+    [
+        ([{"id": "a", "pool": "training", "gpus": 8, "free": 9}], [], "servers[0].free"),
+        ([{"id": "a", "pool": "cloud", "gpus": 8, "free": 8}], [], "servers[0].pool"),
+        ([{"id": "a", "pool": "training", "gpus": 8, "free": 3, "group": "base"}], [],
+         "servers[0].group"),
+        ([{"id": "a", "pool": "loan", "gpus": 8, "free": 8, "group": "base"}], [],
+         "servers[0].group"),
+        ([{"id": "a", "pool": "loan", "gpus": 0, "free": 0}], [], "servers[0].gpus"),
+        ([{"id": "a", "pool": "loan", "gpus": 8, "free": 1}] * 2, [], "servers[1].id"),
+        ([], [{"id": "j", "gpus_per_worker": 1, "base": 1}] * 2, "jobs[1].id"),
+        ([], [{"id": "j", "gpus_per_worker": 1, "base": 0}], "jobs[0].base"),
+        ([], [{"id": "j", "gpus_per_worker": 0, "base": 1}], "jobs[0].gpus_per_worker"),
+        ([], [{"id": "j", "gpus_per_worker": 1, "base": 1, "flexible": 1}], "jobs[0].flexible"),
+        ([], [{"id": "j", "gpus_per_worker": 1, "base": 1, "fungible": 1}], "jobs[0].fungible"),
+        ([], [{"id": "j", "gpus_per_worker": 1, "base": 1, "gang": True}], "jobs[0].gang"),
+    ],
+)  # fmt: skip
+def test_unusable_fields_are_named(servers: Any, jobs: Any, path: str) -> None:
+    """A bad field is refused with its path."""
+    with pytest.raises(InstanceError) as caught:
+        dlsched.load(INSTANCE | {"servers": servers, "jobs": jobs})
+    assert path in str(caught.value)
+
+
+def test_counts_of_workers_are_whole_and_positive() -> None:
+    """A solution has no servers with 0 workers, and no halves."""
+    for count in (0, 1.5, -1):
+        with pytest.raises(InstanceError, match="placement"):
+            verify({"moves": {"base": {"lb": count}}})
