@@ -363,6 +363,14 @@ def test_a_title_of_one_s_own_may_have_formulas() -> None:
     assert "\N{GREEK SMALL LETTER ALPHA}" in picture_bytes(ax.figure, "svg").decode("utf-8")
 
 
+def test_a_title_that_cannot_be_typeset_is_refused() -> None:
+    """One error, not matplotlib's when the picture is drawn; an escaped dollar sign is none."""
+    instance = with_names(("a",))
+    with pytest.raises(dlsched.OptionError, match="cannot typeset its formula"):
+        dlsched.plot(instance, title="$\\frac{$")
+    dlsched.plot(instance, title="100 \\$ and more").figure.canvas.draw()
+
+
 @pytest.mark.parametrize("dpi", [50, 100, 110, 150, 300])
 def test_the_legend_stays_in_the_figure(dpi: int) -> None:
     """At resolutions where hinting makes letters wider, too."""
