@@ -31,7 +31,8 @@ def test_runs_of_the_demo(demo: ModuleType) -> None:
     tasks = read_suite(SUITES / "demo.toml").tasks()
     names = {task.instance.name for task in tasks}
     for name in dlsched.list_problems():
-        assert {example.name for example in demo.examples(name)} <= names
+        # Most rules for elastic refuse an instance with two kinds of GPU.
+        assert {example.name for example in demo.examples(name)} <= names | {"lyra-fig6-loan"}
         methods = {task.method for task in tasks if task.instance.problem == name}
         assert "exact" in methods and len(methods) >= 4
     assert len(tasks) < 250

@@ -63,5 +63,5 @@ ENTRIES = (
         methods=("bases_first", "exact"),
     ),
 )  # fmt: skip
-QUANTITIES: tuple[tuple[str, ...], ...] = ()
-"""No field may be multiplied: all quantities are whole GPUs and workers."""
+QUANTITIES: tuple[tuple[str, ...], ...] = ((),)
+"""One group without fields: all quantities are whole GPUs and workers."""
