@@ -354,6 +354,14 @@ def test_names_are_no_formulas() -> None:
     picture_bytes(ax.figure, "pdf")
 
 
+@pytest.mark.parametrize("problem", registry.problem_names())
+def test_an_instance_s_name_is_no_formula(problem: str) -> None:
+    """Every problem's title has the name as it is."""
+    instance = dlsched.generate(problem, seed=1).model_copy(update={"name": "$\\frac{$"})
+    picture = picture_bytes(dlsched.plot(instance).figure, "svg").decode("utf-8")
+    assert ">$\\frac{$" in picture
+
+
 def test_a_title_of_one_s_own_may_have_formulas() -> None:
     """What the caller writes between dollar signs is typeset."""
     ax = dlsched.plot(with_names(("a",)), title="at $\\alpha = 1$")
