@@ -401,6 +401,15 @@ def test_servers_of_a_million_gpus() -> None:
         dlsched.plot(cluster)
 
 
+def test_servers_of_workers_may_be_large_too() -> None:
+    """The map of the problem workers is refused by its cells."""
+    instance = dlsched.generate("workers", seed=1)
+    servers = [instance.servers[0].model_copy(update={"gpus": 10**6, "free": 10**6, "id": str(n)})
+               for n in range(30)]  # fmt: skip
+    with pytest.raises(dlsched.OptionError, match=r"cells for the GPUs of its servers"):
+        dlsched.plot(instance.model_copy(update={"servers": tuple(servers)}))
+
+
 def test_a_machine_of_a_billion_gpus_has_no_map() -> None:
     """A schedule of it is refused before memory is taken, and shown in a notebook without."""
     job = {"id": "a", "arrival": 1, "workers": 1, "iterations": 5, "rates": {"V100": 1}}

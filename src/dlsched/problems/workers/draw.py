@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlsched.drawing.bands import Bands, colours_array
+from dlsched.drawing.bands import Bands, colours_array, require_drawable
 from dlsched.drawing.colours import (
     EDGE,
     IDLE,
@@ -174,6 +174,7 @@ class _Picture:
     def columns(self, ax: Axes | None) -> Axes:
         """Draw a column of cells for each server."""
         n, cells = len(self.order), max(s.gpus for s in self.order)
+        require_drawable(n, cells, "the GPUs of its servers")
         colours = np.ones((cells, n, 3))
         for column, server in enumerate(self.order):
             at = server.gpus - server.free
