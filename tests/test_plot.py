@@ -357,6 +357,14 @@ def test_names_are_no_formulas() -> None:
     picture_bytes(ax.figure, "pdf")
 
 
+@pytest.mark.parametrize("problem", registry.problem_names())
+def test_an_instance_s_name_is_no_formula(problem: str) -> None:
+    """Every problem's title has the name as it is."""
+    instance = dlsched.generate(problem, seed=1).model_copy(update={"name": "$\\frac{$"})
+    picture = picture_bytes(dlsched.plot(instance).figure, "svg").decode("utf-8")
+    assert ">$\\frac{$" in picture
+
+
 def test_a_title_of_one_s_own_may_have_formulas() -> None:
     """What the caller writes between dollar signs is typeset."""
     ax = dlsched.plot(with_names(("a",)), title="at $\\alpha = 1$")
@@ -394,6 +402,15 @@ def test_servers_of_a_million_gpus() -> None:
     cluster = instance.model_copy(update={"servers": tuple(many)})
     with pytest.raises(dlsched.OptionError, match=r"32 x 1,000,000 cells .* can be drawn"):
         dlsched.plot(cluster)
+
+
+def test_servers_of_workers_may_be_large_too() -> None:
+    """The map of the problem workers is refused by its cells."""
+    instance = dlsched.generate("workers", seed=1)
+    servers = [instance.servers[0].model_copy(update={"gpus": 10**6, "free": 10**6, "id": str(n)})
+               for n in range(30)]  # fmt: skip
+    with pytest.raises(dlsched.OptionError, match=r"cells for the GPUs of its servers"):
+        dlsched.plot(instance.model_copy(update={"servers": tuple(servers)}))
 
 
 def test_a_machine_of_a_billion_gpus_has_no_map() -> None:
