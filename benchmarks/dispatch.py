@@ -88,8 +88,8 @@ def one() -> Iterator[str]:
     """Yield the time of a decision and of its proof in MAST's largest region."""
     yield "## One workload in the largest region: 20 clusters, 64,000 CPU machines, 20,000 GPUs\n"
     yield "The 30 first workloads of the ranking, one at a time on the same state, seed 6. `mast`"
-    yield "is the median of 5, without building the arrays (`Fleet`); the proof starts from its plan."
-    yield "Missed: a better plan by preempted jobs or their youth exists.\n"
+    yield "is the median of 5, without building the arrays (`Fleet`); the proof starts from its"
+    yield "plan. Missed: a better plan by preempted jobs or their youth exists.\n"
     yield (
         "| allocation | preempts | workloads | mast, ms: median | mast, ms: most "
         "| proof, s: median | proof, s: most | missed |"

@@ -29,14 +29,20 @@ def formulas(page: Path) -> list[tuple[bool, str]]:
 
 @pytest.mark.parametrize("name", registry.problem_names())
 def test_displayed_model_names_the_components(name: str) -> None:
-    """The displayed model names every objective and constraint, and no name is of no component."""
+    """The displayed model names every objective and constraint, and no name is of no component.
+
+    Components of one kind with a number at the end are displayed once, with p for the number.
+    """
     import pyomo.environ as pyo
 
     text = (ROOT / "models" / f"{name}.md").read_text(encoding="utf-8")
     model = dlsched.model(registry.problem(name).module("generate").examples()[0])
     shown = {found.replace("\\_", "_") for found in re.findall(r"\\mathtt\{([^}]*)\}", text)}
     kinds = (pyo.Set, pyo.Var, pyo.Objective, pyo.Constraint)
-    made = [{c.local_name for c in model.component_objects(kind)} for kind in kinds]
+    made = [
+        {re.sub(r"_\d+$", "_p", c.local_name) for c in model.component_objects(kind)}
+        for kind in kinds
+    ]
     sets, variables, objectives, constraints = made
     assert objectives | constraints <= shown
     assert shown <= sets | objectives | constraints

@@ -159,7 +159,9 @@ def test_index_names_every_file() -> None:
     assert found == known
     models = {p.name.split(".")[0] for p in MPS.glob("*.mps.gz")}
     assert models == set(MODELLED)
-    assert len(MODELLED) >= len(PROVEN) - 20
+    # Of dispatch, with 16 levels and so 16 files each, the papers' examples only have models.
+    others = [name for name in PROVEN if entry(name)["problem"] != "dispatch"]
+    assert len(MODELLED) >= len(others) - 20
 
 
 def test_index_is_plain_json() -> None:

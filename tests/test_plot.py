@@ -26,6 +26,7 @@ EXAMPLES = {
     "utility": "hadar-section2",
     "placement": "mast-two-regions",
     "sensitivity": "synergy-two-servers",
+    "dispatch": "mast-two-workloads",
     "workers": "workers-two-groups",
 }
 LARGE: dict[str, Any] = {
@@ -35,6 +36,7 @@ LARGE: dict[str, Any] = {
     "utility": "utility-40x60-effective-2",
     "placement": "placement-open-200x6x600",
     "sensitivity": ({"servers": 24}, "greedy"),
+    "dispatch": ({"machines": 100, "pending": 60}, "mast"),
     "workers": ({"training": 60, "loan": 60}, "bfd"),
 }
 """Generator parameters and a quick heuristic, or a name in the library; sizes beyond those drawn
@@ -46,6 +48,7 @@ WHOLE = {
     "utility": "60 GPUs",
     "placement": "all 200 tables",
     "sensitivity": "all 24 servers",
+    "dispatch": "all 600 machines",
     "workers": "all 120 servers",
 }
 """What a large picture says about how much it shows."""
@@ -101,7 +104,7 @@ def test_instances_and_solutions_can_be_drawn(problem: str) -> None:
 @pytest.mark.parametrize(
     ("problem", "method"),
     [("reclaiming", "lyra"), ("elastic", "lyra"), ("interleaving", "greedy"), ("utility", "fifo"),
-     ("sensitivity", "tune")],
+     ("sensitivity", "tune"), ("dispatch", "mast")],
 )  # fmt: skip
 def test_results_can_be_drawn(problem: str, method: str) -> None:
     """A result and its solution give the same picture, without the instance."""
@@ -111,7 +114,7 @@ def test_results_can_be_drawn(problem: str, method: str) -> None:
     assert len(first.patches) == len(second.patches)
 
 
-@pytest.mark.parametrize("problem", [name for name in EXAMPLES if name != "placement"])
+@pytest.mark.parametrize("problem", [n for n in EXAMPLES if n not in ("placement", "dispatch")])
 def test_every_job_shown_has_its_legend_entry(problem: str) -> None:
     """The legend names the jobs that hold something, each in a colour of its own, and idle time."""
     result = solved(problem)
@@ -354,10 +357,26 @@ def test_names_are_no_formulas() -> None:
     picture_bytes(ax.figure, "pdf")
 
 
+@pytest.mark.parametrize("problem", registry.problem_names())
+def test_an_instance_s_name_is_no_formula(problem: str) -> None:
+    """Every problem's title has the name as it is."""
+    instance = dlsched.generate(problem, seed=1).model_copy(update={"name": "$\\frac{$"})
+    picture = picture_bytes(dlsched.plot(instance).figure, "svg").decode("utf-8")
+    assert ">$\\frac{$" in picture
+
+
 def test_a_title_of_one_s_own_may_have_formulas() -> None:
     """What the caller writes between dollar signs is typeset."""
     ax = dlsched.plot(with_names(("a",)), title="at $\\alpha = 1$")
     assert "\N{GREEK SMALL LETTER ALPHA}" in picture_bytes(ax.figure, "svg").decode("utf-8")
+
+
+def test_a_title_that_cannot_be_typeset_is_refused() -> None:
+    """One error, not matplotlib's when the picture is drawn; an escaped dollar sign is none."""
+    instance = with_names(("a",))
+    with pytest.raises(dlsched.OptionError, match="cannot typeset its formula"):
+        dlsched.plot(instance, title="$\\frac{$")
+    dlsched.plot(instance, title="100 \\$ and more").figure.canvas.draw()
 
 
 @pytest.mark.parametrize("dpi", [50, 100, 110, 150, 300])
@@ -383,6 +402,15 @@ def test_servers_of_a_million_gpus() -> None:
     cluster = instance.model_copy(update={"servers": tuple(many)})
     with pytest.raises(dlsched.OptionError, match=r"32 x 1,000,000 cells .* can be drawn"):
         dlsched.plot(cluster)
+
+
+def test_servers_of_workers_may_be_large_too() -> None:
+    """The map of the problem workers is refused by its cells."""
+    instance = dlsched.generate("workers", seed=1)
+    servers = [instance.servers[0].model_copy(update={"gpus": 10**6, "free": 10**6, "id": str(n)})
+               for n in range(30)]  # fmt: skip
+    with pytest.raises(dlsched.OptionError, match=r"cells for the GPUs of its servers"):
+        dlsched.plot(instance.model_copy(update={"servers": tuple(servers)}))
 
 
 def test_a_machine_of_a_billion_gpus_has_no_map() -> None:

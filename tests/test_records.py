@@ -75,3 +75,24 @@ def test_infeasible_round_trip() -> None:
     result = dlsched.solve(instance)
     again = dlsched.read_result(result.to_json())
     assert again == result and again.solution is None and again.status is dlsched.Status.INFEASIBLE
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "{", "[" * 100_000, '{"problem": 5}', '{"problem": "reclaiming"}']
+)
+def test_what_is_no_result_is_refused(text: str) -> None:
+    """One error says what to give, whatever the text is."""
+    with pytest.raises(dlsched.InstanceError, match=r"the text that Result\.to_json"):
+        dlsched.read_result(text)
+
+
+def test_a_damaged_result_names_the_field() -> None:
+    """A field that every version wrote is missing, or is of another kind."""
+    data = dlsched.solve(dlsched.load("lyra-fig5"), "lyra").to_data()
+    for name in sorted(data.keys() - {"solution", "termination", "limits"}):
+        rest = {key: value for key, value in data.items() if key != name}
+        with pytest.raises(dlsched.InstanceError, match=f"the result: {name}: is missing"):
+            dlsched.read_result(json.dumps(rest))
+    for name, value in {"status": "solved", "seconds": [1], "gap": {}, "bound": 3}.items():
+        with pytest.raises(dlsched.InstanceError, match="the result: "):
+            dlsched.read_result(json.dumps(data | {name: value}))

@@ -186,7 +186,13 @@ def save(document: Instance | Solution, path: str | Path) -> None:
 
 
 def read_result(text: str) -> Result:
-    """Return the result that `Result.to_json` wrote."""
+    """Return the result that `Result.to_json` wrote.
+
+    Raises
+    ------
+    InstanceError
+        If the text is something else, or a part of it is missing.
+    """
     return load_result(text)
 
 

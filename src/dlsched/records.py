@@ -6,15 +6,40 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from dlsched.errors import DlschedError, InstanceError, describe
 from dlsched.objective import bound_from_data, number_from_data
 from dlsched.registry import problem
 from dlsched.result import Limits, Point, Result, Seconds, Start
 from dlsched.status import Status, Termination, default_termination
 
+_WHERE = "the result"
+"""What errors name as their source."""
+
 
 def load_result(text: str) -> Result:
-    """Undo `Result.to_json`."""
-    return result_from_data(json.loads(text))
+    """Undo `Result.to_json`.
+
+    Raises
+    ------
+    InstanceError
+        If the text is something else, or a part of it is missing.
+    UnknownName
+        If the problem is not known here.
+    """
+    remedy = "give the text that Result.to_json or dlsched solve --json wrote"
+    try:
+        data = json.loads(text)
+        if not isinstance(data, dict):
+            raise InstanceError(_WHERE, "", "is not an object", remedy)
+        return result_from_data(data)
+    except DlschedError:
+        raise
+    except KeyError as error:
+        raise InstanceError(_WHERE, str(error.args[0]), "is missing", remedy) from error
+    except RecursionError as error:
+        raise InstanceError(_WHERE, "", "is nested too deeply", remedy) from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise InstanceError(_WHERE, "", f"cannot be read ({describe(error)})", remedy) from error
 
 
 def result_from_data(data: Mapping[str, Any]) -> Result:
@@ -22,7 +47,9 @@ def result_from_data(data: Mapping[str, Any]) -> Result:
     owner = problem(data["problem"])
 
     def by_level(entries: Mapping[str, Any] | None, read: Any) -> Any:
-        return entries and owner.by_level([read(entries[level.name]) for level in owner.levels])
+        if entries is None:
+            return None
+        return owner.by_level([read(entries[level.name]) for level in owner.levels])
 
     solution, status = data.get("solution"), Status(data["status"])
     ended = data.get("termination") or default_termination(status)
@@ -35,7 +62,7 @@ def result_from_data(data: Mapping[str, Any]) -> Result:
         status=status,
         termination=Termination(ended),
         reason=data["reason"],
-        solution=solution and owner.solution.parse(solution, "the result"),
+        solution=solution and owner.solution.parse(solution, _WHERE),
         objective=by_level(data["objective"], number_from_data),
         bound=by_level(data["bound"], bound_from_data),
         certified=by_level(data["certified"], bound_from_data),

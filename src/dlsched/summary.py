@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 WIDTH = 100
 _LONGEST = 300
 """Characters of a reason or a message."""
+_LONGEST_NAME = 60
 
 _STOPPED = {
     Termination.TIME_LIMIT,
@@ -33,7 +34,7 @@ _STOPPED = {
 def summarize(result: Result) -> str:
     """Return a result's summary; see `dlsched.Result.summary`."""
     lines = [
-        f"{one_line(result.instance)} ({result.problem}) by {one_line(result.method)} "
+        f"{_name(result.instance)} ({result.problem}) by {_name(result.method)} "
         f"({result.kind}): {result.status}",
         *_wrapped("", meaning(result)),
         *_table(rows(result)),
@@ -43,6 +44,10 @@ def summarize(result: Result) -> str:
         *_wrapped("run: ", setting(result)),
     ]
     return "\n".join(lines)
+
+
+def _name(text: str) -> str:
+    return shorten(one_line(text), _LONGEST_NAME)
 
 
 def meaning(result: Result) -> str:

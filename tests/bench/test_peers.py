@@ -17,6 +17,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "interleaving": {"jobs": 8, "resources": 3},
     "utility": {"jobs": 3, "slots": 6, "gpus": 4},
     "sensitivity": {"servers": 1, "gpus": 4, "memory": 250},
+    "dispatch": {"regions": 2, "clusters": 1, "machines": 4, "pending": 4},
     "workers": {"training": 3, "loan": 3, "jobs": 8, "admitted": False, "loan_used": 0.4},
 }
 

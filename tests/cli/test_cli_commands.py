@@ -51,6 +51,12 @@ def data(*arguments: str, status: int = 0) -> Any:
     return json.loads(ran.stdout)
 
 
+def test_a_wrong_choice_is_one_plain_sentence(folder: Path) -> None:
+    """The error names the flag, what was given, and what is possible; no class of an exception."""
+    ran = run("plot", "lyra-fig5", "-o", str(folder / "x.png"), "--width", "huge", status=2)
+    assert "'--width': 'huge' is not one of 'single', 'double'; see --help" in ran.output
+
+
 def test_version_and_help() -> None:
     """The version is the package's, and help names every command."""
     assert run("--version").stdout == f"dlsched {dlsched.__version__}\n"

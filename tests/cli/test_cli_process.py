@@ -72,6 +72,21 @@ def test_letters_that_stdout_does_not_have(encoding: str, tmp_path: Path) -> Non
         assert f"{shown} \\u4ed5" in ran.stdout.decode(encoding)
 
 
+def test_letters_that_the_font_does_not_have(tmp_path: Path) -> None:
+    """A picture names them in one line, instead of a warning of matplotlib for each."""
+    name = "\N{CJK UNIFIED IDEOGRAPH-4ED5}\N{CJK UNIFIED IDEOGRAPH-4E8B}"
+    made = dlsched.generate("reclaiming", servers=3).model_copy(update={"name": name})
+    dlsched.save(made, tmp_path / "x.json")
+    settings = {"MATPLOTLIBRC": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
+    (tmp_path / "matplotlibrc").write_text("font.family: DejaVu Sans\n", encoding="utf-8")
+    ran = subprocess.run(
+        [*COMMAND, "plot", str(tmp_path / "x.json"), "-o", str(tmp_path / "x.png"), "--quiet"],
+        capture_output=True, encoding="utf-8", env=os.environ | settings, check=True,
+    )  # fmt: skip
+    assert ran.stderr.startswith(f"note: the font has no picture of {name[0]} {name[1]}: name")
+    assert ran.stderr.count("\n") == 1
+
+
 def test_missing_solver(tmp_path: Path) -> None:
     """A solver that is not installed is unusable input, and the line says how to get it."""
     dlsched.save(dlsched.generate("reclaiming", servers=3), tmp_path / "small.json")

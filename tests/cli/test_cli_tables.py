@@ -82,7 +82,7 @@ def test_comparison_of_library_instances(
     cells = [
         "feasible",
         "12.30 %",
-        *(f"987,654,32{i + 1}" for i, _ in enumerate(problem(name).levels)),
+        *(f"{987_654_321 + i:,}" for i, _ in enumerate(problem(name).levels)),
     ]
     parts = groupby(lines, key=lambda line: bool(line.strip()))
     blocks = ["\n".join(part) for filled, part in parts if filled]

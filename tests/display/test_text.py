@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
 from fractions import Fraction
 from typing import Any
@@ -294,3 +295,11 @@ def test_violation_amounts_do_not_break_texts() -> None:
     """A report without an objective, with a violation without a place, has a text."""
     report = Report((Violation("kind", "", "message", Fraction(1, 3)),), None)
     assert repr(report) == "<report: 1 violation\n  kind 1\n  : message>"
+
+
+def test_summary_of_long_names() -> None:
+    """Names are shortened, as in the repr, and stay in one line."""
+    result = dlsched.solve(dlsched.load("lyra-fig5"), "lyra")
+    odd = dataclasses.replace(result, instance="x" * 3000 + "\n", method="\x1b[31m" + "m" * 3000)
+    first = odd.summary().splitlines()[0]
+    assert len(first) < 180 and "\x1b" not in first and "(reclaiming)" in first

@@ -256,3 +256,9 @@ def test_recorded_traces(recorded: Callable[[str], Path], name: str, jobs: int) 
     assert len(trace.jobs) == jobs
     assert all(len(job.stages) == 3 and job.iterations for job in trace.jobs)
     assert trace.ticks_per_second == 1
+
+
+def test_an_empty_path() -> None:
+    """It is no folder."""
+    with pytest.raises(OptionError, match="the path is empty; name a trace's file"):
+        read_trace("")

@@ -72,7 +72,7 @@ def _errors_handled() -> Iterator[None]:
         # Errors in flags are click's exceptions in old versions of typer, its own in new ones.
         format_message: Callable[[], str] | None = getattr(error, "format_message", None)
         if format_message is not None:
-            text = format_message().strip().rstrip(".")
+            text = format_message().strip().rstrip(".").replace(": Value error, ", ": ")
             _stop(f"{text[:1].lower()}{text[1:]}; see --help", Exit.UNUSABLE)
         traceback.print_exc()
         _stop("this is a bug in dlsched or in a method; please report it", Exit.BROKEN)
@@ -85,6 +85,13 @@ def _stop(message: str, code: Exit) -> NoReturn:
     if sys.stderr is not None:
         print("error:", printable(line), file=sys.stderr)
     sys.exit(code)
+
+
+def put_note(message: str) -> None:
+    """Write a line to stderr that a result needs but that is no part of it."""
+    progress.clear()
+    if sys.stderr is not None:
+        print("note:", printable(message), file=sys.stderr)
 
 
 def put(text: str) -> None:

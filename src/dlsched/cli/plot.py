@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -9,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from dlsched import api
+from dlsched.cli.exits import put_note
 from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import put_json, put_line
 from dlsched.cli.progress import say
@@ -17,6 +21,7 @@ from dlsched.drawing.files import FORMATS, picture_bytes
 from dlsched.drawing.style import WIDTHS
 from dlsched.errors import OptionError
 from dlsched.extras import require
+from dlsched.figures import shorten
 from dlsched.files import write_bytes
 from dlsched.plotting import plot as plot_on_axes
 from dlsched.run import Stage
@@ -75,7 +80,11 @@ def plot(
     say(Stage.BUILDING, f"the picture of {inst.name}")
     mpl = require("matplotlib", "drawing")
     mpl.use("agg")
-    with mpl.rc_context({"figure.figsize": (WIDTHS[width], WIDTHS[width])}):
+    with (
+        mpl.rc_context({"figure.figsize": (WIDTHS[width], WIDTHS[width])}),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
         axes = plot_on_axes(
             inst if sol is None else sol,
             instance=None if sol is None else inst,
@@ -84,7 +93,24 @@ def plot(
         )
         picture = picture_bytes(cast("Figure", axes.figure), output.suffix[1:], background.value)
     write_bytes(output, picture)
+    _note(caught)
     if as_json:
         put_json({"files": [str(output)]})
     else:
         put_line(f"written: {output}")
+
+
+def _note(caught: Sequence[warnings.WarningMessage]) -> None:
+    """Say once which letters the font does not have; matplotlib warns for each, several times."""
+    said = [str(warning.message) for warning in caught]
+    found = [re.search(r"^Glyph (\d+) .* missing from", text) for text in said]
+    lacking = dict.fromkeys(chr(int(match[1])) for match in found if match)
+    others = dict.fromkeys(text for text, match in zip(said, found, strict=True) if not match)
+    for text in others:
+        put_note(f"matplotlib: {text}")
+    if lacking:
+        letters = shorten(" ".join(lacking), 60)
+        put_note(
+            f"the font has no picture of {letters}: name one that has as font.family in "
+            f"matplotlibrc"
+        )

@@ -90,6 +90,24 @@ def short_name(name: str, length: int) -> str:
     return literal(shorten(printable(name), length))
 
 
+def _require_formulas(text: str) -> None:
+    """Refuse a title whose formulas matplotlib cannot typeset, before it is drawn."""
+    mathtext, cbook = (
+        require("matplotlib.mathtext", "drawing"),
+        require("matplotlib.cbook", "drawing"),
+    )
+    if not cbook.is_math_text(text):
+        return
+    try:
+        mathtext.MathTextParser("path").parse(text)
+    except ValueError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise OptionError(
+            f"title: matplotlib cannot typeset its formula ({reason}): correct it, or write a "
+            f"dollar sign as \\$"
+        ) from error
+
+
 def set_title(ax: Axes, text: str, *, formulas: bool = False) -> None:
     """Set the title, at the left, in as many lines as it needs.
 
@@ -97,9 +115,17 @@ def set_title(ax: Axes, text: str, *, formulas: bool = False) -> None:
     ----------
     formulas
         Whether ``$...$`` is a formula. Titles made of names have none.
+
+    Raises
+    ------
+    OptionError
+        If a formula cannot be typeset.
     """
     text = wrap(text, width_of(ax), TITLE)
-    text = text if formulas else literal(text)
+    if formulas:
+        _require_formulas(text)
+    else:
+        text = literal(text)
     ax.set_title(text, fontsize=TITLE, loc="left", pad=4)
 
 

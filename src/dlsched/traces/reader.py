@@ -95,6 +95,8 @@ def read_trace(
             f"read_trace takes the path of a file, not {type(source).__name__}; "
             "for a data frame there is Trace.from_frame"
         )
+    if not str(source):
+        raise OptionError("read_trace: the path is empty; name a trace's file")
     wanted = _columns(mapping)
     choice = make_choice(states, clusters, min_gpus, fractional, plausibility)
     where = str(source)

@@ -20,7 +20,7 @@ SEEDS = st.integers(0, 10**6)
 def one_cluster(seed: int, **more: Any) -> Instance:
     """Generate an instance of the scope one that is larger than brute force allows."""
     options: dict[str, Any] = {"scope": "one", "regions": 2, "machines": 12, "pending": 6,
-                               "gpu_share": 0.75, "rack": 3}  # fmt: skip
+                               "gpu_share": 0.75, "rack": 3, "cpu_only": 0.1}  # fmt: skip
     return dlsched.generate("dispatch", seed, **options | more)  # type: ignore[return-value]
 
 
@@ -50,14 +50,30 @@ def test_brute_force_model_and_clusters_on_500(instance: Instance) -> None:
         assert dlsched.solve(instance, method).objective == optimum
 
 
-@settings(max_examples=8, deadline=None)
-@given(SEEDS, st.sampled_from([0.9, 0.98, 1.0]))
+@settings(max_examples=12, deadline=None)
+@given(SEEDS, st.sampled_from([1.0, 1.0, 0.95]))
 def test_clusters_and_model_on_generated_clusters(seed: int, allocation: float) -> None:
     """Both find the same optimum of instances too large for brute force."""
     instance = one_cluster(seed, allocation=allocation)
     first, second = dlsched.solve(instance, "clusters"), dlsched.solve(instance, "milp")
     assert first.status == second.status == "optimal"
     assert first.objective == second.objective
+
+
+@pytest.mark.slow
+def test_clusters_and_model_on_500_full_clusters() -> None:
+    """With all GPUs allocated most of these preempt, many of them for two jobs of a workload."""
+    preempting = several = 0
+    for seed in range(500):
+        instance = one_cluster(seed, allocation=1.0)
+        first, second = dlsched.solve(instance, "clusters"), dlsched.solve(instance, "milp")
+        assert first.objective == second.objective
+        if first.solution.preempt:
+            preempting += 1
+            several += any(
+                len(w.jobs) > 1 for w in instance.pending if w.id in first.solution.start
+            )
+    assert preempting > 250 and several > 50
 
 
 @settings(max_examples=30, deadline=None)

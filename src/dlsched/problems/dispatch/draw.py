@@ -56,7 +56,8 @@ def draw(
     ax
         Axes to draw on; those of a new figure by default.
     color_by
-        One of `COLOR_BY`; by default the workload while each has a colour of its own.
+        One of `COLOR_BY`; by default the workload, or if more wait than there are colours the
+        priority.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def draw(
         If it cannot be coloured by that.
     """
     started = [w for w in instance.pending if solution is not None and w.id in solution.start]
-    default = "workload" if len(started) <= len(PALETTE) else "priority"
+    default = "workload" if len(instance.pending) <= len(PALETTE) else "priority"
     colouring = _colouring(instance, choose(color_by, COLOR_BY, default, instance.problem))
     machines = len(instance.kinds)
     cells = np.ones((_CELLS, machines, 3)) * colours_array([IDLE])[0]

@@ -41,7 +41,7 @@ ENTRIES = (
             _LARGEST,
             mps=False,
         )
-        for seed in (2, 6)
+        for seed in (2, 4, 6, 9, 12)
     ),
     LibraryEntry(
         "open",

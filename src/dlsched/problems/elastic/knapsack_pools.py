@@ -1,4 +1,4 @@
-"""The knapsack with two capacities as integer arrays, its table, and the check of a table.
+"""The knapsack with two capacities as integer arrays.
 
 As with one capacity, a job can be left at its base without cost, so an instance is a set of
 optional items, at most one per job. An item may save a negative number of seconds, if it launches
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -73,7 +73,7 @@ class PoolItems:
     @cached_property
     def starts(self) -> NDArray[np.int64]:
         """Position of each job's first item."""
-        return np.flatnonzero(np.diff(self.job, prepend=-1))
+        return firsts(self.job)
 
     @cached_property
     def ends(self) -> NDArray[np.int64]:
@@ -107,29 +107,6 @@ class PoolItems:
     def seconds(self, units: int) -> Number:
         """Return a number of units in seconds."""
         return simplify(units * self.unit)
-
-
-class Table(NamedTuple):
-    """A filled table and the items that it is about.
-
-    Attributes
-    ----------
-    numbers
-        Numbers of the items among those of the instance.
-    rows
-        For each item the row before it: the number of jobs before its job.
-    worth
-        Worth of each item.
-    entries
-        ``entries[r, c, d]`` is the largest worth of the first r jobs on c GPUs of training and d
-        on loan.
-    """
-
-    numbers: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    gpus: NDArray[np.int64]
-    worth: Ints
-    entries: Ints
 
 
 def worths(items: PoolItems, value: Ints, shift: int) -> Worths:
@@ -169,7 +146,7 @@ def items_of(instance: Instance) -> PoolItems:
     total = sum(abs(values[i]) for i in kept) + 1
     kind: Any = np.int64 if total * (len(instance.jobs) + 2) < SAFE else object
     pairs = [np.array([found[i][k] for i in kept], dtype=np.int64).reshape(-1, 2) for k in (1, 2)]
-    used = [int(np.maximum.reduceat(pairs[1][:, k], _firsts(jobs)).sum()) if kept else 0
+    used = [int(np.maximum.reduceat(pairs[1][:, k], firsts(jobs)).sum()) if kept else 0
             for k in (0, 1)]  # fmt: skip
     return PoolItems(
         job=jobs,
@@ -182,7 +159,8 @@ def items_of(instance: Instance) -> PoolItems:
     )
 
 
-def _firsts(jobs: NDArray[np.int64]) -> NDArray[np.int64]:
+def firsts(jobs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the positions at which a job's entries begin."""
     return np.flatnonzero(np.diff(jobs, prepend=-1))
 
 
@@ -237,81 +215,3 @@ def allocation(instance: Instance, items: PoolItems, chosen: Sequence[int]) -> S
         training, loan = items.workers[i].tolist()
         workers[instance.jobs[items.job[i]].id] = (training, loan)
     return solution_of(workers)
-
-
-def fill_table(
-    items: PoolItems,
-    numbers: NDArray[np.int64],
-    worth: Ints,
-    capacity: Split,
-    stop: Callable[[], str | None],
-) -> Table | None:
-    """Return the dynamic program's table of some items, or ``None`` if `stop` returns a reason.
-
-    Parameters
-    ----------
-    numbers, worth
-        The items, and the worth of each.
-    capacity
-        GPUs by pool.
-    """
-    gpus = items.gpus[numbers]
-    starts = _firsts(items.row[numbers])
-    rows = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(numbers))))
-    shape = (len(starts) + 1, capacity[0] + 1, capacity[1] + 1)
-    entries = np.zeros(shape, dtype=worth.dtype)
-    for i, (r, (g, h)) in enumerate(zip(rows.tolist(), gpus.tolist(), strict=True)):
-        if stop():
-            return None
-        before, after = entries[r], entries[r + 1]
-        if i == 0 or rows[i - 1] != r:
-            after[:] = before
-        if g <= capacity[0] and h <= capacity[1]:
-            new = before[: shape[1] - g, : shape[2] - h] + worth[i]
-            np.maximum(after[g:, h:], new, out=after[g:, h:])
-    return Table(numbers, rows, gpus, worth, entries)
-
-
-def read_table(table: Table) -> list[int]:
-    """Return the numbers of the items of an optimal choice."""
-    entries, chosen = table.entries, []
-    c, d = (n - 1 for n in entries.shape[1:])
-    position = len(table.rows)
-    for r in reversed(range(len(entries) - 1)):
-        end = position
-        while position and table.rows[position - 1] == r:
-            position -= 1
-        if entries[r + 1, c, d] == entries[r, c, d]:
-            continue
-        for i in range(position, end):
-            g, h = table.gpus[i].tolist()
-            fits = g <= c and h <= d
-            if fits and entries[r, c - g, d - h] + table.worth[i] == entries[r + 1, c, d]:
-                chosen.append(int(table.numbers[i]))
-                c, d = c - g, d - h
-                break
-    return chosen
-
-
-def proves(table: Table, stop: Callable[[], str | None]) -> bool:
-    """Whether a table, however computed, proves that its last entry bounds every choice of items.
-
-    The proof is that of the table with one capacity: row 0 is non-negative, and each row is at
-    least the one before it, also after adding any of the job's items. The result is False if
-    `stop` returns a reason before all inequalities are checked.
-    """
-    entries = table.entries
-    if (entries[0] < 0).any():
-        return False
-    for a, b in itertools.pairwise(entries):
-        if stop() or not (b >= a).all():
-            return False
-    height, width = entries.shape[1:]
-    for r, (g, h), worth in zip(table.rows, table.gpus.tolist(), table.worth, strict=True):
-        if stop():
-            return False
-        if g < height and h < width:
-            before = entries[r, : height - g, : width - h]
-            if not (entries[r + 1, g:, h:] >= before + worth).all():
-                return False
-    return True

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dlsched.objective import SOLVER_PRECISION, Bound, relative_gap
-from dlsched.problems.elastic.knapsack import Ints
-from dlsched.problems.elastic.knapsack_pools import PoolItems, Table, fill_table, proves, read_table
+from dlsched.problems.elastic.incumbent_pools import Incumbent, Part
 from dlsched.problems.elastic.lagrangian_pools import (
     Relaxation,
     launch,
@@ -20,50 +17,27 @@ from dlsched.problems.elastic.lagrangian_pools import (
     reduction_bound,
     relax,
 )
-from dlsched.result import Status, Termination
-from dlsched.run import Run
-
-Mask: TypeAlias = NDArray[np.bool_]
+from dlsched.problems.elastic.table_pools import (
+    Table,
+    fill_table,
+    proves,
+    through,
+)
+from dlsched.result import Status
 
 SMALL = {"int64": 2_000_000, "object": 20_000}
 """Up to this many steps (items x states) filling the whole table is faster than fixing first."""
 CORE = 64
 """Number of jobs with the least second-best loss, solved first for a good incumbent."""
-EXACT = 5_000_000
-"""Most steps of a table of Python's integers; a larger one is filled with rounded reductions."""
-_ENTRY_BYTES = {"int64": 8, "object": 48}
-
-
-class Part(NamedTuple):
-    """A part of the choices: the items to choose from, and the jobs with items that are not idle.
-
-    ``busy`` has an entry per job with items.
-    """
-
-    keep: Mask
-    busy: Mask
-
-
-class Filled(NamedTuple):
-    """A table, the worth that fixed items add to its entries, ``None`` if these do not fit."""
-
-    table: Table | None
-    fixed: int
+EXACT = 200_000
+"""Most steps of a table of Python's integers before rounded reductions narrow it down."""
+MOST_EXACT = 5_000_000
+"""Most steps of a table of Python's integers after that."""
 
 
 @dataclass
-class PoolSearch:
-    """The incumbent and what is proved about it; the attributes are those of `search.Search`."""
-
-    items: PoolItems
-    run: Run
-    memory_gib: float = 2.0
-    incumbent: Sequence[int] | None = None
-    launched: int = -1
-    value: int = 0
-    status: Status = Status.FEASIBLE
-    termination: Termination | None = None
-    reason: str = ""
+class PoolSearch(Incumbent):
+    """The search; ``bounds`` has for each level those found, ``most`` is that of level 1."""
 
     def __post_init__(self) -> None:
         """Set the bound of level 1, and launch the smallest jobs."""
@@ -71,15 +45,6 @@ class PoolSearch:
         self.most = first.most
         self.bounds: list[list[Bound]] = [[launch_bound(self.most)], []]
         self.offer(first.chosen)
-
-    def offer(self, chosen: Sequence[int]) -> None:
-        """Make a choice of items the incumbent if it is better."""
-        picked = np.array(chosen, dtype=np.int64)
-        launched = int(self.items.launch[picked].sum())
-        value = sum(self.items.value[picked].tolist())
-        if self.incumbent is None or (launched, value) > (self.launched, self.value):
-            self.incumbent, self.launched, self.value = chosen, launched, value
-            self.run.record(float(self.items.seconds(value)), None)
 
     def solve(self) -> None:
         """Fill the table of all items; if it is large, solve level 1, bound and fix first."""
@@ -152,24 +117,57 @@ class PoolSearch:
     def decide(self, part: Part) -> None:
         """Prove the incumbent optimal by the table of a part with all that a better one may use.
 
-        If the table of exact integers would be large, rounded reductions give a bound that exceeds
-        the optimum by the rounding at most.
+        If the table of exact integers would be large, tables of rounded reductions first narrow the
+        part down. If they cannot, the bound that they give is stated.
         """
-        items = self.items
-        _, free, left = self._split(part)
-        steps = int(free.sum()) * max(0, left[0] + 1) * max(0, left[1] + 1)
-        worths = items.exact if steps <= EXACT else items.rounded
-        filled = self.fill(part, worths.worth)
-        if filled is None:
+        items, rounded = self.items, self.items.rounded
+        if self.steps(part) > EXACT and rounded is not items.exact:
+            filled = self.fill(part, rounded.worth)
+            if filled is None:
+                return
+            if filled.table is not None:
+                part = self.narrowed(part, filled.table, filled.fixed)
+                if self.steps(part) > MOST_EXACT:
+                    self.state_rounded(filled.table, filled.fixed)
+                    return
+        if self.holds(self.fill(part, items.exact.worth), items.exact.worth):
+            self.prove(self.table_bound())
+
+    def steps(self, part: Part) -> int:
+        """Return how many steps it takes to fill the table of a part."""
+        _, free, left = self.split(part)
+        return int(free.sum()) * max(0, left[0] + 1) * max(0, left[1] + 1)
+
+    def narrowed(self, part: Part, table: Table, fixed: int) -> Part:
+        """Return the choices of a part that are in an allocation better than the incumbent.
+
+        A choice is left out if no allocation with it has a sum of rounded reductions that a
+        better one would have, by this table and that of the same items in reverse order.
+        """
+        items, rounded = self.items, self.items.rounded
+        numbers, left = table.numbers, table.entries.shape[1:]
+        capacity, worth = (left[0] - 1, left[1] - 1), table.worth[::-1]
+        if 16 * table.entries.size > self.memory_gib * 2**30:
+            return part
+        backward = fill_table(items, numbers[::-1], worth, capacity, self.stop)
+        if backward is None or not proves(table, self.stop) or not proves(backward, self.stop):
+            return part
+        better = -(-(self.value + 1) >> rounded.shift) + self.launched * rounded.step - fixed
+        bounds = through(table, backward)
+        keep, busy = part.keep.copy(), part.busy.copy()
+        fits = np.zeros(len(items), dtype=bool)
+        fits[self.split(part)[0]] = True
+        fits[numbers] = np.array(bounds.item, dtype=np.int64) >= better
+        busy[np.unique(items.row[numbers])] |= np.array(bounds.idle, dtype=np.int64) < better
+        return Part(keep & fits, busy)
+
+    def state_rounded(self, table: Table, fixed: int) -> None:
+        """State the bound of a table with rounded reductions; it may prove the incumbent."""
+        if not proves(table, self.stop):
             return
-        if worths is items.exact or filled.table is None:
-            if self.holds(filled, worths.worth):
-                self.prove(self.table_bound())
-            return
-        if not proves(filled.table, self.stop):
-            return
-        most = filled.fixed + int(filled.table.entries[-1, -1, -1])
-        most = max(self.value, (most - self.launched * worths.step) << worths.shift)
+        items, rounded = self.items, self.items.rounded
+        most = fixed + int(table.entries[-1, -1, -1]) - self.launched * rounded.step
+        most = max(self.value, most << rounded.shift)
         bound = Bound(items.seconds(most), "certified", "dp table, rounded up")
         if relative_gap(most, self.value) <= max(self.run.gap, SOLVER_PRECISION):
             self.prove(bound)
@@ -180,74 +178,10 @@ class PoolSearch:
         """Return the largest loss of a choice in a better allocation than the incumbent."""
         return relaxation.bound - ((self.value + 1) << relaxation.shift)
 
-    def everything(self) -> Part:
-        """Return the part with all choices."""
-        items = self.items
-        return Part(np.ones(len(items), dtype=bool), np.zeros(len(items.starts), dtype=bool))
-
     def within(self, relaxation: Relaxation, limit: int) -> Part:
         """Return the part with the choices of at most this loss."""
         keep, busy = relaxation.loss <= limit, relaxation.idle_loss > limit
         return Part(keep.astype(bool), busy.astype(bool))
-
-    def fill(self, part: Part, worth: Ints) -> Filled | None:
-        """Fix the jobs with one choice left, fill the table of the others, offer its optimum.
-
-        Parameters
-        ----------
-        part
-            The choices; a job that is busy without an item in it counts as idle.
-        worth
-            Worth of all items.
-
-        Returns
-        -------
-        Filled or None
-            ``None`` if a limit is reached.
-        """
-        items = self.items
-        fixed, free, left = self._split(part)
-        if min(left) < 0:
-            return Filled(None, 0)
-        numbers = np.flatnonzero(free & (items.gpus <= left).all(axis=1))
-        rows = len(np.unique(items.row[numbers]))
-        gib = (rows + 1) * (left[0] + 1) * (left[1] + 1) * _ENTRY_BYTES[worth.dtype.name] / 2**30
-        if gib > self.memory_gib:
-            self.termination = Termination.MEMORY_LIMIT
-            self.reason = f"the table needs {gib:.1f} GiB, the limit is {self.memory_gib:g}"
-            return None
-        table = fill_table(items, numbers, worth[numbers], (left[0], left[1]), self.stop)
-        if table is None:
-            return None
-        self.offer([*fixed.tolist(), *read_table(table)])
-        return Filled(table, sum(worth[fixed].tolist()))
-
-    def _split(self, part: Part) -> tuple[NDArray[np.int64], Mask, list[int]]:
-        """Return the items of jobs without another choice, the other items, and the GPUs left."""
-        items = self.items
-        counts = np.bincount(items.row[part.keep], minlength=len(part.busy))
-        alone = part.keep & (part.busy & (counts == 1))[items.row]
-        fixed = np.flatnonzero(alone)
-        taken = items.gpus[fixed].sum(axis=0).tolist()
-        return (
-            fixed,
-            part.keep & ~alone,
-            [c - g for c, g in zip(items.capacity, taken, strict=True)],
-        )
-
-    def holds(self, filled: Filled | None, worth: Ints) -> bool:
-        """Whether a checked table shows that the incumbent is worth as much as any choice."""
-        if filled is None:
-            return False
-        if filled.table is None:  # what must be used does not fit, so nothing beats the incumbent
-            return True
-        held = sum(worth[np.array(self.incumbent, dtype=np.int64)].tolist())
-        most = filled.fixed + int(filled.table.entries[-1, -1, -1])
-        return held >= most and proves(filled.table, self.stop)
-
-    def stop(self) -> Termination | None:
-        """Return the reason to stop now, if any."""
-        return self.run.stop_reason()
 
     def at_bound(self, relaxation: Relaxation) -> bool:
         """Whether the relaxation proves the incumbent optimal, within the gap asked for."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlsched.drawing.bands import Bands, colours_array
+from dlsched.drawing.bands import Bands, colours_array, require_drawable
 from dlsched.drawing.colours import (
     EDGE,
     IDLE,
@@ -20,7 +20,7 @@ from dlsched.drawing.colours import (
 )
 from dlsched.drawing.labels import box_label
 from dlsched.drawing.legend import colour_entries, entry, finish, idle_entry
-from dlsched.drawing.style import SMALL, TEXT, ink, new_axes, set_labels
+from dlsched.drawing.style import SMALL, TEXT, ink, new_axes, set_labels, short_name
 from dlsched.figures import shorten
 from dlsched.problems.workers.check import check
 from dlsched.problems.workers.schema import KINDS, POOLS, Instance, Kind, Server, Solution
@@ -127,7 +127,7 @@ class _Picture:
             self._row(ax, row, server)
         width = max((s.gpus for s in self.order), default=1)
         set_labels(ax, "GPUs of the server", "server")
-        ax.set_yticks(range(n), [shorten(s.id, 10) for s in self.order], fontsize=TEXT)
+        ax.set_yticks(range(n), [short_name(s.id, 10) for s in self.order], fontsize=TEXT)
         ax.set_xticks(range(0, width + 1, max(1, width // 8)))
         ax.set_xlim(0, width * 1.25)
         ax.set_ylim(max(n, 1) - 0.5, -0.5)
@@ -174,6 +174,7 @@ class _Picture:
     def columns(self, ax: Axes | None) -> Axes:
         """Draw a column of cells for each server."""
         n, cells = len(self.order), max(s.gpus for s in self.order)
+        require_drawable(n, cells, "the GPUs of its servers")
         colours = np.ones((cells, n, 3))
         for column, server in enumerate(self.order):
             at = server.gpus - server.free
