@@ -17,7 +17,7 @@ from dlsched.schema import Instance, Solution
 LABELS = ("dlsched", "problem", "name", "source", "notes", "instance", "instance_sha256", "method")
 """The fields that every instance or solution has; a heading has what matters of them."""
 _LINES, _LISTS, _LEVELS, _WIDTH, _NAME = 9, 6, 6, 110, 60
-"""At most so many lines follow a heading, and so many lists and levels are listed; characters of a
+"""The most lines after a heading, the most lists and levels listed; characters of a
 line, and of a name in it."""
 _SENSES = {"min": "minimize", "max": "maximize"}
 

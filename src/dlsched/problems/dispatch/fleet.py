@@ -196,7 +196,7 @@ class Fleet:
                 self.free[:, numbers] -= held.amount[:, mine]
 
     def take(self, s: int, request: Request, machines: Array, tasks: Array, sign: int = 1) -> None:
-        """Occupy machines of a cluster with so many tasks each; release them with sign -1."""
+        """Occupy machines of a cluster with a number of tasks each; release them with sign -1."""
         numbers = machines + self.sites[s].machines.start
         for i, amount in enumerate(request.need):
             self.free[i, numbers] -= sign * amount * tasks

@@ -9,7 +9,7 @@ import numpy as np
 from dlsched.problems.dispatch.fleet import Array, Fleet, Holding, Request, room
 
 _FIRST = 256
-"""So many entries of victims are scanned before all of them are."""
+"""Entries of victims that are scanned first; all are only if these do not suffice."""
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ class RunningWorkload(Document):
 
 
 class PendingJob(Document):
-    """A job of a pending workload: so many equal tasks, all in one cluster."""
+    """A job of a pending workload: equal tasks, all in one cluster."""
 
     id: Id
     """Id of the job, unique in its workload."""

@@ -30,7 +30,7 @@ def instances(
 ) -> Instance:
     """Draw an instance of one or two regions with up to three clusters.
 
-    Most are made of a drawn seed, as so many choices drawn one by one are seldom varied. Credits
+    Most are made of a drawn seed, as many choices drawn one by one are seldom varied. Credits
     differ unless `ties`, so that the order of the file does not matter.
 
     Parameters

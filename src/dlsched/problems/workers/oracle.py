@@ -57,7 +57,7 @@ def _ways(instance: Instance, job: Job) -> Iterator[Placed]:
 
 
 def _spread(room: list[tuple[str, int]], count: int) -> Iterator[dict[str, int]]:
-    """Yield every distribution of a number of workers over servers with room for so many."""
+    """Yield every distribution of a number of workers over servers, each within its room."""
     if not room:
         if not count:
             yield {}
