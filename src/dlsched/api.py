@@ -26,15 +26,10 @@ from dlsched.records import load_result
 from dlsched.registry import Kind, Method, MethodLike, Problem, problem_names
 from dlsched.result import Claim, Point, Report, Result, Start, Status
 from dlsched.run import Run, Stage, StageListener, announce
-from dlsched.schema import (
-    SCHEMA_VERSION,
-    AnyInstance,
-    AnySolution,
-    Instance,
-    Solution,
-    link_instance,
-    shown,
-)
+from dlsched.schema.envelope import SCHEMA_VERSION, AnyInstance, Instance
+from dlsched.schema.link import link_instance
+from dlsched.schema.quantities import shown
+from dlsched.schema.solution import AnySolution, Solution
 from dlsched.solvers.lp import lp_text
 from dlsched.solvers.mps import mps_text
 from dlsched.table import Failure, comparison_rows, data_frame
