@@ -1,0 +1,33 @@
+"""Muri's jobs: stages as the trace records them, and restart overheads by model and GPUs."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from typing import Any
+
+SIZES = (1, 2, 4, 8, 16, 32)
+RESTART: Mapping[str, tuple[int, ...]] = {
+    "vgg16": (7, 7, 8, 9, 9, 10),
+    "vgg19": (7, 7, 8, 9, 10, 10),
+    "resnet18": (4, 5, 5, 7, 7, 7),
+    "shufflenet_v2_x1_0": (4, 4, 5, 5, 7, 8),
+    "bert": (10, 10, 10, 10, 10, 10),
+    "gpt2": (10, 10, 10, 10, 10, 10),
+    "a2c": (38, 39, 39, 46, 46, 46),
+    "dqn": (5, 5, 6, 6, 8, 8),
+}
+"""Seconds to restart a job with 1, 2, 4, 8, 16 and 32 GPUs, as in the authors' public code."""
+OTHER = 10
+"""Seconds to restart a job of a model that is not in the table."""
+
+
+def muri(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Mapping[str, Any]]:
+    """Add the seconds of a restart; a size between two of the table counts as the larger one."""
+    return [row | {"restart": restart(row["model"], row["gpus"])} for row in rows], {}
+
+
+def restart(model: str | None, gpus: int) -> int:
+    """Return the seconds that a job of a model needs to restart on a number of GPUs."""
+    times = RESTART.get(model or "")
+    return OTHER if times is None else times[min(bisect_left(SIZES, gpus), len(SIZES) - 1)]

@@ -1,0 +1,126 @@
+"""The workload of a simulation: jobs in the order of submission."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from dlsched.errors import UnknownName
+from dlsched.schema import Amount, Document, Flaw, Id, require_unique
+from dlsched.simulation.job import Job
+from dlsched.simulation.profiles import PROFILES
+from dlsched.traces import Trace, read_trace
+
+
+class Matrix(Document):
+    """Throughput by CPUs and memory per GPU, relative to the proportional share (Synergy, 3.1).
+
+    Attributes
+    ----------
+    cpus, memory
+        The axes, per GPU; memory in GB.
+    throughput
+        One row per entry of `cpus`, one column per entry of `memory`; 0 where not measured.
+    share
+        CPUs and GB per GPU of the proportional share, at which the throughput counts as 1.
+    """
+
+    cpus: tuple[Amount, ...]
+    memory: tuple[Amount, ...]
+    throughput: tuple[tuple[Amount, ...], ...]
+    share: tuple[Amount, Amount]
+
+
+class Workload(Document):
+    """Jobs in the order of submission; those submitted at the same time, in the order given.
+
+    Attributes
+    ----------
+    matrices
+        Matrices of throughput that jobs name in `Job.profile`.
+    """
+
+    name: Id
+    jobs: tuple[Job, ...]
+    matrices: dict[str, Matrix] = Field(default_factory=dict)
+
+    @classmethod
+    def from_trace(
+        cls,
+        trace: Trace | str | Path,
+        profiles: str | None = None,
+        *,
+        together: bool = False,
+        limit: int | None = None,
+        **options: Any,
+    ) -> Self:
+        """Return the jobs of a trace, with what a set of profiles adds to them.
+
+        The clock starts at the first submission. Jobs that need no GPU are left out.
+
+        Parameters
+        ----------
+        trace
+            A trace, or what `dlsched.traces.read_trace` takes: a file's path or a name.
+        profiles
+            Name of a set of profiles in `dlsched.simulation.profiles`; None for no more than the
+            trace has.
+        together
+            Whether all jobs count as submitted at 0.
+        limit
+            Number of jobs to take, from the first; None for all.
+        **options
+            Options of the set of profiles.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such set.
+        InstanceError
+            If the trace cannot be read, naming the field.
+        """
+        source = trace if isinstance(trace, Trace) else read_trace(str(trace))
+        if profiles is not None and profiles not in PROFILES:
+            raise UnknownName("set of profiles", profiles, list(PROFILES))
+        rows = [
+            {
+                "id": job.id,
+                "submit": 0 if together else job.submit - source.first,
+                "gpus": job.gpus,
+                "work": job.duration,
+                "model": job.model,
+                "iterations": job.iterations,
+                "iteration_time": job.iteration_time,
+                "stages": job.stages,
+                "priority": job.priority,
+            }
+            for job in source.jobs[:limit]
+            if job.gpus
+        ]
+        extra: Mapping[str, Any] = {}
+        if profiles is not None:
+            rows, extra = PROFILES[profiles](rows, **options)
+        name = source.name + ("_pr" if together else "")
+        return cls.parse({"name": name, "jobs": rows, **extra}, source.name)
+
+    @field_validator("jobs")
+    @classmethod
+    def _in_order(cls, jobs: tuple[Job, ...]) -> tuple[Job, ...]:
+        require_unique(job.id for job in jobs)
+        return tuple(sorted(jobs, key=lambda job: job.submit))
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if not self.jobs:
+            raise Flaw(("jobs",), "there is no job", "give at least one")
+        for i, job in enumerate(self.jobs):
+            if job.profile is not None and job.profile not in self.matrices:
+                raise Flaw(
+                    ("jobs", i, "profile"),
+                    f"{job.profile!r} is no entry of matrices",
+                    "add its matrix, or leave profile out",
+                )
+        return self
