@@ -10,7 +10,7 @@ import dlsched
 from dlsched.bench import task
 
 USED = [
-    "api.py",
+    "api/solving.py",
     "evaluation.py",
     "problems/elastic/exact.py",
     "registry.py",
