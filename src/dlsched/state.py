@@ -13,7 +13,8 @@ from typing import Any
 
 from dlsched import registry
 from dlsched.errors import OptionError
-from dlsched.schema import Id, Number
+from dlsched.schema.fields import Id
+from dlsched.schema.quantities import Number
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ from dlsched.errors import OptionError, SolverDisagreement
 from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound, relative_gap
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
-from dlsched.schema import Instance, Number, Solution
+from dlsched.schema.envelope import Instance
+from dlsched.schema.quantities import Number
+from dlsched.schema.solution import Solution
 from dlsched.solvers import highs
 from dlsched.solvers.backend import Backend, find_backend
 from dlsched.solvers.certificate import dual_bound, round_to_granularity
