@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.problems.elastic.heuristics_pools import two_phases
-from dlsched.problems.elastic.knapsack import items_of, solution_of
+from dlsched.problems.elastic.knapsack import items_of
+from dlsched.problems.elastic.pools.heuristics import two_phases
 from dlsched.problems.elastic.schema import Instance, Job, Solution
 from dlsched.problems.elastic.search import Search
 from dlsched.registry import method
@@ -54,7 +54,7 @@ def lyra(instance: Instance, run: Run, shortest: str = "base") -> Claim:
     search = Search(items, run)
     search.solve()
     assert search.incumbent is not None
-    return Claim(solution=solution_of(phase_two, items, search.incumbent))
+    return Claim(solution=items.solution(phase_two, search.incumbent))
 
 
 @method("elastic", kind="heuristic")

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from fractions import Fraction
 
 from dlsched.problems.elastic.knapsack import assemble
-from dlsched.problems.elastic.pools import Split, base_of, running_time, solution_of
+from dlsched.problems.elastic.pools.workers import Split, base_of, running_time, solution_of
 from dlsched.problems.elastic.schema import Instance, Job
 from dlsched.problems.elastic.search import Search
 from dlsched.result import Claim
