@@ -51,6 +51,12 @@ def base_of(instance: Instance, job: Job) -> Split:
     return (job.min_workers, 0) if pool == "training" else (0, job.min_workers)
 
 
+def fastest_time(instance: Instance, job: Job, count: int) -> Number:
+    """Return the running time in seconds with that many workers, all in the job's fastest pool."""
+    training, _ = base_of(instance, job)
+    return running_time(instance, job, (count, 0) if training else (0, count))
+
+
 def gpus_of(instance: Instance, job: Job, workers: Split) -> Split:
     """Return the GPUs that workers take from each capacity; a running job's base takes none."""
     held = base_of(instance, job) if job.running else (0, 0)
