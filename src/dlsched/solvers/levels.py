@@ -159,6 +159,7 @@ class _Search:
         if self.incumbent is not None:
             self.form.load(self.incumbent)
             solution = self.module.read(self.instance, self.model)
+            self.optima = [self.final(level, value) for level, value in enumerate(self.optima)]
         return Claim(
             solution=solution,
             status=self.status,
@@ -170,6 +171,15 @@ class _Search:
             build_seconds=self.build_seconds,
             start=self.start,
         )
+
+    def final(self, level: int, optimum: float) -> float:
+        """Return the incumbent's value of a solved level.
+
+        It may be better than the value that is held: within a gap, a later level can improve it.
+        """
+        assert self.incumbent is not None
+        better = min if self.form.senses[level] == "min" else max
+        return better(optimum, self.form.value(level, self.incumbent))
 
     def solve(self, depth: int) -> None:
         """Solve the first levels in turn until one is not proved optimal."""
