@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 
 from dlsched.errors import DlschedError
 from dlsched.simulation.published.muri.jobs import JobState
@@ -78,7 +79,7 @@ def replay(
     Stalled
         If jobs wait that fit nowhere.
     """
-    arrivals = _grouped(((job.submit, job) for job in jobs), SAME)
+    arrivals = _arrivals(jobs)
     at, completed, last = 0, 0, 0.0
     end, due, wake = math.inf, list[JobState](), math.inf
     while completed < len(jobs):
@@ -126,30 +127,35 @@ def _near(end: float, arrival: float, slack: float | None) -> bool:
     return math.isclose(end, arrival, rel_tol=SAME, abs_tol=slack)
 
 
-def _grouped(
-    times: Iterable[tuple[float, JobState]], share: float
-) -> list[tuple[float, list[JobState]]]:
-    """Return events by time; each has the time of its first job, in the order listed."""
+def _arrivals(jobs: Sequence[JobState]) -> list[tuple[float, list[JobState]]]:
+    """Return the arrivals by time, each at the time of its first job; `jobs` are in that order."""
     events: list[tuple[float, list[JobState]]] = []
-    for time, job in times:
-        for first, jobs in reversed(events):
-            if math.isclose(first, time, rel_tol=share):
-                jobs.append(job)
-                break
+    for job in jobs:
+        if events and math.isclose(events[-1][0], job.submit, rel_tol=SAME):
+            events[-1][1].append(job)
         else:
-            events.append((time, [job]))
-    return sorted(events, key=lambda event: event[0])
+            events.append((job.submit, [job]))
+    return events
 
 
-def _first(
-    ends: list[tuple[float, JobState]], share: float
-) -> tuple[float, list[JobState]]:
-    """Return the earliest of the events that jobs' ends form."""
+def _first(ends: list[tuple[float, JobState]], share: float) -> tuple[float, list[JobState]]:
+    """Return the earliest of the events that jobs' ends form.
+
+    An end joins the first listed event that is near; an event has the time of its first job.
+    """
     if not ends:
         return math.inf, []
     earliest = min(end for end, _ in ends)
     if not share:
         return earliest, [job for end, job in ends if end == earliest]
-    # A job is in the first listed event that is near its end: later ones cannot matter.
-    near = [(end, job) for end, job in ends if end <= earliest * (1 + _WINDOW)]
-    return _grouped(near, share)[0]
+    events: list[tuple[float, list[JobState]]] = []
+    for end, job in ends:
+        if end > earliest * (1 + _WINDOW):
+            continue
+        for time, due in events:
+            if math.isclose(time, end, rel_tol=share):
+                due.append(job)
+                break
+        else:
+            events.append((end, [job]))
+    return min(events, key=itemgetter(0))
