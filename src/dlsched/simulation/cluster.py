@@ -8,7 +8,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from dlsched.schema import Amount, Count, Document, Flaw, Id, PositiveCount, require_unique
+from dlsched.schema import Amount, Count, Document, Flaw, Id, PositiveCount, derived, require_unique
 
 TRAINING, LOAN = "training", "loan"
 """The pool that is there all the time, and the one whose servers come and go."""
@@ -110,6 +110,11 @@ class Cluster(Document):
                     "lend fewer, or add servers with pool loan",
                 )
         return self
+
+    @derived
+    def by_id(self) -> dict[str, Server]:
+        """The servers by id."""
+        return {server.id: server for server in self.servers}
 
     @property
     def gpus(self) -> int:

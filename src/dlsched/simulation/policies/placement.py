@@ -1,0 +1,76 @@
+"""Where a job's GPUs are: best fit, kept up to date while jobs are placed one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dlsched.schema import Id
+from dlsched.simulation.cluster import Cluster
+from dlsched.simulation.decision import Allocation, Share
+
+
+class Placement:
+    """Free GPUs of the usable servers, while a decision is made.
+
+    Parameters
+    ----------
+    cluster
+        The servers; they are tried in this order where they are equally good.
+    free
+        Free GPUs by server, as `State.free_gpus` has them; it is not changed.
+    """
+
+    def __init__(self, cluster: Cluster, free: Mapping[Id, int]) -> None:
+        self.servers = [server for server in cluster.servers if server.id in free]
+        self.free = np.array([free[server.id] for server in self.servers], np.int64)
+        self.size = np.array([server.gpus for server in self.servers], np.int64)
+        self._index = {server.id: i for i, server in enumerate(self.servers)}
+
+    def release(self, allocation: Allocation) -> None:
+        """Free what a job holds that stops or moves."""
+        for share in allocation.shares:
+            self.free[self._index[share.server]] += share.gpus
+
+    def place(self, gpus: int) -> Allocation | None:
+        """Take GPUs for a job, and return them; None, with nothing taken, if too few are free.
+
+        One server, the one with the fewest free GPUs that suffice; else whole empty servers while
+        they are not larger than what is missing, and one server for the rest; else single GPUs,
+        from the servers with the fewest free ones on **(D)**: a job never waits while as many GPUs
+        are free as it needs.
+        """
+        if gpus > int(self.free.sum()):
+            return None
+        taken = self._one(gpus) or self._whole(gpus) or self._spread(gpus)
+        for i, count in taken:
+            self.free[i] -= count
+        return Allocation(tuple(Share(self.servers[i].id, count) for i, count in taken))
+
+    def _one(self, gpus: int, skip: frozenset[int] = frozenset()) -> list[tuple[int, int]]:
+        room = np.where(self.free >= gpus, self.free, np.iinfo(np.int64).max)
+        for i in skip:
+            room[i] = np.iinfo(np.int64).max
+        best = int(np.argmin(room))
+        return [(best, gpus)] if self.free[best] >= gpus and best not in skip else []
+
+    def _whole(self, gpus: int) -> list[tuple[int, int]]:
+        taken, missing = [], gpus
+        for i in np.flatnonzero(self.free == self.size):
+            if self.size[i] <= missing:
+                taken.append((int(i), int(self.size[i])))
+                missing -= int(self.size[i])
+            if not missing:
+                return taken
+        rest = self._one(missing, frozenset(i for i, _ in taken)) if taken else []
+        return taken + rest if rest else []
+
+    def _spread(self, gpus: int) -> list[tuple[int, int]]:
+        taken, missing = [], gpus
+        for i in np.argsort(self.free, kind="stable"):
+            count = min(missing, int(self.free[i]))
+            if count:
+                taken.append((int(i), count))
+                missing -= count
+        return taken

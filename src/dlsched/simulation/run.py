@@ -1,0 +1,58 @@
+"""One simulation that was run: its log, and what is computed from it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from dlsched.simulation import metrics
+from dlsched.simulation.log import Log
+
+
+class Simulation:
+    """A simulation; everything is computed from the log.
+
+    Attributes
+    ----------
+    log
+        The log, open for reading.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        """Header of the log: policy, method, options, variant, seed, workload, cluster."""
+        return self.log.meta()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all jobs are complete."""
+        return "end" in self.meta
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Metrics by name; see `dlsched.simulation.metrics.summary`."""
+        return metrics.summary(self.log)
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """One row per job; see `dlsched.simulation.metrics.jobs_frame`."""
+        return metrics.jobs_frame(self.log)
+
+    @cached_property
+    def rounds(self) -> pd.DataFrame:
+        """One row per decision: time, cause, jobs waiting and running before it, changes."""
+        return metrics.frame(self.log, "decisions")
+
+    def __repr__(self) -> str:
+        """Return policy, method and the first metrics."""
+        method = self.meta["method"]
+        name = self.meta["policy"] + (f" ({method})" if method else "")
+        if "mean_jct" not in self.summary:
+            return f"Simulation({name}, no job complete)"
+        mean, span = self.summary["mean_jct"], self.summary["makespan"]
+        return f"Simulation({name}, mean_jct={mean:,.0f} s, makespan={span:,.0f} s)"
