@@ -27,7 +27,7 @@ class Model(NamedTuple):
     seconds
         Seconds per iteration at the proportional share.
     profile
-        ``cpus``, ``memory`` and ``throughput`` of a job with one GPU, as in an instance.
+        ``cpus``, ``memory`` and ``throughput`` per GPU, as in an instance, of a job with one GPU.
     """
 
     name: str
@@ -48,7 +48,7 @@ def synthetic_models(cpus_per_gpu: int = 3, memory_per_gpu: float = 62.5) -> dic
     if share[0] not in CPUS or share[1] not in MEMORY:
         raise OptionError(f"a GPU's share {share} must be on the axes {CPUS} and {MEMORY}")
     return {
-        name: Model(name, kind, 1, profile_of(1, knees, share))
+        name: Model(name, kind, 1, _per_gpu(profile_of(1, knees, share)))
         for kind, models in MODELS.items()
         for name, knees in models.items()
     }
@@ -68,10 +68,17 @@ def measured_models(path: str | Path, cpus_per_gpu: int = 3) -> dict[str, Model]
     profiles, kinds = read_profiles(path, cpus_per_gpu)
     times = read_iteration_times(path, cpus_per_gpu)
     return {
-        model: Model(model, _NAMES.get(kinds[name], kinds[name]), times[name], profiles[name])
+        model: Model(
+            model, _NAMES.get(kinds[name], kinds[name]), times[name], _per_gpu(profiles[name])
+        )
         for name, model in ((name, name.removesuffix("_1")) for name in times)
         if name in profiles and profiles[name]["gpus"] == 1
     }
+
+
+def _per_gpu(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a profile without the GPUs of a job."""
+    return {key: value for key, value in profile.items() if key != "gpus"}
 
 
 def read_split(split: str | Sequence[float]) -> tuple[float, ...]:
