@@ -44,6 +44,14 @@ def test_api_page_has_every_public_name() -> None:
     assert sorted(listed + old_names) == sorted(dlsched.__all__)
 
 
+def test_problem_page_has_every_name_of_the_schema() -> None:
+    """The page on adding a problem lists what `dlsched.schema` exports, and no other name."""
+    text = (ROOT / "docs" / "add-a-problem.md").read_text()
+    table = text[text.index("`dlsched.schema` has") : text.index("## 3. Check")]
+    cells = re.findall(r"^\| (`.*?) \|", table, re.M)
+    assert sorted(re.findall(r"`(\w+)`", " ".join(cells))) == sorted(dlsched.schema.__all__)
+
+
 def test_instances_page_is_what_the_index_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page of instances is what its program writes today."""
     monkeypatch.syspath_prepend(ROOT / "instances")

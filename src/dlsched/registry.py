@@ -22,7 +22,8 @@ from dlsched.extras import EXTRAS, require
 from dlsched.objective import ByLevel, Level
 from dlsched.result import Claim, Report, Violation
 from dlsched.run import Run, Stage, StageListener, announce
-from dlsched.schema import SCHEMA_VERSION, Instance, Solution
+from dlsched.schema.envelope import SCHEMA_VERSION, Instance
+from dlsched.schema.solution import Solution
 
 BUILT_IN = (
     "reclaiming",

@@ -196,6 +196,7 @@ class Engine:
             lambda: holdings.table.arrays(self.now, holdings.active),
             holdings.held,
             holdings.resources.gpus,
+            holdings.resources.vector,
         )
 
     def _views(self) -> tuple[tuple[JobView, ...], tuple[JobView, ...]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
+import numpy as np
+
 from dlsched.schema import Id, Number
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.decision import Allocation, Share
@@ -18,13 +20,16 @@ class Resources:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.gpus: dict[Id, int] = {}
+        names, self._index, _ = cluster.order
+        self.vector = np.zeros(len(names), np.int64)
+        """Free GPUs by position in the cluster; 0 for a server that may not be used."""
         self._amounts: dict[Id, list[Fraction | None]] = {}
 
     def open(self, servers: Iterable[Id]) -> None:
         """Make servers usable; they are empty."""
         for name in servers:
             server = self.cluster.by_id[name]
-            self.gpus[name] = server.gpus
+            self._set(name, server.gpus)
             self._amounts[name] = [
                 None if amount is None else Fraction(amount)
                 for amount in (server.cpus, server.memory)
@@ -40,7 +45,11 @@ class Resources:
         """
         if self.gpus.get(server) != self.cluster.by_id[server].gpus:
             raise PolicyError(f"server {server} is returned while jobs are on it; preempt them")
+        self._set(server, 0)
         del self.gpus[server], self._amounts[server]
+
+    def _set(self, server: Id, gpus: int) -> None:
+        self.gpus[server] = self.vector[self._index[server]] = gpus
 
     def amounts(self, server: Id) -> list[Fraction | None]:
         """Return free CPUs and memory of a server; None where the cluster states none."""
@@ -62,13 +71,13 @@ class Resources:
                 raise PolicyError(
                     f"job {job}: {share.gpus} GPUs on {share.server}, which has {free} free"
                 )
-            self.gpus[share.server] = free - share.gpus
+            self._set(share.server, free - share.gpus)
             self._change(share, -1, job)
 
     def give(self, shares: Iterable[Share]) -> None:
         """Give back what an allocation held."""
         for share in shares:
-            self.gpus[share.server] += share.gpus
+            self._set(share.server, self.gpus[share.server] + share.gpus)
             self._change(share, 1, "")
 
     def _change(self, share: Share, sign: int, job: Id) -> None:

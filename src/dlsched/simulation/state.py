@@ -112,6 +112,7 @@ class State:
     _arrays: Callable[[], Arrays]
     _held: Mapping[Id, Allocation]
     _free: Mapping[Id, int]
+    _vector: Vector
 
     @cached_property
     def _views(self) -> tuple[tuple[JobView, ...], tuple[JobView, ...]]:
@@ -146,6 +147,11 @@ class State:
     def free_gpus(self) -> Mapping[Id, int]:
         """Free GPUs of each server that may be used."""
         return self._free
+
+    @property
+    def free(self) -> Vector:
+        """Free GPUs by position in the cluster, a copy; 0 for a server that may not be used."""
+        return self._vector.copy()
 
     @cached_property
     def rng(self) -> np.random.Generator:

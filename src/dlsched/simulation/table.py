@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,17 +20,17 @@ class Table:
         self.left, self.attained, self.service, self.since, self.working, self.held = (
             np.zeros(len(jobs), np.int64) for _ in range(6)
         )
-        self.present: list[int] = []
+        self.present: Vector = np.zeros(0, np.int64)
         self.scaled: set[int] = set()
         """Running jobs at a speed other than 1, whose work the vectors do not follow."""
 
     def add(self, job: int) -> None:
         """Add a job that arrives; jobs arrive in the order of their positions."""
-        bisect.insort(self.present, job)
+        self.present = np.append(self.present, job)
 
     def remove(self, job: int) -> None:
         """Remove a job that is complete."""
-        del self.present[bisect.bisect_left(self.present, job)]
+        self.present = np.delete(self.present, np.searchsorted(self.present, job))
         self.scaled.discard(job)
 
     def update(self, job: int, progress: Progress) -> None:
@@ -49,7 +48,7 @@ class Table:
 
     def arrays(self, now: int, active: Mapping[int, Progress]) -> Arrays:
         """Return the vectors of the jobs present as they are at a time."""
-        index = np.array(self.present, np.int64)
+        index = self.present
         held = self.held[index]
         running = (held > 0).astype(np.int64)
         time = (now - self.since[index]) * running
@@ -57,7 +56,7 @@ class Table:
         remaining = np.maximum(self.left[index] - done, 0)
         for job in self.scaled:
             progress = active[job]
-            remaining[bisect.bisect_left(self.present, job)] = progress.left - progress.done(now)
+            remaining[np.searchsorted(index, job)] = progress.left - progress.done(now)
         return Arrays(
             job=index,
             submit=self.submit[index],

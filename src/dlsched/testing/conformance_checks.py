@@ -21,7 +21,10 @@ from dlsched.refutation import beaten_level
 from dlsched.registry import Kind, Method, Problem
 from dlsched.result import Result, Status, Termination
 from dlsched.run import Run
-from dlsched.schema import Document, FrozenDict, Instance, Solution, derived
+from dlsched.schema.document import Document
+from dlsched.schema.envelope import Instance
+from dlsched.schema.frozen import FrozenDict, derived
+from dlsched.schema.solution import Solution
 from dlsched.testing.documents import run_blocks
 from dlsched.testing.heuristic import check_heuristic
 from dlsched.testing.search import Finding, first_finding

@@ -14,7 +14,8 @@ from dlsched.objective import TOLERANCE, Bound, Level, Objective, relative_gap
 from dlsched.registry import Method, MethodLike
 from dlsched.result import Claim, Status
 from dlsched.run import Run
-from dlsched.schema import Instance, Solution
+from dlsched.schema.envelope import Instance
+from dlsched.schema.solution import Solution
 
 Heuristic: TypeAlias = MethodLike
 """A method as `dlsched.solve` takes it."""

@@ -118,6 +118,28 @@ def test_all_regions_are_mast(instance: Instance) -> None:
     assert first.objective == second.objective
 
 
+def test_jobs_of_two_types_in_two_clusters() -> None:
+    """A workload of two GPU types starts by any scope that does not bind it to one cluster."""
+    clusters = [
+        {"id": f"c{t}", "machines": [{"id": f"m{t}", "gpu_type": t, "gpus": 1, "cpus": 1,
+                                      "memory": 1}]}
+        for t in "AB"
+    ]  # fmt: skip
+    jobs = [{"id": t, "gpu_type": t, "tasks": 1, "gpus": 1, "cpus": 1, "memory": 1} for t in "AB"]
+    instance = Instance(
+        name="types",
+        lowest_priority=1,
+        regions=[{"id": "r", "clusters": clusters}],
+        tenants=[{"id": "n", "priority": 1, "gpu_quota": 2, "cpu_quota": 2}],
+        pending=[{"id": "w", "tenant": "n", "age": 0, "jobs": jobs}],
+    )
+    starts = ("mast", "top_k", "regional", "joint", "exact")
+    waits = ("federated", "local", "regional_queue", "global_queue")
+    for methods, count in ((starts, 1), (waits, 0)):
+        for method in methods:
+            assert len(dlsched.solve(instance, method).solution.start) == count, method
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6))
 def test_joint_is_no_worse_than_mast(seed: int) -> None:

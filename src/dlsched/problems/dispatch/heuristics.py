@@ -112,8 +112,13 @@ def _bound(instance: Instance, region: bool, one_cluster: bool) -> Solution:
     """Bind workloads on arrival; then start them by rank where they are bound."""
     fleet = Fleet(instance)
     loads, dispatcher = Loads(fleet), Dispatcher(fleet)
-    choose = loads.regions if region else loads.clusters
-    bound = bind_on_arrival(loads, _arrivals(instance), lambda r: choose(r, bound=True))
+
+    def choose(ranked: Ranked) -> dict[int, list[int]]:
+        if region:
+            return loads.regions(ranked, bound=True, one_cluster=one_cluster)
+        return loads.clusters(ranked, bound=True)
+
+    bound = bind_on_arrival(loads, _arrivals(instance), choose)
 
     def sites(ranked: Ranked) -> dict[int, list[int]]:
         found = bound[ranked.position]

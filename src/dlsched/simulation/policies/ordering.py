@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,27 +42,27 @@ class OrderingPolicy(BasePolicy):
             order = np.concatenate(
                 (order[jobs.running[order] == 1], order[jobs.running[order] == 0])
             )
-        free = sum(state.free_gpus.values()) + int(jobs.gpus @ jobs.running)
-        chosen = select(jobs.gpus[order], free, self.strict)
+        held = jobs.running[order] == 1
+        vacant = state.free
+        free = int(vacant.sum()) + int(jobs.gpus @ jobs.running)
         runs = np.zeros(len(order), bool)
-        runs[order[chosen]] = True
-        names = state.workload.jobs
-        stopping = np.flatnonzero((jobs.running == 1) & ~runs)
-        preempt = [names[jobs.job[i]].id for i in stopping]
-        placement = Placement(state.cluster, state.free_gpus)
+        runs[select(jobs.gpus[order], free, self.strict)] = True
+        every = state.workload.jobs
+        preempt = [every[j].id for j in jobs.job[order[held & ~runs]]]
+        new = [every[j] for j in jobs.job[order[runs & ~held]]]
+        if not new:
+            return Decision({}, preempt)
+        placement = Placement(state.cluster, vacant)
         for name in preempt:
             placement.release(state.allocations[name])
-        start: dict[str, Any] = {}
-        for i in order[chosen]:
-            if not jobs.running[i]:
-                start[names[jobs.job[i]].id] = placement.place(int(jobs.gpus[i]))
-        return Decision(start, preempt)
+        return Decision(placement.place_all(new), preempt)
 
 
 def select(gpus: Vector, free: int, strict: bool = False) -> Vector:
     """Return the positions of the jobs that run, of jobs in order, each if it fits what is left."""
-    if strict:
-        return np.flatnonzero(np.cumsum(gpus) <= free)
+    total = np.cumsum(gpus)
+    if strict or len(gpus) == 0 or total[-1] <= free:
+        return np.flatnonzero(total <= free)
     chosen: list[int] = []
     least = np.minimum.accumulate(gpus[::-1])[::-1]
     start = 0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
 from dlsched.schema import Id
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.decision import Allocation, Share
+from dlsched.simulation.job import Job
+from dlsched.simulation.state import Vector
 
 
 class Placement:
@@ -19,14 +21,12 @@ class Placement:
     cluster
         The servers; they are tried in this order where they are equally good.
     free
-        Free GPUs by server, as `State.free_gpus` has them; it is not changed.
+        Free GPUs by position in the cluster, as `State.free` has them; placing a job changes it.
     """
 
-    def __init__(self, cluster: Cluster, free: Mapping[Id, int]) -> None:
-        self.servers = [server for server in cluster.servers if server.id in free]
-        self.free = np.array([free[server.id] for server in self.servers], np.int64)
-        self.size = np.array([server.gpus for server in self.servers], np.int64)
-        self._index = {server.id: i for i, server in enumerate(self.servers)}
+    def __init__(self, cluster: Cluster, free: Vector) -> None:
+        self._names, self._index, self._size = cluster.order
+        self.free = free
 
     def release(self, allocation: Allocation) -> None:
         """Free what a job holds that stops or moves."""
@@ -46,7 +46,12 @@ class Placement:
         taken = self._one(gpus) or self._whole(gpus) or self._spread(gpus)
         for i, count in taken:
             self.free[i] -= count
-        return Allocation(tuple(Share(self.servers[i].id, count) for i, count in taken))
+        return Allocation(tuple(Share(self._names[i], count) for i, count in taken))
+
+    def place_all(self, jobs: Iterable[Job]) -> dict[Id, Allocation]:
+        """Place jobs in the order given; one that does not fit is left out."""
+        placed = ((job.id, self.place(job.gpus)) for job in jobs)
+        return {name: allocation for name, allocation in placed if allocation is not None}
 
     def _one(self, gpus: int, skip: frozenset[int] = frozenset()) -> list[tuple[int, int]]:
         room = np.where(self.free >= gpus, self.free, np.iinfo(np.int64).max)
@@ -57,10 +62,10 @@ class Placement:
 
     def _whole(self, gpus: int) -> list[tuple[int, int]]:
         taken, missing = [], gpus
-        for i in np.flatnonzero(self.free == self.size):
-            if self.size[i] <= missing:
-                taken.append((int(i), int(self.size[i])))
-                missing -= int(self.size[i])
+        for i in np.flatnonzero(self.free == self._size):
+            if self._size[i] <= missing:
+                taken.append((int(i), int(self._size[i])))
+                missing -= int(self._size[i])
             if not missing:
                 return taken
         rest = self._one(missing, frozenset(i for i, _ in taken)) if taken else []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Any
 
 PUBLISHED: Mapping[str, Callable[[], Callable[..., None]]] = {
     "synergy": lambda: importlib.import_module("dlsched.simulation.published.synergy").run,

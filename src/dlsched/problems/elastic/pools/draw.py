@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dlsched.drawing.legend import entry
-from dlsched.problems.elastic.check_pools import of_job
-from dlsched.problems.elastic.pools import Split, base_of, reduction, running_time
+from dlsched.problems.elastic.pools.check import of_job
+from dlsched.problems.elastic.pools.workers import Split, base_of, reduction, running_time
 from dlsched.problems.elastic.schema import Instance, Job, Solution
 from dlsched.schema import Number
 

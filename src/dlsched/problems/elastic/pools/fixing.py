@@ -1,23 +1,20 @@
-"""The incumbent of `dp` on two pools, and tables of parts of the choices that improve it."""
+"""Parts of the choices on two pools, and tables of them that improve the incumbent."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.problems.elastic.knapsack import Ints
-from dlsched.problems.elastic.knapsack_pools import PoolItems
-from dlsched.problems.elastic.table_pools import Table, fill_table, proves, read_table
-from dlsched.result import Status, Termination
-from dlsched.run import Run
+from dlsched.problems.elastic.incumbent import Incumbent
+from dlsched.problems.elastic.items import Ints
+from dlsched.problems.elastic.pools.knapsack import PoolItems
+from dlsched.problems.elastic.pools.table import Table, fill_table, proves, read_table
+from dlsched.result import Termination
 
 Mask: TypeAlias = NDArray[np.bool_]
-
-_ENTRY_BYTES = {"int64": 8, "object": 48}
 
 
 class Part(NamedTuple):
@@ -38,37 +35,8 @@ class Filled(NamedTuple):
 
 
 @dataclass
-class Incumbent:
-    """The incumbent, and tables that improve it or show that it is the best of a part.
-
-    Attributes
-    ----------
-    memory_gib
-        Largest table that is filled.
-    incumbent, launched, value
-        Numbers of the incumbent's items, the jobs that they launch, and their reduction in units.
-    status, termination, reason
-        As in `Claim`.
-    """
-
-    items: PoolItems
-    run: Run
-    memory_gib: float = 2.0
-    incumbent: Sequence[int] | None = None
-    launched: int = -1
-    value: int = 0
-    status: Status = Status.FEASIBLE
-    termination: Termination | None = None
-    reason: str = ""
-
-    def offer(self, chosen: Sequence[int]) -> None:
-        """Make a choice of items the incumbent if it is better."""
-        picked = np.array(chosen, dtype=np.int64)
-        launched = int(self.items.launch[picked].sum())
-        value = sum(self.items.value[picked].tolist())
-        if self.incumbent is None or (launched, value) > (self.launched, self.value):
-            self.incumbent, self.launched, self.value = chosen, launched, value
-            self.run.record(float(self.items.seconds(value)), None)
+class Fixing(Incumbent[PoolItems]):
+    """The incumbent, and tables that improve it or show that it is the best of a part."""
 
     def everything(self) -> Part:
         """Return the part with all choices."""
@@ -96,10 +64,8 @@ class Incumbent:
             return Filled(None, 0)
         numbers = np.flatnonzero(free & (items.gpus <= left).all(axis=1))
         rows = len(np.unique(items.row[numbers]))
-        gib = (rows + 1) * (left[0] + 1) * (left[1] + 1) * _ENTRY_BYTES[worth.dtype.name] / 2**30
-        if gib > self.memory_gib:
-            self.termination = Termination.MEMORY_LIMIT
-            self.reason = f"the table needs {gib:.1f} GiB, the limit is {self.memory_gib:g}"
+        entries = (rows + 1) * (left[0] + 1) * (left[1] + 1)
+        if not self.fits_in_memory(entries, worth.dtype.name):
             return None
         table = fill_table(items, numbers, worth[numbers], (left[0], left[1]), self.stop)
         if table is None:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.problems.elastic.knapsack import Ints
-from dlsched.problems.elastic.knapsack_pools import PoolItems, firsts
-from dlsched.problems.elastic.pools import Split
+from dlsched.problems.elastic.items import Ints, firsts
+from dlsched.problems.elastic.pools.knapsack import PoolItems
+from dlsched.problems.elastic.pools.workers import Split
 
 
 class Table(NamedTuple):

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from dlsched.objective import SOLVER_PRECISION, Bound, relative_gap
-from dlsched.problems.elastic.incumbent_pools import Incumbent, Part
-from dlsched.problems.elastic.lagrangian_pools import (
+from dlsched.problems.elastic.pools.fixing import Fixing, Part
+from dlsched.problems.elastic.pools.lagrangian import (
     Relaxation,
     launch,
     launch_bound,
     reduction_bound,
     relax,
 )
-from dlsched.problems.elastic.table_pools import (
-    Table,
-    fill_table,
-    proves,
-    through,
-)
+from dlsched.problems.elastic.pools.table import Table, fill_table, proves, through
 from dlsched.result import Status
 
 SMALL = {"int64": 2_000_000, "object": 20_000}
 """Up to this many steps (items x states) filling the whole table is faster than fixing first."""
-CORE = 64
+CORE = 16
 """Number of jobs with the least second-best loss, solved first for a good incumbent."""
 EXACT = 200_000
 """Most steps of a table of Python's integers before rounded reductions narrow it down."""
@@ -36,14 +30,14 @@ MOST_EXACT = 5_000_000
 
 
 @dataclass
-class PoolSearch(Incumbent):
+class PoolSearch(Fixing):
     """The search; ``bounds`` has for each level those found, ``most`` is that of level 1."""
 
     def __post_init__(self) -> None:
         """Set the bound of level 1, and launch the smallest jobs."""
         first = launch(self.items)
         self.most = first.most
-        self.bounds: list[list[Bound]] = [[launch_bound(self.most)], []]
+        self.bounds[0] = [launch_bound(self.most)]
         self.offer(first.chosen)
 
     def solve(self) -> None:
@@ -185,23 +179,12 @@ class PoolSearch(Incumbent):
 
     def at_bound(self, relaxation: Relaxation) -> bool:
         """Whether the relaxation proves the incumbent optimal, within the gap asked for."""
-        limit = relaxation.bound >> relaxation.shift
-        slack = Fraction(self.run.gap) * max(abs(limit), abs(self.value))
-        if limit - self.value > slack:
-            return False
-        self.prove(reduction_bound(self.items, relaxation))
-        return True
+        proved = self.within_gap(relaxation.bound >> relaxation.shift)
+        if proved:
+            self.prove(reduction_bound(self.items, relaxation))
+        return proved
 
     def prove_launches(self) -> None:
         """Record that a table proves the number of jobs launched."""
         self.most = self.launched
         self.bounds[0] = [Bound(self.launched, "certified", "dp table")]
-
-    def table_bound(self) -> Bound:
-        """Return the bound of level 2 by a table that the incumbent attains."""
-        return Bound(self.items.seconds(self.value), "certified", "dp table")
-
-    def prove(self, bound: Bound) -> None:
-        """Record that the incumbent is optimal by a bound of level 2."""
-        self.bounds[1] = [bound]
-        self.status, self.termination, self.reason = Status.OPTIMAL, None, ""

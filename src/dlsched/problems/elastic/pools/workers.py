@@ -45,9 +45,16 @@ def base_of(instance: Instance, job: Job) -> Split:
 
     Those of a running job are in the pool that holds them. Of pools of equal speed it is training.
     """
-    speeds = dict(zip(POOLS, (pool.speed for pool in instance.by_pool), strict=True))
-    best = max(job.pools, key=lambda name: speeds[name])
-    return (job.min_workers, 0) if best == "training" else (0, job.min_workers)
+    training, loan = instance.by_pool
+    faster = loan.speed > training.speed and (job.fungible or job.heterogeneous)
+    pool = job.base_pool or ("loan" if faster else "training")
+    return (job.min_workers, 0) if pool == "training" else (0, job.min_workers)
+
+
+def fastest_time(instance: Instance, job: Job, count: int) -> Number:
+    """Return the running time in seconds with that many workers, all in the job's fastest pool."""
+    training, _ = base_of(instance, job)
+    return running_time(instance, job, (count, 0) if training else (0, count))
 
 
 def gpus_of(instance: Instance, job: Job, workers: Split) -> Split:

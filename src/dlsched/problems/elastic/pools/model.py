@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dlsched.problems.elastic.pools import choices, solution_of
+from dlsched.problems.elastic.pools.workers import choices, solution_of
 from dlsched.problems.elastic.schema import POOLS, Instance, Solution
 from dlsched.schema import granularity
 

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.objective import Bound
-from dlsched.problems.elastic.knapsack import Ints
-from dlsched.problems.elastic.knapsack_pools import PoolItems
+from dlsched.problems.elastic.items import Ints
+from dlsched.problems.elastic.pools.knapsack import PoolItems
 
 LP_LIBRARIES = ("scipy.optimize", "scipy.sparse")
 """What `relax` imports, for a method's ``preload``."""

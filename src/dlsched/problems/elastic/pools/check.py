@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dlsched.problems.elastic.pools import Split, base_of, gpus_of, reduction
+from dlsched.problems.elastic.pools.workers import Split, base_of, gpus_of, reduction
 from dlsched.problems.elastic.schema import POOLS, Instance, Job, Solution
 from dlsched.result import Violation
 from dlsched.schema import Number
