@@ -86,7 +86,7 @@ class Workload(Document):
         if profiles is not None and profiles not in PROFILES:
             raise UnknownName("set of profiles", profiles, list(PROFILES))
         source = trace if isinstance(trace, Trace) else None
-        if source is None and profiles in READERS:
+        if source is None and profiles is not None and profiles in READERS:
             source = READERS[profiles](str(trace), **options)
         if source is None:
             source = read_trace(str(trace))

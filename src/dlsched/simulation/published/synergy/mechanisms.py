@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import dlsched
-from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.pooled import ideal_allocation
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
 from dlsched.problems.sensitivity.state import Rounds, Wish
 from dlsched.run import Run
-from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.policy import PolicyError
 from dlsched.simulation.published.synergy.jobs import SimulatedJob, fitting
 from dlsched.simulation.published.synergy.servers import Servers
@@ -21,6 +19,10 @@ PLACING: Final = ("proportional", "greedy", "tune")
 """Mechanisms of the public code that are repeated here, in floats."""
 OPT: Final = "opt"
 """Stage one of Synergy-OPT alone: throughputs, with no servers that could attain them."""
+
+
+Given: TypeAlias = tuple[Choice, dict[int, int], float]
+"""What a job gets: its choice, its GPUs by server, and its speed-up."""
 
 
 class Mechanism:
@@ -96,7 +98,7 @@ class Mechanism:
             job.speedup = speedup
         return jobs
 
-    def _real(self, instance: Instance) -> list[tuple[Choice, Mapping[int, int], float]]:
+    def _real(self, instance: Instance) -> list[Given]:
         result = dlsched.solve(instance, self.method, seed=self.seed, **self.options)
         if not isinstance(result.solution, Solution):
             raise PolicyError(f"{self.method} found no allocation: {result.status}")
@@ -110,7 +112,7 @@ class Mechanism:
             found.append((choice, shares, _speedup(instance, job.profile, choice)))
         return found
 
-    def _pooled(self, instance: Instance) -> list[tuple[Choice, Mapping[int, int], float]]:
+    def _pooled(self, instance: Instance) -> list[Given]:
         """Return stage one's choices, and GPUs in the order of the servers."""
         ideal = ideal_allocation(instance, Run(seed=self.seed))
         servers = Servers(self.size[0], self.size[1], float("inf"), float("inf"))
@@ -130,21 +132,3 @@ class Mechanism:
 
 def _speedup(instance: Instance, profile: str, choice: Choice) -> float:
     return float(Fraction(choice.throughput) / instance.shares[profile].throughput)
-
-
-def server_size(cluster: Cluster) -> dict[str, Any]:
-    """Return number, GPUs, CPUs and memory of the cluster's servers.
-
-    Raises
-    ------
-    OptionError
-        If they differ, or state no CPUs or memory.
-    """
-    sizes = {(server.gpus, server.cpus, server.memory) for server in cluster.servers}
-    if len(sizes) > 1 or None in next(iter(sizes)):
-        raise OptionError(
-            "Synergy's servers are alike and have CPUs and memory; write "
-            "Cluster.uniform(servers, gpus, cpus=..., memory=...)"
-        )
-    gpus, cpus, memory = sizes.pop()
-    return {"count": len(cluster.servers), "gpus": gpus, "cpus": cpus, "memory": memory}

@@ -39,6 +39,7 @@ class Record:
     def __init__(self, log: Log, servers: list[str], interval: int, pooled: bool) -> None:
         self.log, self.servers, self.interval, self.pooled = log, servers, interval, pooled
         self.running: dict[int, _Open] = {}
+        self.decisions = 0
 
     def round(
         self, time: float, waiting: int, jobs: list[SimulatedJob], seconds: float, solved: str
@@ -63,8 +64,6 @@ class Record:
         self.log.add("timings", (self.decisions, seconds))
         self.log.add("decisions", tuple(DecisionRow(time, "round", *counts, solved)))
         self.decisions += 1
-
-    decisions = 0
 
     def work(self, index: int, iterations: int) -> None:
         """Add what a job did in the round."""

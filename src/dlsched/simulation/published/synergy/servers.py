@@ -44,9 +44,7 @@ class Servers:
                     return shares
         return None
 
-    def place(
-        self, job: SimulatedJob, demand: tuple[float, float], shares: dict[int, int]
-    ) -> None:
+    def place(self, job: SimulatedJob, demand: tuple[float, float], shares: dict[int, int]) -> None:
         """Give a job its demand on these GPUs."""
         job.shares, (job.cpus, job.memory) = shares, demand
         for s, count in shares.items():
