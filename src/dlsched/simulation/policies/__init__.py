@@ -20,6 +20,7 @@ BUILT_IN: Mapping[str, str] = {
     "las": "dlsched.simulation.policies.ordering:Las",
     "muri_s": "dlsched.simulation.policies.muri:MuriS",
     "muri_l": "dlsched.simulation.policies.muri:MuriL",
+    "synergy": "dlsched.simulation.policies.synergy:Synergy",
 }
 """Where each policy of dlsched is; a module is imported when its policy is asked for."""
 
