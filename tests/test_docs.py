@@ -13,6 +13,7 @@ import pytest
 
 import dlsched
 from dlsched import registry
+from dlsched.registry import registered
 from dlsched.testing.documents import run_blocks
 
 ROOT = Path(__file__).parents[1]
@@ -29,7 +30,7 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     for name in registry.problem_names():  # what a page registers is gone after it
-        monkeypatch.setitem(registry._METHODS, name, registry.problem(name).methods)
+        monkeypatch.setitem(registered.METHODS, name, registry.problem(name).methods)
     skipped = run_blocks(page, FEWER)
     if skipped:
         print(f"{page.name}: not run: {skipped}")

@@ -13,7 +13,7 @@ USED = [
     "api/solving.py",
     "evaluation.py",
     "problems/elastic/exact.py",
-    "registry.py",
+    "registry/methods.py",
     "schema/quantities.py",
     "solvers/levels.py",
 ]

@@ -11,7 +11,7 @@ from dlsched.api.loading import InstanceLike, load
 from dlsched.api.solving import solve
 from dlsched.errors import SolverDisagreement, describe
 from dlsched.labels import distinguish, method_labels
-from dlsched.registry import Method, MethodLike
+from dlsched.registry import MethodLike
 from dlsched.result import Result
 from dlsched.schema.envelope import Instance
 from dlsched.table import Failure, comparison_rows, data_frame
@@ -74,9 +74,7 @@ def comparison(
     return distinguish(rows)
 
 
-def attempt(
-    instance: Instance, method: MethodLike | Method, **solve_options: Any
-) -> Result | Failure:
+def attempt(instance: Instance, method: MethodLike, **solve_options: Any) -> Result | Failure:
     """Solve; return what was raised instead of raising it. The method may also exit or fork."""
     process, resolved = os.getpid(), None
     try:

@@ -107,9 +107,9 @@ def solve(
         claim = Claim(status=Status.INFEASIBLE, reason=why)
     elif chosen.wants_run:
         with run.interruptible():
-            claim = chosen(inst, run, method_options)
+            claim = registry.call(chosen, inst, run, method_options)
     else:
-        claim = chosen(inst, run, method_options)
+        claim = registry.call(chosen, inst, run, method_options)
     result = evaluate_claim(owner, inst, chosen, claim, run, method_options)
     if start is not None and result.start is None:
         reason = rejected or f"{chosen.name} takes no start"

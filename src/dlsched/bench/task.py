@@ -19,7 +19,7 @@ from dlsched.errors import UnknownName
 
 _HARMLESS = ("__init__", "figures", "submission", "table", "records", "files")
 """Modules beside the package's `__init__.py` that no result depends on."""
-_PACKAGES = ("api", "schema", "solvers")
+_PACKAGES = ("api", "registry", "schema", "solvers")
 """Packages, apart from the problem's own, that every result depends on."""
 
 

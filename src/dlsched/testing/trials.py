@@ -130,7 +130,7 @@ def attempt(method: Method, instance: Instance, seed: int = 0) -> Trial:
     """
     try:
         with _contained():
-            claim = method(instance, Run(seed=seed), {})
+            claim = registry.call(method, instance, Run(seed=seed), {})
     except InstanceChanged as error:
         raise Broken("changes_instance", str(error)) from error
     except SystemExit as error:
