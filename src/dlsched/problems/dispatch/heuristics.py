@@ -26,14 +26,15 @@ def mast(instance: Instance, rng: Any, cache: bool = True, fewest: bool = True) 
     fewest
         Whether victims are sorted by size again, so that few large ones suffice.
     """
-    return _mast(instance, cache, fewest).solution()
+    return mast_solution(instance, cache, fewest)
 
 
-def _mast(instance: Instance, cache: bool = True, fewest: bool = True) -> Dispatcher:
+def mast_solution(instance: Instance, cache: bool = True, fewest: bool = True) -> Solution:
+    """Return the solution of `mast`."""
     fleet = Fleet(instance)
     dispatcher = Dispatcher(fleet, cache=cache, fewest=fewest)
     dispatcher.dispatch(startable(instance), lambda r: fleet.sites_of(instance.pending[r.position]))
-    return dispatcher
+    return dispatcher.solution()
 
 
 @method("dispatch", kind="baseline")
