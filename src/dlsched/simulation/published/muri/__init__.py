@@ -31,10 +31,12 @@ POLICIES: dict[str, Callable[[Servers], Policy]] = {
     "tiresias": Tiresias,
 }
 
+
 def muri(servers, known, method, largest=4, split=False, worst=False):
-    kinds = Kinds(SHARING_UNMATCHED if method=="in_order" else SHARING, worst)
-    grouping = InOrder(largest) if method=="in_order" else Rounds(kinds, largest, heaviest)
+    kinds = Kinds(SHARING_UNMATCHED if method == "in_order" else SHARING, worst)
+    grouping = InOrder(largest) if method == "in_order" else Rounds(kinds, largest, heaviest)
     return Sharing(servers, kinds, grouping, known=known, largest=largest, split=split)
+
 
 def run(
     workload: Workload,
@@ -50,7 +52,7 @@ def run(
     jobs = states(workload)
     servers = Servers([server.gpus for server in cluster.servers])
     if policy_name.startswith("muri"):
-        policy = muri(servers, policy_name=="muri_s", method, **options)
+        policy = muri(servers, policy_name == "muri_s", method, **options)
     else:
         policy = POLICIES[policy_name](servers)
     recorder = Recorder(log, [server.id for server in cluster.servers])
