@@ -35,7 +35,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
-from dlsched.errors import DlschedError
+from dlsched.errors import OptionError
 
 VERSION: Final = 1
 BATCH: Final = 2000
@@ -95,7 +95,7 @@ COMPARED: Final = ("segments", "completions", "decisions", "loans")
 """Tables that are the same whenever the same simulation is run."""
 
 
-class LogError(DlschedError):
+class LogError(OptionError):
     """A log cannot be used: it is no log, of another version, or of another simulation."""
 
 
