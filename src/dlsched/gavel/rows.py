@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.gavel.program import Program
-from dlsched.schema import Number
+from dlsched.schema.quantities import Number
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import INF, StandardForm
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import model_validator
 
-from dlsched.schema import Amount, Count, Document, Flaw, Id, PositiveCount, require_unique
+from dlsched.schema import Amount, Count, Document, Flaw, Id, PositiveCount, derived, require_unique
 
 TRAINING, LOAN = "training", "loan"
 """The pool that is there all the time, and the one whose servers come and go."""
@@ -111,7 +114,19 @@ class Cluster(Document):
                 )
         return self
 
-    @property
+    @derived
+    def by_id(self) -> dict[str, Server]:
+        """The servers by id."""
+        return {server.id: server for server in self.servers}
+
+    @cached_property
+    def order(self) -> tuple[tuple[str, ...], Mapping[str, int], NDArray[np.int64]]:
+        """The servers' ids, the position of each, and their GPUs, shape (servers,)."""
+        names = tuple(server.id for server in self.servers)
+        sizes = np.array([server.gpus for server in self.servers], np.int64)
+        return names, {name: i for i, name in enumerate(names)}, sizes
+
+    @cached_property
     def gpus(self) -> int:
         """GPUs of all servers, on loan or not."""
         return sum(server.gpus for server in self.servers)

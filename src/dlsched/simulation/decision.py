@@ -48,7 +48,11 @@ class Decision:
     start
         Jobs that start, or run on with another allocation, and what they hold from now on.
     preempt
-        Running jobs that stop. They are applied before `start`.
+        Running jobs that stop. This comes before `start`.
+    returned
+        Servers of the loan pool that go back, empty after `preempt` and `start`.
+    overhead
+        Seconds without progress of jobs in `start`, where they are not `Job.restart`.
     wake
         Seconds on the simulation's clock at which to decide again, whatever happens until then;
         None for no such time.
@@ -58,5 +62,7 @@ class Decision:
 
     start: Mapping[Id, Allocation] = field(default_factory=dict)
     preempt: Sequence[Id] = ()
+    returned: Sequence[Id] = ()
+    overhead: Mapping[Id, Number] = field(default_factory=dict)
     wake: Number | None = None
     solved: Mapping[str, Any] = field(default_factory=dict)

@@ -10,7 +10,7 @@ seconds"``). Tables:
     the last event once the simulation is complete.
 ``segments``
     One row per stretch of time in which a job holds the same GPUs at the same speed: ``job`` (its
-    position in the workload), ``start``, ``end``, ``shares`` (JSON: ``[server, GPUs]`` or
+    position in the workload), ``start``, ``end``, ``gpus``, ``shares`` (JSON: ``[server, GPUs]`` or
     ``[server, GPUs, CPUs, GB]`` each), ``sharing`` (name of the group that holds these GPUs
     together, or null), ``speed`` (text: work per unit of time, as "p/q" or a float), ``overhead``
     (time without progress, within the stretch), ``work`` (done in it), ``lost`` (work done before,
@@ -62,6 +62,7 @@ class Segment(NamedTuple):
     job: int
     start: Time
     end: Time
+    gpus: int
     shares: str
     sharing: str | None
     speed: str

@@ -118,7 +118,7 @@ class Dispatcher:
     def _known_to_fail(self, site: int, request: Request, priority: int) -> bool:
         """Whether a job that is no larger failed here with no lower priority.
 
-        What starts in between takes room only; what stops clears the cache of its region.
+        What starts in between takes room only; for what stops see `_forget`.
         """
         return any(
             other.tasks <= request.tasks
@@ -146,9 +146,7 @@ class Dispatcher:
         if plan.victims:
             fleet.stop(plan.victims)
             self.preempt += plan.victims
-            touched = {fleet.sites[s].region for v in plan.victims for s in fleet.where[v]}
-            for key in [k for k in self.failed if fleet.sites[k[0]].region in touched]:
-                del self.failed[key]
+            self._forget(plan.victims)
         placed = {}
         requests = fleet.requests[ranked.position]
         for job, request, own in zip(workload.jobs, requests, plan.jobs, strict=True):
@@ -161,6 +159,21 @@ class Dispatcher:
             placed[job.id] = Placed(cluster=site.name, on=on)
         region = instance.regions[plan.region].id
         self.start[workload.id] = Started(region=region, jobs=placed)
+
+    def _forget(self, victims: Sequence[int]) -> None:
+        """Forget the failures of jobs that could not have preempted these victims themselves.
+
+        A job fails if the room is not enough even without all workloads of lower priority. By rank,
+        victims are of lower priority than every job that failed before: nothing is forgotten.
+        """
+        fleet = self.fleet
+        highest: dict[int, int] = {}
+        for v in victims:
+            for s in fleet.where[v]:
+                highest[s] = min(int(fleet.priority[v]), highest.get(s, MOST_PRIORITIES))
+        for key, entries in self.failed.items():
+            if key[0] in highest:
+                entries[:] = [entry for entry in entries if entry[1] < highest[key[0]]]
 
     def solution(self) -> Solution:
         """Return what was started and preempted."""

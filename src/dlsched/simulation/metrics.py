@@ -1,0 +1,89 @@
+"""Metrics of a simulation, from its log alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dlsched.simulation.clock import TICKS
+from dlsched.simulation.log import TABLES, Ending, Log
+
+
+def frame(log: Log, table: str) -> pd.DataFrame:
+    """Return a table of a log as a data frame; times in seconds as floats."""
+    rows = pd.DataFrame(log.rows(table), columns=list(TABLES[table]))
+    unit = TICKS if log.meta()["clock"] == "microseconds" else 1
+    for column in ("time", "start", "end", "overhead", "work", "lost"):
+        if column in rows:
+            rows[column] = rows[column].astype(float) / unit
+    return rows
+
+
+def jobs_frame(log: Log) -> pd.DataFrame:
+    """Return one row per job of the workload, in the order of submission; times in seconds.
+
+    Columns: ``id``, ``gpus``, ``submit``, ``start`` (the first), ``end``, ``jct`` (completion less
+    submission), ``queueing`` (time without GPUs), ``attained`` (time with GPUs), ``service``
+    (GPU-seconds held), ``preemptions``. A job that did not end has no ``end`` and ``jct``.
+    """
+    jobs = pd.DataFrame(
+        [
+            {"id": job["id"], "gpus": job["gpus"], "submit": float(job["submit"])}
+            for job in log.meta()["workload"]["jobs"]
+        ]
+    )
+    segments = frame(log, "segments")
+    segments["length"] = segments["end"] - segments["start"]
+    segments["service"] = segments["length"] * segments["gpus"]
+    by_job = segments.groupby("job")
+    jobs["start"] = by_job["start"].min()
+    jobs["end"] = frame(log, "completions").set_index("job")["time"]
+    jobs["jct"] = jobs["end"] - jobs["submit"]
+    jobs["attained"] = by_job["length"].sum()
+    jobs["service"] = by_job["service"].sum()
+    jobs[["attained", "service"]] = jobs[["attained", "service"]].fillna(0.0)
+    jobs["queueing"] = jobs["jct"] - jobs["attained"]
+    preempted = segments[segments["ending"] == Ending.PREEMPTED]
+    jobs["preemptions"] = preempted.groupby("job").size().reindex(jobs.index, fill_value=0)
+    return jobs
+
+
+def summary(log: Log) -> dict[str, Any]:
+    """Return the metrics of a simulation; times in seconds.
+
+    ``p95_jct`` and ``p99_jct`` are the values at position floor(0.95 n) and floor(0.99 n) of the
+    sorted completion times, counted from 0, as in Muri's evaluation. ``utilization`` is the share
+    of the cluster's GPU time until the last completion that jobs held.
+    """
+    jobs = jobs_frame(log)
+    jct = np.sort(jobs["jct"].dropna().to_numpy())
+    queueing = np.sort(jobs["queueing"].dropna().to_numpy())
+    if not len(jct):
+        return {"jobs": len(jobs), "completed": 0}
+    makespan = float(jobs["end"].max())
+    gpus = sum(server["gpus"] for server in log.meta()["cluster"]["servers"])
+    timings = [row[1] for row in log.rows("timings")]
+    return {
+        "jobs": len(jobs),
+        "completed": len(jct),
+        "mean_jct": float(jct.mean()),
+        "median_jct": float(np.median(jct)),
+        "p95_jct": rank(jct, 0.95),
+        "p99_jct": rank(jct, 0.99),
+        "makespan": makespan,
+        "mean_queueing": float(queueing.mean()),
+        "median_queueing": float(np.median(queueing)),
+        "p95_queueing": rank(queueing, 0.95),
+        "p99_queueing": rank(queueing, 0.99),
+        "utilization": float(jobs["service"].sum()) / (gpus * makespan) if makespan else 0.0,
+        "preemptions": int(jobs["preemptions"].sum()),
+        "decisions": len(timings),
+        "mean_decision_seconds": float(np.mean(timings)) if timings else 0.0,
+    }
+
+
+def rank(ordered: Any, share: float) -> float:
+    """Return the value at position floor(share x n) of n sorted values, counted from 0."""
+    return float(ordered[min(len(ordered) - 1, int(np.floor(share * len(ordered))))])

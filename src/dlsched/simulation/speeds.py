@@ -1,0 +1,53 @@
+"""How fast a job runs with what it holds: work done per second, relative to what it asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import permutations
+
+from dlsched.problems.interleaving.check import iteration_time
+from dlsched.schema import Number
+from dlsched.simulation.cluster import Cluster
+from dlsched.simulation.decision import Allocation
+from dlsched.simulation.job import Job
+
+Stages = tuple[Number, ...]
+
+
+def speed(job: Job, allocation: Allocation, cluster: Cluster, partners: Sequence[Job]) -> Fraction:
+    """Return the work that a job does per second.
+
+    What the policy states is taken as it is. Otherwise it is the product of three factors, each 1
+    where it does not apply: the GPUs held over those asked for; the rate on the slowest type held
+    over the rate on the job's own type; and the job's iteration time alone over that of its group.
+
+    Parameters
+    ----------
+    partners
+        The other jobs that hold the same GPUs.
+    """
+    if allocation.speed is not None:
+        return Fraction(allocation.speed)
+    factor = Fraction(allocation.gpus, job.gpus)
+    if job.rates and job.gpu_type is not None:
+        types = {cluster.by_id[share.server].gpu_type for share in allocation.shares}
+        factor *= min(Fraction(job.rates.get(kind or "", 0)) for kind in types)
+        factor /= job.rates[job.gpu_type]
+    if partners:
+        group = sorted([job.stages, *(other.stages for other in partners)])
+        factor *= Fraction(sum(job.stages)) / least_iteration_time(tuple(group))
+    return factor
+
+
+@lru_cache(maxsize=100_000)
+def least_iteration_time(group: tuple[Stages, ...]) -> Fraction:
+    """Return the least iteration time of a group over the orders of its jobs (Muri, eq. 3).
+
+    It is the interleaving problem's own, in the unit of the stages.
+    """
+    resources = len(group[0])
+    orders = permutations(range(resources), len(group) - 1)
+    rest = (tuple(order) for order in orders if 0 not in order)
+    return min(Fraction(iteration_time(group, (0, *offsets))) for offsets in rest)
