@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
@@ -30,8 +30,8 @@ class Synergy(BasePolicy):
     to that of its proportional share. One that completes within a round leaves its GPUs idle until
     the next **(D)**: the paper decides at rounds only.
 
-    Jobs with equal profiles, GPUs and choices are interchangeable: those that ran stay where they
-    were if their place is given to any of them (section 4.3, lease update).
+    Places with equal GPUs, CPUs and memory are interchangeable: a job that ran stays where it was
+    if its place is given to any job with the same amounts (section 4.3, lease update).
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Synergy(BasePolicy):
         positions = jobs.job[chosen].tolist()
         remaining = jobs.remaining[chosen].tolist() if self.method == "tetris" else None
         given, solved = solver.solve(positions, may_wait=walking, remaining=remaining)
-        start = _allocations(state, solver, given)
+        start = _allocations(state, given)
         preempt = [name for name in state.allocations if name not in start]
         return Decision(start, preempt, solved=solved)
 
@@ -111,13 +111,12 @@ def _candidates(jobs: Arrays, order: Vector, kind: Vector, gpus: int) -> Vector:
     return np.sort(np.concatenate(taken)) if taken else np.zeros(0, np.int64)
 
 
-def _allocations(
-    state: State, solver: RoundSolver, given: Sequence[tuple[int, Given]]
-) -> dict[Id, Allocation]:
-    """Return what the jobs get; interchangeable jobs that can stay where they were do."""
-    groups: dict[Any, list[tuple[Id, Given]]] = defaultdict(list)
+def _allocations(state: State, given: Sequence[tuple[int, Given]]) -> dict[Id, Allocation]:
+    """Return what the jobs get; those with equal amounts stay where they were if they can."""
+    groups: dict[tuple[int, Number, Number], list[tuple[Id, Allocation]]] = defaultdict(list)
     for j, got in given:
-        groups[solver.kind[j], got.choice].append((state.workload.jobs[j].id, got))
+        amounts = (got.allocation.gpus, got.choice.cpus, got.choice.memory)
+        groups[amounts].append((state.workload.jobs[j].id, got.allocation))
     start: dict[Id, Allocation] = {}
     for members in groups.values():
         start |= _stay(members, state.allocations)
@@ -125,19 +124,17 @@ def _allocations(
 
 
 def _stay(
-    members: Sequence[tuple[Id, Given]], held: Mapping[Id, Allocation]
+    members: Sequence[tuple[Id, Allocation]], held: Mapping[Id, Allocation]
 ) -> dict[Id, Allocation]:
-    """Distribute the places of interchangeable jobs among them."""
-    places: dict[Allocation, int] = defaultdict(int)
-    for _, got in members:
-        places[got.allocation] += 1
+    """Distribute the places of jobs with equal amounts among them; each keeps its speed."""
+    places = Counter(allocation.shares for _, allocation in members)
     start, moving = {}, []
-    for name, _ in members:
+    for name, allocation in members:
         now = held.get(name)
-        if now is not None and places.get(now):
-            places[now] -= 1
-            start[name] = now
+        if now is not None and places[now.shares]:
+            places[now.shares] -= 1
+            start[name] = allocation._replace(shares=now.shares)
         else:
-            moving.append(name)
-    left = [place for place, often in places.items() for _ in range(often)]
-    return start | dict(zip(moving, left, strict=True))
+            moving.append((name, allocation))
+    left = places.elements()
+    return start | {name: own._replace(shares=next(left)) for name, own in moving}
