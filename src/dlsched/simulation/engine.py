@@ -161,7 +161,7 @@ class Engine:
         decision = self.policy.decide(self._state(causes))
         self.log.add("timings", (self.decisions, time.perf_counter() - began))
         started, preempted = self.holdings.change(
-            self.now, decision.preempt, decision.start, decision.overhead
+            self.now, self.decisions, decision.preempt, decision.start, decision.overhead
         )
         self._return(decision.returned)
         if sum(name in usable for name in self.pool) > self._loan:
