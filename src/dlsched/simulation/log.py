@@ -123,9 +123,13 @@ class Log:
 
     def _create(self) -> None:
         with self.database as database:
+            found = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
+            if found and "meta" not in found:
+                raise sqlite3.DatabaseError("it is a database of something else")
             database.execute("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT)")
             for name, columns in TABLES.items():
                 database.execute(f"CREATE TABLE IF NOT EXISTS {name} ({', '.join(columns)})")
+                database.execute(f"SELECT {', '.join(columns)} FROM {name} LIMIT 0")
 
     def __enter__(self) -> Self:
         """Return the log itself."""
@@ -138,6 +142,12 @@ class Log:
     def close(self) -> None:
         """Close the database."""
         self.database.close()
+
+    def clear(self) -> None:
+        """Remove all rows; the header stays."""
+        with self.database as database:
+            for name in TABLES:
+                database.execute(f"DELETE FROM {name}")
 
     def begin(self, meta: Mapping[str, Any]) -> None:
         """Write the header of a new simulation; values are stored as JSON."""
