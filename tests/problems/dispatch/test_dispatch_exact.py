@@ -122,7 +122,7 @@ def test_one_victim_for_two_jobs_counts_once() -> None:
 
 def test_clusters_refuses_a_batch() -> None:
     """The error names the method for it."""
-    with pytest.raises(dlsched.OptionError, match="use milp"):
+    with pytest.raises(dlsched.OptionError, match="use classes"):
         dlsched.solve(dlsched.generate("dispatch", 1), "clusters")
 
 
