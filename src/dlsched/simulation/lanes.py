@@ -10,20 +10,23 @@ import pandas as pd
 
 
 class Stretch(NamedTuple):
-    """One GPU, held by a job or a group from a time to another (seconds).
+    """One GPU, held by a job from a time to another (seconds).
 
     Attributes
     ----------
     lane
         Number of the GPU, counted through the servers in the cluster's order.
-    jobs
-        Positions of the jobs; several take turns.
+    job
+        Position of the job.
+    group
+        Name of the group that takes turns on the GPU; None for a job that has it for itself.
     """
 
     lane: int
     start: float
     end: float
-    jobs: tuple[int, ...]
+    job: int
+    group: str | None
 
 
 def stretches(servers: Sequence[dict[str, Any]], segments: pd.DataFrame) -> list[Stretch]:
@@ -45,17 +48,20 @@ def stretches(servers: Sequence[dict[str, Any]], segments: pd.DataFrame) -> list
     for job, start, end, shares, sharing in rows[
         ["job", "start", "end", "shares", "sharing"]
     ].itertuples(index=False):
-        owner = str(job) if sharing is None else sharing
+        alone = pd.isna(sharing)
+        owner = str(job) if alone else sharing
         for name, count, *_ in json.loads(shares):
             until = free[name]
             held, busy = taken.get((owner, name), ([], -1.0))
-            if sharing is None or start >= busy or len(held) != count:
+            if alone or start >= busy or len(held) != count:
                 before = last.get((owner, name), [])
                 order = sorted(range(len(until)), key=lambda i: (until[i] > start, i not in before))
                 held = order[:count]
             for i in held:
                 until[i] = max(until[i], end)
-                made.append(Stretch(first[name] + i, start, end, (int(job),)))
+                made.append(
+                    Stretch(first[name] + i, start, end, int(job), None if alone else owner)
+                )
             taken[owner, name] = (held, max(end, busy))
             last[owner, name] = held
     return made

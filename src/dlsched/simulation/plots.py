@@ -141,22 +141,14 @@ def _owners(run: Simulation, segments: Any, gpus: int, end: float) -> NDArray[np
     servers = [server.model_dump() for server in run.cluster.servers]
     owner = np.full((gpus, COLUMNS), -1, np.int64)
     turn = np.arange(COLUMNS) // STRIPE
-    shared = dict(zip(segments.index, segments["sharing"], strict=True))
-    groups: dict[str, list[int]] = {}
-    for i, name in shared.items():
-        if name is not None:
-            members = groups.setdefault(name, [])
-            job = int(segments["job"].loc[i])
-            if job not in members:
-                members.append(job)
-    place = {job: (members.index(job), len(members)) for members in groups.values()
-             for job in members}  # fmt: skip
-    for lane, start, stop, (job,) in stretches(servers, segments):
+    shared = segments.dropna(subset="sharing")
+    members = {name: sorted(set(jobs)) for name, jobs in shared.groupby("sharing")["job"]}
+    for lane, start, stop, job, group in stretches(servers, segments):
         first, last = (round(COLUMNS * t / end) for t in (start, stop))
         mine = np.arange(first, max(last, first + 1))[: COLUMNS - first]
-        position, count = place.get(job, (0, 1))
-        free = owner[lane, mine] < 0
-        owner[lane, mine[free | (turn[mine] % count == position)]] = job
+        together = members.get(group or "", [job])
+        turns = turn[mine] % len(together) == together.index(job)
+        owner[lane, mine[turns | (owner[lane, mine] < 0)]] = job
     return owner
 
 
