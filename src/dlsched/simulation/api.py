@@ -12,7 +12,7 @@ import pandas as pd
 from dlsched.errors import OptionError
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.engine import Engine, Listener
-from dlsched.simulation.log import Log, LogError
+from dlsched.simulation.log import VERSION, Log, LogError
 from dlsched.simulation.policies import make_policy
 from dlsched.simulation.policy import Policy
 from dlsched.simulation.published import PUBLISHED
@@ -73,10 +73,12 @@ def simulate(
     if published and not (isinstance(policy, str) and policy in PUBLISHED):
         raise OptionError(f"{policy} has no published variant; those: {', '.join(PUBLISHED)}")
     made = None if published else make_policy(policy, method, **options)
+    if not isinstance(policy, str):
+        method, options = getattr(policy, "method", None), dict(getattr(policy, "options", {}))
     meta = {
         "clock": "float seconds" if published else "microseconds",
         "policy": policy if isinstance(policy, str) else _name(policy),
-        "method": method if isinstance(method, str | None) else _name(method),
+        "method": _plain(method),
         "options": {key: _plain(value) for key, value in options.items()},
         "variant": variant,
         "seed": seed,
@@ -135,11 +137,14 @@ def _open(
     if not found:
         record.begin(meta)
         return record, None
-    expected = json.loads(json.dumps(dict(meta)))
+    expected = json.loads(json.dumps({"version": VERSION} | dict(meta)))
     for key in expected:
         if found.get(key) != expected[key]:
             record.close()
             raise LogError(f"{path} is of another simulation: {key} differs; name another file")
+    if found.get("state") is None and "end" not in found:
+        # Nothing to go on from: it was stopped before its first commit, or is a published variant.
+        record.clear()
     return record, found.get("state")
 
 
@@ -149,4 +154,6 @@ def _name(thing: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool | None) else repr(value)
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    return _name(value) if callable(value) else repr(value)

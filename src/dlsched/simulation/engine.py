@@ -21,7 +21,7 @@ COMMIT_ROWS: Final = 5000
 COMMIT_SECONDS: Final = 2.0
 """The log is written after as many rows or seconds, whichever comes first."""
 PATIENCE: Final = 1000
-"""Decisions in a row, with nothing running and no arrival to come, until a policy is stuck."""
+"""Decisions in a row, with no end or arrival to come, until a policy is stuck."""
 
 Listener = Callable[[int, int, int], None]
 """Called with the simulated time in microseconds, the jobs completed and their total."""
@@ -89,7 +89,9 @@ class Engine:
             self._lend()
         if "wake" in causes:
             self.wake = None
-        if {"round", "wake"} & set(causes) or self.on_events:
+        asked = {"round", "wake"} & set(causes) or self.on_events
+        first = self.interval is None and not self.decisions
+        if asked or first or self._in_use() > self._loan:
             self._decide(causes)
 
     # Events.
@@ -108,8 +110,8 @@ class Engine:
         if not known or (self.idle > PATIENCE and not any(t is not None for t in to_come)):
             names = ", ".join(self.jobs[j].id for j in list(self.holdings.active)[:3])
             raise PolicyError(
-                f"{len(self.holdings.active)} jobs wait, the policy starts none of them, and no "
-                f"event is to come; the first are {names}"
+                f"{len(self.holdings.active)} jobs are not complete, none of them makes progress, "
+                f"and no event is to come; the first are {names}"
             )
         now = min(known)
         return now, tuple(kind for kind, moment in times.items() if moment == now)
@@ -143,6 +145,10 @@ class Engine:
             self.holdings.resources.open([name])
             self.log.add("loans", (self.now, name, 1))
 
+    def _in_use(self) -> int:
+        """Return how many servers of the loan pool may be used."""
+        return len(self.holdings.resources.gpus) - (len(self.cluster.servers) - len(self.pool))
+
     @property
     def _loan(self) -> int:
         return self.cluster.loans[self.loans - 1].servers if self.loans else 0
@@ -161,10 +167,10 @@ class Engine:
         decision = self.policy.decide(self._state(causes))
         self.log.add("timings", (self.decisions, time.perf_counter() - began))
         started, preempted = self.holdings.change(
-            self.now, decision.preempt, decision.start, decision.overhead
+            self.now, self.decisions, decision.preempt, decision.start, decision.overhead
         )
         self._return(decision.returned)
-        if sum(name in usable for name in self.pool) > self._loan:
+        if self._in_use() > self._loan:
             raise PolicyError(f"only {self._loan} servers are lent now; return the others")
         self.wake = None if decision.wake is None else ticks(decision.wake)
         if self.wake is not None and self.wake <= self.now:
@@ -173,7 +179,7 @@ class Engine:
         counts = (waiting, running, started, preempted)
         self.log.add("decisions", tuple(DecisionRow(self.now, "+".join(causes), *counts, solved)))
         self.decisions += 1
-        self.idle = 0 if held else self.idle + 1
+        self.idle = self.idle + 1 if self.holdings.next_end() is None else 0
 
     def _return(self, servers: Iterable[Id]) -> None:
         for server in servers:
@@ -246,6 +252,6 @@ class Engine:
         """Go on from the state that `to_data` returned."""
         for name in ("now", "arrived", "completed", "decisions", "idle", "loans", "wake"):
             setattr(self, name, data[name])
-        if data["memory"]:
-            self.policy.memory = data["memory"]  # type: ignore[attr-defined]
+        if hasattr(self.policy, "memory"):
+            self.policy.memory = data["memory"]
         self.holdings.restore(data["holdings"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from dlsched.schema import Id, Number
@@ -75,11 +76,17 @@ class Holdings:
     def change(
         self,
         now: int,
+        decision: int,
         preempt: Iterable[Id],
         start: Mapping[Id, Allocation],
         overhead: Mapping[Id, Number],
     ) -> tuple[int, int]:
         """Preempt and start jobs; return how many start or move, and how many are preempted.
+
+        Parameters
+        ----------
+        decision
+            Number of the decision, for the log.
 
         Raises
         ------
@@ -101,8 +108,12 @@ class Holdings:
             if self.jobs[j].id in self.held:
                 groups.add(self._release(j, now, Ending.CHANGED))
         for j, allocation in changed:
-            self._start(j, allocation, now, overhead.get(self.jobs[j].id))
+            stated = overhead.get(self.jobs[j].id)
+            pause = None if stated is None else ticks(stated)
+            self._start(j, allocation, now, pause)
             groups.add(allocation.group)
+            given = None if allocation.speed is None else str(Fraction(allocation.speed))
+            self.log.add("starts", (decision, j, pause, given))
         self._set_speeds(groups, now)
         return len(changed), stopped
 
@@ -113,7 +124,7 @@ class Holdings:
         require_whole(self.jobs[j], allocation)
         return j, allocation
 
-    def _start(self, j: int, new: Allocation, now: int, overhead: Number | None) -> None:
+    def _start(self, j: int, new: Allocation, now: int, overhead: int | None) -> None:
         job, progress = self.jobs[j], self.active[j]
         together = self.members.get(new.group, []) if new.group is not None else []
         if not together:
@@ -123,7 +134,7 @@ class Holdings:
         if new.group is not None:
             self.members.setdefault(new.group, []).append(j)
         progress.allocation, progress.gpus, progress.since = new, new.gpus, now
-        progress.working = now + (job.restart_ticks if overhead is None else ticks(overhead))
+        progress.working = now + (job.restart_ticks if overhead is None else overhead)
         progress.first_start = now if progress.first_start is None else progress.first_start
         self.held[job.id] = new
         if new.group is None:
@@ -179,7 +190,7 @@ class Holdings:
         if ending is Ending.PREEMPTED and not job.checkpoints:
             lost = job.work_ticks - progress.left
             progress.left = job.work_ticks
-        if now > start or lost or ending is Ending.COMPLETED:
+        if now > start or ending is not Ending.CHANGED:
             row = Segment(
                 j,
                 start,

@@ -6,7 +6,16 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from dlsched.schema import Amount, Count, Document, Flaw, Id, PositiveAmount, derived
+from dlsched.schema import (
+    Amount,
+    Count,
+    Document,
+    Flaw,
+    Id,
+    PositiveAmount,
+    PositiveCount,
+    derived,
+)
 from dlsched.simulation.clock import ticks
 
 
@@ -51,7 +60,7 @@ class Job(Document):
 
     id: Id
     submit: Amount
-    gpus: Count
+    gpus: PositiveCount
     work: Amount
     model: str | None = None
     iterations: Count | None = None
@@ -64,7 +73,7 @@ class Job(Document):
     profile: str | None = None
     min_gpus: Count = 0
     max_gpus: Count = 0
-    gpus_per_worker: Count = 1
+    gpus_per_worker: PositiveCount = 1
     fungible: bool = False
     heterogeneous: bool = False
     tenant: str | None = None
@@ -87,6 +96,10 @@ class Job(Document):
                 ("gpus",),
                 f"{self.gpus} is not from min_gpus = {self.min_gpus} to max_gpus = {self.max_gpus}",
                 "state the range in which the job can run",
+            )
+        if not self.min_gpus:
+            raise Flaw(
+                ("min_gpus",), "is 0", "give the fewest GPUs that it can run with, at least 1"
             )
         if self.rates and self.gpu_type not in self.rates:
             raise Flaw(

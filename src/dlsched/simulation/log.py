@@ -7,7 +7,9 @@ seconds"``). Tables:
 ``meta``
     ``key``, ``value``: version, clock, workload and cluster as JSON, policy, method, options,
     variant, seed; ``state`` is what a simulation needs to go on from here; ``end`` is the time of
-    the last event once the simulation is complete.
+    the last completion once the simulation is complete. A published variant may add ``unit``
+    (``"iterations"``, its default, or ``"seconds"``: what a job's work is counted in) and ``slack``
+    (seconds within which it takes two events as one).
 ``segments``
     One row per stretch of time in which a job holds the same GPUs at the same speed: ``job`` (its
     position in the workload), ``start``, ``end``, ``gpus``, ``shares`` (JSON: ``[server, GPUs]`` or
@@ -18,8 +20,13 @@ seconds"``). Tables:
 ``completions``
     ``job``, ``time``.
 ``decisions``
-    ``time``, ``cause``, ``waiting`` and ``running`` (jobs before the decision), ``started``,
-    ``preempted``, ``solved`` (JSON).
+    ``time``, ``cause``, ``waiting`` and ``running`` (jobs before the decision), ``started`` (jobs
+    that start, or get another allocation), ``preempted``, ``solved`` (JSON).
+``starts``
+    One row per job that a decision starts, or gives another allocation: ``decision`` (its row, from
+    0), ``job``, ``overhead`` (time without progress that the decision states; null where it is the
+    job's own restart overhead), ``speed`` (text; null where it follows from the job's profile). The
+    published variants, which state all speeds, leave this table empty.
 ``loans``
     ``time``, ``server``, ``lent`` (1 if it comes, 0 if it goes).
 ``timings``
@@ -35,7 +42,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
-from dlsched.errors import DlschedError
+from dlsched.errors import OptionError
 
 VERSION: Final = 1
 BATCH: Final = 2000
@@ -88,14 +95,15 @@ TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "segments": Segment._fields,
     "completions": ("job", "time"),
     "decisions": DecisionRow._fields,
+    "starts": ("decision", "job", "overhead", "speed"),
     "loans": ("time", "server", "lent"),
     "timings": ("decision", "seconds"),
 }
-COMPARED: Final = ("segments", "completions", "decisions", "loans")
+COMPARED: Final = ("segments", "completions", "decisions", "starts", "loans")
 """Tables that are the same whenever the same simulation is run."""
 
 
-class LogError(DlschedError):
+class LogError(OptionError):
     """A log cannot be used: it is no log, of another version, or of another simulation."""
 
 
@@ -115,9 +123,13 @@ class Log:
 
     def _create(self) -> None:
         with self.database as database:
+            found = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
+            if found and "meta" not in found:
+                raise sqlite3.DatabaseError("it is a database of something else")
             database.execute("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT)")
             for name, columns in TABLES.items():
                 database.execute(f"CREATE TABLE IF NOT EXISTS {name} ({', '.join(columns)})")
+                database.execute(f"SELECT {', '.join(columns)} FROM {name} LIMIT 0")
 
     def __enter__(self) -> Self:
         """Return the log itself."""
@@ -130,6 +142,12 @@ class Log:
     def close(self) -> None:
         """Close the database."""
         self.database.close()
+
+    def clear(self) -> None:
+        """Remove all rows; the header stays."""
+        with self.database as database:
+            for name in TABLES:
+                database.execute(f"DELETE FROM {name}")
 
     def begin(self, meta: Mapping[str, Any]) -> None:
         """Write the header of a new simulation; values are stored as JSON."""

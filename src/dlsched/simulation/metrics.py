@@ -69,7 +69,8 @@ def summary(log: Log) -> dict[str, Any]:
 
     ``p95_jct`` and ``p99_jct`` are the values at position floor(0.95 n) and floor(0.99 n) of the
     sorted completion times, counted from 0, as in Muri's evaluation. ``utilization`` is the share
-    of the cluster's GPU time until the last completion that jobs held.
+    of the cluster's GPU time until the last completion that jobs held; GPUs that several jobs share
+    count once.
     """
     jobs = jobs_frame(log)
     jct = np.sort(jobs["jct"].dropna().to_numpy())
@@ -96,6 +97,18 @@ def summary(log: Log) -> dict[str, Any]:
         "decisions": len(timings),
         "mean_decision_seconds": float(np.mean(timings)) if timings else 0.0,
     }
+
+
+def gpu_seconds(log: Log) -> float:
+    """Return the GPU-seconds that jobs held; those of GPUs that several jobs share count once."""
+    segments = frame(log, "segments").sort_values("start", kind="stable")
+    shared = segments["sharing"].notna()
+    # The jobs of a group hold the same GPUs: what another one held already does not count again.
+    before = segments[shared].groupby("sharing")["end"].transform(lambda end: end.cummax().shift())
+    start = segments["start"].copy()
+    start[shared] = np.fmax(start[shared], before)
+    length = (segments["end"] - start).clip(lower=0)
+    return float((length * segments["gpus"]).sum())
 
 
 def rank(ordered: Any, share: float) -> float:

@@ -34,6 +34,8 @@ class BasePolicy:
     on_events
         Whether it also decides when jobs arrive or complete, or the loan changes. A policy that
         does neither decides when it asks for it only (`Decision.wake`), and at the first arrival.
+        Every policy decides when the loan shrinks below the servers of its pool that are in use: it
+        has to return some.
     problem
         Name of the problem that it solves to decide; None if there is none.
     method

@@ -7,7 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from dlsched.result import Report
 from dlsched.simulation import metrics
+from dlsched.simulation.audit import audit
 from dlsched.simulation.bounds import MetricBound, bound
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.log import Log, Segment
@@ -76,6 +78,16 @@ class Simulation:
     def rounds(self) -> pd.DataFrame:
         """One row per decision: time, cause, jobs waiting and running before it, changes."""
         return metrics.frame(self.log, "decisions")
+
+    def audit(self) -> Report:
+        """Recompute the simulation from its log; see `dlsched.simulation.audit.audit`.
+
+        Returns
+        -------
+        Report
+            It is true if nothing disagrees; else its violations say what.
+        """
+        return audit(self.log, metrics.summary)
 
     def __repr__(self) -> str:
         """Return policy, method and the first metrics."""

@@ -12,6 +12,7 @@ from dlsched.schema import Number
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.decision import Allocation
 from dlsched.simulation.job import Job
+from dlsched.simulation.policy import PolicyError
 
 Stages = tuple[Number, ...]
 
@@ -27,6 +28,11 @@ def speed(job: Job, allocation: Allocation, cluster: Cluster, partners: Sequence
     ----------
     partners
         The other jobs that hold the same GPUs.
+
+    Raises
+    ------
+    PolicyError
+        If the jobs cannot take turns on their GPUs.
     """
     if allocation.speed is not None:
         return Fraction(allocation.speed)
@@ -37,8 +43,23 @@ def speed(job: Job, allocation: Allocation, cluster: Cluster, partners: Sequence
         factor /= job.rates[job.gpu_type]
     if partners:
         group = sorted([job.stages, *(other.stages for other in partners)])
+        _require_turns([job, *partners])
         factor *= Fraction(sum(job.stages)) / least_iteration_time(tuple(group))
     return factor
+
+
+def _require_turns(group: Sequence[Job]) -> None:
+    resources = len(group[0].stages)
+    if (
+        any(len(job.stages) != resources for job in group)
+        or len(group) > resources
+        or not any(any(job.stages) for job in group)
+    ):
+        names = ", ".join(job.id for job in group)
+        raise PolicyError(
+            f"jobs {names} cannot share GPUs: they need stages of the same resources, not all 0, "
+            f"and as many resources as jobs; job {group[0].id} has {resources} stages"
+        )
 
 
 @lru_cache(maxsize=100_000)

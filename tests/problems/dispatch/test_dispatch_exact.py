@@ -160,7 +160,7 @@ def test_a_gap_makes_no_wrong_claim(method: str, seed: int) -> None:
 
 def test_clusters_refuses_a_batch() -> None:
     """The error names the method for it."""
-    with pytest.raises(dlsched.OptionError, match="use milp"):
+    with pytest.raises(dlsched.OptionError, match="use classes"):
         dlsched.solve(dlsched.generate("dispatch", 1), "clusters")
 
 

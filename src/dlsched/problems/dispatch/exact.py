@@ -48,7 +48,7 @@ def clusters(instance: Instance, run: Run) -> Claim:
         If the scope is batch.
     """
     if instance.scope != "one":
-        raise OptionError("clusters is for the scope one; use milp for a batch")
+        raise OptionError("clusters is for the scope one; use classes for a batch")
     fleet = Fleet(instance)
     dispatcher = Dispatcher(fleet, cache=False)
     order = startable(instance)

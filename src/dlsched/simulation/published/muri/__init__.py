@@ -12,6 +12,7 @@ from typing import Any
 from dlsched.errors import UnknownName
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.log import Log
+from dlsched.simulation.published.muri.antman import AntMan
 from dlsched.simulation.published.muri.group_time import SHARING, SHARING_UNMATCHED
 from dlsched.simulation.published.muri.grouping import InOrder, Rounds
 from dlsched.simulation.published.muri.jobs import states
@@ -22,6 +23,7 @@ from dlsched.simulation.published.muri.servers import Servers
 from dlsched.simulation.published.muri.sharing import Sharing
 from dlsched.simulation.published.muri.shortest import Shortest
 from dlsched.simulation.published.muri.stages import heaviest
+from dlsched.simulation.published.muri.themis import Themis
 from dlsched.simulation.published.muri.tiresias import Tiresias
 from dlsched.simulation.workload import Workload
 
@@ -29,6 +31,8 @@ POLICIES: dict[str, Callable[[Servers], Policy]] = {
     "srtf": lambda servers: Shortest(servers, service=False),
     "srsf": lambda servers: Shortest(servers, service=True),
     "tiresias": Tiresias,
+    "antman": AntMan,
+    "themis": Themis,
 }
 
 
@@ -55,6 +59,6 @@ def run(
         policy = muri(servers, policy_name == "muri_s", method, **options)
     else:
         policy = POLICIES[policy_name](servers)
-    recorder = Recorder(log, [server.id for server in cluster.servers])
+    recorder = Recorder(log, [server.id for server in cluster.servers], method)
     end = replay(jobs, policy, recorder, on_progress)
     log.commit(end=end)

@@ -35,6 +35,8 @@ class Forest(NamedTuple):
         `FREE`, `EVEN` or `ODD`, of outermost nodes.
     nearest
         The even vertex with the tightest edge to an outermost node, 0 if none.
+    tightest
+        That edge's slack.
     parent
         Vertex from which an odd node was reached.
     marked
@@ -57,6 +59,7 @@ class Forest(NamedTuple):
     outer: Ints
     side: Ints
     nearest: Ints
+    tightest: Floats
     parent: Ints
     marked: Ints
     label: Floats
@@ -78,19 +81,14 @@ def slack(f: Any, a: int, b: int) -> float:
 
 
 @loop
-def note_slack(f: Any, u: int, x: int) -> None:
-    """Make a vertex the nearest of a node if its edge is tighter."""
-    if f.nearest[x] == 0 or slack(f, u, x) < slack(f, f.nearest[x], x):
-        f.nearest[x] = u
-
-
-@loop
 def find_nearest(f: Any, x: int) -> None:
     """Find the nearest even vertex of a node."""
     f.nearest[x] = 0
     for u in range(1, f.counters[VERTICES] + 1):
         if f.weight[u, x] > 0 and f.outer[u] != x and f.side[f.outer[u]] == EVEN:
-            note_slack(f, u, x)
+            tight = slack(f, u, x)
+            if f.nearest[x] == 0 or tight < f.tightest[x]:
+                f.nearest[x], f.tightest[x] = u, tight
 
 
 @loop

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 
 from dlsched.errors import DlschedError
+from dlsched.simulation.clock import TICKS
 from dlsched.simulation.published.muri.jobs import JobState
 from dlsched.simulation.published.muri.recorder import Held, Recorder
 
@@ -65,14 +67,14 @@ def replay(
     jobs: Sequence[JobState],
     policy: Policy,
     recorder: Recorder,
-    on_event: Callable[[float, int], None] | None = None,
+    on_progress: Callable[[int, int, int], None] | None = None,
 ) -> float:
     """Run the jobs to their ends; return the time of the last event.
 
     Parameters
     ----------
-    on_event
-        Called after each event with its time and the number of completed jobs.
+    on_progress
+        Called after each event: its time in microseconds, the jobs completed and their number.
 
     Raises
     ------
@@ -108,15 +110,17 @@ def replay(
                 recorder.progress(job, *job.advance(now, last))
                 policy.updated(job)
         waiting = len(policy.jobs) - len(policy.running) + len(ended)
+        began = time.perf_counter()
         held = policy.decide(now)
+        seconds = time.perf_counter() - began
         cause = "+".join(["completion"] * bool(ended) + ["arrival"] * bool(arrived)) or "demotion"
-        recorder.decide(now, cause, waiting, held)
+        recorder.decide(now, cause, waiting, held, seconds)
         last = now
         ends = [(now + job.left * job.iteration, job) for job in policy.running]
         end, due = _first(ends, SAME if policy.joins_ends else 0.0)
         wake = policy.wake(now)
-        if on_event is not None:
-            on_event(now, completed)
+        if on_progress is not None:
+            on_progress(int(now * TICKS), completed, len(jobs))
     return last
 
 
@@ -152,8 +156,8 @@ def _first(ends: list[tuple[float, JobState]], share: float) -> tuple[float, lis
     for end, job in ends:
         if end > earliest * (1 + _WINDOW):
             continue
-        for time, due in events:
-            if math.isclose(time, end, rel_tol=share):
+        for first, due in events:
+            if math.isclose(first, end, rel_tol=share):
                 due.append(job)
                 break
         else:

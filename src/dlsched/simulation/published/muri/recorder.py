@@ -41,10 +41,14 @@ class Recorder:
         Open; rows are added and committed.
     servers
         Ids of the servers, by position.
+    method
+        What groups the jobs, for the log.
     """
 
-    def __init__(self, log: Log, servers: Sequence[str]) -> None:
+    def __init__(self, log: Log, servers: Sequence[str], method: str | None) -> None:
         self.log, self.servers = log, servers
+        self.solved = json.dumps({} if method is None else {"method": method})
+        self.decisions = 0
         self.open: dict[int, _Open] = {}
         self._texts: dict[Shares, str] = {}
 
@@ -61,7 +65,7 @@ class Recorder:
         self.log.add("completions", (job.index, time))
 
     def decide(
-        self, time: float, cause: str, waiting: int, held: dict[int, Held], solved: str = "{}"
+        self, time: float, cause: str, waiting: int, held: dict[int, Held], seconds: float
     ) -> None:
         """Record what all running jobs hold from now on.
 
@@ -71,6 +75,8 @@ class Recorder:
             Jobs that waited before the decision.
         held
             By position of the job.
+        seconds
+            That the decision took.
         """
         before = self.open
         running = len(before)
@@ -87,8 +93,10 @@ class Recorder:
             else:
                 self._close(index, time, Ending.CHANGED)
             before[index] = _Open(now, time)
-        row = DecisionRow(time, cause, waiting, running, started, len(stopped), solved)
+        row = DecisionRow(time, cause, waiting, running, started, len(stopped), self.solved)
         self.log.add("decisions", row)
+        self.log.add("timings", (self.decisions, seconds))
+        self.decisions += 1
         if self.log.pending >= BATCH:
             self.log.commit()
 
@@ -99,6 +107,7 @@ class Recorder:
             index,
             segment.start,
             time,
+            sum(gpus for _, gpus in held.shares),
             self._text(held.shares),
             held.sharing,
             repr(1 / held.iteration),

@@ -19,7 +19,6 @@ from dlsched.simulation.published.muri.blossom import (
     Forest,
     enqueue,
     expand,
-    note_slack,
     slack,
     use,
 )
@@ -31,18 +30,28 @@ _NEARLY = 1e-5
 @loop
 def scan(f: Any) -> bool:
     """Scan the queue's vertices and use their tight edges; return whether one augments."""
+    # Most of the time is spent here: calls with the whole state as argument would double it.
+    outer, label, weight = f.outer, f.label, f.weight
+    nearest, tightest, start, stop = f.nearest, f.tightest, f.start, f.stop
     while f.counters[HEAD] < f.counters[TAIL]:
         u = f.queue[f.counters[HEAD]]
         f.counters[HEAD] += 1
-        if f.side[f.outer[u]] == ODD:
+        if f.side[outer[u]] == ODD:
             continue
         for v in range(1, f.counters[VERTICES] + 1):
-            if f.weight[u, v] > 0 and f.outer[u] != f.outer[v]:
-                if slack(f, u, v) <= 0:
-                    if use(f, u, v):
-                        return True
-                else:
-                    note_slack(f, u, f.outer[v])
+            if weight[u, v] <= 0 or outer[u] == outer[v]:
+                continue
+            tight = label[u] + label[v] - weight[u, v] * 2.0
+            if tight <= 0:
+                if use(f, u, v):
+                    return True
+                continue
+            x = outer[v]
+            if x != v:
+                a, b = start[u, x], stop[u, x]
+                tight = label[a] + label[b] - weight[a, b] * 2.0
+            if nearest[x] == 0 or tight < tightest[x]:
+                nearest[x], tightest[x] = u, tight
     return False
 
 
@@ -57,9 +66,9 @@ def step(f: Any) -> float:
     for x in range(1, nodes + 1):
         if f.outer[x] == x and f.nearest[x] != 0:
             if f.side[x] == FREE:
-                least = min(least, slack(f, f.nearest[x], x))
+                least = min(least, f.tightest[x])
             elif f.side[x] == EVEN:
-                least = min(least, slack(f, f.nearest[x], x) / 2.0)
+                least = min(least, f.tightest[x] / 2.0)
     return least
 
 
@@ -81,6 +90,9 @@ def relabel(f: Any, amount: float) -> bool:
                 f.label[b] += amount * 2
             elif f.side[b] == ODD:
                 f.label[b] -= amount * 2
+    for x in range(1, nodes + 1):
+        if f.nearest[x] != 0:
+            f.tightest[x] = slack(f, f.nearest[x], x)
     return True
 
 
@@ -90,7 +102,7 @@ def use_nearest(f: Any) -> bool:
     n = f.counters[VERTICES]
     for x in range(1, f.counters[NODES] + 1):  # without the blossoms that are made meanwhile
         near = f.nearest[x]
-        if f.outer[x] == x and near != 0 and f.outer[near] != x and slack(f, near, x) <= 0:
+        if f.outer[x] == x and near != 0 and f.outer[near] != x and f.tightest[x] <= 0:
             if use(f, near, x):
                 return True
     for b in range(n + 1, f.counters[NODES] + 1):
@@ -152,6 +164,7 @@ def heaviest(weights: Any) -> list[int]:
         outer=np.zeros(nodes, dtype=np.int64),
         side=np.full(nodes, FREE),
         nearest=np.zeros(nodes, dtype=np.int64),
+        tightest=np.zeros(nodes),
         parent=np.zeros(nodes, dtype=np.int64),
         marked=np.zeros(nodes, dtype=np.int64),
         label=np.zeros(nodes),
