@@ -8,12 +8,14 @@ a trace is replayed onto unless told otherwise.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
 from dlsched import registry
 from dlsched.errors import OptionError
-from dlsched.schema import Id, Number
+from dlsched.schema.fields import Id
+from dlsched.schema.quantities import Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,12 @@ class ClusterState:
     def gpus(self) -> int:
         """GPUs of all servers."""
         return sum(server.gpus for server in self.servers)
+
+
+def uniform(text: str, seed: int) -> float:
+    """Return a random number in [0, 1) that depends on the text, as a job's id, and the seed."""
+    digest = hashlib.blake2b(f"{seed}:{text}".encode(), digest_size=6).digest()
+    return int.from_bytes(digest) / 2.0**48
 
 
 def adapter(problem: str) -> Any:

@@ -178,6 +178,18 @@ def test_large_data_need_fractions() -> None:
     assert dual_bound(form, 0, np.array([1.0])) == big
 
 
+def test_integer_costs_may_be_rounded_fractions() -> None:
+    """A cost of 10**15 - 1 + 10**-6 is an integer as a double; its bound is not below the cost."""
+    exact = 10**15 - 1 + Fraction(1, 10**6)
+    form = make_form([[1]], [(0, 1)], [(0, 1)], [exact], "max", Fraction(1, 10**6))
+    bound = dual_bound(form, 0, np.array([0.0]))
+    assert bound is not None and exact <= bound < exact + 1
+    # So is an integer that has no double of its own.
+    form = make_form([[1]], [(0, 1)], [(0, 1)], [2**53 + 1], "max", Fraction(1))
+    bound = dual_bound(form, 0, np.array([0.0]))
+    assert bound is not None and 2**53 + 1 <= bound < 2**53 + 4
+
+
 @pytest.mark.parametrize(
     ("value", "granularity", "sense", "rounded"),
     [

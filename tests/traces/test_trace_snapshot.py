@@ -95,6 +95,20 @@ def test_the_elastic_epoch_by_hand() -> None:
     assert all(job["gpus_per_worker"] == 1 for job in data["jobs"])
 
 
+def test_the_elastic_epoch_with_gpus_on_loan() -> None:
+    """With loan, the same jobs on two pools; shares of 1 and 0 are all and none."""
+    pytest.importorskip("dlsched.problems.elastic.schema")
+    shot = snapshot(hand(), 50, servers=2, elastic=1)
+    made = shot.instance("elastic", loan=6, fungible=1, heterogeneous=0)
+    assert [(p.id, p.capacity) for p in made.by_pool] == [("training", 8), ("loan", 6)]
+    assert all(job.fungible and not job.heterogeneous for job in made.jobs)
+    assert [job.base_pool for job in made.jobs] == ["training", "training", None, None]
+    plain = {"fungible": False, "base_pool": None}
+    assert tuple(job.model_copy(update=plain) for job in made.jobs) == shot.elastic.jobs
+    drawn = [shot.instance("elastic", loan=6, fungible=0.5, kind_seed=s).jobs for s in range(9)]
+    assert len({tuple(job.fungible for job in jobs) for jobs in drawn}) > 1
+
+
 def test_running_times_are_rounded_up_to_milliseconds() -> None:
     """5 GPUs for 1 s are 1 x 5/6 s with twice the base of 3; a job of no duration has 1 ms left."""
     pytest.importorskip("dlsched.problems.elastic.schema")

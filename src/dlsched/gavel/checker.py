@@ -21,7 +21,8 @@ from dlsched.gavel.measures import (
 )
 from dlsched.gavel.rates import Alone, Pairs, Rates
 from dlsched.result import Violation
-from dlsched.schema import Flaw, exact
+from dlsched.schema.flaws import Flaw
+from dlsched.schema.quantities import exact
 
 
 class Share(NamedTuple):

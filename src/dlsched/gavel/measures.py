@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from dlsched.errors import InstanceError, UnknownName
 from dlsched.gavel.jobs import Job
 from dlsched.gavel.rates import Rates
-from dlsched.schema import Number
+from dlsched.schema.quantities import Number
 
 
 @dataclass(frozen=True)

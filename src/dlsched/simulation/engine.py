@@ -172,10 +172,9 @@ class Engine:
         self._return(decision.returned)
         if self._in_use() > self._loan:
             raise PolicyError(f"only {self._loan} servers are lent now; return the others")
-        if decision.wake is not None:
-            self.wake = ticks(decision.wake)
-            if self.wake <= self.now:
-                raise PolicyError("a policy asks to decide again at a time that is not to come")
+        self.wake = None if decision.wake is None else ticks(decision.wake)
+        if self.wake is not None and self.wake <= self.now:
+            raise PolicyError("a policy asks to decide again at a time that is not to come")
         solved = json.dumps(dict(decision.solved))
         counts = (waiting, running, started, preempted)
         self.log.add("decisions", tuple(DecisionRow(self.now, "+".join(causes), *counts, solved)))

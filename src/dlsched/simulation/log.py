@@ -42,7 +42,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
-from dlsched.errors import DlschedError
+from dlsched.errors import OptionError
 
 VERSION: Final = 1
 BATCH: Final = 2000
@@ -103,7 +103,7 @@ COMPARED: Final = ("segments", "completions", "decisions", "starts", "loans")
 """Tables that are the same whenever the same simulation is run."""
 
 
-class LogError(DlschedError):
+class LogError(OptionError):
     """A log cannot be used: it is no log, of another version, or of another simulation."""
 
 

@@ -50,6 +50,20 @@ def jobs_frame(log: Log) -> pd.DataFrame:
     return jobs
 
 
+def gpu_seconds(log: Log) -> float:
+    """Return the GPU time that jobs held; GPUs that a group shares count once."""
+    segments = frame(log, "segments")
+    length = (segments["end"] - segments["start"]) * segments["gpus"]
+    alone = segments["sharing"].isna()
+    total = float(length[alone].sum())
+    for _, group in segments[~alone].sort_values("start").groupby(["sharing", "shares"]):
+        # The union of the members' stretches: none begins before the latest end so far.
+        before = group["end"].cummax().shift(fill_value=-np.inf)
+        new = (group["end"] - np.maximum(group["start"], before)).clip(lower=0)
+        total += float((new * group["gpus"]).sum())
+    return total
+
+
 def summary(log: Log) -> dict[str, Any]:
     """Return the metrics of a simulation; times in seconds.
 

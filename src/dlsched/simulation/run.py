@@ -10,7 +10,12 @@ import pandas as pd
 from dlsched.result import Report
 from dlsched.simulation import metrics
 from dlsched.simulation.audit import audit
-from dlsched.simulation.log import Log
+from dlsched.simulation.bounds import MetricBound, bound
+from dlsched.simulation.cluster import Cluster
+from dlsched.simulation.log import Log, Segment
+from dlsched.simulation.workload import Workload
+
+SHARING = Segment._fields.index("sharing")
 
 
 class Simulation:
@@ -29,6 +34,30 @@ class Simulation:
     def meta(self) -> dict[str, Any]:
         """Header of the log: policy, method, options, variant, seed, workload, cluster."""
         return self.log.meta()
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The jobs."""
+        return Workload.parse(self.meta["workload"], "the log")
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """The servers."""
+        return Cluster.parse(self.meta["cluster"], "the log")
+
+    def bound(self, metric: str = "mean_jct", *, sharing: bool | None = None) -> MetricBound:
+        """Return a certified lower bound on a metric, over all policies.
+
+        Parameters
+        ----------
+        metric
+            ``"mean_jct"`` or ``"makespan"``.
+        sharing
+            Whether the bound allows for jobs that share GPUs; None if this policy made them do so.
+        """
+        if sharing is None:
+            sharing = any(row[SHARING] is not None for row in self.log.rows("segments"))
+        return bound(self.workload, self.cluster, metric, sharing=sharing)
 
     @property
     def complete(self) -> bool:

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from dlsched.errors import UnknownName
 from dlsched.schema import Amount, Document, Flaw, Id, require_unique
 from dlsched.simulation.job import Job
-from dlsched.simulation.profiles import PROFILES
+from dlsched.simulation.profiles import PROFILES, READERS
 from dlsched.traces import Trace, read_trace
 
 
@@ -64,7 +64,8 @@ class Workload(Document):
         Parameters
         ----------
         trace
-            A trace, or what `dlsched.traces.read_trace` takes: a file's path or a name.
+            A trace, or what `dlsched.traces.read_trace` takes: a file's path or a name. With the
+            profiles of ``"synergy"``, also a trace in its authors' format.
         profiles
             Name of a set of profiles in `dlsched.simulation.profiles`; None for no more than the
             trace has.
@@ -82,9 +83,13 @@ class Workload(Document):
         InstanceError
             If the trace cannot be read, naming the field.
         """
-        source = trace if isinstance(trace, Trace) else read_trace(str(trace))
         if profiles is not None and profiles not in PROFILES:
             raise UnknownName("set of profiles", profiles, list(PROFILES))
+        source = trace if isinstance(trace, Trace) else None
+        if source is None and profiles is not None and profiles in READERS:
+            source = READERS[profiles](str(trace), **options)
+        if source is None:
+            source = read_trace(str(trace))
         rows = [
             {
                 "id": job.id,

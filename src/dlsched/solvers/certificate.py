@@ -7,9 +7,10 @@ For any row multipliers y, every feasible x of a minimization satisfies
 
 so an inexact y gives a weaker bound, never an invalid one (Neumaier and Shcherbina, "Safe bounds in
 linear and mixed-integer programming", 2004). All sums are computed in integers or fractions. An
-integer coefficient is exact; any other one is known to half a unit in the last place, because the
-instance's exact value may be a decimal or a third. A level whose costs are multiples of its
-granularity is counted in units of it, and so its costs are exact.
+integer coefficient below 2**53 is exact; any other one is known to half a unit in the last place,
+because the instance's exact value may be a decimal or a third. A level whose costs are multiples of
+its granularity is counted in units of it, and so its costs are exact. Where these units are too
+many, an integer cost may be a fraction, too, that a double cannot tell from it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dlsched.schema import Number, simplify
+from dlsched.schema.quantities import Number, simplify
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import INF, StandardForm
 
@@ -29,6 +30,8 @@ _LARGEST_SUM = 2**61
 _LARGEST_MULTIPLIER = 1e100
 """Multipliers from here on, and those that are not numbers, are replaced by 0."""
 _HALF_ULP = Fraction(1, 2**53)
+_INEXACT = 2**53
+"""Integers from here on may be rounded in a double."""
 
 
 def dual_bound(form: StandardForm, level: int, multipliers: Vector) -> Number | None:
@@ -46,12 +49,14 @@ def dual_bound(form: StandardForm, level: int, multipliers: Vector) -> Number | 
     y = sign * np.where(np.abs(multipliers) < _LARGEST_MULTIPLIER, multipliers, 0.0) / float(unit)
     y[(y > 0) & np.isinf(form.row_lower)] = 0
     y[(y < 0) & np.isinf(form.row_upper)] = 0
-    bound = _integer_bound(form, sign * costs, y)
+    granularity = form.granularities[level]
+    rounded = granularity.denominator > 1 and unit != granularity
+    bound = None if rounded else _integer_bound(form, sign * costs, y)
     if bound is None:
-        bound = _fraction_bound(form, sign * costs, y)
+        bound = _fraction_bound(form, sign * costs, y, rounded)
     if bound is None:
         return None
-    return unit * (sign * (bound - _error(offset)) + Fraction(offset))
+    return unit * (sign * (bound - _error(offset, rounded)) + Fraction(offset))
 
 
 def round_to_granularity(value: Number, granularity: Fraction, sense: str) -> Number:
@@ -87,8 +92,13 @@ def _integer_bound(form: StandardForm, cost: Vector, y: Vector) -> Fraction | No
     return Fraction(int(yi @ sides.astype(np.int64)) + int(reduced @ at), scale)
 
 
-def _fraction_bound(form: StandardForm, cost: Vector, y: Vector) -> Fraction | None:
-    """Compute the bound in fractions; ``None`` if it is infinite."""
+def _fraction_bound(
+    form: StandardForm, cost: Vector, y: Vector, rounded: bool = False
+) -> Fraction | None:
+    """Compute the bound in fractions; ``None`` if it is infinite.
+
+    With `rounded`, costs that are integers may be rounded fractions.
+    """
     total = Fraction(0)
     for i in np.flatnonzero(y):
         side = form.row_lower[i] if y[i] > 0 else form.row_upper[i]
@@ -96,7 +106,7 @@ def _fraction_bound(form: StandardForm, cost: Vector, y: Vector) -> Fraction | N
         total += weight * Fraction(side) - abs(weight) * _error(side)
     indptr, indices, entries = form.A.indptr, form.A.indices, form.A.data
     for j, c in enumerate(cost.tolist()):
-        reduced, error = Fraction(c), _error(c)
+        reduced, error = Fraction(c), _error(c, rounded)
         for k in range(indptr[j], indptr[j + 1]):
             weight = Fraction(y[indices[k]])
             reduced -= weight * Fraction(entries[k])
@@ -108,9 +118,10 @@ def _fraction_bound(form: StandardForm, cost: Vector, y: Vector) -> Fraction | N
     return total
 
 
-def _error(coefficient: float) -> Fraction:
-    """Return half a unit in the last place of a number that is not an integer."""
-    if float(coefficient).is_integer():
+def _error(coefficient: float, rounded: bool = False) -> Fraction:
+    """Return half a unit in the last place of a number that is not an integer, or `rounded`."""
+    whole = float(coefficient).is_integer() and abs(coefficient) < _INEXACT
+    if whole and not rounded:
         return Fraction(0)
     return abs(Fraction(coefficient)) * _HALF_ULP
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +10,10 @@ from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.labels import labelled
-from dlsched.schema import AnyInstance, Id, Number, to_json
-from dlsched.state import ClusterState, JobState, Server, adapter
+from dlsched.schema.envelope import AnyInstance
+from dlsched.schema.fields import Id
+from dlsched.schema.quantities import Number, to_json
+from dlsched.state import ClusterState, JobState, Server, adapter, uniform
 from dlsched.traces.duration import format_duration
 from dlsched.traces.job import TraceJob
 from dlsched.traces.replay import Placement, moment, replay
@@ -172,7 +173,7 @@ def snapshot(
     running = history.running(seconds)
     present = [*(p.job for p in running), *history.queued]
     elastic_ids = frozenset(
-        job.id for job in present if job.gpus > 1 and _uniform(job.id, seed) < elastic
+        job.id for job in present if job.gpus > 1 and uniform(job.id, seed) < elastic
     )
 
     def job_state(job: TraceJob, **progress: Any) -> JobState:
@@ -280,9 +281,3 @@ def _job_state(
         stages=job.stages,
         **progress,
     )
-
-
-def _uniform(job: str, seed: int) -> float:
-    """Return a random number in [0, 1) that depends on the seed and this job's id alone."""
-    digest = hashlib.blake2b(f"{seed}:{job}".encode(), digest_size=6).digest()
-    return int.from_bytes(digest) / 2.0**48

@@ -15,9 +15,10 @@ import dlsched
 from dlsched.problems.elastic import Instance, search
 from dlsched.problems.elastic.check import evaluate, used
 from dlsched.problems.elastic.exact import dp
-from dlsched.problems.elastic.knapsack import fill_table, items_of, proves
+from dlsched.problems.elastic.knapsack import items_of
 from dlsched.problems.elastic.lagrangian import relax
 from dlsched.problems.elastic.reduce import needless, uses
+from dlsched.problems.elastic.table import fill_table, proves
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 

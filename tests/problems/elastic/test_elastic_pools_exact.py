@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 
 import dlsched
-from dlsched.problems.elastic import Instance, search_pools
-from dlsched.problems.elastic.knapsack_pools import items_of
-from dlsched.problems.elastic.lagrangian_pools import launch, relax
-from dlsched.problems.elastic.pools import choices
-from dlsched.problems.elastic.table_pools import fill_table, proves
+from dlsched.problems.elastic import Instance
+from dlsched.problems.elastic.pools import choices, search
+from dlsched.problems.elastic.pools.knapsack import items_of
+from dlsched.problems.elastic.pools.lagrangian import launch, relax
+from dlsched.problems.elastic.pools.table import fill_table, proves
 from dlsched.testing import oracles
 from dlsched.testing.strategies import elastic
 
@@ -31,14 +31,14 @@ def pools(**options: Any) -> Any:
 @contextmanager
 def fixing() -> Iterator[None]:
     """Send every instance through bounds, fixing, and tables of rounded reductions."""
-    small, core, exact = dict(search_pools.SMALL), search_pools.CORE, search_pools.EXACT
-    search_pools.SMALL.update(int64=-1, object=-1)
-    search_pools.CORE, search_pools.EXACT = 1, -1
+    small, core, exact = dict(search.SMALL), search.CORE, search.EXACT
+    search.SMALL.update(int64=-1, object=-1)
+    search.CORE, search.EXACT = 1, -1
     try:
         yield
     finally:
-        search_pools.SMALL.update(small)
-        search_pools.CORE, search_pools.EXACT = core, exact
+        search.SMALL.update(small)
+        search.CORE, search.EXACT = core, exact
 
 
 @SOME
@@ -85,13 +85,13 @@ def test_rounded_tables_bound_the_optimum(instance: Instance) -> None:
     """If no exact table may be filled, the rounded one gives a bound, and proves what it can."""
     best = oracles.elastic(instance)
     assert best is not None
-    most = search_pools.MOST_EXACT
-    search_pools.MOST_EXACT = -1
+    most = search.MOST_EXACT
+    search.MOST_EXACT = -1
     try:
         with fixing():
             result = dlsched.solve(instance, "dp")
     finally:
-        search_pools.MOST_EXACT = most
+        search.MOST_EXACT = most
     assert result.objective.launched == best.launched
     assert result.objective.reduction <= best.reduction <= result.bound.reduction.value
     assert result.bound.reduction.kind == "certified"

@@ -1,4 +1,4 @@
-"""Lyra's two phases on two pools, the generator, and what is for one capacity only."""
+"""Lyra's two phases on two pools, the generator, and the other rules."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def job(name: str, least: int, most: int, seconds: int, **flags: Any) -> dict[st
     } | flags  # fmt: skip
 
 
-def given(instance: Instance, **options: Any) -> Any:
-    """Return the workers that `lyra` gives."""
-    return dlsched.solve(instance, "lyra", **options).solution.workers
+def given(instance: Instance, method: str = "lyra", **options: Any) -> Any:
+    """Return the workers that a rule gives."""
+    return dlsched.solve(instance, method, **options).solution.workers
 
 
 def test_elastic_fungible_jobs_prefer_loan() -> None:
@@ -73,17 +73,93 @@ def test_running_jobs_grow_where_they_are() -> None:
     assert given(epoch(9, 2, job("r", 1, 9, 9, **flags))) == {"r": {"loan": 3}}
 
 
-@pytest.mark.parametrize("name", ["greedy", "afs", "fifo"])
-def test_methods_for_one_capacity_say_so(name: str) -> None:
-    """The error names the method, the instance, and what to use."""
-    with pytest.raises(dlsched.OptionError, match=f"{name} is for one capacity; hand .* use lyra"):
-        dlsched.solve(epoch(1, 1, job("a", 1, 1, 1)), name)
+def test_fifo_by_hand() -> None:
+    """Base workers in the file's order until one does not fit, then growth where the base is.
+
+    The elastic job e starts on loan and grows there; h, which fits in training alone, does not use
+    the loan GPU; w does not fit, so the smaller s waits, too.
+    """
+    made = epoch(5, 4, job("e", 1, 3, 9, fungible=True), job("h", 2, 9, 9, heterogeneous=True),
+                 job("w", 4, 4, 1), job("s", 1, 1, 1))  # fmt: skip
+    assert given(made, "fifo") == {"e": {"loan": 3}, "h": {"training": 5}}
+    # On both kinds of GPU already, h grows on loan first.
+    made = epoch(1, 3, job("h", 2, 4, 9, heterogeneous=True))
+    assert given(made, "fifo") == {"h": {"training": 1, "loan": 3}}
 
 
-def test_completion_times_are_for_one_capacity() -> None:
-    """`jct` does not know pools."""
-    with pytest.raises(dlsched.OptionError, match="jct is for one capacity"):
-        jct(epoch(1, 1, job("a", 1, 1, 1)))
+def test_afs_by_hand() -> None:
+    """One worker at a time, to the job and pool with the largest gain in throughput per GPU.
+
+    A worker adds 1/60 to a in training, 1/80 to b on loan, and 1/400 to c in training. So a gets
+    the two that are left in training, and c only what a cannot use.
+    """
+    made = epoch(4, 3, job("a", 1, 3, 20), job("b", 1, 2, 20, fungible=True),
+                 job("c", 1, 4, 100))  # fmt: skip
+    assert given(made, "afs") == {"a": {"training": 3}, "b": {"loan": 2}, "c": {"training": 1}}
+    made = epoch(5, 3, *made.to_data()["jobs"])
+    assert given(made, "afs")["c"] == {"training": 2}
+
+
+def test_afs_does_not_look_two_workers_ahead() -> None:
+    """Three on loan would help a job of two in training, but the first one slows it down."""
+    flags = {"heterogeneous": True}
+    assert given(epoch(2, 4, job("h", 2, 6, 90, **flags)), "afs") == {"h": {"training": 2}}
+    # With a share of 1 every worker helps, those of training more.
+    made = epoch(3, 4, job("h", 2, 6, 90, **flags)).model_copy(update={"mixed_efficiency": 1})
+    assert given(made, "afs") == {"h": {"training": 3, "loan": 3}}
+
+
+def test_greedy_by_hand() -> None:
+    """Most jobs first, then the choice that saves most seconds per GPU; one on loan counts half.
+
+    b, for which two GPUs on loan are free, starts there. A worker more of a saves 40 s for a GPU of
+    training; moving b saves 20 s for two, less two on loan. With three GPUs both are done.
+    """
+    made = epoch(3, 2, job("a", 1, 2, 40, running=True), job("b", 2, 2, 20, fungible=True),
+                 job("w", 9, 9, 1))  # fmt: skip
+    assert given(made, "greedy") == {"a": {"training": 2}, "b": {"training": 2}}
+    made = epoch(2, 2, *made.to_data()["jobs"])
+    assert given(made, "greedy") == {"a": {"training": 2}, "b": {"loan": 2}}
+    # Nothing is left in training: w and a take it, so b stays on loan.
+    made = epoch(1, 2, *made.to_data()["jobs"][:2], job("w", 1, 1, 1))
+    assert given(made, "greedy") == {"a": {"training": 1}, "b": {"loan": 2}, "w": {"training": 1}}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_without_loan_the_rules_are_those_of_one_capacity(seed: int) -> None:
+    """With nothing on loan `afs`, `fifo` and completion times are those of training alone."""
+    one = dlsched.generate("elastic", seed=seed, jobs=12, capacity=30)
+    two = dlsched.generate("elastic", seed=seed, jobs=12, capacity=30, loan=0,
+                           fungible=0.0, heterogeneous=0.0)  # fmt: skip
+    for name in ("afs", "fifo"):
+        plain = {j: {"training": n} for j, n in given(one, name).items()}
+        assert given(two, name) == plain
+    for rule in ("shortest", "longest", "equal"):
+        assert jct(two, rule) == jct(one, rule)
+
+
+def test_completion_times_on_two_pools_by_hand() -> None:
+    """b is on loan from the start, at half speed; c waits for a, then both GPUs are its own.
+
+    a: 60 s of work on 2 GPUs of training. b: 30 s on one of loan take 60. c: 40 s of work with two
+    workers follow at 30 s.
+    """
+    made = epoch(2, 1, job("a", 2, 2, 30), job("b", 1, 1, 30, fungible=True, running=True,
+                 base_pool="loan"), job("c", 1, 2, 20))  # fmt: skip
+    made = made.model_copy(update={"pools": epoch(2, 0).pools})
+    assert jct(made, ["a", "b", "c"]).times == {"a": 30, "b": 60, "c": 50}
+
+
+def test_started_jobs_stay_where_their_base_is() -> None:
+    """The elastic e starts on loan; when training is free again, it stays there."""
+    made = epoch(2, 2, job("i", 2, 2, 10), job("e", 1, 2, 10, fungible=True))
+    assert jct(made, ["i", "e"]).times == {"i": 10, "e": 20}
+
+
+def test_a_job_that_never_fits_is_named() -> None:
+    """The error has the GPUs of both pools."""
+    with pytest.raises(dlsched.OptionError, match="'a' needs more GPUs than there are: 1 and 5"):
+        jct(epoch(1, 5, job("a", 2, 2, 1)))
 
 
 def test_the_generator_adds_pools_to_the_same_jobs() -> None:

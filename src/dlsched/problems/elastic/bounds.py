@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dlsched.objective import Bound
-from dlsched.problems.elastic import knapsack_pools, lagrangian_pools
 from dlsched.problems.elastic.knapsack import Items, items_of
 from dlsched.problems.elastic.lagrangian import Relaxation, relax
+from dlsched.problems.elastic.pools import knapsack as pool_knapsack
+from dlsched.problems.elastic.pools import lagrangian as pool_lagrangian
 from dlsched.problems.elastic.schema import Instance
 from dlsched.registry import method
 from dlsched.result import Claim, Status
 from dlsched.run import Run
 
 
-@method("elastic", kind="bound", preload=lagrangian_pools.LP_LIBRARIES)
+@method("elastic", kind="bound", preload=pool_lagrangian.LP_LIBRARIES)
 def lp(instance: Instance, run: Run) -> Claim:
     """Hull relaxation without an LP solver: two multipliers, evaluated in integers.
 
@@ -32,12 +33,12 @@ def lp(instance: Instance, run: Run) -> Claim:
 
 
 def _with_pools(instance: Instance, run: Run) -> Claim:
-    items = knapsack_pools.items_of(instance)
-    first = lagrangian_pools.launch(items)
-    relaxation = lagrangian_pools.relax(items, len(first.chosen), first.most, run.remaining())
+    items = pool_knapsack.items_of(instance)
+    first = pool_lagrangian.launch(items)
+    relaxation = pool_lagrangian.relax(items, len(first.chosen), first.most, run.remaining())
     bounds = [
-        [lagrangian_pools.launch_bound(first.most)],
-        [lagrangian_pools.reduction_bound(items, relaxation)],
+        [pool_lagrangian.launch_bound(first.most)],
+        [pool_lagrangian.reduction_bound(items, relaxation)],
     ]
     return Claim(status=Status.NO_SOLUTION, bounds=bounds)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dlsched.objective import ByLevel, Level
-from dlsched.problems.elastic import check_pools
+from dlsched.problems.elastic.pools import check as check_pools
 from dlsched.problems.elastic.schema import Instance, Solution
 from dlsched.result import Report, Violation
 from dlsched.schema import Number

@@ -8,8 +8,8 @@ from dlsched.drawing.colours import EDGE, IDLE, Colouring, by_name, by_number, c
 from dlsched.drawing.legend import colour_entries, entry, finish, idle_entry
 from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, short_name
 from dlsched.problems.elastic.check import check
-from dlsched.problems.elastic.draw_pools import hatch_loan, loan_entry, outcome, splits_of
-from dlsched.problems.elastic.pools import Split
+from dlsched.problems.elastic.pools.draw import hatch_loan, loan_entry, outcome, splits_of
+from dlsched.problems.elastic.pools.workers import Split
 from dlsched.problems.elastic.schema import Instance, Job, Solution
 from dlsched.schema import Number
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from dlsched.problems.elastic import model
-from dlsched.problems.elastic.exact_pools import dynamic_program
-from dlsched.problems.elastic.knapsack import Items, items_of, solution_of
-from dlsched.problems.elastic.lagrangian_pools import LP_LIBRARIES
+from dlsched.problems.elastic import knapsack, model
+from dlsched.problems.elastic.pools import knapsack as pool_knapsack
+from dlsched.problems.elastic.pools.lagrangian import LP_LIBRARIES
+from dlsched.problems.elastic.pools.search import PoolSearch
 from dlsched.problems.elastic.reduce import Reduced, needless, uses
 from dlsched.problems.elastic.schema import Instance, Solution
 from dlsched.problems.elastic.search import Search
@@ -51,22 +51,24 @@ def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
     memory_gib
         Largest table; if more is needed, the incumbent and the relaxation's bound are returned.
     """
-    if instance.pools:
-        return dynamic_program(instance, run, memory_gib)
     run.announce(Stage.BUILDING, f"the knapsack of {instance.name}")
     began = time.perf_counter()
-    items = items_of(instance)
-    search = Search(items, run, memory_gib)
+    search: Search | PoolSearch
+    if instance.pools:
+        search = PoolSearch(pool_knapsack.items_of(instance), run, memory_gib)
+    else:
+        search = Search(knapsack.items_of(instance), run, memory_gib)
+    items = search.items
     built = time.perf_counter() - began
     start = None
     if isinstance(run.start, Solution):
-        search.offer(_items_within(instance, items, run.start))
+        search.offer(items.within(instance, run.start))
         start = Start(True, "the first incumbent")
     run.announce(Stage.SEARCHING, f"a table of {len(items.starts):,} jobs over the GPUs")
     search.solve()
     assert search.incumbent is not None
     return Claim(
-        solution=solution_of(instance, items, search.incumbent),
+        solution=items.solution(instance, search.incumbent),
         status=search.status,
         termination=search.termination,
         reason=search.reason,
@@ -75,12 +77,3 @@ def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
         build_seconds=built,
         start=start,
     )
-
-
-def _items_within(instance: Instance, items: Items, solution: Solution) -> list[int]:
-    """Return for each job its best item with no more workers than the solution gives it."""
-    chosen, counts = [], solution.counts
-    for a, b in zip(items.starts, items.ends, strict=True):
-        given = counts.get(instance.jobs[items.job[a]].id, 0)
-        chosen += [i for i in range(a, b) if items.workers[i] <= given][-1:]
-    return chosen

@@ -18,6 +18,10 @@ LOSS = 0.2
 SCALINGS = ("linear", "loss", "power_loss")
 LOAN_SPEED = 0.3333
 """Speed of a GPU on loan; three servers on loan equal one training server (Lyra, section 7.5)."""
+FUNGIBLE, HETEROGENEOUS = 0.21, 0.1
+"""Shares of jobs in the scenario Advanced (Lyra, section 7.1)."""
+MIXED_EFFICIENCY = 0.7
+"""Share of its workers' speed that a job has on both kinds of GPU (Lyra, section 7.1)."""
 
 
 def generate(
@@ -34,9 +38,9 @@ def generate(
     hours: tuple[float, float] = (0.1, 48.0),
     loan: int | None = None,
     loan_speed: float = LOAN_SPEED,
-    fungible: float = 0.21,
-    heterogeneous: float = 0.1,
-    mixed_efficiency: float = 0.7,
+    fungible: float = FUNGIBLE,
+    heterogeneous: float = HETEROGENEOUS,
+    mixed_efficiency: float = MIXED_EFFICIENCY,
 ) -> Instance:
     """Return the randomly drawn jobs of one scheduling epoch.
 
@@ -103,7 +107,7 @@ def generate(
                 max(1, seconds), base, most, power=scaling == "power_loss"
             )
         rows.append(row)
-    data = {
+    data: dict[str, Any] = {
         "dlsched": 1,
         "problem": "elastic",
         "name": "unnamed",
@@ -114,11 +118,16 @@ def generate(
         training = data.pop("capacity")
         _draw_kinds(rng, rows, fungible, heterogeneous)
         data["mixed_efficiency"] = mixed_efficiency
-        data["pools"] = [
-            {"id": "training", "capacity": training, "speed": 1},
-            {"id": "loan", "capacity": loan, "speed": loan_speed},
-        ]
+        data["pools"] = pools(training, loan, loan_speed)
     return Instance.parse(data, "the generator")
+
+
+def pools(training: int, loan: int, loan_speed: float) -> list[dict[str, Any]]:
+    """Return the field ``pools``; GPUs of training have speed 1."""
+    return [
+        {"id": "training", "capacity": training, "speed": 1},
+        {"id": "loan", "capacity": loan, "speed": loan_speed},
+    ]
 
 
 def _draw_kinds(
@@ -164,10 +173,7 @@ def _with_loan(pair: Instance) -> Instance:
     data = pair.to_data() | {
         "name": "lyra-fig6-loan",
         "source": "Lyra (EuroSys'23), Figure 6 and section 2.1; the capacities are ours",
-        "pools": [
-            {"id": "training", "capacity": 2, "speed": 1},
-            {"id": "loan", "capacity": 6, "speed": LOAN_SPEED},
-        ],
+        "pools": pools(2, 6, LOAN_SPEED),
     }
     del data["capacity"]
     data["jobs"][1] |= {"fungible": True, "base_pool": "loan"}
@@ -187,7 +193,7 @@ def _with_loan(pair: Instance) -> Instance:
 def _pair(name: str, where: str, capacity: int, a: tuple[int, int, int], running: bool) -> Instance:
     per_worker, most, seconds = a
     jobs = [("A", per_worker, most, seconds), ("B", 1, 6, 20)]
-    data = {
+    data: dict[str, Any] = {
         "dlsched": 1,
         "problem": "elastic",
         "name": name,

@@ -10,8 +10,9 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.problems.elastic.heuristics_pools import two_phases
-from dlsched.problems.elastic.knapsack import items_of, solution_of
+from dlsched.problems.elastic.knapsack import items_of
+from dlsched.problems.elastic.pools import greedy as pool_greedy
+from dlsched.problems.elastic.pools import heuristics as pool_heuristics
 from dlsched.problems.elastic.schema import Instance, Job, Solution
 from dlsched.problems.elastic.search import Search
 from dlsched.registry import method
@@ -38,7 +39,7 @@ def lyra(instance: Instance, run: Run, shortest: str = "base") -> Claim:
     if shortest not in ("base", "minimum"):
         raise OptionError(f"shortest={shortest!r} must be 'base' or 'minimum'")
     if instance.pools:
-        return two_phases(instance, run, shortest)
+        return pool_heuristics.two_phases(instance, run, shortest)
     order = sorted(
         _pending(instance),
         key=lambda job: job.running_time(
@@ -54,7 +55,7 @@ def lyra(instance: Instance, run: Run, shortest: str = "base") -> Claim:
     search = Search(items, run)
     search.solve()
     assert search.incumbent is not None
-    return Claim(solution=solution_of(phase_two, items, search.incumbent))
+    return Claim(solution=items.solution(phase_two, search.incumbent))
 
 
 @method("elastic", kind="heuristic")
@@ -64,8 +65,13 @@ def greedy(instance: Instance, rng: np.random.Generator) -> Solution:
     Sinha and Zoltners (1979) and Pisinger (1995): the greedy for the linear relaxation; the first
     step of a job that does not fit ends its growth. Pending jobs start by smallest base demand,
     which launches the most.
+
+    With two pools, jobs start smallest first, on loan where they can. Then the job and choice that
+    save most seconds per GPU replace the job's choice, as long as one fits. A GPU on loan counts as
+    its speed over that of training, "normalized relative to training GPUs" (Lyra, section 5.2).
     """
-    _require_one_capacity(instance, "greedy")
+    if instance.pools:
+        return pool_greedy.greedy(instance)
     order = sorted(_pending(instance), key=lambda job: job.gpus(job.min_workers))
     workers, free = _start(instance, order)
     steps = [
@@ -93,8 +99,12 @@ def afs(instance: Instance, rng: np.random.Generator) -> Solution:
     demands are served in queue order, the file's, and jobs that do not fit are skipped, as in
     Lyra's phase one; the paper does not state the order. A job's throughput is 1 / running time. A
     step that does not fit or gains nothing ends a job's growth.
+
+    With two pools, base workers are placed as by `lyra`. A worker is added in the pool of the job's
+    base, of a heterogeneous job in either one; of equal gains of a job that on loan is taken.
     """
-    _require_one_capacity(instance, "afs")
+    if instance.pools:
+        return pool_heuristics.afs(instance)
     workers, free = _start(instance, _pending(instance))
     started = [(i, job) for i, job in enumerate(instance.jobs) if job.id in workers]
     heap = [step for i, job in started if (step := _gain(i, job, workers[job.id]))]
@@ -113,8 +123,13 @@ def afs(instance: Instance, rng: np.random.Generator) -> Solution:
 
 @method("elastic", kind="baseline")
 def fifo(instance: Instance, rng: np.random.Generator) -> Solution:
-    """In the file's order: base demands until one does not fit, then more workers for each."""
-    _require_one_capacity(instance, "fifo")
+    """In the file's order: base demands until one does not fit, then more workers for each.
+
+    With two pools, base workers are placed as by `lyra`. More workers are added in the pools that
+    hold base workers, on loan first.
+    """
+    if instance.pools:
+        return pool_heuristics.fifo(instance)
     workers, free = _start(instance, _pending(instance), skip=False)
     for job in instance.jobs:
         if job.id in workers:
@@ -122,11 +137,6 @@ def fifo(instance: Instance, rng: np.random.Generator) -> Solution:
             workers[job.id] += more
             free -= more * job.gpus_per_worker
     return Solution(workers=workers)
-
-
-def _require_one_capacity(instance: Instance, name: str) -> None:
-    if instance.pools:
-        raise OptionError(f"{name} is for one capacity; {instance.name} has two pools: use lyra")
 
 
 def _pending(instance: Instance) -> list[Job]:

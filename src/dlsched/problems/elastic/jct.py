@@ -7,6 +7,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dlsched.errors import OptionError
+from dlsched.problems.elastic.pools.jct import PoolShares
+from dlsched.problems.elastic.pools.workers import fastest_time
 from dlsched.problems.elastic.schema import Instance, Job
 from dlsched.schema import Number
 
@@ -26,11 +28,14 @@ def jct(instance: Instance, rule: str | Sequence[str] = "shortest") -> Completio
     to the started jobs in the same order, each up to its most workers; with ``"equal"`` they are
     given out one worker at a time in turn.
 
+    With two pools, base workers are placed as by the heuristic `lyra`, and stay there. Other
+    workers are added in the pools that hold base workers, on loan first.
+
     Parameters
     ----------
     instance
-        All its jobs arrive now and share ``capacity`` plus the GPUs that the base workers of
-        running jobs hold.
+        All its jobs arrive now and share ``capacity``, or ``pools``, plus the GPUs that the base
+        workers of running jobs hold.
     rule
         The ids of the jobs in the order of service, or ``"shortest"``, ``"longest"`` (by the
         running time with the most workers) or ``"equal"``.
@@ -38,36 +43,26 @@ def jct(instance: Instance, rule: str | Sequence[str] = "shortest") -> Completio
     Raises
     ------
     OptionError
-        If the rule is unknown or not a permutation of the ids, a job never fits, or there are
-        pools.
+        If the rule is unknown or not a permutation of the ids, or a job never fits.
     """
-    if instance.pools:
-        raise OptionError(f"jct is for one capacity; {instance.name} has two pools")
     order = _order(instance, rule)
-    capacity = instance.gpus + sum(
-        job.gpus_per_worker * job.min_workers for job in instance.jobs if job.running
-    )
+    shares = PoolShares(instance) if instance.pools else _Shares(instance)
     left = {job.id: Fraction(1) for job in order}  # share of the job's work that remains
     now = Fraction(0)
     times: dict[str, Number] = {}
     while left:
         active = [job for job in order if job.id in left]
         active.sort(key=lambda job: left[job.id] == 1)  # stable: started jobs first
-        workers = _allocate(active, order, capacity, equal=rule == "equal")
-        ends = {
-            job.id: now + left[job.id] * job.running_time(workers[job.id])
-            for job in active
-            if workers[job.id]
-        }
-        if not ends:
-            raise OptionError(f"job {active[0].id!r} needs more GPUs than there are: {capacity}")
-        end = min(ends.values())
-        for job in active:
-            if workers[job.id]:
-                left[job.id] -= (end - now) / Fraction(job.running_time(workers[job.id]))
-            if left[job.id] == 0:
-                times[job.id] = end
-                del left[job.id]
+        seconds = shares.running_times(active, order, equal=rule == "equal")
+        if not seconds:
+            there_are = " and ".join(map(str, shares.gpus))
+            raise OptionError(f"job {active[0].id!r} needs more GPUs than there are: {there_are}")
+        end = min(now + left[job] * Fraction(time) for job, time in seconds.items())
+        for job, time in seconds.items():
+            left[job] -= (end - now) / Fraction(time)
+            if left[job] == 0:
+                times[job] = end
+                del left[job]
         now = end
     total = sum(map(Fraction, times.values()), Fraction(0))
     return Completion(times, total / max(len(times), 1))
@@ -75,7 +70,7 @@ def jct(instance: Instance, rule: str | Sequence[str] = "shortest") -> Completio
 
 def _order(instance: Instance, rule: str | Sequence[str]) -> list[Job]:
     jobs = list(instance.jobs)
-    shortest = sorted(jobs, key=lambda job: job.running_time(job.max_workers))
+    shortest = sorted(jobs, key=lambda job: _least_time(instance, job))
     named = {"shortest": shortest, "longest": shortest[::-1], "equal": jobs}
     if isinstance(rule, str):
         if rule not in named:
@@ -87,20 +82,38 @@ def _order(instance: Instance, rule: str | Sequence[str]) -> list[Job]:
     return [by_id[name] for name in rule]
 
 
-def _allocate(jobs: list[Job], order: list[Job], capacity: int, *, equal: bool) -> dict[str, int]:
-    """Give base workers to `jobs` in their order, the remaining GPUs in the order of service."""
-    workers = dict.fromkeys((job.id for job in jobs), 0)
-    for job in jobs:
-        if job.gpus_per_worker * job.min_workers <= capacity:
-            workers[job.id] = job.min_workers
-            capacity -= job.gpus_per_worker * job.min_workers
-    started = [job for job in order if workers.get(job.id, 0)]
-    while True:
-        before = capacity
-        for job in started:
-            most = min(job.max_workers - workers[job.id], capacity // job.gpus_per_worker)
-            more = min(most, 1) if equal else most
-            workers[job.id] += more
-            capacity -= more * job.gpus_per_worker
-        if capacity == before:
-            return workers
+def _least_time(instance: Instance, job: Job) -> Number:
+    """Return the running time in seconds with the most workers."""
+    if instance.pools:
+        return fastest_time(instance, job, job.max_workers)
+    return job.running_time(job.max_workers)
+
+
+class _Shares:
+    """Running times of jobs that share GPUs of one kind; see `PoolShares`."""
+
+    def __init__(self, instance: Instance) -> None:
+        held = [job.gpus_per_worker * job.min_workers for job in instance.jobs if job.running]
+        self.gpus = [instance.gpus + sum(held)]
+
+    def running_times(
+        self, jobs: Sequence[Job], order: Sequence[Job], *, equal: bool
+    ) -> dict[str, Number]:
+        """Return the running times of the jobs that have workers, as `PoolShares` does."""
+        (capacity,) = self.gpus
+        workers: dict[str, int] = {}
+        for job in jobs:
+            if job.gpus_per_worker * job.min_workers <= capacity:
+                workers[job.id] = job.min_workers
+                capacity -= job.gpus_per_worker * job.min_workers
+        started = [job for job in order if job.id in workers]
+        grows = True
+        while grows:
+            before = capacity
+            for job in started:
+                most = min(job.max_workers - workers[job.id], capacity // job.gpus_per_worker)
+                more = min(most, 1) if equal else most
+                workers[job.id] += more
+                capacity -= more * job.gpus_per_worker
+            grows = capacity < before
+        return {job.id: job.running_time(workers[job.id]) for job in started}

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.problems.elastic.knapsack import SAFE, Ints, Items
+from dlsched.problems.elastic.items import SAFE, Ints
+from dlsched.problems.elastic.knapsack import Items
 
 Floats: TypeAlias = NDArray[np.float64]
 

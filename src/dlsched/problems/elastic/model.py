@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dlsched.problems.elastic import model_pools
+from dlsched.problems.elastic.pools import model as model_pools
 from dlsched.problems.elastic.schema import Instance, Solution
 from dlsched.schema import granularity
 

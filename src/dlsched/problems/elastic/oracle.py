@@ -6,9 +6,9 @@ from itertools import product
 from typing import TypeAlias
 
 from dlsched.objective import ByLevel, Objective
-from dlsched.problems.elastic import check_pools
 from dlsched.problems.elastic.check import LEVELS, evaluate, used
-from dlsched.problems.elastic.pools import gpus_of, reduction
+from dlsched.problems.elastic.pools import check as check_pools
+from dlsched.problems.elastic.pools.workers import gpus_of, reduction
 from dlsched.problems.elastic.schema import Instance, Job
 from dlsched.schema import Number
 

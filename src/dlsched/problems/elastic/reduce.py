@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dlsched.problems.elastic import model
-from dlsched.problems.elastic.knapsack_pools import items_of
-from dlsched.problems.elastic.pools import base_of, splits
+from dlsched.problems.elastic.pools.knapsack import items_of
+from dlsched.problems.elastic.pools.workers import base_of, splits
 from dlsched.problems.elastic.schema import Instance, Solution
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.objective import Bound
 from dlsched.problems.elastic.bounds import launch_bound, reduction_bound
-from dlsched.problems.elastic.knapsack import Items, fill_table, proves, read_table
+from dlsched.problems.elastic.incumbent import Incumbent
+from dlsched.problems.elastic.knapsack import Items
 from dlsched.problems.elastic.lagrangian import Relaxation, relax
-from dlsched.result import Status, Termination
-from dlsched.run import Run
+from dlsched.problems.elastic.table import fill_table, proves, read_table
 
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -23,51 +21,15 @@ SMALL = 4_000_000
 """Up to this many steps (items x GPUs) filling the whole table is faster than fixing first."""
 CORE = 64
 """Number of jobs with the least second-best loss, solved first for a good incumbent."""
-_ENTRY_BYTES = {"int64": 8, "object": 48}
-"""Bytes of a table's entry; a Python integer is an object and a reference to it."""
 
 
 @dataclass
-class Search:
-    """The incumbent and what is proved about it.
-
-    Attributes
-    ----------
-    memory_gib
-        Largest table that is filled.
-    incumbent, launched, value
-        Numbers of the incumbent's items, the jobs that they launch, and their reduction in units.
-    status, termination, reason
-        As in `Claim`.
-    bounds
-        For each level, the bounds found.
-    """
-
-    items: Items
-    run: Run
-    memory_gib: float = 2.0
-    incumbent: Sequence[int] | None = None
-    launched: int = -1
-    value: int = 0
-    status: Status = Status.FEASIBLE
-    termination: Termination | None = None
-    reason: str = ""
+class Search(Incumbent[Items]):
+    """The search; at the start ``bounds`` has that of level 1, which needs no search."""
 
     def __post_init__(self) -> None:
-        """Set the bound of level 1, which needs no search."""
-        self.bounds: list[list[Bound]] = [[launch_bound(self.items)], []]
-
-    def offer(self, chosen: Sequence[int]) -> None:
-        """Make a choice of items the incumbent if it is better."""
-        launched, value = self.worth(chosen)
-        if self.incumbent is None or (launched, value) > (self.launched, self.value):
-            self.incumbent, self.launched, self.value = chosen, launched, value
-            self.run.record(float(self.items.seconds(value)), None)
-
-    def worth(self, chosen: Sequence[int]) -> tuple[int, int]:
-        """Return (jobs launched, units saved) of some items."""
-        picked = np.array(chosen, dtype=np.int64)
-        return int(self.items.launch[picked].sum()), sum(self.items.value[picked].tolist())
+        """Set the bound of level 1."""
+        self.bounds[0] = [launch_bound(self.items)]
 
     def solve(self) -> None:
         """Fill the table of all items; if it is large, bound and fix items first."""
@@ -106,11 +68,10 @@ class Search:
     def at_bound(self, relaxation: Relaxation) -> bool:
         """Whether the relaxation proves the incumbent optimal, within the gap asked for."""
         limit = relaxation.bound >> relaxation.shift
-        complete = self.launched == self.items.most_launched
-        slack = Fraction(self.run.gap) * max(abs(limit), abs(self.value))  # may exceed a double
-        if not complete or limit - self.value > slack:
-            return False
-        return self.prove(reduction_bound(self.items, relaxation))
+        proved = self.launched == self.items.most_launched and self.within_gap(limit)
+        if proved:
+            self.prove(reduction_bound(self.items, relaxation))
+        return proved
 
     def uncertain(self, relaxation: Relaxation) -> Mask:
         """Return a mask of the items of the `CORE` jobs with the least second-best losses."""
@@ -145,7 +106,9 @@ class Search:
                 free[left] = False
         capacity = items.capacity - sum(items.gpus[fixed].tolist())
         if capacity < 0:  # the fixed items do not fit, so nothing beats the incumbent
-            return proof and self.prove_incumbent()
+            if proof:
+                self.prove(self.table_bound())
+            return proof
         free &= items.gpus <= capacity
         return self.fill(items.pick(free, capacity), proof, fixed, np.flatnonzero(free))
 
@@ -169,10 +132,7 @@ class Search:
             Whether the table was filled and, with `proof`, proves the incumbent optimal.
         """
         entries = (len(part.starts) + 1) * (part.capacity + 1)
-        gib = entries * _ENTRY_BYTES[part.value.dtype.name] / 2**30
-        if gib > self.memory_gib:
-            self.termination = Termination.MEMORY_LIMIT
-            self.reason = f"the table needs {gib:.1f} GiB, the limit is {self.memory_gib:g}"
+        if not self.fits_in_memory(entries, part.value.dtype.name):
             return False
         table = fill_table(part, self.run.stop_reason)
         if table is None:
@@ -184,14 +144,7 @@ class Search:
         launched, value = self.worth(fixed)
         more, rest = divmod(int(table[-1, -1]), part.step)
         held = (launched + more, value + rest) <= (self.launched, self.value)
-        return held and proves(part, table, self.run.stop_reason) and self.prove_incumbent()
-
-    def prove_incumbent(self) -> bool:
-        """Record that a table proves the incumbent optimal."""
-        return self.prove(Bound(self.items.seconds(self.value), "certified", "dp table"))
-
-    def prove(self, bound: Bound) -> bool:
-        """Record that the incumbent is optimal by a bound of level 2; return True."""
-        self.bounds[1] = [bound]
-        self.status, self.termination, self.reason = Status.OPTIMAL, None, ""
-        return True
+        proved = held and proves(part, table, self.run.stop_reason)
+        if proved:
+            self.prove(self.table_bound())
+        return proved

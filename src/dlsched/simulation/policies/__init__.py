@@ -18,6 +18,10 @@ BUILT_IN: Mapping[str, str] = {
     "srtf": "dlsched.simulation.policies.ordering:Srtf",
     "srsf": "dlsched.simulation.policies.ordering:Srsf",
     "las": "dlsched.simulation.policies.ordering:Las",
+    "tiresias": "dlsched.simulation.policies.tiresias:Tiresias",
+    "muri_s": "dlsched.simulation.policies.muri:MuriS",
+    "muri_l": "dlsched.simulation.policies.muri:MuriL",
+    "synergy": "dlsched.simulation.policies.synergy:Synergy",
 }
 """Where each policy of dlsched is; a module is imported when its policy is asked for."""
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
+
+from dlsched.problems.interleaving.profiles import RESOURCES
+from dlsched.problems.interleaving.state import RECORDED, split
 
 SIZES = (1, 2, 4, 8, 16, 32)
 RESTART: Mapping[str, tuple[int, ...]] = {
@@ -22,9 +26,19 @@ OTHER = 10
 """Seconds to restart a job of a model that is not in the table."""
 
 
-def muri(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Mapping[str, Any]]:
-    """Add the seconds of a restart; a size between two of the table counts as the larger one."""
-    return [row | {"restart": restart(row["model"], row["gpus"])} for row in rows], {}
+def muri(
+    rows: list[dict[str, Any]], resources: int = 3
+) -> tuple[list[dict[str, Any]], Mapping[str, Any]]:
+    """Add the seconds of a restart, and split the first stage if four resources are asked for.
+
+    A number of GPUs between two of the table counts as the larger one.
+    """
+    for row in rows:
+        row["restart"] = restart(row["model"], row["gpus"])
+        if resources == len(RESOURCES) and len(row["stages"]) == len(RECORDED):
+            times = split([1000 * stage for stage in row["stages"]], row["model"])
+            row["stages"] = tuple(Fraction(time, 1000) for time in times)
+    return rows, {}
 
 
 def restart(model: str | None, gpus: int) -> int:
