@@ -115,3 +115,8 @@ _ROWS = {
     What.METHODS: _methods,
     What.POLICIES: _policies,
 }
+    What.PROBLEMS: _problems,
+    What.INSTANCES: _instances,
+    What.METHODS: _methods,
+    What.POLICIES: _policies,
+}
