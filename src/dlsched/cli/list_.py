@@ -115,8 +115,3 @@ _ROWS = {
     What.METHODS: _methods,
     What.POLICIES: _policies,
 }
-    What.PROBLEMS: _problems,
-    What.INSTANCES: _instances,
-    What.METHODS: _methods,
-    What.POLICIES: _policies,
-}
