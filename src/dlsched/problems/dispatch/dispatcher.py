@@ -32,9 +32,9 @@ class Dispatcher:
 
     Attributes
     ----------
-    attempts, hits
-        How many plans of a job in a cluster were asked for, and how many of these the negative
-        cache answered.
+    attempts, hits, failures
+        How many plans of a job in a cluster were asked for, how many of these the negative cache
+        answered, and how many others were found not to exist.
     """
 
     def __init__(self, fleet: Fleet, *, cache: bool = True, fewest: bool = True) -> None:
@@ -42,7 +42,7 @@ class Dispatcher:
         self.failed: dict[tuple[int, int], list[tuple[Request, int]]] = {}
         self.start: dict[str, Started] = {}
         self.preempt: list[int] = []
-        self.attempts = self.hits = 0
+        self.attempts = self.hits = self.failures = 0
 
     def dispatch(
         self, order: Iterable[Ranked], sites: Callable[[Ranked], Sites], one_cluster: bool = False
@@ -114,7 +114,9 @@ class Dispatcher:
                 plan = plan_with_victims(fleet, one, p, fewest=self.fewest)
                 if plan is not None:
                     plans.append(plan)
-                elif self.cache and not tentative:
+                    continue
+                self.failures += 1
+                if self.cache and not tentative:
                     self.failed.setdefault((one.site, request.kind), []).append((request, p))
         return min(plans, key=lambda plan: self.score([plan], plan.victims), default=None)
 
