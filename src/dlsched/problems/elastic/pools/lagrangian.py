@@ -25,6 +25,8 @@ from dlsched.problems.elastic.pools.knapsack import PoolItems
 
 LP_LIBRARIES = ("scipy.optimize", "scipy.sparse")
 """What `relax` imports, for a method's ``preload``."""
+MANY = 10_000
+"""With more items than this, the interior-point method is faster than the simplex method."""
 
 
 class Launch(NamedTuple):
@@ -148,7 +150,7 @@ def _multipliers(
         A_eq=csr_array(items.launch.reshape(1, -1).astype(float)),
         b_eq=[float(launched)],
         bounds=(0, None),
-        method="highs",
+        method="highs-ipm" if len(items) > MANY else "highs-ds",
         options=options,
     )
     if solved.status != 0:
