@@ -1,0 +1,96 @@
+"""From a cluster's state to the instance of workers for the waiting jobs (Lyra, section 5.3)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dlsched.errors import OptionError
+from dlsched.problems.workers.generate import SCENARIOS
+from dlsched.problems.workers.schema import Instance
+from dlsched.state import ClusterState, JobState, uniform
+
+SERVERS = 64
+LOAN = 520 / (443 + 520)
+"""Share of Lyra's servers that are the inference cluster's (section 7.1)."""
+
+
+def instance(
+    state: ClusterState,
+    *,
+    loan: float = LOAN,
+    fungible: float = SCENARIOS["basic"].fungible,
+    heterogeneous: float = SCENARIOS["basic"].heterogeneous,
+    separate_groups: bool = True,
+    kind_seed: int = 0,
+) -> Instance:
+    """Return where the workers of the waiting jobs go, beside the running jobs.
+
+    A worker has one GPU; a job has `min_gpus` base workers, and flexible ones up to `max_gpus`. The
+    last of the servers are on loan. One of these on which some base worker runs is of the base
+    group **(D)**, as a trace does not separate groups; the flexible GPUs of a running job are those
+    above its `min_gpus` that it was given last.
+
+    Parameters
+    ----------
+    loan
+        Share of the servers that are on loan, rounded down.
+    fungible, heterogeneous
+        Shares of the jobs, as in the generator's scenario basic.
+    separate_groups
+        Whether a loan server holds base workers or flexible workers, but not both.
+    kind_seed
+        With a job's id alone, decides whether the job is fungible, and whether heterogeneous.
+
+    Raises
+    ------
+    OptionError
+        If `loan` is not from 0 to 1.
+    """
+    if not 0 <= loan <= 1:
+        raise OptionError(f"loan={loan} must be from 0 to 1")
+    training = len(state.servers) - math.floor(loan * len(state.servers))
+    base, flexible = _held(state.running)
+    servers: list[dict[str, Any]] = []
+    for s, server in enumerate(state.servers):
+        used = base.get(server.id, 0) + flexible.get(server.id, 0)
+        row = {"id": server.id, "gpus": server.gpus, "free": server.gpus - used}
+        row["pool"] = "training" if s < training else "loan"
+        if used and s >= training:
+            row["group"] = "base" if base.get(server.id) else "flexible"
+        servers.append(row)
+    data = {
+        "dlsched": 1,
+        "problem": "workers",
+        "name": "unnamed",
+        "separate_groups": separate_groups,
+        "servers": servers,
+        "jobs": [
+            {
+                "id": job.id,
+                "gpus_per_worker": 1,
+                "base": job.min_gpus,
+                "flexible": job.max_gpus - job.min_gpus,
+                "elastic": job.max_gpus > job.min_gpus,
+                "fungible": uniform(f"fungible:{job.id}", kind_seed) < fungible,
+                "heterogeneous": uniform(f"heterogeneous:{job.id}", kind_seed) < heterogeneous,
+            }
+            for job in state.waiting
+            if job.min_gpus
+        ],
+    }
+    return Instance.parse(data, "the cluster's state")
+
+
+def _held(running: tuple[JobState, ...]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return by server the GPUs of base workers and those of flexible ones."""
+    base: dict[str, int] = {}
+    flexible: dict[str, int] = {}
+    for job in running:
+        left = job.min_gpus
+        for server, gpus in job.allocation:
+            fixed = min(gpus, left)
+            left -= fixed
+            base[server] = base.get(server, 0) + fixed
+            flexible[server] = flexible.get(server, 0) + gpus - fixed
+    return base, flexible
