@@ -20,9 +20,10 @@ Stages = tuple[Number, ...]
 def speed(job: Job, allocation: Allocation, cluster: Cluster, partners: Sequence[Job]) -> Fraction:
     """Return the work that a job does per second.
 
-    What the policy states is taken as it is. Otherwise it is the product of three factors, each 1
-    where it does not apply: the GPUs held over those asked for; the rate on the slowest type held
-    over the rate on the job's own type; and the job's iteration time alone over that of its group.
+    What the policy states is taken as it is. Otherwise it is the product of four factors, each 1
+    where it does not apply: the GPUs held over those asked for, less what they lose (`Job.
+    scaling_loss`); the rate on the slowest type held over the rate on the job's own type; the
+    efficiency with GPUs of both pools; and the job's iteration time alone over that of its group.
 
     Parameters
     ----------
@@ -37,6 +38,11 @@ def speed(job: Job, allocation: Allocation, cluster: Cluster, partners: Sequence
     if allocation.speed is not None:
         return Fraction(allocation.speed)
     factor = Fraction(allocation.gpus, job.gpus)
+    if job.scaling_loss:
+        factor = Fraction(job.throughput(allocation.gpus)) / Fraction(job.throughput(job.gpus))
+    if job.mixed_efficiency != 1:
+        pools = {cluster.by_id[share.server].pool for share in allocation.shares}
+        factor *= Fraction(job.mixed_efficiency) if len(pools) > 1 else 1
     if job.rates and job.gpu_type is not None:
         types = {cluster.by_id[share.server].gpu_type for share in allocation.shares}
         factor *= min(Fraction(job.rates.get(kind or "", 0)) for kind in types)
