@@ -16,17 +16,21 @@ def check_capacity(record: Record) -> None:
 
     What ends at a moment is free for what starts at it. Jobs that share GPUs hold them once. CPUs
     and memory are floats in the log: they are added within a relative tolerance of `TOLERANCE`.
+    In a log with ``layers`` each layer has the whole capacity.
     """
-    held = _Held(record)
+    layers = record.meta.get("layers") == "priority"
+    held = [_Held(record), _Held(record)]
     lasting = [stretch for stretch in record.stretches if stretch.start < stretch.end]
     events = [(s.start, 1, i) for i, s in enumerate(lasting)]
     events += [(s.end, 0, i) for i, s in enumerate(lasting)]
     events.sort()
     for _time, kind, i in events:
+        stretch = lasting[i]
+        layer = held[layers and bool(record.jobs[stretch.job].priority)]
         if kind:
-            held.take(lasting[i])
+            layer.take(stretch)
         else:
-            held.give(lasting[i])
+            layer.give(stretch)
 
 
 class _Held:

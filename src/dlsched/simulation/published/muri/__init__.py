@@ -61,4 +61,5 @@ def run(
         policy = POLICIES[policy_name](servers)
     recorder = Recorder(log, [server.id for server in cluster.servers], method)
     end = replay(jobs, policy, recorder, on_progress)
-    log.commit(end=end)
+    # Opportunistic jobs use the GPUs of guaranteed ones.
+    log.commit(end=end, **({"layers": "priority"} if policy_name == "antman" else {}))
