@@ -1,17 +1,27 @@
-"""A program that simulates into a log: ``python simulation_child.py LOG POLICY JOBS``.
+"""A program that simulates into a log: ``python simulation_child.py LOG POLICY JOBS [DECISION]``.
 
-It writes a line to its standard output at every commit, which comes after every few rows.
+It writes a line to its standard output at every commit, which comes after every few rows. At the
+decision with the given number it writes a line and waits to be stopped.
 """
 
 from __future__ import annotations
 
 import random
 import sys
-from typing import Any
+import time
+from typing import Any, ClassVar
 
 from simulation_cases import RandomPolicy, random_workload
 
-from dlsched.simulation import Cluster, Simulation, Workload, engine, simulate
+from dlsched.simulation import (
+    Cluster,
+    Decision,
+    Simulation,
+    State,
+    Workload,
+    engine,
+    simulate,
+)
 
 CLUSTER = Cluster.uniform(servers=4, gpus=4)
 
@@ -25,9 +35,22 @@ def workload(count: int) -> Workload:
     )
 
 
+class Waiting(RandomPolicy):
+    """Decides at random, and stops before a decision."""
+
+    waits_at: ClassVar[int | None] = None
+
+    def decide(self, state: State) -> Decision:
+        """Return a random decision."""
+        if state.number == self.waits_at:
+            print("waiting", flush=True)
+            time.sleep(600)
+        return super().decide(state)
+
+
 def policy(name: str) -> Any:
     """Return a policy by name, or the one that decides at random."""
-    return RandomPolicy(interval=50) if name == "random" else name
+    return Waiting(interval=50) if name == "random" else name
 
 
 def run(log: str | None, name: str, count: int, **options: Any) -> Simulation:
@@ -37,6 +60,7 @@ def run(log: str | None, name: str, count: int, **options: Any) -> Simulation:
 
 if __name__ == "__main__":
     engine.COMMIT_ROWS = 40  # type: ignore[misc]
+    Waiting.waits_at = int(sys.argv[4]) if len(sys.argv) > 4 else None
     run(
         sys.argv[1],
         sys.argv[2],
