@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from dlsched.errors import OptionError
 from dlsched.simulation.cluster import Cluster
@@ -18,6 +16,9 @@ from dlsched.simulation.policy import Policy
 from dlsched.simulation.published import PUBLISHED
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 VARIANTS = ("paper", "published")
 
@@ -116,6 +117,8 @@ def compare_policies(
     **options
         Options of `simulate`, for all of them.
     """
+    import pandas as pd
+
     rows = []
     for entry in policies:
         policy, method = entry if isinstance(entry, tuple) else (entry, None)

@@ -36,6 +36,7 @@ class Holdings:
 
     def __init__(self, workload: Workload, cluster: Cluster, log: Log) -> None:
         self.jobs, self.cluster, self.log = workload.jobs, cluster, log
+        self.matrices = workload.matrices
         self.position = {job.id: j for j, job in enumerate(self.jobs)}
         self.active: dict[int, Progress] = {}
         self.held: dict[Id, Allocation] = {}
@@ -166,7 +167,8 @@ class Holdings:
         assert allocation is not None, "only running jobs have a speed"
         together = self.members[allocation.group] if allocation.group is not None else []
         partners = [self.jobs[other] for other in together if other != j]
-        new = speed(self.jobs[j], allocation, self.cluster, partners)
+        matrix = self.matrices.get(self.jobs[j].profile or "")
+        new = speed(self.jobs[j], allocation, self.cluster, partners, matrix)
         if new < 0:
             raise PolicyError(f"job {self.jobs[j].id} has the speed {new}, which is negative")
         if progress.since < now:

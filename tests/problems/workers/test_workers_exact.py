@@ -132,6 +132,15 @@ def test_counting_patterns_of_huge_servers_ends() -> None:
     assert (best.method, best.objective[0]) == ("per_server", 5)
 
 
+@pytest.mark.parametrize(("free", "method", "placed"), [(8, "milp", 3), (600, "per_server", 34)])
+def test_many_sizes_of_workers(free: int, method: str, placed: int) -> None:
+    """More sizes than Python's limit of recursion are counted; 1 + 2 + ... + 34 is below 600."""
+    servers = [{"id": "s", "pool": "training", "gpus": free, "free": free}]
+    jobs = [{"id": f"j{k}", "gpus_per_worker": k, "base": 1} for k in range(1, 1501)]
+    best = dlsched.solve(instance_of(servers, jobs))
+    assert (best.method, best.objective[0]) == (method, placed)
+
+
 @pytest.mark.parametrize("scenario", ["advanced", "ideal"])
 def test_the_paper_s_fleet_is_proved(scenario: str) -> None:
     """443 and 520 servers with 500 waiting jobs are proved on all levels, each bound attained."""

@@ -13,8 +13,9 @@ from dlsched.problems.interleaving.check import iteration_time
 from dlsched.schema import Number
 from dlsched.simulation.audit.findings import at
 from dlsched.simulation.audit.holdings import Held
-from dlsched.simulation.audit.record import Record, Stretch
+from dlsched.simulation.audit.record import TOLERANCE, Record, Stretch
 from dlsched.simulation.job import Job
+from dlsched.simulation.workload import Matrix
 
 Stages = tuple[Number, ...]
 Partners = tuple[Stages, ...]
@@ -87,9 +88,15 @@ class _Speeds:
         job = self.record.jobs[stretch.job]
         types = frozenset(self.types.get(share[0]) for share in stretch.shares)
         rates = tuple(job.rates.items())
-        key = (stretch.gpus, job.gpus, types, rates, job.gpu_type, job.stages, partners)
+        amounts = frozenset(share[1:] for share in stretch.shares) if job.profile else None
+        key = (stretch.gpus, job.gpus, types, rates, job.gpu_type, job.stages, partners,
+               job.profile, amounts)  # fmt: skip
         if key not in self.known:
-            self.known[key] = speed(job, stretch.gpus, types, partners)
+            found = speed(job, stretch.gpus, types, partners)
+            if found is not None and amounts is not None:
+                matrix = self.record.workload.matrices[str(job.profile)]
+                found *= min(throughput(matrix, *amount) for amount in amounts)
+            self.known[key] = found
         expected = self.known[key]
         if expected is None:
             message = f"job {job.id} shares GPUs at {at(time)}, and its stages do not allow that"
@@ -115,6 +122,28 @@ def speed(job: Job, gpus: int, types: Iterable[str | None], partners: Partners) 
             return None
         result = result * Fraction(sum(job.stages)) / together
     return result
+
+
+def throughput(matrix: Matrix, gpus: int, cpus: float | None, memory: float | None) -> Fraction:
+    """Return the throughput with amounts on a server, relative to the proportional share.
+
+    It is that of the largest entries of the axes that the amounts per GPU reach (Synergy, section
+    3.1). The log has amounts as floats.
+    """
+    axes = (matrix.cpus, matrix.memory)
+    places = []
+    for axis, amount, usual in zip(axes, (cpus, memory), matrix.share, strict=True):
+        each = float(usual) if amount is None else amount / gpus * (1 + TOLERANCE)
+        places.append(sum(float(entry) <= each for entry in axis))
+    usual_places = [
+        sum(entry <= usual for entry in axis)
+        for axis, usual in zip(axes, matrix.share, strict=True)
+    ]
+    (row, column), (usual_row, usual_column) = places, usual_places
+    if not row or not column:
+        return Fraction(0)
+    reached = Fraction(matrix.throughput[row - 1][column - 1])
+    return reached / matrix.throughput[usual_row - 1][usual_column - 1]
 
 
 @cache

@@ -152,8 +152,7 @@ class RoundSolver:
                 Share(self.cluster.servers[h.server].id, h.gpus, h.cpus, h.memory)
                 for h in shares[job.id]
             )
-            allocation = Allocation(parts, speed=speed(instance, job, choice))
-            given.append(Given(choice, allocation))
+            given.append(Given(choice, Allocation(parts)))
         return given, _how(result)
 
     def _ideal(self, instance: Instance) -> list[Given | None]:

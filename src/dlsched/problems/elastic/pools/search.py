@@ -146,8 +146,10 @@ class PoolSearch(Fixing):
         backward = fill_table(items, numbers[::-1], worth, capacity, self.stop)
         if backward is None or not proves(table, self.stop) or not proves(backward, self.stop):
             return part
+        bounds = through(table, backward, self.stop)
+        if bounds is None:
+            return part
         better = -(-(self.value + 1) >> rounded.shift) + self.launched * rounded.step - fixed
-        bounds = through(table, backward)
         keep, busy = part.keep.copy(), part.busy.copy()
         fits = np.zeros(len(items), dtype=bool)
         fits[self.split(part)[0]] = True

@@ -13,9 +13,9 @@ from dlsched.problems.sensitivity.state import Rounds, Wish
 from dlsched.simulation.clock import TICKS
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.log import Log
-from dlsched.simulation.policies.synergy_rounds import server_size
+from dlsched.simulation.policies.synergy_rounds import OPT, server_size
 from dlsched.simulation.published.synergy.jobs import KEYS, STARVING, Moment, SimulatedJob, sort
-from dlsched.simulation.published.synergy.mechanisms import OPT, Mechanism
+from dlsched.simulation.published.synergy.mechanisms import Mechanism
 from dlsched.simulation.published.synergy.record import Record
 from dlsched.simulation.workload import Workload
 

@@ -11,14 +11,13 @@ from dlsched.problems.sensitivity.pooled import ideal_allocation
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
 from dlsched.problems.sensitivity.state import Rounds, Wish
 from dlsched.run import Run
+from dlsched.simulation.policies.synergy_rounds import INDIFFERENT, OPT
 from dlsched.simulation.policy import PolicyError
 from dlsched.simulation.published.synergy.jobs import SimulatedJob, fitting
 from dlsched.simulation.published.synergy.servers import Servers
 
 PLACING: Final = ("proportional", "greedy", "tune")
 """Mechanisms of the public code that are repeated here, in floats."""
-OPT: Final = "opt"
-"""Stage one of Synergy-OPT alone: throughputs, with no servers that could attain them."""
 
 
 Given: TypeAlias = tuple[Choice, dict[int, int], float]
@@ -86,14 +85,16 @@ class Mechanism:
         """Solve the round's instance; a round with jobs of the same profiles is solved once."""
         if not jobs:
             return []
-        key = tuple((job.profile, job.gpus) for job in jobs)
+        ordered = jobs
+        if self.method in INDIFFERENT:
+            ordered = sorted(jobs, key=lambda job: (job.profile, job.gpus))
+        key = tuple((job.profile, job.gpus) for job in ordered)
         if key not in self.known:
-            wishes = [Wish(str(i), job.profile, job.gpus) for i, job in enumerate(jobs)]
+            wishes = [Wish(str(i), job.profile, job.gpus) for i, job in enumerate(ordered)]
             instance = self.rounds.instance(wishes)
             self.known[key] = self._pooled(instance) if self.method == OPT else self._real(instance)
         given = self.known[key]
-        for i, job in enumerate(jobs):
-            choice, shares, speedup = given[i]
+        for job, (choice, shares, speedup) in zip(ordered, given, strict=True):
             job.take(choice, shares)
             job.speedup = speedup
         return jobs
