@@ -33,6 +33,7 @@ LAYERS = [
     {"api"},
     {""},
     {"submission", "traces"},
+    {"simulation"},
     {"bench", "doctor", "testing"},
     {"cli"},
 ]

@@ -13,6 +13,7 @@ import pytest
 
 import dlsched
 from dlsched import registry
+from dlsched.registry import registered
 from dlsched.testing.documents import run_blocks
 
 ROOT = Path(__file__).parents[1]
@@ -29,7 +30,7 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     for name in registry.problem_names():  # what a page registers is gone after it
-        monkeypatch.setitem(registry._METHODS, name, registry.problem(name).methods)
+        monkeypatch.setitem(registered.METHODS, name, registry.problem(name).methods)
     skipped = run_blocks(page, FEWER)
     if skipped:
         print(f"{page.name}: not run: {skipped}")
@@ -42,6 +43,14 @@ def test_api_page_has_every_public_name() -> None:
     old_names = ["instances", "methods"]
     assert listed[:4] == ["load", "solve", "verify", "compare"]
     assert sorted(listed + old_names) == sorted(dlsched.__all__)
+
+
+def test_problem_page_has_every_name_of_the_schema() -> None:
+    """The page on adding a problem lists what `dlsched.schema` exports, and no other name."""
+    text = (ROOT / "docs" / "add-a-problem.md").read_text()
+    table = text[text.index("`dlsched.schema` has") : text.index("## 3. Check")]
+    cells = re.findall(r"^\| (`.*?) \|", table, re.M)
+    assert sorted(re.findall(r"`(\w+)`", " ".join(cells))) == sorted(dlsched.schema.__all__)
 
 
 def test_instances_page_is_what_the_index_says(monkeypatch: pytest.MonkeyPatch) -> None:

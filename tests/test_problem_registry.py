@@ -16,6 +16,7 @@ import pytest
 import dlsched
 from dlsched import registry
 from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.registry import names, registered
 
 
 @pytest.fixture(autouse=True)
@@ -24,10 +25,10 @@ def clean_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in registry.problem_names():
         registry.problem(name).methods  # noqa: B018 - loads them
     monkeypatch.setattr(
-        registry, "_METHODS", {name: dict(found) for name, found in registry._METHODS.items()}
+        registered, "METHODS", {name: dict(found) for name, found in registered.METHODS.items()}
     )
     yield
-    registry._load_plugins.cache_clear()
+    registered.load_plugins.cache_clear()
 
 
 @pytest.fixture
@@ -141,8 +142,8 @@ class Entry:
 def plug(monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
     """Install a package that is loaded through the entry point group."""
     found = {"dlsched.methods": [Entry(load)]}
-    monkeypatch.setattr(registry, "entry_points", lambda group: found[group])
-    registry._load_plugins.cache_clear()
+    monkeypatch.setattr(names, "entry_points", lambda group: found[group])
+    registered.load_plugins.cache_clear()
 
 
 def test_entry_point(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +215,7 @@ def install(monkeypatch: pytest.MonkeyPatch, **problems: str) -> None:
         "dlsched.methods": [],
         "dlsched.problems": [EntryPoint(n, v, "dlsched.problems") for n, v in problems.items()],
     }
-    monkeypatch.setattr(registry, "entry_points", lambda group: found[group])
+    monkeypatch.setattr(names, "entry_points", lambda group: found[group])
 
 
 def test_broken_problems_disable_nothing(
@@ -256,6 +257,6 @@ def test_broken_methods_of_a_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_two_packages_with_one_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither is chosen silently."""
     entries = [EntryPoint("twice", f"{name}:P", "dlsched.problems") for name in ("one", "other")]
-    monkeypatch.setattr(registry, "entry_points", lambda group: entries)
+    monkeypatch.setattr(names, "entry_points", lambda group: entries)
     with pytest.raises(dlsched.OptionError, match="one:P and other:P have that name"):
         registry.problem("twice")

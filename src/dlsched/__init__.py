@@ -37,7 +37,8 @@ from dlsched.plotting import plot, plot_comparison
 from dlsched.registry import method
 from dlsched.result import Claim, Report, Result, Status, Termination, Violation
 from dlsched.run import Run, Stage, StageEvent
-from dlsched.schema import Instance, Solution
+from dlsched.schema.envelope import Instance
+from dlsched.schema.solution import Solution
 
 __version__ = "0.1.0"
 

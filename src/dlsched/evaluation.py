@@ -32,7 +32,8 @@ from dlsched.result import (
     default_termination,
 )
 from dlsched.run import Run, Stage
-from dlsched.schema import Instance, link_instance
+from dlsched.schema.envelope import Instance
+from dlsched.schema.link import link_instance
 
 logger = logging.getLogger(__name__)
 

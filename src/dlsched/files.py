@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from dlsched.errors import InstanceError, OptionError
-from dlsched.schema import Unusable, spell_path
+from dlsched.schema.flaws import spell_path
+from dlsched.schema.quantities import Unusable
 
 MAX_BYTES = 256 * 2**20
 """The largest document read, after decompression."""

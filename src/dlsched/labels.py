@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dlsched.registry import Method, MethodLike, function_name, module_of
+from dlsched.registry.methods import Method, MethodLike, function_name, module_of
 
 MOST_CHARACTERS = 80
 """The parameters take at most this much of a name; what is cut off is replaced by a digest."""
@@ -50,7 +50,7 @@ def method_labels(methods: Sequence[MethodLike]) -> list[str]:
     return labels
 
 
-def _name(method: MethodLike | Method) -> str:
+def _name(method: MethodLike) -> str:
     if isinstance(method, (str, Method)):
         return method if isinstance(method, str) else method.name
     return function_name(method)

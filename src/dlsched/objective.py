@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from dlsched.rendering import html
-from dlsched.schema import Number
+from dlsched.schema.quantities import Number
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -14,7 +14,9 @@ from dlsched.extras import require
 from dlsched.files import read_json
 from dlsched.registry import Problem
 from dlsched.result import Result
-from dlsched.schema import Instance, Solution, linked_instance
+from dlsched.schema.envelope import Instance
+from dlsched.schema.link import linked_instance
+from dlsched.schema.solution import Solution
 
 if TYPE_CHECKING:
     import pandas

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from dlsched.objective import TOLERANCE, Bounds, Level, Objective, relative_gap
 from dlsched.result import Result, Status
-from dlsched.schema import Number
+from dlsched.schema.quantities import Number
 
 
 def refutation(label: str, result: Result, solved: Iterable[tuple[str, Objective]]) -> str:

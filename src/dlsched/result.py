@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 from dlsched.objective import Bound, Bounds, ByLevel, Objective, gap, number_to_data
 from dlsched.rendering import Rendered
-from dlsched.schema import AnySolution, Number, without_link
+from dlsched.schema.link import without_link
+from dlsched.schema.quantities import Number
+from dlsched.schema.solution import AnySolution
 from dlsched.status import Status, Termination, default_termination
 from dlsched.summary import summarize
 

@@ -25,7 +25,7 @@ from dlsched.errors import OptionError
 from dlsched.figures import display, percent
 from dlsched.objective import relative_gap
 from dlsched.result import Point, Termination
-from dlsched.schema import Solution
+from dlsched.schema.solution import Solution
 
 logger = logging.getLogger(__name__)
 

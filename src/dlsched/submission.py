@@ -10,7 +10,7 @@ from dlsched import api, library, registry
 from dlsched.errors import InstanceError, SolverDisagreement
 from dlsched.objective import Bounds, Objective, closed
 from dlsched.result import Report
-from dlsched.schema import Credit, Solution
+from dlsched.schema.solution import Credit, Solution
 
 Verdict = Literal["improves", "equals", "worse", "infeasible"]
 

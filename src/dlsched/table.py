@@ -11,7 +11,7 @@ from dlsched.errors import plain
 from dlsched.objective import Bounds, ByLevel, gap, stronger
 from dlsched.refutation import standing
 from dlsched.result import Result
-from dlsched.schema import to_json
+from dlsched.schema.quantities import to_json
 
 if TYPE_CHECKING:
     import pandas

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from dlsched.bench import read_suite, run_suite, sources
-from dlsched.registry import _METHODS, method
+from dlsched.registry import method
+from dlsched.registry.registered import METHODS
 
 # file: text; `main` is the method's module
 MODULES = {
@@ -108,4 +109,4 @@ def test_registered_methods_count_as_own(tmp_path: Path, monkeypatch: pytest.Mon
         Path("own_plugin.py").write_text("x = 1\n")
         assert read_suite("suite.toml").tasks()[0].key != before
     finally:
-        del _METHODS["reclaiming"]["registered"]
+        del METHODS["reclaiming"]["registered"]

@@ -15,11 +15,10 @@ from gavel_workloads import random_jobs, random_rates
 
 import dlsched
 from dlsched.gavel import POLICIES, Job, Rates, check, shares
+from dlsched.gavel.groups import Groups
 from dlsched.gavel.kinds import group_jobs
+from dlsched.gavel.levels import LevelProgram
 from dlsched.gavel.measures import MEASURES
-from dlsched.gavel.optimum import optimize
-from dlsched.gavel.program import build
-from dlsched.gavel.rows import least_level
 from dlsched.run import Run
 
 HADAR = {
@@ -250,9 +249,8 @@ def test_a_certificate_from_other_duals(size: float) -> None:
     gpus = {"V100": 3, "P100": 3, "K80": 3}
     best = shares(rates, gpus, jobs)
     kinds = group_jobs(jobs, rates, gpus, MEASURES["max_min"])
-    program = build(kinds, rates, gpus, True)
     fair = [k.example.weight * k.proportional / k.example.scale for k in kinds]
-    found = optimize(least_level(program, fair), Run())
+    found = LevelProgram(Groups.of(kinds, rates, gpus, True), Run()).solve(fair).optimum
     assert found.bound() == best.bound
     noise = np.random.default_rng(0).normal(scale=size, size=len(found.duals))
     worse = replace(found, duals=found.duals + noise)

@@ -16,6 +16,7 @@ import hypothesis
 import pytest
 
 from dlsched import registry
+from dlsched.registry import names, registered
 from dlsched.testing import check_problem
 
 PAGE = (Path(__file__).parents[2] / "docs" / "add-a-problem.md").read_text(encoding="utf-8")
@@ -107,10 +108,10 @@ Install = Callable[[dict[str, str]], None]
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Return a function that makes the package importable; examples are not shrunk."""
-    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
+    monkeypatch.setattr(registered, "METHODS", dict(registered.METHODS))
     entry = EntryPoint("admission", f"{PACKAGE}:PROBLEM", registry.PROBLEMS_GROUP)
     found = {registry.PROBLEMS_GROUP: [entry], registry.METHODS_GROUP: []}
-    monkeypatch.setattr(registry, "entry_points", lambda group: found[group])
+    monkeypatch.setattr(names, "entry_points", lambda group: found[group])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     before = hypothesis.settings._current_profile
     hypothesis.settings.register_profile("unshrunk", phases=[hypothesis.Phase.generate])
@@ -128,7 +129,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     for name in [name for name in sys.modules if name.split(".")[0] == PACKAGE]:
         del sys.modules[name]
     registry.problem.cache_clear()
-    registry._load_methods.cache_clear()
+    registered.load_methods.cache_clear()
 
 
 @pytest.mark.parametrize("defect", DEFECTS)

@@ -21,7 +21,7 @@ from dlsched.bench.task import Task
 from dlsched.errors import describe, plain
 from dlsched.files import json_text
 from dlsched.result import Result
-from dlsched.schema import to_json
+from dlsched.schema.quantities import to_json
 from dlsched.table import Failure, run_columns
 
 MOST_RECORD = 64 * 2**20

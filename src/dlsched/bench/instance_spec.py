@@ -11,7 +11,7 @@ from typing import Any
 from dlsched import api, library
 from dlsched.errors import DlschedError
 from dlsched.labels import labelled
-from dlsched.schema import Instance
+from dlsched.schema.envelope import Instance
 
 
 @dataclass(frozen=True)

@@ -46,15 +46,9 @@ from dlsched.bench import sources
 from dlsched.bench.instance_spec import InstanceSpec
 from dlsched.bench.task import Limits, Task
 from dlsched.errors import DlschedError, InstanceError, OptionError
-from dlsched.schema import (
-    Amount,
-    Count,
-    Document,
-    Flaw,
-    Id,
-    PositiveAmount,
-    PositiveCount,
-)
+from dlsched.schema.document import Document
+from dlsched.schema.fields import Amount, Count, Id, PositiveAmount, PositiveCount
+from dlsched.schema.flaws import Flaw
 from dlsched.solvers.backend import find_backend
 
 MAX_BYTES = 2**20

@@ -18,7 +18,9 @@ from dlsched.bench.machine import versions
 from dlsched.errors import UnknownName
 
 _HARMLESS = ("__init__", "figures", "submission", "table", "records", "files")
-"""Modules, apart from problems and solvers, that no result depends on."""
+"""Modules beside the package's `__init__.py` that no result depends on."""
+_PACKAGES = ("api", "registry", "schema", "solvers")
+"""Packages, apart from the problem's own, that every result depends on."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ def _code_of(problem: str) -> str:
     """Return the digest of dlsched's own code that a result of this problem depends on."""
     root = Path(dlsched.__file__).parent
     files = [file for file in root.glob("*.py") if file.stem not in _HARMLESS]
-    files += [*(root / "solvers").rglob("*.py"), *(root / "problems" / problem).rglob("*.py")]
+    for folder in (*_PACKAGES, f"problems/{problem}"):
+        files += (root / folder).rglob("*.py")
     return _digest(sorted(files))
 
 

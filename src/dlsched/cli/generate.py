@@ -21,7 +21,7 @@ from dlsched.errors import DlschedError, OptionError
 from dlsched.figures import printable
 from dlsched.files import json_text
 from dlsched.run import Stage
-from dlsched.schema import Instance
+from dlsched.schema.envelope import Instance
 from dlsched.state import adapter
 from dlsched.traces import parse_duration, read_trace, snapshot
 

@@ -18,7 +18,7 @@ from dlsched.errors import OptionError
 from dlsched.figures import percent
 from dlsched.objective import number_to_data
 from dlsched.run import Stage
-from dlsched.schema import Credit
+from dlsched.schema.solution import Credit
 from dlsched.submission import check_submission
 
 VERDICTS = {

@@ -24,7 +24,8 @@ from dlsched.figures import percent, shorten
 from dlsched.objective import Bound, ByLevel
 from dlsched.rendering import html
 from dlsched.result import Report, Result, Violation
-from dlsched.schema import Instance, Solution
+from dlsched.schema.envelope import Instance
+from dlsched.schema.solution import Solution
 from dlsched.summary import ending, meaning, next_step, setting, times
 
 _LONGEST, _ROWS = 200, 10

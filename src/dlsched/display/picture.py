@@ -12,7 +12,9 @@ from dlsched.drawing.files import picture_bytes
 from dlsched.extras import require
 from dlsched.plotting import plot
 from dlsched.result import Result
-from dlsched.schema import Instance, Solution, linked_instance
+from dlsched.schema.envelope import Instance
+from dlsched.schema.link import linked_instance
+from dlsched.schema.solution import Solution
 
 logger = logging.getLogger(__name__)
 

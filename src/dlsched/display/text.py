@@ -12,7 +12,8 @@ from dlsched.objective import Level
 from dlsched.registry import is_problem, problem
 from dlsched.rendering import text
 from dlsched.result import Report, Result, Violation
-from dlsched.schema import Instance, Solution
+from dlsched.schema.envelope import Instance
+from dlsched.schema.solution import Solution
 
 LABELS = ("dlsched", "problem", "name", "source", "notes", "instance", "instance_sha256", "method")
 """The fields that every instance or solution has; a heading has what matters of them."""

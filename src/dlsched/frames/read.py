@@ -12,7 +12,7 @@ from dlsched.frames.frame import WHERE, Frame, flaw, place, unknown
 from dlsched.frames.layout import SINGLE, nested_fields, shapes, tables, value_fields
 
 if TYPE_CHECKING:
-    from dlsched.schema import Document
+    from dlsched.schema.document import Document
 
 REMEDIES = {
     "is missing": "add the column, or fill the cell",

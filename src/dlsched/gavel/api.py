@@ -9,12 +9,13 @@ from fractions import Fraction
 from dlsched.errors import OptionError, SolverDisagreement
 from dlsched.gavel.allocation import Round, Shares
 from dlsched.gavel.checker import Share, check
+from dlsched.gavel.groups import Groups
 from dlsched.gavel.jobs import Job, Jobs, read_gpus, read_jobs
 from dlsched.gavel.kinds import group_jobs
 from dlsched.gavel.measures import measure_of, require_steps
 from dlsched.gavel.optimum import Solved
 from dlsched.gavel.policies import solve
-from dlsched.gavel.program import Program, build
+from dlsched.gavel.program import Program
 from dlsched.gavel.rates import Alone, Pairs, Rates
 from dlsched.result import Seconds
 from dlsched.run import Run
@@ -107,12 +108,12 @@ def shares(
     elif space_sharing and not rated.beside:
         raise OptionError("space_sharing=True needs rates of pairs; give pairs=")
     kinds = group_jobs(listed, rated, supply, measure)
-    program = build(kinds, rated, supply, space_sharing)
+    groups = Groups.of(kinds, rated, supply, space_sharing)
     run = Run()
     built = time.perf_counter()
-    solved = solve(program, policy, run, certify)
+    solved = solve(groups, policy, run, certify)
     optimized = time.perf_counter()
-    found = _expand(program, solved, listed)
+    found = _expand(groups.program, solved, listed)
     checked = check(found, rated, supply, listed, policy=policy)
     if checked.violations or checked.objective is None:
         said = checked.violations[0].message if checked.violations else "the objective is infinite"

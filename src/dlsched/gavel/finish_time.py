@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from dlsched.gavel.groups import Groups
+from dlsched.gavel.levels import Level, LevelProgram, rounded_down
 from dlsched.gavel.measures import combine, isolated, value
-from dlsched.gavel.optimum import Optimum, Solved, optimize
-from dlsched.gavel.program import Program
+from dlsched.gavel.optimum import Solved
 from dlsched.gavel.repair import throughputs
-from dlsched.gavel.rows import best_rates, least_level
 from dlsched.run import Run
 
 _PRECISION = 1e-9
@@ -18,7 +18,7 @@ _MOST_SOLVES = 100
 _MOST_PROOFS = 6
 
 
-def finish_time_fairness(program: Program, run: Run, certify: bool) -> Solved:
+def finish_time_fairness(groups: Groups, run: Run, certify: bool) -> Solved:
     """Minimise the largest (elapsed + steps / throughput) / (elapsed + steps / isolated).
 
     A ratio can be reached if and only if every job can have the throughput steps / (ratio x its
@@ -30,7 +30,7 @@ def finish_time_fairness(program: Program, run: Run, certify: bool) -> Solved:
     """
     from scipy.optimize import brentq
 
-    search = _Search(program, run)
+    search = _Search(groups, run)
     low = float(search.lowest) * (1 + _PRECISION)
     high = search.start()
     if low < high and search.excess(low) < 0:
@@ -43,8 +43,9 @@ def finish_time_fairness(program: Program, run: Run, certify: bool) -> Solved:
 class _Search:
     """The programs for given ratios, and the best allocation found: `times`, with ratio `best`."""
 
-    def __init__(self, program: Program, run: Run) -> None:
-        self.program, self.run, self.solves = program, run, 0
+    def __init__(self, groups: Groups, run: Run) -> None:
+        program = groups.program
+        self.program, self.levels, self.solves = program, LevelProgram(groups, run), 0
         self.size = 0, 0
         self.times: list[Fraction] = []
         self.best: Fraction | None = None
@@ -55,10 +56,11 @@ class _Search:
             elapsed + steps / isolated(kind.example, kind.proportional, program.gpus, self.jobs)
             for kind, steps, elapsed in zip(program.kinds, self.steps, self.elapsed, strict=True)
         ]
+        best = [groups.best[g] for g in groups.group_of()]
         self.lowest = max(
             (elapsed + steps / rate) / alone
             for elapsed, steps, rate, alone in zip(
-                self.elapsed, self.steps, best_rates(program), self.alone, strict=True
+                self.elapsed, self.steps, best, self.alone, strict=True
             )
         )
         """A lower bound: every job at its best rate all the time."""
@@ -72,13 +74,16 @@ class _Search:
     def excess(self, ratio: float) -> float:
         """Return by how much the level at a ratio exceeds 1."""
         found = self.at(ratio)
-        return float(found.level) - 1
+        return float(found.value) - 1
 
-    def at(self, ratio: float) -> Optimum:
-        """Solve the program in which a level of 1 stands for this ratio."""
+    def at(self, ratio: float) -> Level:
+        """Solve the program in which a level of 1 stands for this ratio, or a smaller one.
+
+        Rounding down what is required keeps a proof that it cannot be reached.
+        """
         return self._solve(
             [
-                steps / (Fraction(ratio) * alone - elapsed)
+                rounded_down(steps / (Fraction(ratio) * alone - elapsed))
                 for steps, alone, elapsed in zip(self.steps, self.alone, self.elapsed, strict=True)
             ]
         )
@@ -91,7 +96,7 @@ class _Search:
             ratio, margin = ratio * (1 - margin), 10 * margin
             if ratio <= self.lowest:
                 break
-            if self.at(ratio).bound() < 1:
+            if self.at(ratio).optimum.bound() < 1:
                 return Fraction(ratio)
         return self.lowest
 
@@ -106,13 +111,12 @@ class _Search:
             ),
         )
 
-    def _solve(self, required: Sequence[Fraction]) -> Optimum:
+    def _solve(self, required: Sequence[Fraction]) -> Level:
         """Solve a program, and keep its allocation if its largest ratio is the least yet."""
-        found = optimize(least_level(self.program, required), self.run)
+        found = self.levels.solve(required)
         self.solves += 1
-        self.size = found.rows.form.shape
-        times = found.times(self.program, required)
-        largest = self._largest(times)
+        self.size = found.size
+        largest = self._largest(found.times)
         if largest is not None and (self.best is None or largest < self.best):
-            self.times, self.best = times, largest
+            self.times, self.best = found.times, largest
         return found

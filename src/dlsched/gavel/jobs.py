@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dlsched.errors import InstanceError
-from dlsched.schema import Flaw, Number, exact, shown, whole
+from dlsched.schema.flaws import Flaw
+from dlsched.schema.quantities import Number, exact, shown, whole
 
 if TYPE_CHECKING:
     import pandas

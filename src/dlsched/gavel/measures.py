@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from dlsched.errors import InstanceError, UnknownName
 from dlsched.gavel.jobs import Job
 from dlsched.gavel.rates import Rates
-from dlsched.schema import Number
+from dlsched.schema.quantities import Number
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ Rated: TypeAlias = dict[str, Number]
 
 def measure_of(policy: str) -> Measure:
     """Return the measure of a policy; raise `UnknownName` if there is none."""
-    if policy not in MEASURES:
+    if not isinstance(policy, str) or policy not in MEASURES:
         raise UnknownName("policy", str(policy), POLICIES)
     return MEASURES[policy]
 

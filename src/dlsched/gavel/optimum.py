@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
 
 import numpy as np
 
 from dlsched.errors import SolverFailure
-from dlsched.gavel.program import Program
-from dlsched.gavel.repair import repair
 from dlsched.gavel.rows import Rows
 from dlsched.result import Termination
 from dlsched.run import Run
@@ -20,7 +16,7 @@ from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.outcome import Vector
 
 _BITS = 40
-"""Duals are rounded to multiples of 2 to the power of minus this: short fractions are fast."""
+"""Duals are rounded to this number of significant bits: short fractions are fast."""
 
 
 @dataclass(frozen=True)
@@ -55,25 +51,10 @@ class Optimum:
     values: Vector
     duals: Vector
 
-    @property
-    def level(self) -> Fraction:
-        """The level of a program that has one."""
-        return self.rows.unit * Fraction(self.values[-1])
-
-    def times(
-        self,
-        program: Program,
-        required: Sequence[Fraction] = (),
-        levels: Mapping[int, Fraction] = MappingProxyType({}),
-    ) -> list[Fraction]:
-        """Return exact times, with each kind at its own level or at the common one."""
-        values = self.values[: len(program.columns)] / self.rows.fine
-        targets = [r * levels.get(c, self.level) for c, r in enumerate(required)]
-        return repair(program, values.tolist(), targets)
-
     def bound(self) -> Fraction:
         """Return a certified upper bound on the objective, from the duals."""
-        duals = np.ldexp(np.rint(np.ldexp(self.duals, _BITS)), -_BITS)
+        parts, exponents = np.frexp(self.duals)
+        duals = np.ldexp(np.rint(np.ldexp(parts, _BITS)), exponents - _BITS)
         found = dual_bound(self.rows.bounded(), 0, duals)
         if found is None:
             raise SolverFailure("the duals of the allocation program give no bound")

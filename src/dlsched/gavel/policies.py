@@ -7,11 +7,12 @@ from fractions import Fraction
 
 from dlsched.errors import SolverFailure
 from dlsched.gavel.finish_time import finish_time_fairness
+from dlsched.gavel.groups import Groups
 from dlsched.gavel.kinds import Kind
+from dlsched.gavel.levels import LevelProgram
 from dlsched.gavel.optimum import Filled, Solved, optimize
-from dlsched.gavel.program import Program
-from dlsched.gavel.repair import throughputs
-from dlsched.gavel.rows import least_level, weighted_sum
+from dlsched.gavel.repair import repair, throughputs
+from dlsched.gavel.rows import weighted_sum
 from dlsched.run import Run
 
 _POSITIVE = 1e-7
@@ -20,7 +21,7 @@ _KEPT = 1 - Fraction(1, 10**9)
 """The part of a level that later rounds of water filling keep."""
 
 
-def solve(program: Program, policy: str, run: Run, certify: bool) -> Solved:
+def solve(groups: Groups, policy: str, run: Run, certify: bool) -> Solved:
     """Solve the program of a policy.
 
     Raises
@@ -28,18 +29,18 @@ def solve(program: Program, policy: str, run: Run, certify: bool) -> Solved:
     SolverFailure
         If HiGHS does not prove optimality.
     """
-    return _SOLVERS[policy](program, run, certify)
+    return _SOLVERS[policy](groups, run, certify)
 
 
-def max_min(program: Program, run: Run, certify: bool) -> Solved:
+def max_min(groups: Groups, run: Run, certify: bool) -> Solved:
     """Maximise the least scale x throughput / (weight x proportional throughput)."""
-    required = [_fair(kind) for kind in program.kinds]
-    found = optimize(least_level(program, required), run)
-    bound = found.bound() if certify else None
-    return Solved(found.times(program, required), bound, found.rows.form.shape)
+    required = [_fair(kind) for kind in groups.program.kinds]
+    found = LevelProgram(groups, run).solve(required)
+    bound = found.optimum.bound() if certify else None
+    return Solved(found.times, bound, found.size)
 
 
-def water_filling(program: Program, run: Run, certify: bool) -> Solved:
+def water_filling(groups: Groups, run: Run, certify: bool) -> Solved:
     """Maximise the least value, then the least of the others, and so on, without integers.
 
     A kind whose row has a positive dual is at the level in every optimum, by complementary
@@ -47,41 +48,43 @@ def water_filling(program: Program, run: Run, certify: bool) -> Solved:
     so at least one kind is fixed. Levels are those that exact times reach, and later rounds keep
     them to a billionth, so that their programs have solutions with floating-point numbers, too.
     """
-    required = [_fair(kind) for kind in program.kinds]
+    kinds = groups.program.kinds
+    required = [_fair(kind) for kind in kinds]
+    program = LevelProgram(groups, run)
     levels: dict[int, Fraction] = {}
     rounds: list[Filled] = []
-    while len(levels) < len(program.kinds):
-        found = optimize(least_level(program, required, levels), run)
-        times = found.times(program, required, levels)
-        speeds = throughputs(program, times)
+    while len(levels) < len(kinds):
+        found = program.solve(required, levels)
+        speeds = throughputs(groups.program, found.times)
         values = [speed / r for speed, r in zip(speeds, required, strict=True)]
-        rows = {c: i for c, i in found.rows.progress.items() if c not in levels}
-        fixed = tuple(c for c, i in rows.items() if abs(found.duals[i]) > _POSITIVE)
+        fixed = tuple(c for c, dual in found.duals.items() if dual > _POSITIVE)
         if not fixed:
             raise SolverFailure("no row of water filling has a positive dual")
         level = min(values[c] for c in fixed)
-        rounds.append(Filled(level, found.bound() if certify else None, fixed))
+        rounds.append(Filled(level, found.optimum.bound() if certify else None, fixed))
         levels = {c: min(old, values[c]) for c, old in levels.items()}
         levels |= dict.fromkeys(fixed, level * _KEPT)
-    return Solved(times, rounds[0].bound, found.rows.form.shape, tuple(rounds), len(rounds))
+    return Solved(found.times, rounds[0].bound, found.size, tuple(rounds), len(rounds))
 
 
-def makespan(program: Program, run: Run, certify: bool) -> Solved:
+def makespan(groups: Groups, run: Run, certify: bool) -> Solved:
     """Minimise the time by which all jobs finish: maximise the least throughput / steps."""
-    required = [Fraction(kind.example.steps or 0) for kind in program.kinds]
-    found = optimize(least_level(program, required), run)
-    bound = 1 / found.bound() if certify else None
-    return Solved(found.times(program, required), bound, found.rows.form.shape)
+    required = [Fraction(kind.example.steps or 0) for kind in groups.program.kinds]
+    found = LevelProgram(groups, run).solve(required)
+    bound = 1 / found.optimum.bound() if certify else None
+    return Solved(found.times, bound, found.size)
 
 
-def max_sum_throughput(program: Program, run: Run, certify: bool) -> Solved:
+def max_sum_throughput(groups: Groups, run: Run, certify: bool) -> Solved:
     """Maximise the sum of weight x throughput."""
+    program = groups.program
     found = optimize(weighted_sum(program), run)
     bound = found.bound() if certify else None
-    return Solved(found.times(program), bound, found.rows.form.shape)
+    values = found.values[: len(program.columns)] / found.rows.fine
+    return Solved(repair(program, values.tolist()), bound, found.rows.form.shape)
 
 
-_SOLVERS: dict[str, Callable[[Program, Run, bool], Solved]] = {
+_SOLVERS: dict[str, Callable[[Groups, Run, bool], Solved]] = {
     "max_min": max_min,
     "water_filling": water_filling,
     "makespan": makespan,

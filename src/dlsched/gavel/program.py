@@ -24,7 +24,7 @@ from typing import NamedTuple, TypeAlias
 
 from dlsched.gavel.kinds import Kind
 from dlsched.gavel.rates import Rates
-from dlsched.schema import Number
+from dlsched.schema.quantities import Number
 
 Group: TypeAlias = tuple[str, int]
 

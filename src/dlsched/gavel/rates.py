@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dlsched.errors import InstanceError
-from dlsched.schema import Flaw, Number, exact, shown, simplify, whole
+from dlsched.schema.flaws import Flaw
+from dlsched.schema.quantities import Number, exact, shown, simplify, whole
 
 if TYPE_CHECKING:
     import pandas

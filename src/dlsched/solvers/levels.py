@@ -18,7 +18,9 @@ from dlsched.errors import OptionError, SolverDisagreement
 from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound, relative_gap
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
-from dlsched.schema import Instance, Number, Solution
+from dlsched.schema.envelope import Instance
+from dlsched.schema.quantities import Number
+from dlsched.schema.solution import Solution
 from dlsched.solvers import highs
 from dlsched.solvers.backend import Backend, find_backend
 from dlsched.solvers.certificate import dual_bound, round_to_granularity
@@ -157,6 +159,7 @@ class _Search:
         if self.incumbent is not None:
             self.form.load(self.incumbent)
             solution = self.module.read(self.instance, self.model)
+            self.optima = [self.final(level, value) for level, value in enumerate(self.optima)]
         return Claim(
             solution=solution,
             status=self.status,
@@ -168,6 +171,15 @@ class _Search:
             build_seconds=self.build_seconds,
             start=self.start,
         )
+
+    def final(self, level: int, optimum: float) -> float:
+        """Return the incumbent's value of a solved level.
+
+        It may be better than the value that is held: within a gap, a later level can improve it.
+        """
+        assert self.incumbent is not None
+        better = min if self.form.senses[level] == "min" else max
+        return better(optimum, self.form.value(level, self.incumbent))
 
     def solve(self, depth: int) -> None:
         """Solve the first levels in turn until one is not proved optimal."""

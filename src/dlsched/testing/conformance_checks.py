@@ -18,10 +18,13 @@ from dlsched.errors import OptionError
 from dlsched.evaluation import evaluate_claim
 from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Objective, relative_gap
 from dlsched.refutation import beaten_level
-from dlsched.registry import Kind, Method, Problem
+from dlsched.registry import Kind, Method, Problem, call
 from dlsched.result import Result, Status, Termination
 from dlsched.run import Run
-from dlsched.schema import Document, FrozenDict, Instance, Solution, derived
+from dlsched.schema.document import Document
+from dlsched.schema.envelope import Instance
+from dlsched.schema.frozen import FrozenDict, derived
+from dlsched.schema.solution import Solution
 from dlsched.testing.documents import run_blocks
 from dlsched.testing.heuristic import check_heuristic
 from dlsched.testing.search import Finding, first_finding
@@ -333,7 +336,7 @@ def heuristics(subject: Subject) -> Finding | None:
 
         def takes(instance: Instance, method: Method = method) -> bool:
             try:
-                method(instance, Run(), {})
+                call(method, instance, Run(), {})
             except OptionError:
                 return False
             return True
@@ -434,7 +437,7 @@ def _interrupted(problem: Problem, method: Method, instance: Instance) -> Result
     """Return the result of a run that is interrupted from the beginning."""
     run = Run()
     run.interrupted = True
-    return evaluate_claim(problem, instance, method, method(instance, run, {}), run, {})
+    return evaluate_claim(problem, instance, method, call(method, instance, run, {}), run, {})
 
 
 def warm_start(subject: Subject) -> Finding | None:

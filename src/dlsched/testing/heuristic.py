@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dlsched.errors import OptionError
 from dlsched.objective import Objective
 from dlsched.registry import Method
-from dlsched.schema import Instance
+from dlsched.schema.envelope import Instance
 from dlsched.testing.search import Finding, SearchReport, first_finding
 from dlsched.testing.transformations import renamed, reordered
 from dlsched.testing.trials import (

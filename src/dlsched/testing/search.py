@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dlsched.display.text import framed
 from dlsched.rendering import Rendered, text
-from dlsched.schema import Instance
+from dlsched.schema.envelope import Instance
 from dlsched.testing.trials import Broken
 
 

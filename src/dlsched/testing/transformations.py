@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dlsched.registry import problem
-from dlsched.schema import Instance
+from dlsched.schema.envelope import Instance
 
 
 def renamed(instance: Instance) -> Instance:

@@ -14,7 +14,8 @@ from dlsched.objective import TOLERANCE, Bound, Level, Objective, relative_gap
 from dlsched.registry import Method, MethodLike
 from dlsched.result import Claim, Status
 from dlsched.run import Run
-from dlsched.schema import Instance, Solution
+from dlsched.schema.envelope import Instance
+from dlsched.schema.solution import Solution
 
 Heuristic: TypeAlias = MethodLike
 """A method as `dlsched.solve` takes it."""
@@ -129,7 +130,7 @@ def attempt(method: Method, instance: Instance, seed: int = 0) -> Trial:
     """
     try:
         with _contained():
-            claim = method(instance, Run(seed=seed), {})
+            claim = registry.call(method, instance, Run(seed=seed), {})
     except InstanceChanged as error:
         raise Broken("changes_instance", str(error)) from error
     except SystemExit as error:

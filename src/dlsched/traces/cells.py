@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 
-from dlsched.schema import LARGEST, Number, Unusable, brief
+from dlsched.schema.flaws import brief
+from dlsched.schema.quantities import LARGEST, Number, Unusable
 
 MISSING = frozenset({"", "none", "null", "nan", "nat", "na", "n/a", "<na>", "unknown"})
 """How published traces, pandas and Slurm spell that nothing was recorded, in lower case."""

@@ -6,7 +6,8 @@ import re
 from fractions import Fraction
 
 from dlsched.errors import OptionError
-from dlsched.schema import LARGEST, Number, brief
+from dlsched.schema.flaws import brief
+from dlsched.schema.quantities import LARGEST, Number
 
 UNITS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
 """Seconds in each unit."""

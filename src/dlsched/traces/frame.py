@@ -10,7 +10,8 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from dlsched.errors import InstanceError, OptionError
-from dlsched.schema import Unusable, brief, simplify
+from dlsched.schema.flaws import brief
+from dlsched.schema.quantities import Unusable, simplify
 from dlsched.traces import cells
 from dlsched.traces.choice import Choice
 from dlsched.traces.columns import MOMENTS, UNITS, Column, MappingLike, columns

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dlsched.schema import Amount, Count, Document, Id
+from dlsched.schema.document import Document
+from dlsched.schema.fields import Amount, Count, Id
 
 
 class TraceJob(Document):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from dlsched.errors import InstanceError
-from dlsched.schema import brief
+from dlsched.schema.flaws import brief
 from dlsched.traces import lines
 
 CHUNK = 2**20

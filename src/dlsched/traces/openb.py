@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
-from dlsched.schema import simplify
+from dlsched.schema.quantities import simplify
 from dlsched.traces.lines import open_text
 from dlsched.traces.record import Cells, Record, TraceFormat, between, has_columns
 from dlsched.traces.table import Table

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TextIO
 
 from dlsched.errors import InstanceError
-from dlsched.schema import Number, simplify
+from dlsched.schema.quantities import Number, simplify
 from dlsched.traces.lines import MAX_LINE, open_text
 from dlsched.traces.record import Cells, Record, TraceFormat, between, counted
 from dlsched.traces.table import Table

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dlsched.errors import InstanceError
-from dlsched.schema import Number, brief
+from dlsched.schema.flaws import brief
+from dlsched.schema.quantities import Number
 from dlsched.traces import cells
 from dlsched.traces.json_list import objects
 from dlsched.traces.lines import open_text

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dlsched.errors import InstanceError
-from dlsched.schema import Number, to_json
+from dlsched.schema.quantities import Number, to_json
 from dlsched.traces.job import TraceJob
 
 DAY = 86400

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from dlsched.errors import InstanceError
-from dlsched.schema import Number, Unusable
+from dlsched.schema.quantities import Number, Unusable
 from dlsched.traces import cells
 from dlsched.traces.table import Table
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
 from dlsched.problems.reclaiming.generate import best_fit
-from dlsched.schema import Flaw, Number, exact, simplify
+from dlsched.schema.flaws import Flaw
+from dlsched.schema.quantities import Number, exact, simplify
 from dlsched.traces.duration import parse_duration
 from dlsched.traces.job import TraceJob
 from dlsched.traces.trace import Trace

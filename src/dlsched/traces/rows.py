@@ -9,7 +9,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from dlsched.errors import InstanceError
-from dlsched.schema import Flaw, Number, Unusable, brief
+from dlsched.schema.flaws import Flaw, brief
+from dlsched.schema.quantities import Number, Unusable
 from dlsched.traces import cells, plausibility
 from dlsched.traces.choice import Choice
 from dlsched.traces.columns import MOMENTS, MORE, UNITS, Column

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pydantic import ValidationError
 
 from dlsched.errors import InstanceError
-from dlsched.schema import Flaw
+from dlsched.schema.flaws import Flaw
 from dlsched.traces import plausibility
 from dlsched.traces.choice import Choice
 from dlsched.traces.job import TraceJob

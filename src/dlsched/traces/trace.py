@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import field_validator, model_validator
 
-from dlsched.schema import Document, Flaw, Id, Number, require_unique
+from dlsched.schema.document import Document
+from dlsched.schema.fields import Id
+from dlsched.schema.flaws import Flaw, require_unique
+from dlsched.schema.quantities import Number
 from dlsched.traces.columns import MappingLike
 from dlsched.traces.frame import frame_jobs
 from dlsched.traces.job import TraceJob

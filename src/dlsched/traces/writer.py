@@ -9,7 +9,7 @@ from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.files import write_bytes
-from dlsched.schema import simplify, to_json
+from dlsched.schema.quantities import simplify, to_json
 from dlsched.traces.columns import MAPPINGS, UNITS, Column, columns
 from dlsched.traces.job import TraceJob
 from dlsched.traces.trace import Trace

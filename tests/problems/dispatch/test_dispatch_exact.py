@@ -120,9 +120,62 @@ def test_one_victim_for_two_jobs_counts_once() -> None:
         assert (objective.started_1, objective.preempted_2, objective.spread) == (8, 4, 5)
 
 
+def test_one_second_of_youth_in_a_million() -> None:
+    """Of 1.4 million seconds that victims lack one is saved, by a plan with more racks."""
+    rows = [(5, 1000, 0)] * 14 + [(1, 901, 1), (2, 900, 0), (3, 800, 0)]
+    machines = [
+        {"id": f"m{k}", "rack": rack, "gpu_type": "A", "gpus": gpus, "cpus": 1, "memory": 1}
+        for k, (gpus, _, rack) in enumerate(rows)
+    ]
+    running = [
+        {"id": f"v{k}", "tenant": "n", "within_quota": False, "seconds": seconds, "jobs": [
+            {"id": "j", "cluster": "c", "gpus": gpus, "cpus": 0, "memory": 0,
+             "on": {f"m{k}#0": 1}}]}
+        for k, (gpus, seconds, _) in enumerate(rows)
+    ]  # fmt: skip
+    instance = Instance(
+        name="young",
+        scope="one",
+        lowest_priority=2,
+        regions=[{"id": "r", "clusters": [{"id": "c", "machines": machines}]}],
+        tenants=[{"id": "n", "priority": 1, "gpu_quota": 99, "cpu_quota": 0}],
+        running=running,
+        pending=[{"id": "w", "tenant": "n", "age": 0, "jobs": [
+            {"id": "j", "gpu_type": "A", "tasks": 74, "gpus": 1, "cpus": 0, "memory": 0}]}],
+    )  # fmt: skip
+    for method in ("milp", "clusters"):
+        objective = dlsched.solve(instance, method).objective
+        assert (objective.preempted_2, objective.young, objective.spread) == (16, 1366699, 18)
+
+
+@pytest.mark.parametrize(("method", "seed"), [("milp", 15), ("clusters", 40)])
+def test_a_gap_makes_no_wrong_claim(method: str, seed: int) -> None:
+    """Within a gap a later level may improve an earlier one; no bound is beaten by the optimum."""
+    instance = one_cluster(seed, allocation=1.0)
+    best = dlsched.solve(instance, "clusters")
+    loose = dlsched.solve(instance, method, gap=0.9)
+    assert loose.status == "optimal"
+    assert beaten_level(loose.bound, best.objective) is None
+
+
+def test_aggregated_within_a_gap() -> None:
+    """The bound of a level that is solved within a gap need not be attained; all are bounded."""
+    instance = dlsched.generate("dispatch", 9, machines=10, pending=10, allocation=1.0)
+    result = dlsched.solve(instance, "aggregated", gap=0.3)
+    assert None not in result.bound
+
+
+def test_too_many_machines_for_arrays() -> None:
+    """A billion machines are refused before they fill the memory."""
+    data = one_cluster(0).to_data()
+    data["regions"][0]["clusters"][0]["machines"][0]["count"] = 10**9
+    with pytest.raises(dlsched.OptionError, match="10000000 machines"):
+        dlsched.solve(data, "mast")
+
+
 def test_clusters_refuses_a_batch() -> None:
     """The error names the method for it."""
-    with pytest.raises(dlsched.OptionError, match="use milp"):
+    with pytest.raises(dlsched.OptionError, match="use classes"):
         dlsched.solve(dlsched.generate("dispatch", 1), "clusters")
 
 

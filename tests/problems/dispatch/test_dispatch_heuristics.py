@@ -92,22 +92,49 @@ def test_the_cache_changes_nothing_on_small_instances(instance: Instance, fewest
 
 
 @settings(max_examples=10, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from([0.9, 0.98, 1.0]))
-def test_the_cache_changes_nothing_on_clusters(seed: int, allocation: float) -> None:
-    """The same on full clusters, where it answers many of the attempts."""
+@given(st.integers(0, 10**6), st.sampled_from([0.9, 0.98, 1.0]), st.booleans())
+def test_the_cache_changes_nothing_on_clusters(seed: int, allocation: float, by_rank: bool) -> None:
+    """The same on full clusters, where it answers many of the attempts; in file order too."""
     options = {"pending": 40, "regions": 2, "machines": 10, "allocation": allocation}
     instance = dlsched.generate("dispatch", seed, **options)
     found = []
     for cache in (True, False):
         fleet = Fleet(instance)  # type: ignore[arg-type]
         made = Dispatcher(fleet, cache=cache)
+        order = startable(fleet.instance)
         made.dispatch(
-            startable(fleet.instance),
+            order if by_rank else sorted(order, key=lambda ranked: ranked.position),
             lambda r, fleet=fleet: fleet.sites_of(fleet.instance.pending[r.position]),
         )
         found.append(made)
     assert found[0].solution() == found[1].solution()
     assert found[0].attempts >= found[0].hits > found[1].hits == 0
+
+
+def test_a_failure_is_forgotten_when_its_obstacle_stops() -> None:
+    """First come first served, the second workload's victim leaves room that the first missed."""
+    tenants = [
+        {"id": f"p{p}", "priority": p, "gpu_quota": 9, "cpu_quota": 9, "window_use": 1}
+        for p in (1, 2)
+    ]
+    task = {"cpus": 1, "memory": 1}
+    job = {"id": "j", "cluster": "c", "gpus": 3, "on": {"m#0": 1}} | task
+    pending = [
+        {"id": name, "tenant": tenant, "age": 0, "jobs": [
+            {"id": "j", "gpu_type": "A", "tasks": 1, "gpus": gpus} | task]}
+        for name, tenant, gpus in (("first", "p2", 2), ("second", "p1", 1), ("third", "p2", 2))
+    ]  # fmt: skip
+    instance = Instance(
+        name="obstacle",
+        lowest_priority=2,
+        regions=[{"id": "r", "clusters": [{"id": "c", "machines": [
+            {"id": "m", "gpu_type": "A", "gpus": 3, "cpus": 9, "memory": 9}]}]}],
+        tenants=tenants,
+        running=[{"id": "v", "tenant": "p2", "within_quota": True, "seconds": 0, "jobs": [job]}],
+        pending=pending,
+    )  # fmt: skip
+    found = dlsched.solve(instance, "federated", blocking=False).solution
+    assert list(found.start) == ["second", "third"]
 
 
 @settings(max_examples=30, deadline=None)
@@ -116,6 +143,28 @@ def test_all_regions_are_mast(instance: Instance) -> None:
     """Plans in as many regions as there are is what mast does."""
     first, second = dlsched.solve(instance, "mast"), dlsched.solve(instance, "top_k", k=9)
     assert first.objective == second.objective
+
+
+def test_jobs_of_two_types_in_two_clusters() -> None:
+    """A workload of two GPU types starts by any scope that does not bind it to one cluster."""
+    clusters = [
+        {"id": f"c{t}", "machines": [{"id": f"m{t}", "gpu_type": t, "gpus": 1, "cpus": 1,
+                                      "memory": 1}]}
+        for t in "AB"
+    ]  # fmt: skip
+    jobs = [{"id": t, "gpu_type": t, "tasks": 1, "gpus": 1, "cpus": 1, "memory": 1} for t in "AB"]
+    instance = Instance(
+        name="types",
+        lowest_priority=1,
+        regions=[{"id": "r", "clusters": clusters}],
+        tenants=[{"id": "n", "priority": 1, "gpu_quota": 2, "cpu_quota": 2}],
+        pending=[{"id": "w", "tenant": "n", "age": 0, "jobs": jobs}],
+    )
+    starts = ("mast", "top_k", "regional", "joint", "exact")
+    waits = ("federated", "local", "regional_queue", "global_queue")
+    for methods, count in ((starts, 1), (waits, 0)):
+        for method in methods:
+            assert len(dlsched.solve(instance, method).solution.start) == count, method
 
 
 @settings(max_examples=20, deadline=None)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 import dlsched
 from dlsched.problems.interleaving import PROBLEM, Instance
 from dlsched.problems.interleaving.bounds import lagrangian_bound
+from dlsched.registry import call
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 
@@ -93,7 +94,7 @@ def test_an_interrupt_leaves_a_solution_and_a_bound() -> None:
     """Stopped after its first bound, column generation has a solution and certifies that bound."""
     instance = dlsched.generate("interleaving", 1, jobs=48)
     run = Run(on_progress=lambda point: setattr(run, "interrupted", point.bound is not None))
-    claim = PROBLEM.methods["column_generation"](instance, run, {})
+    claim = call(PROBLEM.methods["column_generation"], instance, run, {})
     assert (claim.status, claim.termination) == ("feasible", "interrupted")
     ((bound,),) = claim.bounds
     assert bound.kind == "certified" and bound.value >= claim.objective[0]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
+from dlsched.problems.dispatch.costs import levels
 from dlsched.problems.dispatch.fleet import Fleet, Request
 from dlsched.problems.dispatch.ranking import Ranked, startable
 from dlsched.problems.dispatch.schema import MOST_PRIORITIES, Instance
-from dlsched.schema import granularity
-from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import INF, StandardForm
 
 
@@ -154,7 +152,9 @@ class Aggregate:
             (values.astype(float), (rows.astype(int), columns.astype(int))),
             shape=(len(self.lower), width),
         )
-        costs, grains, senses = self._levels(width)
+        costs, grains, senses = levels(
+            self.fleet, self.ranking, self.victims, self.regions, self.machines, width
+        )
         whole = np.zeros(width, dtype=bool)
         whole[[*self.victims.values(), *self.regions.values()]] = integer
         return StandardForm(
@@ -170,27 +170,6 @@ class Aggregate:
             tuple(grains),
             tuple(f"level_{level}" for level in range(len(costs))),
         )
-
-    def _levels(self, width: int) -> tuple[list[Vector], list[Fraction], list[str]]:
-        instance, fleet = self.instance, self.fleet
-        sizes = {r.position: instance.size(instance.pending[r.position]) for r in self.ranking}
-        priority = {ranked.position: ranked.priority for ranked in self.ranking}
-        costs, grains, senses = [], [], []
-        for p in range(1, MOST_PRIORITIES + 1):
-            lost, gained = np.zeros(width), np.zeros(width)
-            for v, column in self.victims.items():
-                lost[column] = fleet.jobs[v] if fleet.priority[v] == p else 0
-            for (w, _), column in self.regions.items():
-                gained[column] = float(sizes[w]) if priority[w] == p else 0
-            costs += [lost, gained]
-            grains += [Fraction(1), granularity(sizes.values())]
-            senses += ["min", "max"]
-        young, spread = np.zeros(width), np.zeros(width)
-        for v, column in self.victims.items():
-            young[column] = float(fleet.young[v])
-        spread[self.machines] = 1
-        grains += [granularity(fleet.young[v] for v in self.victims), Fraction(1)]
-        return [*costs, young, spread], grains, [*senses, "min", "min"]
 
 
 def fits(request: Request, pool: Pool) -> int:

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from dlsched.problems.dispatch.fleet import Fleet, Request
-from dlsched.problems.dispatch.plan import JobPlan, plan_job
+from dlsched.problems.dispatch.plan import JobPlan, plan_with_victims, plan_without_victims, view
 from dlsched.problems.dispatch.ranking import Ranked
 from dlsched.problems.dispatch.schema import MOST_PRIORITIES, Placed, Solution, Started
 
@@ -34,9 +32,9 @@ class Dispatcher:
 
     Attributes
     ----------
-    attempts, hits
-        How many plans of a job in a cluster were asked for, and how many of these the negative
-        cache answered.
+    attempts, hits, failures
+        How many plans of a job in a cluster were asked for, how many of these the negative cache
+        answered, and how many others do not exist.
     """
 
     def __init__(self, fleet: Fleet, *, cache: bool = True, fewest: bool = True) -> None:
@@ -44,7 +42,7 @@ class Dispatcher:
         self.failed: dict[tuple[int, int], list[tuple[Request, int]]] = {}
         self.start: dict[str, Started] = {}
         self.preempt: list[int] = []
-        self.attempts = self.hits = 0
+        self.attempts = self.hits = self.failures = 0
 
     def dispatch(
         self, order: Iterable[Ranked], sites: Callable[[Ranked], Sites], one_cluster: bool = False
@@ -62,7 +60,7 @@ class Dispatcher:
                 self.execute(ranked, plan)
 
     def auction(self, ranked: Ranked, sites: Sites, one_cluster: bool = False) -> Plan | None:
-        """Return the best plan of all regions; ties go to the earlier one."""
+        """Return the best plan of all regions; ties go to the earlier one **(D)**."""
         found = []
         for region, own in sites.items():
             choices = [[site] for site in own] if one_cluster else [list(own)]
@@ -71,7 +69,10 @@ class Dispatcher:
         return min(plans, key=lambda plan: plan.score, default=None)
 
     def plan(self, ranked: Ranked, region: int, sites: Sequence[int]) -> Plan | None:
-        """Return a region's plan: job by job, each in the cluster with the best plan for it.
+        """Return a region's plan: job by job **(D)**, each in the cluster with the best plan.
+
+        The order is the file's. The paper plans jobs in parallel and does not say what one leaves
+        to another.
 
         A job sees the machines as the workload's earlier jobs leave them, victims included.
         """
@@ -80,12 +81,7 @@ class Dispatcher:
         victims: list[int] = []
         requests = fleet.requests[ranked.position]
         for request in requests:
-            plans = [self.plan_job(site, request, ranked, bool(jobs)) for site in sites]
-            best = min(
-                (plan for plan in plans if plan is not None),
-                key=lambda plan: self.score([plan], plan.victims),
-                default=None,
-            )
+            best = self.plan_job(sites, request, ranked, bool(jobs))
             if best is None:
                 break
             if len(requests) > 1:
@@ -102,23 +98,35 @@ class Dispatcher:
         return Plan(region, tuple(jobs), tuple(victims), self.score(jobs, victims))
 
     def plan_job(
-        self, site: int, request: Request, ranked: Ranked, tentative: bool
+        self, sites: Sequence[int], request: Request, ranked: Ranked, tentative: bool
     ) -> JobPlan | None:
-        """Return a job's plan in a cluster, unless the negative cache knows that there is none."""
-        self.attempts += 1
-        if self.cache and self._known_to_fail(site, request, ranked.priority):
-            self.hits += 1
-            return None
-        plan = plan_job(self.fleet, site, request, ranked.priority, fewest=self.fewest)
-        if plan is None and self.cache and not tentative:
-            entries = self.failed.setdefault((site, request.kind), [])
-            entries.append((request, ranked.priority))
-        return plan
+        """Return a job's best plan in some clusters; ties go to the earlier cluster.
+
+        Clusters are not looked at if the negative cache knows that there is no plan. Plans with
+        victims are made only if no cluster has one without, which is better than all of them.
+        """
+        self.attempts += len(sites)
+        fleet, p = self.fleet, ranked.priority
+        known = self.cache and bool(self.failed)
+        some = [s for s in sites if not (known and self._known_to_fail(s, request, p))]
+        self.hits += len(sites) - len(some)
+        seen = [view(fleet, s, request) for s in some]
+        plans = [plan_without_victims(fleet, one) for one in seen if one.suffices]
+        if not plans:
+            for one in seen:
+                plan = plan_with_victims(fleet, one, p, fewest=self.fewest)
+                if plan is not None:
+                    plans.append(plan)
+                    continue
+                self.failures += 1
+                if self.cache and not tentative:
+                    self.failed.setdefault((one.site, request.kind), []).append((request, p))
+        return min(plans, key=lambda plan: self.score([plan], plan.victims), default=None)
 
     def _known_to_fail(self, site: int, request: Request, priority: int) -> bool:
         """Whether a job that is no larger failed here with no lower priority.
 
-        What starts in between takes room only; what stops clears the cache of its region.
+        What starts in between takes room only; for what stops see `_forget`.
         """
         return any(
             other.tasks <= request.tasks
@@ -128,15 +136,19 @@ class Dispatcher:
         )
 
     def score(self, jobs: Sequence[JobPlan], victims: Sequence[int]) -> Score:
-        """Return the levels of starting a workload alone by a plan, without the size started."""
+        """Return the levels of starting a workload alone by a plan, without the size started.
+
+        Their tuple is the plan's score **(D)**; the paper adds up scores of jobs by a formula that
+        it does not print.
+        """
         fleet = self.fleet
         counts = [0] * (MOST_PRIORITIES + 1)
         for v in victims:
             counts[fleet.priority[v]] += fleet.jobs[v]
         spread = 0
         for site in {job.site for job in jobs}:
-            machines = np.unique(np.concatenate([j.machines for j in jobs if j.site == site]))
-            spread += machines.size + len(set(fleet.sites[site].rack[machines].tolist()))
+            used = {m for job in jobs if job.site == site for m in job.machines.tolist()}
+            spread += len(used) + len(set(fleet.sites[site].rack[list(used)].tolist()))
         return (*counts, sum(fleet.young[v] for v in victims), spread)
 
     def execute(self, ranked: Ranked, plan: Plan) -> None:
@@ -146,9 +158,7 @@ class Dispatcher:
         if plan.victims:
             fleet.stop(plan.victims)
             self.preempt += plan.victims
-            touched = {fleet.sites[s].region for v in plan.victims for s in fleet.where[v]}
-            for key in [k for k in self.failed if fleet.sites[k[0]].region in touched]:
-                del self.failed[key]
+            self._forget(plan.victims)
         placed = {}
         requests = fleet.requests[ranked.position]
         for job, request, own in zip(workload.jobs, requests, plan.jobs, strict=True):
@@ -161,6 +171,24 @@ class Dispatcher:
             placed[job.id] = Placed(cluster=site.name, on=on)
         region = instance.regions[plan.region].id
         self.start[workload.id] = Started(region=region, jobs=placed)
+
+    def _forget(self, victims: Sequence[int]) -> None:
+        """Forget the failures of jobs that could not have preempted these victims **(D)**.
+
+        The paper empties the cache after a pass and does not mention victims, whose room it would
+        miss in another order than that of rank.
+
+        A job fails if the room is not enough even without all workloads of lower priority. By rank,
+        victims are of lower priority than every job that failed before: nothing is forgotten.
+        """
+        fleet = self.fleet
+        highest: dict[int, int] = {}
+        for v in victims:
+            for s in fleet.where[v]:
+                highest[s] = min(int(fleet.priority[v]), highest.get(s, MOST_PRIORITIES))
+        for key, entries in self.failed.items():
+            if key[0] in highest:
+                entries[:] = [entry for entry in entries if entry[1] < highest[key[0]]]
 
     def solution(self) -> Solution:
         """Return what was started and preempted."""

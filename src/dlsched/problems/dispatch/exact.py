@@ -6,15 +6,16 @@ from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.objective import Bound
-from dlsched.problems.dispatch import model
-from dlsched.problems.dispatch.check import evaluate
+from dlsched.problems.dispatch import batch, model
+from dlsched.problems.dispatch.check import LEVELS, evaluate
 from dlsched.problems.dispatch.dispatcher import Dispatcher
 from dlsched.problems.dispatch.fleet import Fleet
+from dlsched.problems.dispatch.heuristics import mast_solution
 from dlsched.problems.dispatch.one import Search
 from dlsched.problems.dispatch.ranking import startable
 from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.registry import method
-from dlsched.result import Claim, Start, Status
+from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
@@ -47,7 +48,7 @@ def clusters(instance: Instance, run: Run) -> Claim:
         If the scope is batch.
     """
     if instance.scope != "one":
-        raise OptionError("clusters is for the scope one; use milp for a batch")
+        raise OptionError("clusters is for the scope one; use classes for a batch")
     fleet = Fleet(instance)
     dispatcher = Dispatcher(fleet, cache=False)
     order = startable(instance)
@@ -63,6 +64,56 @@ def clusters(instance: Instance, run: Run) -> Claim:
         if search.best is not None:
             dispatcher.execute(order[0], search.best)
     return _claim(instance, run, dispatcher.solution(), search.stopped if search else None)
+
+
+@method("dispatch", kind="exact", preload=("highspy", "scipy.sparse"))
+def classes(instance: Instance, run: Run, levels: int | None = None) -> Claim:
+    """Integer program that counts tasks on classes of equal machines, which are divided on demand.
+
+    Machines of a cluster that are alike in type, capacity, free resources and occupants are a
+    class; the program knows how many tasks of each shape a class has, and by resource its total
+    room. So it is a relaxation: its optimum bounds the level. If its counts can be placed on the
+    single machines, the level is solved. Else an inequality for one machine that the counts violate
+    is added for all classes, or the class is divided, and the level is solved again.
+
+    Exact because this ends, at the latest with one machine to a class, where counts are places;
+    and because the condition on victims needs no row: a victim on whose machines nothing of a
+    higher priority starts is worth less than what is lost if it stays, as it costs a job at its
+    priority before anything gains there (see `justify.justified`). So no optimum of all levels
+    has one.
+
+    Parameters
+    ----------
+    levels
+        Levels to solve; all by default.
+
+    Raises
+    ------
+    OptionError
+        If there are fewer levels.
+    """
+    depth = len(LEVELS) if levels is None else levels
+    if not (isinstance(depth, int) and 1 <= depth <= len(LEVELS)):
+        raise OptionError(f"levels={depth} must be from 1 to {len(LEVELS)}")
+    own, start = mast_solution(instance), None
+    if run.start is not None:
+        assert isinstance(run.start, Solution)
+        better = evaluate(instance, run.start).better_than(evaluate(instance, own))
+        start = Start(better, f"it is {'' if better else 'no '}better than the plan of mast")
+        own = run.start if better else own
+    search = batch.Search(instance, run, own)
+    search.solve(depth)
+    bounds = search.bounds
+    if search.stopped:
+        reason = f"{search.stopped.sentence} at level {len(bounds)} of {depth}"
+        return Claim(search.best, Status.FEASIBLE, reason, bounds=bounds,
+                     termination=search.stopped, start=start)  # fmt: skip
+    if depth < len(LEVELS):
+        reason = f"only {depth} of {len(LEVELS)} levels asked for"
+        return Claim(search.best, Status.FEASIBLE, reason, bounds=bounds,
+                     termination=Termination.LEVELS_DONE, start=start)  # fmt: skip
+    return Claim(search.best, Status.OPTIMAL, objective=list(search.value), bounds=bounds,
+                 start=start)  # fmt: skip
 
 
 def _claim(instance: Instance, run: Run, found: Solution, stopped: Any) -> Claim:

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dlsched.errors import OptionError
 from dlsched.problems.dispatch.check import DAY
+from dlsched.problems.dispatch.holding import Array, Holding
 from dlsched.problems.dispatch.schema import (
     RESOURCES,
     Instance,
@@ -21,7 +22,8 @@ from dlsched.problems.dispatch.schema import (
 )
 from dlsched.schema import Number
 
-Array: TypeAlias = NDArray[Any]
+MOST_MACHINES = 10_000_000
+"""Upper limit of the machines, which take about 80 bytes each."""
 _LARGEST = 2**61
 """Amounts whose sums stay below this are 64-bit integers, others are Python's."""
 
@@ -32,18 +34,6 @@ class Request(NamedTuple):
     kind: int
     need: tuple[int, int, int]
     tasks: int
-
-
-class Holding(NamedTuple):
-    """What the victims hold in a cluster: entries in order of preemption.
-
-    ``victim`` and ``machine`` are positions of workloads and of machines in the cluster;
-    ``amount`` has a row for each resource.
-    """
-
-    victim: Array
-    machine: Array
-    amount: Array
 
 
 @dataclass(frozen=True)
@@ -72,6 +62,11 @@ class Fleet:
         The clusters in the order of the file; the machines of each are adjacent.
     running
         Whether each running workload still runs.
+
+    Raises
+    ------
+    OptionError
+        If there are more than `MOST_MACHINES` machines.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -80,6 +75,11 @@ class Fleet:
         types = sorted({g.machines.gpu_type for g in instance.groups if g.machines.gpu_type})
         self.types = {name: k for k, name in enumerate(types)}
         counts = [group.machines.count for group in instance.groups]
+        if sum(counts) > MOST_MACHINES:
+            raise OptionError(
+                f"{instance.name} has more than {MOST_MACHINES} machines, of each of which the "
+                f"method keeps what is free; leave out those that no workload can use"
+            )
         rows = [self._row(group.machines) for group in instance.groups]
         most = max((sum(row) for row in rows), default=0) * (sum(counts) + 1)
         needed = [self._row(j) for w in instance.pending for j in w.jobs]
@@ -94,7 +94,9 @@ class Fleet:
         self.jobs = [len(workload.jobs) for workload in instance.running]
         self.young = [max(0, DAY - workload.seconds) for workload in instance.running]
         self.running = np.ones(len(instance.running), dtype=bool)
+        self.all_run = True  # False is also right if all do
         self._usable: dict[tuple[int, int], Array] = {}
+        self._held: dict[tuple[int, int], tuple[Holding, Array]] = {}
         self._hold()
         self.requests = [
             tuple(self.request(job) for job in workload.jobs) for workload in instance.pending
@@ -154,7 +156,7 @@ class Fleet:
         for site, table in zip(self.sites, entries, strict=True):
             keys = np.array(list(table), dtype=np.int64).reshape(-1, 2)
             amounts = np.array(list(table.values()), dtype=dtype).reshape(-1, 3).T
-            self.holdings.append(Holding(keys[:, 0], keys[:, 1], amounts))
+            self.holdings.append(Holding.of(keys[:, 0], keys[:, 1], amounts))
             np.subtract.at(self.free.T, keys[:, 1] + site.machines.start, amounts.T)
 
     def _enter(
@@ -175,10 +177,27 @@ class Fleet:
             self._usable[site, kind] = np.flatnonzero(kinds == kind if kind != -1 else kinds >= -1)
         return self._usable[site, kind]
 
+    def candidates(self, site: int, kind: int, priority: int) -> Holding:
+        """Return what workloads of lower priority hold on a GPU type's machines of a cluster.
+
+        Machines are positions in `usable`. The order is that of preemption: lowest priority first,
+        then longest running.
+        """
+        if (site, kind) not in self._held:
+            place = np.full(self.sites[site].kind.size, -1)
+            usable = self.usable(site, kind)
+            place[usable] = np.arange(usable.size)
+            held = self.holdings[site].only(place[self.holdings[site].machine] >= 0)
+            held = held._replace(machine=place[held.machine])
+            self._held[site, kind] = held, -self.priority[held.victim[held.last]]
+        held, order = self._held[site, kind]
+        held = held.first(int(np.searchsorted(order, -priority)))
+        return held if self.all_run else held.only(self.running[held.victim])
+
     def stop(self, victims: Iterable[int]) -> None:
         """Release what running workloads hold."""
         for v in victims:
-            self.running[v] = False
+            self.running[v], self.all_run = False, False
             for s in self.where[v]:
                 held = self.holdings[s]
                 mine = held.victim == v
@@ -212,11 +231,13 @@ class Fleet:
 
 def room(free: Array, request: Request) -> Array:
     """Return how many tasks of a job fit on each machine, at most the job's."""
-    fits = np.full(free.shape[1], request.tasks, dtype=np.int64)
+    fits: Array | None = None
     for row, amount in zip(free, request.need, strict=True):
         if amount:
-            fits = np.minimum(fits, np.maximum(row // amount, 0).astype(np.int64))
-    return fits
+            whole = row // amount
+            fits = whole if fits is None else np.minimum(fits, whole, out=fits)
+    assert fits is not None  # a task needs GPUs or CPUs
+    return np.minimum(fits, request.tasks).astype(np.int64, copy=False)
 
 
 def _denominator(instance: Instance, name: str) -> int:

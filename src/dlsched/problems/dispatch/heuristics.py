@@ -26,14 +26,15 @@ def mast(instance: Instance, rng: Any, cache: bool = True, fewest: bool = True) 
     fewest
         Whether victims are sorted by size again, so that few large ones suffice.
     """
-    return _mast(instance, cache, fewest).solution()
+    return mast_solution(instance, cache, fewest)
 
 
-def _mast(instance: Instance, cache: bool = True, fewest: bool = True) -> Dispatcher:
+def mast_solution(instance: Instance, cache: bool = True, fewest: bool = True) -> Solution:
+    """Return the solution of `mast`."""
     fleet = Fleet(instance)
     dispatcher = Dispatcher(fleet, cache=cache, fewest=fewest)
     dispatcher.dispatch(startable(instance), lambda r: fleet.sites_of(instance.pending[r.position]))
-    return dispatcher
+    return dispatcher.solution()
 
 
 @method("dispatch", kind="baseline")
@@ -55,7 +56,9 @@ def top_k(instance: Instance, rng: Any, k: int = 1) -> Solution:
 
 @method("dispatch", kind="baseline")
 def federated(instance: Instance, rng: Any, blocking: bool = True) -> Solution:
-    """Solution (1) of Table 1 without ranks: bound to a cluster, first come first served.
+    """Solution (1) of Table 1 without ranks: bound to a cluster, first come first served **(D)**.
+
+    The paper does not say how a cluster's queue is served; `local` does it by rank.
 
     Parameters
     ----------
@@ -112,8 +115,13 @@ def _bound(instance: Instance, region: bool, one_cluster: bool) -> Solution:
     """Bind workloads on arrival; then start them by rank where they are bound."""
     fleet = Fleet(instance)
     loads, dispatcher = Loads(fleet), Dispatcher(fleet)
-    choose = loads.regions if region else loads.clusters
-    bound = bind_on_arrival(loads, _arrivals(instance), lambda r: choose(r, bound=True))
+
+    def choose(ranked: Ranked) -> dict[int, list[int]]:
+        if region:
+            return loads.regions(ranked, bound=True, one_cluster=one_cluster)
+        return loads.clusters(ranked, bound=True)
+
+    bound = bind_on_arrival(loads, _arrivals(instance), choose)
 
     def sites(ranked: Ranked) -> dict[int, list[int]]:
         found = bound[ranked.position]

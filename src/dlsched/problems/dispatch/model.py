@@ -62,7 +62,7 @@ class _Data:
             if n >= MOST_VARIABLES:
                 raise OptionError(
                     f"the model of {instance.name} would have more than {MOST_VARIABLES} variables "
-                    f"for tasks on machines; use clusters for the scope one, else mast and lp"
+                    f"for tasks on machines; use clusters for the scope one, else classes"
                 )
             key = (instance.pending[position].id, job.id, instance.machine_name(machine))
             self.fits[key] = most

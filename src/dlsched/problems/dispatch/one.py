@@ -17,7 +17,7 @@ from dlsched.problems.dispatch.ranking import Ranked
 from dlsched.problems.dispatch.schema import MOST_PRIORITIES
 from dlsched.result import Status, Termination
 from dlsched.run import Run
-from dlsched.schema import granularity
+from dlsched.schema import Number, granularity
 from dlsched.solvers import highs
 from dlsched.solvers.standard_form import INF, StandardForm
 
@@ -102,7 +102,8 @@ class Search:
         goal = None if self.best is None else program.relevant(self.best.score)
         values = None
         for level in range(len(form.costs)):
-            outcome = highs.solve(form, level, self.run, quiet=True)
+            # The next levels are compared with the optimum, so a gap would make wrong bounds.
+            outcome = highs.solve(form, level, self.run.nested())
             if outcome.status is Status.INFEASIBLE:
                 return True
             if outcome.status is not Status.OPTIMAL:
@@ -110,13 +111,13 @@ class Search:
                 return False
             assert outcome.values is not None
             values = np.rint(outcome.values)
-            value = form.value(level, values)
+            value = program.value(level, values)
             if goal is not None:
-                if value > goal[level] + 1e-6 * max(1.0, abs(goal[level])):
+                if value > goal[level]:
                     return True
-                if value < goal[level] - 1e-6 * max(1.0, abs(goal[level])):
+                if value < goal[level]:
                     goal = None
-            form = form.held(level, value)
+            form = form.held(level, float(value))
         assert values is not None
         plan = program.plan(region, values)
         if self.best is None or plan.score < self.best.score:
@@ -229,15 +230,25 @@ class Program:
         cost[list(racks)] = 1
         return [*costs, cost], [*grains, Fraction(1)]
 
-    def relevant(self, score: Score) -> list[float] | None:
+    def value(self, level: int, values: Any) -> Number:
+        """Return the exact value of a level at a point."""
+        fleet, n = self.search.fleet, len(self.columns)
+        chosen = [v for i, v in enumerate(self.victims) if values[n + i]]
+        if level < len(self.priorities):
+            return sum(fleet.jobs[v] for v in chosen if fleet.priority[v] == self.priorities[level])
+        if self.victims and level == len(self.priorities):
+            return sum(fleet.young[v] for v in chosen)
+        return int(self.form.value(level, values))
+
+    def relevant(self, score: Score) -> list[Number] | None:
         """Return a plan's values of this program's levels; ``None`` if it is worse by another."""
         others = [
             score[p] for p in range(MOST_PRIORITIES + 1) if p not in self.priorities and score[p]
         ]
         if others:
             return None
-        values = [float(score[p]) for p in self.priorities]
-        return [*values, *([float(score[-2])] if self.victims else []), float(score[-1])]
+        values = [score[p] for p in self.priorities]
+        return [*values, *([score[-2]] if self.victims else []), score[-1]]
 
     def _pattern(self, column: int) -> Any:
         k, p = self.columns[column]

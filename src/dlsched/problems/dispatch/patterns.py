@@ -96,7 +96,7 @@ def _patterns(
             if enumerated > MOST_PATTERNS:
                 raise OptionError(
                     f"a machine has {len(occupants)} workloads that may be preempted, too many to "
-                    f"enumerate their sets; use milp"
+                    f"enumerate their sets; use classes"
                 )
             victims = tuple(v for v, _ in chosen)
             for tasks in _maximal(kind, _add(free, (a for _, a in chosen)), requests):

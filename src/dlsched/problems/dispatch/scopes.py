@@ -56,30 +56,39 @@ class Loads:
             used += sum(self.bound.get((s, kind), 0) for s in sites)
         return Fraction(used, supply)
 
-    def candidates(self, ranked: Ranked) -> dict[int, list[int]]:
-        """Return by region the clusters with supply of every type that a workload needs."""
+    def candidates(self, ranked: Ranked, one_cluster: bool) -> dict[int, list[int]]:
+        """Return by region the clusters for a workload, of regions with every type that it needs.
+
+        If all its jobs are to be in one cluster, the clusters with every type; else all.
+        """
         workload = self.fleet.instance.pending[ranked.position]
         kinds = {request.kind for request in self.fleet.requests[ranked.position]}
-        found = {
-            r: [s for s in own if all(self.supply(s, k) for k in kinds)]
-            for r, own in self.fleet.sites_of(workload).items()
-        }
-        return {r: own for r, own in found.items() if own}
+        found = {}
+        for r, own in self.fleet.sites_of(workload).items():
+            complete = [s for s in own if all(self.supply(s, k) for k in kinds)]
+            if complete:
+                found[r] = complete if one_cluster else own
+            elif not one_cluster and all(any(self.supply(s, k) for s in own) for k in kinds):
+                found[r] = own
+        return found
 
     def clusters(self, ranked: Ranked, bound: bool) -> dict[int, list[int]]:
         """Return the cluster of least load."""
         kind, _ = self.demand(ranked)
-        sites = [(r, s) for r, own in self.candidates(ranked).items() for s in own]
+        sites = [(r, s) for r, own in self.candidates(ranked, True).items() for s in own]
         if not sites:
             return {}
         r, s = min(sites, key=lambda site: (self.share([site[1]], kind, bound), site[1]))
         return {r: [s]}
 
-    def regions(self, ranked: Ranked, bound: bool, k: int = 1) -> dict[int, list[int]]:
-        """Return the clusters of the `k` regions of least load."""
+    def regions(
+        self, ranked: Ranked, bound: bool, k: int = 1, one_cluster: bool = False
+    ) -> dict[int, list[int]]:
+        """Return the clusters of the `k` regions of least load, that of all their clusters."""
         kind, _ = self.demand(ranked)
-        found = self.candidates(ranked)
-        order = sorted(found, key=lambda r: (self.share(found[r], kind, bound), r))
+        found = self.candidates(ranked, one_cluster)
+        every = self.fleet.sites_of(self.fleet.instance.pending[ranked.position])
+        order = sorted(found, key=lambda r: (self.share(every[r], kind, bound), r))
         return {r: found[r] for r in sorted(order[:k])}
 
     def bind(self, ranked: Ranked, sites: Sites) -> None:

@@ -91,29 +91,33 @@ def pool(jobs: Iterable[JobState], *, resources: int = 3, budget: float | None =
 
 
 def stages(job: JobState, resources: int) -> tuple[Number, ...]:
-    """Return a job's stages in milliseconds: three as recorded, four with the first one split.
-
-    The split is by `STORAGE_SHARE`, half and half for other models **(D)**, and to whole
-    microseconds.
+    """Return a job's stages in milliseconds: as recorded, or the first of three split (`split`).
 
     Raises
     ------
     OptionError
-        If the job has not three recorded stages, or `resources` is neither 3 nor 4.
+        If `resources` is neither 3 nor 4, or the job has not as many stages, nor three.
     """
-    if resources not in (3, 4):
+    if resources not in (len(RECORDED), len(RESOURCES)):
         raise OptionError(f"resources={resources} must be 3 (as recorded) or 4 (split)")
-    if len(job.stages) != len(RECORDED):
+    if len(job.stages) not in (len(RECORDED), resources):
         raise OptionError(
             f"job {job.id} has {len(job.stages)} stages; read the trace with a mapping that names 3"
         )
-    times: Sequence[Fraction] = [1000 * Fraction(stage) for stage in job.stages]
-    if resources == len(RESOURCES):
-        model = (job.model or "").lower()
-        known = (share for start, share in STORAGE_SHARE.items() if model.startswith(start))
-        storage = round(times[0] * next(known, Fraction(1, 2)), 3)
-        times = [storage, times[0] - storage, *times[1:]]
-    return tuple(simplify(time) for time in times)
+    times = tuple(simplify(1000 * Fraction(stage)) for stage in job.stages)
+    return times if len(times) == resources else split(times, job.model)
+
+
+def split(times: Sequence[Number], model: str | None) -> tuple[Number, ...]:
+    """Return four stages: the first of three recorded ones is split into storage and CPU.
+
+    The split is by `STORAGE_SHARE`, half and half for other models **(D)**, to three decimals of
+    the unit: whole microseconds of times in milliseconds.
+    """
+    known = (share for start, share in STORAGE_SHARE.items()
+             if (model or "").lower().startswith(start))  # fmt: skip
+    storage = round(Fraction(times[0]) * next(known, Fraction(1, 2)), 3)
+    return tuple(simplify(time) for time in (storage, times[0] - storage, *times[1:]))
 
 
 def _cover(jobs: Iterable[JobState], resources: int) -> Instance:

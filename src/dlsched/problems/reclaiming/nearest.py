@@ -9,7 +9,7 @@ from dlsched.errors import DlschedError, SolverDisagreement
 from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.check import check
 from dlsched.problems.reclaiming.schema import Instance, Solution
-from dlsched.registry import Kind, Method
+from dlsched.registry import Kind, Method, call
 from dlsched.result import Claim, Status, default_termination
 from dlsched.run import Run
 from dlsched.solvers.levels import solve_levels
@@ -42,7 +42,7 @@ def nearest_optimum(
         return solve_levels(instance, run, _Model(frozenset(solution.returned)))
 
     labelled = Method("nearest_optimum", "reclaiming", Kind.EXACT, solve)
-    claim = labelled(instance, Run(time_limit), {})
+    claim = call(labelled, instance, Run(time_limit), {})
     if claim.status is not Status.OPTIMAL:
         ended = claim.termination or default_termination(claim.status)
         raise DlschedError(f"the nearest optimum was not found: {claim.reason or ended.sentence}")

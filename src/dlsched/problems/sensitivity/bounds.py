@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from fractions import Fraction
 
 import numpy as np
 
 from dlsched.objective import SOLVER_PRECISION, Bound
+from dlsched.problems.sensitivity.pooled import pooled_program
 from dlsched.problems.sensitivity.reference import solver_version, stage_one, stage_two
 from dlsched.problems.sensitivity.schema import Instance
-from dlsched.problems.sensitivity.units import row_unit
 from dlsched.registry import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import granularity
 from dlsched.solvers import highs
 from dlsched.solvers.certificate import dual_bound, round_to_granularity
-from dlsched.solvers.standard_form import StandardForm
 
 _MOST_PAIRS = 100_000
 """Upper limit of pairs of server and job for stage two, a dense linear program over them."""
@@ -44,37 +42,13 @@ def split_bound(instance: Instance) -> Bound:
 
 def pooled_bounds(instance: Instance, run: Run) -> list[Bound]:
     """Return the bounds on the throughput with pooled servers; see `pooled`."""
-    from scipy import sparse
-
     how = "duals of the pooled cluster's LP"
-    counts = Counter(job.profile for job in instance.jobs)
-    if not counts:
+    if not instance.jobs:
         return [Bound(0, "certified", how)]
-    options = [(p, c) for p in counts for c in instance.undominated[p]]
+    form, options = pooled_program(instance)
     step = granularity(c.throughput for _, c in options)
-    rows = {name: i for i, name in enumerate(counts)}
-    servers, n = instance.servers, instance.servers.count
-    cpu_unit = row_unit(n * servers.cpus, [c.cpus for _, c in options])
-    memory_unit = row_unit(n * servers.memory, [c.memory for _, c in options])
-    A = np.zeros((len(rows) + 3, len(options)))
-    for j, (p, c) in enumerate(options):
-        gpus = instance.profiles[p].gpus
-        A[rows[p], j] = 1
-        A[-3:, j] = float(gpus * c.cpus / cpu_unit), float(gpus * c.memory / memory_unit), gpus
-    limits = [float(n * servers.cpus / cpu_unit), float(n * servers.memory / memory_unit)]
-    limits.append(float(n * servers.gpus))  # binding only where jobs may wait
-    number = np.array(list(counts.values()), dtype=float)
-    form = StandardForm.of(
-        sparse.csc_array(A),
-        np.append(0 * number if instance.may_wait else number, [-np.inf] * 3),
-        np.append(number, limits),
-        np.array([float(counts[p]) for p, _ in options]),
-        np.array([float(c.throughput) for _, c in options]),
-        sense="max",
-        granularity=step,
-    )
     relaxed = highs.solve(form, 0, run, relax=True)
-    duals = relaxed.duals if relaxed.duals is not None else np.zeros(len(A))
+    duals = relaxed.duals if relaxed.duals is not None else np.zeros(form.shape[0])
     certified = dual_bound(form, 0, duals)
     assert certified is not None
     bounds = [Bound(round_to_granularity(certified, step, "max"), "certified", how)]

@@ -105,7 +105,7 @@ def generate(
         if label not in profiles:
             noise = 1 + 0.2 * (2 * rng.random(3) - 1) if distinct else np.ones(3)
             knees = tuple((noise * MODELS[kind][name]).tolist())
-            profiles[label] = _profile(size, knees, fair)
+            profiles[label] = profile_of(size, knees, fair)
         rows.append({"id": f"j{len(rows) + 1}", "profile": label})
     data = {
         "dlsched": 1,
@@ -122,7 +122,7 @@ def generate(
     return Instance.parse(data, "the generator")
 
 
-def _profile(gpus: int, knees: tuple[float, ...], fair: tuple[float, float]) -> dict[str, Any]:
+def profile_of(gpus: int, knees: tuple[float, ...], fair: tuple[float, float]) -> dict[str, Any]:
     """Return a profile, linear in CPUs and in memory up to the knees.
 
     Relative to the proportional share, rounded to three decimals. More GPUs gain less: the CPU

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from dlsched.errors import InstanceError, OptionError
 from dlsched.files import read_json
 from dlsched.problems.sensitivity.schema import Instance
+from dlsched.schema import Number, exact
 
 CLASSES = ("image", "lang", "speech")
 MULTI = {1: 0.7, 2: 0.15, 4: 0.15}
@@ -33,16 +35,11 @@ def read_profiles(
     InstanceError
         If the file has another form, or no set for this number of CPUs per GPU.
     """
-    data, where = read_json(Path(path)), str(path)
-    try:
-        sets = {int(s["fair_cpu_per_gpu"]): s["models"] for s in data["sets"].values()}
-        axes, kinds = data["axes"], data["class_of"]
-        if cpus_per_gpu not in sets:
-            remedy = f"use one of {sorted(sets)} CPUs per GPU"
-            raise InstanceError(where, "sets", f"has none for {cpus_per_gpu}", remedy)
-        profiles: dict[str, dict[str, Any]] = {}
-        classes: dict[str, str] = {}
-        for name, entry in sets[cpus_per_gpu].items():
+    profiles: dict[str, dict[str, Any]] = {}
+    classes: dict[str, str] = {}
+    with _form(path):
+        axes, kinds, entries = _set(path, cpus_per_gpu)
+        for name, entry in entries.items():
             kind = kinds.get(entry["model"])
             if kind not in CLASSES:
                 continue
@@ -56,10 +53,46 @@ def read_profiles(
                 "throughput": [row for _, row in rows],
             }
             classes[name] = kind
+    return profiles, classes
+
+
+def read_iteration_times(path: str | Path, cpus_per_gpu: int = 3) -> dict[str, Number]:
+    """Return the seconds per iteration at the proportional share, by the name of the profile.
+
+    They are in the order in which the file's ``class_of`` names the models, the authors' order.
+
+    Raises
+    ------
+    InstanceError
+        As `read_profiles`.
+    """
+    with _form(path):
+        _, kinds, entries = _set(path, cpus_per_gpu)
+        order = {model: i for i, model in enumerate(kinds)}
+        named = sorted(entries, key=lambda name: order.get(entries[name]["model"], len(order)))
+        return {name: exact(entries[name]["iter_time_s_at_fair"]) for name in named}
+
+
+def _set(path: str | Path, cpus_per_gpu: int) -> tuple[Any, Any, Any]:
+    """Return the axes, the classes of models, and the profiles for a number of CPUs per GPU."""
+    data = read_json(Path(path))
+    sets = {int(s["fair_cpu_per_gpu"]): s["models"] for s in data["sets"].values()}
+    if cpus_per_gpu not in sets:
+        remedy = f"use one of {sorted(sets)} CPUs per GPU"
+        raise InstanceError(str(path), "sets", f"has none for {cpus_per_gpu}", remedy)
+    return data["axes"], data["class_of"], sets[cpus_per_gpu]
+
+
+@contextmanager
+def _form(path: str | Path) -> Iterator[None]:
+    """Raise `InstanceError` for a file of another form."""
+    try:
+        yield
+    except InstanceError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         problem = f"is no file of measured profiles ({type(error).__name__}: {error})"
-        raise InstanceError(where, "", problem, "see docs/problems/sensitivity.md") from None
-    return profiles, classes
+        raise InstanceError(str(path), "", problem, "see docs/problems/sensitivity.md") from None
 
 
 def from_profiles(

@@ -1,0 +1,35 @@
+"""The public calls: load, solve, verify, compare, bound, generate, model, export."""
+
+from dlsched.api.comparing import attempt, compare, comparison
+from dlsched.api.data_frames import frame_columns, from_frames
+from dlsched.api.generating import generate
+from dlsched.api.listing import list_instances, list_methods, list_problems
+from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution, read_result, save
+from dlsched.api.models import export, model, model_text
+from dlsched.api.solving import bound, solve, validate_limits
+from dlsched.api.verifying import verify
+
+__all__ = [
+    "InstanceLike",
+    "SolutionLike",
+    "attempt",
+    "bound",
+    "compare",
+    "comparison",
+    "export",
+    "frame_columns",
+    "from_frames",
+    "generate",
+    "list_instances",
+    "list_methods",
+    "list_problems",
+    "load",
+    "load_solution",
+    "model",
+    "model_text",
+    "read_result",
+    "save",
+    "solve",
+    "validate_limits",
+    "verify",
+]

@@ -1,0 +1,91 @@
+"""Several methods on several instances: a row for each, whatever a method raises."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dlsched import registry
+from dlsched.api.loading import InstanceLike, load
+from dlsched.api.solving import solve
+from dlsched.errors import SolverDisagreement, describe
+from dlsched.labels import distinguish, method_labels
+from dlsched.registry import MethodLike
+from dlsched.result import Result
+from dlsched.schema.envelope import Instance
+from dlsched.table import Failure, comparison_rows, data_frame
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def compare(
+    instances: Iterable[InstanceLike],
+    methods: Sequence[MethodLike],
+    *,
+    on_answer: Callable[[Result | Failure], None] | None = None,
+    **solve_options: Any,
+) -> pandas.DataFrame:
+    """Solve every instance with every method and return one row for each.
+
+    An exception does not end the comparison. A method that raises gives a row with status
+    ``"error"`` and the reason; with status ``"rejected"`` if the checker does not confirm its
+    answer, ``"memory"`` if it runs out of memory.
+
+    Parameters
+    ----------
+    instances, methods
+        Anything that `solve` takes.
+    on_answer
+        Called with each result or failure as soon as it is there.
+    **solve_options
+        Passed on to `solve`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns are described in `dlsched.table.COLUMNS`. ``gap`` is to the bound that the
+        method itself proved, ``gap_to_best`` to the best bound known. Different instances with one
+        name have 8 digits of their digest added to it.
+    """
+    return data_frame(comparison(instances, methods, on_answer=on_answer, **solve_options))
+
+
+def comparison(
+    instances: Iterable[InstanceLike],
+    methods: Sequence[MethodLike],
+    *,
+    on_answer: Callable[[Result | Failure], None] | None = None,
+    **solve_options: Any,
+) -> list[dict[str, Any]]:
+    """Return the rows of `compare`."""
+    rows: list[dict[str, Any]] = []
+    names = method_labels(methods)
+    for source in instances:
+        inst = load(source)
+        group: list[Result | Failure] = []
+        for chosen in methods:
+            group.append(attempt(inst, chosen, **solve_options))
+            if on_answer:
+                on_answer(group[-1])
+        size = len(getattr(inst, registry.problem(inst.problem).size))
+        rows += [row | {"size": size} for row in comparison_rows(group, names)]
+    return distinguish(rows)
+
+
+def attempt(instance: Instance, method: MethodLike, **solve_options: Any) -> Result | Failure:
+    """Solve; return what was raised instead of raising it. The method may also exit or fork."""
+    process, resolved = os.getpid(), None
+    try:
+        chosen = registry.problem(instance.problem).resolve(method, instance)
+        resolved = chosen.name
+        answer: Result | Failure = solve(instance, chosen, **solve_options)
+    except (Exception, SystemExit) as error:  # a method may raise anything
+        kinds = {SolverDisagreement: "rejected", MemoryError: "memory"}
+        status = next((s for kind, s in kinds.items() if isinstance(error, kind)), "error")
+        labels = (method_labels([method])[0], describe(error), status, instance.sha256)
+        answer = Failure(instance.problem, instance.name, *labels, resolved)
+    if os.getpid() != process:  # this is a child process that the method has forked
+        os._exit(0)
+    return answer

@@ -1,0 +1,55 @@
+"""Instances from data frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlsched import registry
+from dlsched.frames.layout import columns
+from dlsched.frames.read import Reader
+from dlsched.schema.envelope import SCHEMA_VERSION, AnyInstance
+
+
+def from_frames(problem: str, /, **parts: Any) -> AnyInstance:
+    """Make an instance from data frames; the inverse of ``instance.to_frames()``.
+
+    Parameters
+    ----------
+    problem
+        Name of the problem.
+    **parts
+        Single values of the instance by name, as ``demand=2``; its name is "unnamed" by default.
+        Lists and mappings as frames: ``servers=``, ``jobs=``. What a row of these has as a list or
+        mapping is a frame of its own, with a column for the id, as ``jobs_workers=`` with the
+        column ``job``; `dlsched.frame_columns` lists frames and columns. Instead, a column of the
+        row's own frame may hold lists, or, for a mapping, there may be a column per key, as
+        ``gpus.V100``. The frame ``instance=`` has single values in one row. Lists and mappings of
+        the instance itself may also be given as such.
+
+        Rows are in the instance's order; the index counts only if it has a name. A cell without a
+        value (None, NaN, NA) is an absent field. Whole floats are integers, as pandas makes floats
+        of integers with gaps.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such problem.
+    InstanceError
+        Naming frame, row (counted from 0, as for ``iloc``) and column, and the remedy.
+    """
+    owner = registry.problem(problem)
+    reader = Reader(owner.instance, parts)
+    data = {"dlsched": SCHEMA_VERSION, "problem": owner.name, "name": "unnamed"} | reader.data()
+    made: AnyInstance = reader.parse(data)
+    return made
+
+
+def frame_columns(problem: str) -> dict[str, list[str]]:
+    """Return the frames that `from_frames` takes for a problem, each with its columns.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such problem.
+    """
+    return columns(registry.problem(problem).instance)

@@ -1,0 +1,45 @@
+"""Random instances with the papers' statistics."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from dlsched import registry
+from dlsched.errors import OptionError
+from dlsched.labels import labelled
+from dlsched.schema.envelope import AnyInstance
+
+
+def generate(problem: str, seed: int = 0, **parameters: Any) -> AnyInstance:
+    """Return a random instance with the paper's statistics.
+
+    Parameters
+    ----------
+    problem
+        Name of the problem.
+    seed
+        The same seed and parameters give the same instance.
+    **parameters
+        Of the problem's generator; see its docstring, ``dlsched show PROBLEM``, or the docs.
+
+    Raises
+    ------
+    OptionError
+        If the generator has no such parameter, or cannot take the value.
+    """
+    generator = registry.problem(problem).module("generate").generate
+    known = list(inspect.signature(generator).parameters)[1:]
+    for name in parameters:
+        if name not in known:
+            raise OptionError(f"generate {problem} has no parameter {name!r}; it has: {known}")
+    rng = np.random.default_rng(seed)
+    made: AnyInstance = generator(rng, **parameters)
+    said = "".join(f", {k}={v!r}" for k, v in sorted(parameters.items()))
+    labels = {
+        "name": f"{labelled(problem, parameters)}-{seed}" if made.name == "unnamed" else made.name,
+        "source": f"dlsched.generate({problem!r}, seed={seed}{said})",
+    }
+    return made.model_copy(update=labels)

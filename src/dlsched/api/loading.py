@@ -1,0 +1,133 @@
+"""Instances, solutions and results: read from files, names or data, and written."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from dlsched import library, registry
+from dlsched.errors import InstanceError
+from dlsched.files import read_json, write_json
+from dlsched.records import load_result
+from dlsched.registry import Problem
+from dlsched.result import Result
+from dlsched.schema.envelope import SCHEMA_VERSION, AnyInstance, Instance
+from dlsched.schema.quantities import shown
+from dlsched.schema.solution import AnySolution, Solution
+
+InstanceLike: TypeAlias = "Instance | str | Path | Mapping[str, Any]"
+SolutionLike: TypeAlias = "Solution | Result | str | Path | Mapping[str, Any]"
+
+
+def load(source: InstanceLike) -> AnyInstance:
+    """Load an instance.
+
+    Parameters
+    ----------
+    source
+        A name in the library, a path to ``.json`` or ``.json.gz``, plain data, or an instance.
+
+    Raises
+    ------
+    InstanceError
+        If the file or the data cannot be used; it names the field and the remedy.
+    UnknownName
+        If it is neither a file nor a name in the library.
+    """
+    if isinstance(source, Instance):
+        return cast(AnyInstance, source)
+    if isinstance(source, Mapping):
+        return _parse_instance(source, "the instance")
+    path = _path(source, "the instance")
+    bare = path.name == str(source) and not os.path.isfile(path)
+    if bare and (path.name in library.index() or not (path.suffix or os.path.exists(path))):
+        path = library.instance_file(path.name)  # raises if there is none, naming the near ones
+    return _parse_instance(read_json(path), str(source))
+
+
+def load_solution(source: SolutionLike, problem: str | None = None) -> AnySolution:
+    """Load a solution from a path, plain data, or a result.
+
+    Raises
+    ------
+    InstanceError
+        If it cannot be used, or belongs to another problem than `problem`.
+    """
+    if isinstance(source, Result):
+        if source.solution is None:
+            raise InstanceError("the result", "solution", "is missing", source.reason)
+        source = source.solution
+    if isinstance(source, Solution):
+        _validate_problem(source.problem, problem, "the solution")
+        return cast(AnySolution, source)
+    if isinstance(source, Mapping):
+        where, data = "the solution", source
+    else:
+        path = _path(source, "the solution")
+        where, data = str(path), read_json(path)
+    owner = _owner(data, where)
+    if "name" in data and "instance" not in data:
+        raise InstanceError(where, "", "is an instance, not a solution", "give the solution's file")
+    _validate_problem(owner.name, problem, where)
+    found: AnySolution = owner.solution.parse(data, where)
+    return found
+
+
+def save(document: Instance | Solution, path: str | Path) -> None:
+    """Write an instance or a solution; gzipped if the name ends in ``.gz``."""
+    write_json(Path(path), document.to_data())
+
+
+def read_result(text: str) -> Result:
+    """Return the result that `Result.to_json` wrote.
+
+    Raises
+    ------
+    InstanceError
+        If the text is something else, or a part of it is missing.
+    """
+    return load_result(text)
+
+
+def _path(source: object, where: str) -> Path:
+    if isinstance(source, (str, os.PathLike)):
+        return Path(source)
+    problem = f"is of type {type(source).__name__}"
+    raise InstanceError(where, "", problem, "give a path, a name, or the data as a dict")
+
+
+def _owner(data: Mapping[str, Any], where: str) -> Problem:
+    version = data.get("dlsched")
+    if version is None:
+        raise InstanceError(where, "dlsched", "is missing", f'add "dlsched": {SCHEMA_VERSION}')
+    whole = isinstance(version, numbers.Integral) and not isinstance(version, bool)
+    if not whole or version != SCHEMA_VERSION:
+        raise InstanceError(
+            where,
+            "dlsched",
+            f"is {shown(version)}, a schema this version does not know",
+            f"this is schema {SCHEMA_VERSION}; upgrade dlsched if the file is newer",
+        )
+    name = data.get("problem")
+    if not isinstance(name, str) or not registry.is_problem(name):
+        known = ", ".join(registry.problem_names())
+        problem = "is missing" if name is None else f"is {shown(name)}, an unknown problem"
+        raise InstanceError(where, "problem", problem, f"write one of: {known}")
+    return registry.problem(name)
+
+
+def _parse_instance(data: Mapping[str, Any], where: str) -> AnyInstance:
+    owner = _owner(data, where)
+    if "instance" in data and "name" not in data:
+        raise InstanceError(where, "", "is a solution, not an instance", "give the instance's file")
+    found: AnyInstance = owner.instance.parse(data, where)
+    return found
+
+
+def _validate_problem(found: str, wanted: str | None, where: str) -> None:
+    if wanted is not None and found != wanted:
+        remedy = f'a solution of a "{wanted}" instance is needed'
+        raise InstanceError(where, "problem", f'is "{found}"', remedy)

@@ -1,0 +1,177 @@
+"""One call of a method: limits, start, claim, and the check of the claim; bounds."""
+
+from __future__ import annotations
+
+import logging
+import numbers
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeGuard
+
+from dlsched import registry
+from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
+from dlsched.errors import OptionError
+from dlsched.evaluation import evaluate_claim
+from dlsched.objective import Bounds
+from dlsched.registry import Kind, MethodLike, Problem
+from dlsched.result import Claim, Point, Result, Start, Status
+from dlsched.run import Run, Stage, StageListener, announce
+from dlsched.schema.envelope import Instance
+from dlsched.schema.link import link_instance
+from dlsched.schema.solution import Solution
+
+logger = logging.getLogger(__name__)
+
+
+def solve(
+    instance: InstanceLike,
+    method: MethodLike = "exact",
+    *,
+    time_limit: float | None = None,
+    gap: float = 0.0,
+    threads: int = 1,
+    seed: int = 0,
+    solver: str = "highs",
+    start: SolutionLike | None = None,
+    log: bool = False,
+    on_progress: Callable[[Point], None] | None = None,
+    on_stage: StageListener | None = None,
+    **method_options: Any,
+) -> Result:
+    """Solve an instance and have the answer checked.
+
+    Parameters
+    ----------
+    instance
+        Anything that `load` takes.
+    method
+        Name of a method, ``module:function``, or any callable ``f(instance, rng) -> Solution``.
+        ``"exact"`` is the best exact method for the instance.
+    time_limit
+        Wall-clock seconds for everything, or ``None``. A limit that strikes never raises: the
+        status says whether there is a solution, the bound what holds.
+    gap
+        Relative gap at which a proof is good enough.
+    threads, seed
+        The same seed gives the same answer on one thread. More threads than the machine has are
+        not used.
+    solver
+        ``"highs"`` or any solver that Pyomo knows, for methods that build a model.
+    start
+        A solution to start from; the result's ``start`` says whether it was used.
+    log
+        Let the solver write to the terminal.
+    on_progress
+        Called with each `Point` (seconds, objective, bound).
+    on_stage
+        Called with each `StageEvent` (stage, detail): loading, compiling, building, searching,
+        checking. Stages and points are also logged by the logger ``dlsched``.
+    **method_options
+        Options of the method; see `methods`.
+
+    Raises
+    ------
+    InstanceError
+        If instance or start cannot be used.
+    UnknownName, OptionError, SolverMissing
+        If there is no such method, option or solver.
+    SolverDisagreement
+        If the checker does not confirm what the method claims.
+    """
+    if not isinstance(instance, Instance):
+        announce(on_stage, Stage.LOADING, "the instance")
+    inst = load(instance)
+    owner = registry.problem(inst.problem)
+    chosen = owner.resolve(method, inst)
+    chosen.validate_options(method_options)
+    validate_limits(time_limit, gap, threads, solver)
+    chosen.prepare(owner.package, on_stage, inst)
+    cores = os.cpu_count() or 1
+    if threads > cores:
+        logger.info("%d threads instead of %d: there are no more cores", cores, threads)
+    run = Run(
+        time_limit,
+        gap,
+        min(threads, cores),
+        seed,
+        solver,
+        log=log,
+        on_progress=on_progress,
+        on_stage=on_stage,
+    )
+    run.start, rejected = _start(owner, inst, start)
+    why = owner.explain(inst)
+    if why:
+        claim = Claim(status=Status.INFEASIBLE, reason=why)
+    elif chosen.wants_run:
+        with run.interruptible():
+            claim = registry.call(chosen, inst, run, method_options)
+    else:
+        claim = registry.call(chosen, inst, run, method_options)
+    result = evaluate_claim(owner, inst, chosen, claim, run, method_options)
+    if start is not None and result.start is None:
+        reason = rejected or f"{chosen.name} takes no start"
+        result = replace(result, start=Start(False, reason))
+        link_instance(result, inst)
+    if result.start is not None and not result.start.accepted:
+        logger.warning("the start is not used: %s", result.start.reason)
+    return result
+
+
+def bound(instance: InstanceLike, method: MethodLike | None = None, **solve_options: Any) -> Bounds:
+    """Return a bound per level, each certified or claimed.
+
+    Parameters
+    ----------
+    instance
+        Anything that `load` takes.
+    method
+        A bound or exact method; by default the problem's own bound method.
+
+    Raises
+    ------
+    OptionError
+        If the method is a heuristic, which proves nothing.
+    """
+    inst = load(instance)
+    owner = registry.problem(inst.problem)
+    chosen = owner.resolve(method or owner.bound, inst)
+    if chosen.kind in (Kind.HEURISTIC, Kind.BASELINE):
+        raise OptionError(f"{chosen.name} is a {chosen.kind}: it proves no bound")
+    return solve(inst, chosen, **solve_options).bound
+
+
+def validate_limits(time_limit: object, gap: object, threads: object, solver: object) -> None:
+    """Raise OptionError if a limit has a wrong type or value, or `solver` is not a name."""
+    if time_limit is not None and not (_is_number(time_limit) and time_limit > 0):
+        raise OptionError(f"time_limit={time_limit!r} must be above 0 seconds, or None")
+    if not (_is_number(gap) and 0 <= gap < 1):
+        raise OptionError(f"gap={gap!r} must be a fraction from 0 to below 1")
+    if not isinstance(threads, numbers.Integral) or isinstance(threads, bool) or threads < 1:
+        raise OptionError(f"threads={threads!r} must be at least 1, as a whole number")
+    if not isinstance(solver, str):
+        raise OptionError(f"solver={solver!r:.40} must be a solver's name, as highs")
+    if time_limit is not None and time_limit > 1e9:
+        warnings.warn("a time limit beyond 30 years is no limit", stacklevel=3)
+
+
+def _start(
+    owner: Problem, inst: Instance, start: SolutionLike | None
+) -> tuple[Solution | None, str]:
+    """Return the start if the checker accepts it, else why not."""
+    if start is None:
+        return None, ""
+    found = load_solution(start, inst.problem)
+    # A start may be of another version of the instance: only its feasibility matters.
+    solution = found.model_copy(update={"instance_sha256": inst.sha256, "credit": None})
+    report = owner.check(inst, solution)
+    if report.feasible:
+        return solution, ""
+    first = report.violations[0]
+    return None, f"rejected by the checker: {first.where}: {first.message}"
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

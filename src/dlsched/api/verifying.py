@@ -1,0 +1,45 @@
+"""A solution checked against the problem's definition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dlsched import library, registry
+from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
+from dlsched.errors import InstanceError
+from dlsched.objective import Bounds, gap
+from dlsched.result import Report
+
+
+def verify(
+    instance: InstanceLike, solution: SolutionLike, *, bound: Bounds | None = None
+) -> Report:
+    """Check a solution against the problem's definition; no solver is involved.
+
+    Parameters
+    ----------
+    instance, solution
+        Anything that `load` and `load_solution` take.
+    bound
+        What to state the gap to; by default the library's bound, if the instance is in it.
+
+    Raises
+    ------
+    InstanceError
+        If either cannot be used, or the solution is of another problem or instance.
+    """
+    inst = load(instance)
+    owner = registry.problem(inst.problem)
+    sol = load_solution(solution, inst.problem)
+    if sol.instance_sha256 not in (None, inst.sha256):
+        raise InstanceError(
+            "the solution",
+            "instance_sha256",
+            f"is not the digest of {inst.name}",
+            "verify it against the instance it was made for, or drop the field",
+        )
+    report = owner.check(inst, sol)
+    bound = bound if bound is not None else library.best_bounds(inst.sha256)
+    if bound is not None and report.feasible and report.objective is not None:
+        report = replace(report, gap=gap(report.objective, bound))
+    return report

@@ -1,0 +1,98 @@
+"""``dlsched simulate``: replay a trace onto a cluster, with a policy that decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dlsched.cli import flags
+from dlsched.cli.exits import Exit, put_note
+from dlsched.cli.flags import Json
+from dlsched.cli.output import fields, put_json
+from dlsched.cli.progress import note, say
+from dlsched.cli.settings import parameters, settings
+from dlsched.run import Stage
+from dlsched.simulation import Cluster, Simulation, Workload
+from dlsched.simulation import simulate as run_simulation
+from dlsched.simulation.clock import TICKS
+from dlsched.simulation.policies import find_policy
+
+_DAY = 86400
+
+
+def simulate(
+    trace: Annotated[
+        str, typer.Argument(metavar="TRACE", help="A job trace as it is published, or synthetic-1.")
+    ],
+    policy: Annotated[
+        str, typer.Option("--policy", "-p", metavar="NAME", help="See: dlsched list policies.")
+    ],
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method", "-m", metavar="METHOD", help="What solves the policy's problem; its own."
+        ),
+    ] = None,
+    servers: Annotated[int, typer.Option("--servers", metavar="N", min=1)] = 8,
+    gpus: Annotated[int, typer.Option("--gpus", metavar="N", min=1, help="On each server.")] = 8,
+    profiles: Annotated[
+        str | None,
+        typer.Option("--profiles", metavar="NAME", help="What is added to the trace: muri, ..."),
+    ] = None,
+    together: Annotated[
+        bool, typer.Option("--together", help="All jobs count as submitted at the start.")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="The first N jobs only.")
+    ] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", metavar="K=V", help="An option of the policy.")
+    ] = None,
+    variant: Annotated[
+        str, typer.Option("--variant", metavar="V", help="paper, or published.")
+    ] = "paper",
+    seed: flags.Seed = 0,
+    log: Annotated[
+        Path | None, typer.Option("--log", metavar="FILE", help="SQLite file for the log.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the log.")] = False,
+    bounds: Annotated[
+        bool, typer.Option("--bounds", help="Lower bounds over all policies, too.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Simulate a policy on a trace; its log is audited. Times are in seconds."""
+    kind = find_policy(policy)
+    chosen = settings(setting or [], parameters(kind.__init__, 2), f"the policy {policy}")
+    say(Stage.LOADING, trace)
+    workload = Workload.from_trace(trace, profiles, together=together, limit=limit)
+    cluster = Cluster.uniform(servers, gpus)
+
+    def on_progress(now: float, completed: int, total: int) -> None:
+        days = now / (TICKS if variant == "paper" else 1) / _DAY
+        note("", f"{completed:,} of {total:,} jobs complete, day {days:,.1f} of the trace")
+
+    try:
+        run = run_simulation(workload, cluster, policy, method=method, variant=variant, seed=seed,
+                             log=log, resume=resume, on_progress=on_progress, **chosen)  # fmt: skip
+    except KeyboardInterrupt:
+        if log is not None:
+            put_note(f"what was simulated is in {log}; go on with --resume")
+        raise
+    rows = _answer(run, bounds)
+    if as_json:
+        put_json(rows)
+    else:
+        fields(rows)
+    raise typer.Exit(Exit.OK)
+
+
+def _answer(run: Simulation, bounds: bool) -> dict[str, Any]:
+    labels = {"policy": run.meta["policy"], "method": run.meta["method"]}
+    found = {}
+    for metric in ("mean_jct", "makespan") if bounds else ():
+        say(Stage.SEARCHING, f"a bound on {metric}")
+        found[f"{metric}_bound"] = float(run.bound(metric).value)
+    return labels | run.summary | found

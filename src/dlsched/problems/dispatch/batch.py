@@ -1,0 +1,180 @@
+"""A batch, exactly: count tasks on blocks of equal machines, place them, divide what fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dlsched.objective import SOLVER_PRECISION, Bound, Objective
+from dlsched.problems.dispatch.blocks import blocks, by_rack, halves
+from dlsched.problems.dispatch.check import LEVELS, evaluate
+from dlsched.problems.dispatch.counts import Counts
+from dlsched.problems.dispatch.disaggregate import place, point_of
+from dlsched.problems.dispatch.fleet import Fleet
+from dlsched.problems.dispatch.hull import Weights
+from dlsched.problems.dispatch.justify import justified
+from dlsched.problems.dispatch.ranking import startable
+from dlsched.problems.dispatch.schema import Instance, Solution
+from dlsched.result import Status, Termination
+from dlsched.run import Run, Stage
+from dlsched.solvers import highs
+from dlsched.solvers.certificate import dual_bound, round_to_granularity
+from dlsched.solvers.outcome import Outcome
+from dlsched.solvers.standard_form import StandardForm
+
+_SLACK = 1e-6
+"""Relative slack granted to the solver's bound."""
+
+
+@dataclass
+class Search:
+    """The search, level by level, from a feasible solution.
+
+    Attributes
+    ----------
+    best, value
+        The best solution so far, and its objective.
+    bounds
+        Of each level that was looked at.
+    stopped
+        Which limit ended the search, if any.
+    """
+
+    instance: Instance
+    run: Run
+    best: Solution
+    value: Objective = field(init=False)
+    bounds: list[list[Bound]] = field(default_factory=list)
+    stopped: Termination | None = None
+
+    def __post_init__(self) -> None:
+        """Divide the machines into blocks, which may have machines of several racks."""
+        self.value = evaluate(self.instance, self.best)
+        self.fleet = Fleet(self.instance)
+        self.ranking = startable(self.instance)
+        best = min((ranked.priority for ranked in self.ranking), default=None)
+        lower = [] if best is None else np.flatnonzero(self.fleet.priority > best).tolist()
+        self.victims: list[int] = lower
+        sites = {
+            s
+            for ranked in self.ranking
+            for own in self.fleet.sites_of(self.instance.pending[ranked.position]).values()
+            for s in own
+        }
+        self.blocks = blocks(self.fleet, sorted(sites), frozenset(self.victims))
+        self.cuts: dict[Weights, None] = {}
+        self.program: Counts | None = None
+
+    def solve(self, depth: int) -> None:
+        """Solve the first levels in turn; the one of machines and racks with blocks by rack."""
+        values: list[float] = []
+        for level in range(depth):
+            if LEVELS[level].name == "spread":
+                self.blocks = [part for own in self.blocks for part in by_rack(self.fleet, own)]
+                self.program = None
+            self.bounds.append([])
+            value = self.level(level, values)
+            if value is None:
+                return
+            values.append(value)
+            self.bounds[level].append(Bound(self.value[level], "claimed", "classes"))
+
+    def level(self, level: int, held: Sequence[float]) -> float | None:
+        """Return the optimum of a level, which the best solution then has; ``None`` at a limit."""
+        while True:
+            program, form = self.hold(held)
+            if not form.costs[level].any():
+                self.bounds[level].append(Bound(0, "certified", "a constant level"))
+                return 0.0
+            size = f"{len(self.blocks):,} blocks of machines, {form.size}"
+            self.run.announce(Stage.SEARCHING, f"{LEVELS[level].name}, {size}")
+            if not self.bounds[level] and self.certify(form, level):
+                return float(self.value[level])
+            start = point_of(program, self.best)
+            outcome = highs.solve(form, level, self.run.nested(), start=start)
+            if outcome.status is not Status.OPTIMAL or outcome.values is None:
+                self.stop(form, level, outcome)
+                return None
+            values = np.rint(outcome.values)
+            found = form.value(level, values)
+            if self.reaches(form, level, found):
+                return found
+            few = LEVELS[level].name == "spread"
+            solution, failed, cuts = place(program, values, few, self.run.nested())
+            if solution is None:
+                if self.refine(failed, cuts):
+                    continue
+            else:
+                self.accept(solution)
+                if self.reaches(form, level, found):
+                    return found
+            self.stopped = Termination.TOLERANCES  # HiGHS exceeds the room of single machines
+            return None
+
+    def hold(self, held: Sequence[float]) -> tuple[Counts, StandardForm]:
+        """Return the program of the present blocks, and it with the earlier levels held."""
+        if self.program is None:
+            self.program = Counts(self.fleet, self.ranking, self.victims, self.blocks, self.cuts)
+            self.form, self.held = self.program.form(), 0
+        for level in range(self.held, len(held)):
+            if self.form.costs[level].any():
+                self.form = self.form.held(level, held[level])
+        self.held = len(held)
+        return self.program, self.form
+
+    def certify(self, form: StandardForm, level: int) -> bool:
+        """Bound a level by its linear relaxation; whether the best solution attains the bound."""
+        outcome = highs.solve(form, level, self.run, relax=True)
+        if outcome.duals is None:
+            return False
+        value = dual_bound(form, level, outcome.duals)
+        if value is None:
+            return False
+        value = round_to_granularity(value, form.granularities[level], form.senses[level])
+        self.bounds[level].append(Bound(value, "certified", "dual vector of the LP"))
+        return bool(value == self.value[level])
+
+    def reaches(self, form: StandardForm, level: int, value: float) -> bool:
+        """Whether the best solution has a value at a level, which is then the optimum.
+
+        It has the optima of the earlier levels, and the value is that of a relaxation.
+        """
+        grain = float(form.granularities[level])
+        slack = grain / 2 if grain else SOLVER_PRECISION * max(1.0, abs(value))
+        return abs(float(self.value[level]) - value) < slack
+
+    def stop(self, form: StandardForm, level: int, outcome: Outcome) -> None:
+        """Keep the bound of a level that was not solved."""
+        self.stopped = outcome.termination
+        if outcome.status is Status.INFEASIBLE:
+            self.stopped = Termination.TOLERANCES  # the best solution is feasible
+        elif outcome.bound is not None:
+            sign = 1 if form.senses[level] == "max" else -1
+            weak = outcome.bound + sign * _SLACK * max(1.0, abs(outcome.bound))
+            self.bounds[level].append(Bound(weak, "claimed", "highs"))
+
+    def refine(self, failed: Iterable[int], cuts: Sequence[Weights]) -> bool:
+        """Add inequalities that the counts violate; without a new one, divide the blocks.
+
+        ``False`` if all of them have one machine only.
+        """
+        self.program = None
+        new = [weights for weights in cuts if weights not in self.cuts]
+        self.cuts |= dict.fromkeys(new)
+        halved = [b for b in failed if len(self.blocks[b].machines) > 1]
+        if not new:
+            self.blocks = [
+                part
+                for b, own in enumerate(self.blocks)
+                for part in (halves(own) if b in halved else [own])
+            ]
+        return bool(new or halved)
+
+    def accept(self, found: Solution) -> None:
+        """Keep a solution if it is the best one, without victims that nothing justifies."""
+        found = justified(self.instance, found)
+        value = evaluate(self.instance, found)
+        if value.better_than(self.value):
+            self.best, self.value = found, value

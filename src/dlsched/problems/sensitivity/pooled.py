@@ -1,0 +1,78 @@
+"""Stage one of Synergy-OPT (section 4.1.1) for types of jobs: the cluster as one machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from dlsched.errors import SolverFailure
+from dlsched.problems.sensitivity.schema import Choice, Instance
+from dlsched.problems.sensitivity.units import row_unit
+from dlsched.run import Run
+from dlsched.schema import Id, granularity
+from dlsched.solvers import highs
+from dlsched.solvers.standard_form import StandardForm
+
+Options: TypeAlias = Sequence[tuple[Id, Choice]]
+"""Profile and choice of each column."""
+
+
+def pooled_program(instance: Instance) -> tuple[StandardForm, Options]:
+    """Return the integer program of the largest throughput on pooled servers, and its columns.
+
+    Jobs of one profile are one type; a column is how many of them have an undominated choice.
+    """
+    from scipy import sparse
+
+    counts = Counter(job.profile for job in instance.jobs)
+    options = [(p, c) for p in counts for c in instance.undominated[p]]
+    rows = {name: i for i, name in enumerate(counts)}
+    servers, n = instance.servers, instance.servers.count
+    cpu_unit = row_unit(n * servers.cpus, [c.cpus for _, c in options])
+    memory_unit = row_unit(n * servers.memory, [c.memory for _, c in options])
+    A = np.zeros((len(rows) + 3, len(options)))
+    for j, (p, c) in enumerate(options):
+        gpus = instance.profiles[p].gpus
+        A[rows[p], j] = 1
+        A[-3:, j] = float(gpus * c.cpus / cpu_unit), float(gpus * c.memory / memory_unit), gpus
+    limits = [float(n * servers.cpus / cpu_unit), float(n * servers.memory / memory_unit)]
+    limits.append(float(n * servers.gpus))  # binding only where jobs may wait
+    number = np.array(list(counts.values()), dtype=float)
+    form = StandardForm.of(
+        sparse.csc_array(A),
+        np.append(0 * number if instance.may_wait else number, [-np.inf] * 3),
+        np.append(number, limits),
+        np.array([float(counts[p]) for p, _ in options]),
+        np.array([float(c.throughput) for _, c in options]),
+        sense="max",
+        granularity=granularity(c.throughput for _, c in options),
+    )
+    return form, options
+
+
+def ideal_allocation(instance: Instance, run: Run) -> dict[Id, Choice]:
+    """Return the choice of each job in an optimum of stage one; a job that waits is absent.
+
+    It is a bound and no solution: servers need not have room for these choices. Of jobs of one
+    profile the first in the instance's order get the choices with the largest throughput **(D)**.
+
+    Raises
+    ------
+    SolverFailure
+        If HiGHS finds no optimum.
+    """
+    if not instance.jobs:
+        return {}
+    form, options = pooled_program(instance)
+    outcome = highs.solve(form, 0, run, quiet=True)
+    if outcome.values is None:
+        raise SolverFailure(f"HiGHS ended stage one with {outcome.termination}")
+    taken: dict[Id, list[Choice]] = {}
+    for (profile, choice), often in zip(options, np.rint(outcome.values).tolist(), strict=True):
+        taken.setdefault(profile, []).extend([choice] * int(often))
+    for choices in taken.values():
+        choices.sort(key=lambda c: (c.throughput, -c.cpus, -c.memory))
+    return {job.id: taken[job.profile].pop() for job in instance.jobs if taken[job.profile]}

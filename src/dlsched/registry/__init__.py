@@ -1,0 +1,30 @@
+"""What a problem and a method are, how both are found by name, and how a method is called."""
+
+from dlsched.registry.calls import call
+from dlsched.registry.lookup import problem, usable_problems
+from dlsched.registry.methods import Kind, Method, MethodLike
+from dlsched.registry.names import (
+    BUILT_IN,
+    METHODS_GROUP,
+    PROBLEMS_GROUP,
+    is_problem,
+    problem_names,
+)
+from dlsched.registry.problems import Problem
+from dlsched.registry.registration import method
+
+__all__ = [
+    "BUILT_IN",
+    "METHODS_GROUP",
+    "PROBLEMS_GROUP",
+    "Kind",
+    "Method",
+    "MethodLike",
+    "Problem",
+    "call",
+    "is_problem",
+    "method",
+    "problem",
+    "problem_names",
+    "usable_problems",
+]

@@ -1,0 +1,66 @@
+"""One call of a method: the instance it is given, and the labels of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from dlsched.compilation import interpreted
+from dlsched.errors import InstanceChanged
+from dlsched.registry.lookup import problem
+from dlsched.registry.methods import Method
+from dlsched.registry.problems import Problem
+from dlsched.result import Claim
+from dlsched.run import Run, Stage
+from dlsched.schema.envelope import SCHEMA_VERSION, Instance
+from dlsched.schema.solution import Solution
+
+
+def call(method: Method, instance: Instance, run: Run, options: Mapping[str, Any]) -> Claim:
+    """Call a method on an instance and return what it claims, with the labels of both.
+
+    Raises
+    ------
+    InstanceChanged
+        If the instance is another one afterwards. Code from outside the package works on a copy,
+        so that it cannot spoil the answers of other methods.
+    """
+    with run.paused():
+        owner = problem(method.problem)
+        given = instance if method.own else instance.copy_apart()
+        before = given.fingerprint()
+        as_python = method.interprets(instance, owner.package)
+    run.announce(Stage.SEARCHING, f"with {method.name}")
+    with interpreted(as_python):
+        if method.wants_run:
+            answer = method.function(given, run, **options)
+        elif method.takes_second:
+            answer = method.function(given, run.rng, **options)
+        else:
+            answer = method.function(given, **options)
+    with run.paused():
+        if given.fingerprint() != before:
+            raise InstanceChanged(f"{method.name} changed the instance {instance.name}")
+        return _labelled(answer, instance, method, owner)
+
+
+def _labelled(answer: Any, instance: Instance, method: Method, owner: Problem) -> Claim:
+    """Return an answer as a claim whose solution has the labels of instance and method.
+
+    A label of another instance is kept, so that the checker can refuse it.
+    """
+    claim = answer if isinstance(answer, Claim) else Claim(solution=answer)
+    found: Any = claim.solution
+    if isinstance(found, Mapping):
+        envelope = {"dlsched": SCHEMA_VERSION, "problem": method.problem}
+        fields = envelope | {"instance": instance.name} | dict(found)
+        found = owner.solution.parse(fields, f"the answer of {method.name}")
+    if isinstance(found, Solution):
+        labels = {
+            "instance": found.instance or instance.name,
+            "instance_sha256": found.instance_sha256 or instance.sha256,
+            "method": method.name,
+        }
+        found = found.model_copy(update=labels)
+    return replace(claim, solution=found)

@@ -1,0 +1,207 @@
+"""A method: its kind, its function, and the options that the function takes."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from dlsched.compilation import is_ready, prepare
+from dlsched.errors import OptionError
+from dlsched.extras import EXTRAS, require
+from dlsched.result import Claim
+from dlsched.run import Stage, StageListener, announce
+from dlsched.schema.envelope import Instance
+from dlsched.schema.solution import Solution
+
+SOLVE_KEYWORDS = {
+    "instance",
+    "method",
+    "time_limit",
+    "gap",
+    "threads",
+    "seed",
+    "solver",
+    "start",
+    "log",
+    "on_progress",
+    "on_stage",
+}
+"""Keywords of `dlsched.solve`, which no option of a method may have as its name."""
+
+_POSITIONAL = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL,
+)
+MethodLike: TypeAlias = "str | Callable[..., Any] | Method"
+"""A name, ``"exact"``, ``module:function``, a function ``f(instance, rng)``, or a `Method`."""
+
+
+class Kind(StrEnum):
+    """What a method promises."""
+
+    EXACT = "exact"
+    """Runs until it has proved optimality, or a limit strikes."""
+    HEURISTIC = "heuristic"
+    """Returns a feasible solution; proves nothing."""
+    BASELINE = "baseline"
+    """A heuristic that a paper compares its own with."""
+    BOUND = "bound"
+    """Returns bounds only."""
+    REFERENCE = "reference"
+    """A published formulation as it stands; its answer need not be a feasible solution."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A named way to solve one problem.
+
+    Attributes
+    ----------
+    function
+        ``f(instance, rng, **options) -> Solution``, or ``f(instance, run, **options) -> Claim``
+        for methods that respect limits, prove bounds or call a solver. The name of the second
+        parameter, ``rng`` or ``run``, decides which. A solution may also be a dict of the problem's
+        own fields, as ``{"returned": [...]}``. Labels (instance, digest, method) are added here.
+    preload
+        Modules that are imported, and their compiled loops compiled, before the clock starts:
+        ``".pricing"`` is a module of the problem's package, ``"highspy"`` a library.
+    small
+        ``small(instance) -> bool``: whether the instance is so small that its loops take less time
+        as Python than to be compiled. They then run as Python, with the same result, unless they
+        have been compiled already.
+
+    Raises
+    ------
+    OptionError
+        If the function takes no instance, its signature cannot be read, or an option has the name
+        of one of `dlsched.solve`'s keywords, which would hide it.
+    """
+
+    name: str
+    problem: str
+    kind: Kind
+    function: Callable[..., Solution | Claim]
+    preload: tuple[str, ...] = ()
+    small: Callable[[Any], bool] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the function's form and the names of its options."""
+        if not self.parameters or self.parameters[0].kind not in _POSITIONAL:
+            raise OptionError(f"{self.name} takes no instance; write def f(instance, rng)")
+        if self.takes_second and self.parameters[1].name in SOLVE_KEYWORDS:
+            raise OptionError(
+                f"the second parameter of {self.name} is called {self.parameters[1].name!r}, but "
+                f"receives a random generator or a run; call it rng or run"
+            )
+        for name in self.options:
+            if name in SOLVE_KEYWORDS:
+                raise OptionError(
+                    f"{self.name} has an option {name!r}, which is a keyword of dlsched.solve; "
+                    f"give it another name, or read run.{name}"
+                )
+
+    @cached_property
+    def parameters(self) -> tuple[inspect.Parameter, ...]:
+        """The function's parameters."""
+        try:
+            return tuple(inspect.signature(self.function).parameters.values())
+        except (TypeError, ValueError) as error:  # some builtins have none
+            remedy = "wrap it in def f(instance, rng)"
+            raise OptionError(f"{self.name} has no signature: {error}; {remedy}") from error
+
+    @property
+    def home(self) -> str:
+        """The module that the function comes from."""
+        return module_of(self.function)
+
+    @property
+    def takes_second(self) -> bool:
+        """Whether the function has a second positional parameter, for a generator or a run."""
+        return len(self.parameters) > 1 and self.parameters[1].kind in _POSITIONAL[:2]
+
+    @property
+    def wants_run(self) -> bool:
+        """Whether the function takes a run, with its limits: its second parameter is ``run``."""
+        return self.takes_second and self.parameters[1].name == "run"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options it takes, with their defaults."""
+        rest = self.parameters[2 if self.takes_second else 1 :]
+        variadic = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+        return {p.name: p.default for p in rest if p.kind not in variadic}
+
+    @property
+    def summary(self) -> str:
+        """First line of the docstring."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+    def interprets(self, instance: Instance, package: str) -> bool:
+        """Whether its loops run as Python on an instance; see `small`."""
+        return bool(self.small and self.small(instance)) and not is_ready(*self._loops(package))
+
+    def _loops(self, package: str) -> list[str]:
+        """Return the modules of the package that `preload` names."""
+        return [package + name for name in self.preload if name.startswith(".")]
+
+    def prepare(
+        self,
+        package: str,
+        on_stage: StageListener | None = None,
+        instance: Instance | None = None,
+    ) -> None:
+        """Import and compile what `preload` names, so that no run's clock counts it.
+
+        With an instance, nothing is compiled if its loops will run as Python.
+        """
+
+        def on_compile(module: str) -> None:
+            announce(on_stage, Stage.COMPILING, f"the loops of {module}, once per machine")
+
+        announce(on_stage, Stage.LOADING, f"the method {self.name} and its libraries")
+        for name in self.preload:
+            if name.partition(".")[0] in EXTRAS:
+                require(name, f"the method {self.name}")
+            else:
+                importlib.import_module(name, package)
+        if instance is None or not self.interprets(instance, package):
+            prepare(*self._loops(package), on_compile=on_compile)
+
+    def validate_options(self, options: Mapping[str, Any]) -> None:
+        """Check option names before anything runs.
+
+        Raises
+        ------
+        OptionError
+            If there is no such option, naming those that there are, or one without a default is
+            missing.
+        """
+        anything = any(p.kind is p.VAR_KEYWORD for p in self.parameters)
+        for name in options:
+            if name not in self.options and (not anything or name in SOLVE_KEYWORDS):
+                known = ", ".join(self.options) or "none"
+                raise OptionError(f"{self.name} has no option {name!r}; it has: {known}")
+        for name, default in self.options.items():
+            if default is inspect.Parameter.empty and name not in options:
+                raise OptionError(f"{self.name} needs a value for its option {name!r}")
+
+    @property
+    def own(self) -> bool:
+        """Whether the function is of this package; other code gets a copy of the instance."""
+        return module_of(self.function).startswith("dlsched.")
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """Return a callable's name; objects and partials have that of their type."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def module_of(function: Callable[..., Any]) -> str:
+    """Return the module a callable comes from; objects and partials have that of their type."""
+    return str(getattr(function, "__module__", type(function).__module__))

@@ -1,0 +1,40 @@
+"""The names of the problems: those of this package, and those of others by entry points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint, entry_points
+
+BUILT_IN = (
+    "reclaiming",
+    "elastic",
+    "interleaving",
+    "utility",
+    "placement",
+    "sensitivity",
+    "workers",
+    "dispatch",
+)
+"""The problems of this package, each a folder of this name under ``dlsched.problems``."""
+
+METHODS_GROUP, PROBLEMS_GROUP = "dlsched.methods", "dlsched.problems"
+"""Entry-point groups: modules that register methods, and objects of type `Problem` by name."""
+
+PACKAGE = "dlsched.problems"
+"""The package that has the problems of `BUILT_IN`."""
+
+
+def entries(group: str) -> Iterable[EntryPoint]:
+    """Return the entry points of a group that installed packages have."""
+    return entry_points(group=group)
+
+
+def problem_names() -> list[str]:
+    """Return the names of the problems: those of this package, then those of others."""
+    others = sorted({entry.name for entry in entries(PROBLEMS_GROUP)})
+    return [*BUILT_IN, *(name for name in others if name not in BUILT_IN)]
+
+
+def is_problem(name: str) -> bool:
+    """Whether there is a problem of this name; entry points are read only if it is not built in."""
+    return name in BUILT_IN or name in problem_names()

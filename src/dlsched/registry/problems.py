@@ -1,0 +1,155 @@
+"""A problem: its definition, its package, and the methods there are for it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dlsched.errors import OptionError, UnknownName
+from dlsched.objective import ByLevel, Level
+from dlsched.registry import registered
+from dlsched.registry.methods import Kind, Method, MethodLike, function_name
+from dlsched.result import Report, Violation
+from dlsched.schema.envelope import Instance
+from dlsched.schema.solution import Solution
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a problem provides; the object called ``PROBLEM`` in its package.
+
+    Attributes
+    ----------
+    levels
+        The objective, most important level first.
+    definition
+        ``check(instance, solution) -> Report``: violations and objective by the definition.
+    explain
+        ``explain(instance) -> str``: why there is no solution, in the instance's words; an empty
+        string if it knows of no reason.
+    exact
+        Name of the method that ``"exact"`` stands for.
+    choose
+        ``choose(instance) -> str``: the name for one instance, where no method is best for all.
+    bound
+        Name of the method that `dlsched.bound` uses unless told otherwise.
+    size
+        The instance's field whose length says how large an instance is, as ``"jobs"``.
+    package
+        Name of its package. The modules ``exact``, ``heuristics`` and ``bounds`` hold the methods;
+        ``model``, ``generate``, ``draw``, ``oracle``, ``strategy`` and ``state`` are imported when
+        first asked for.
+    """
+
+    name: str
+    title: str
+    source: str
+    levels: tuple[Level, ...]
+    instance: type[Any]
+    solution: type[Any]
+    definition: Callable[[Any, Any], Report]
+    explain: Callable[[Any], str]
+    exact: str
+    bound: str
+    size: str
+    package: str = field(repr=False)
+    choose: Callable[[Any], str] | None = None
+
+    def has_module(self, name: str) -> bool:
+        """Whether the package has a module of this name."""
+        return importlib.util.find_spec(f"{self.package}.{name}") is not None
+
+    def module(self, name: str) -> Any:
+        """Import one of the package's modules.
+
+        Raises
+        ------
+        OptionError
+            If the package has none of that name.
+        """
+        if not self.has_module(name):
+            raise OptionError(f"the problem {self.name} has no module {name!r} in {self.package}")
+        return importlib.import_module(f"{self.package}.{name}")
+
+    def check(self, instance: Instance, solution: Solution) -> Report:
+        """Check a solution against the definition, and that it was made for the instance.
+
+        The violation ``instance`` is added to those of the problem. A solution without labels can
+        be checked against any instance.
+        """
+        report = self.definition(instance, solution)
+        digest = solution.instance_sha256
+        if solution.instance not in ("", instance.name):
+            message = f'the solution is for "{solution.instance}", not for "{instance.name}"'
+        elif digest not in (None, instance.sha256):
+            message = f'the solution is for another instance called "{instance.name}", of another '
+            message += "digest"
+        else:
+            return report
+        other = Violation("instance", "instance", message)
+        return replace(report, violations=(other, *report.violations))
+
+    def by_level(self, entries: Sequence[Any]) -> ByLevel[Any]:
+        """Pair one entry per level with the level."""
+        return ByLevel(self.levels, entries)
+
+    @property
+    def methods(self) -> dict[str, Method]:
+        """Every method there is for it, by kind, then in the order of registration."""
+        registered.load_methods(self.package)
+        registered.load_plugins()
+        rank = list(Kind)
+        known = registered.METHODS.get(self.name, {}).values()
+        return {m.name: m for m in sorted(known, key=lambda m: rank.index(m.kind))}
+
+    def method(self, name: str, instance: Instance | None = None) -> Method:
+        """Return the method called `name`; ``"exact"`` is the best exact one for the instance.
+
+        Raises
+        ------
+        UnknownName
+            If there is none of that name.
+        """
+        methods = self.methods
+        if name == "exact":
+            name = self.choose(instance) if self.choose and instance is not None else self.exact
+        if name not in methods:
+            raise UnknownName(f"method for {self.name}", name, [*methods, "exact"])
+        return methods[name]
+
+    def resolve(self, choice: MethodLike, instance: Instance | None = None) -> Method:
+        """Return the method that a user means.
+
+        Parameters
+        ----------
+        choice
+            The name of a method, ``"exact"``, ``module:function`` (looked for in the working
+            directory first), or a callable.
+        instance
+            What is to be solved; decides which method ``"exact"`` is.
+
+        Raises
+        ------
+        UnknownName
+            If there is no method of that name.
+        OptionError
+            If there is no such function, it cannot be called as a method, or the method is
+            another problem's.
+        """
+        if isinstance(choice, Method):
+            if choice.problem != self.name:
+                raise OptionError(f"{choice.name} is for {choice.problem}, not for {self.name}")
+            return choice
+        function = (
+            registered.imported(choice) if isinstance(choice, str) and ":" in choice else choice
+        )
+        if isinstance(function, str):
+            return self.method(function, instance)
+        if not callable(function):
+            raise OptionError(f"method={choice!r:.40} is neither a method's name nor a function")
+        known = (m for m in self.methods.values() if m.function is function)
+        found = next(known, None)
+        return found or Method(function_name(function), self.name, Kind.HEURISTIC, function)

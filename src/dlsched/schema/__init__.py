@@ -1,0 +1,36 @@
+"""What the schema of a problem is written with: documents, fields, exact numbers, flaws.
+
+A problem's package derives its own ``Instance`` and ``Solution`` from the two classes here. What
+only dlsched itself needs is in the modules of this package.
+"""
+
+from dlsched.schema.document import Document
+from dlsched.schema.envelope import Instance
+from dlsched.schema.fields import Amount, Count, Id, PositiveAmount, PositiveCount
+from dlsched.schema.flaws import Flaw, brief, dangling, require_unique
+from dlsched.schema.frozen import FrozenDict, derived
+from dlsched.schema.quantities import Number, exact, granularity, shown, simplify, whole
+from dlsched.schema.solution import Solution
+
+__all__ = [
+    "Amount",
+    "Count",
+    "Document",
+    "Flaw",
+    "FrozenDict",
+    "Id",
+    "Instance",
+    "Number",
+    "PositiveAmount",
+    "PositiveCount",
+    "Solution",
+    "brief",
+    "dangling",
+    "derived",
+    "exact",
+    "granularity",
+    "require_unique",
+    "shown",
+    "simplify",
+    "whole",
+]

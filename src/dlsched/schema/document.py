@@ -1,0 +1,119 @@
+"""A piece of a file: a frozen model whose first flaw is an error with a path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self, cast
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import CoreSchema
+
+from dlsched.content import arguments
+from dlsched.figures import shorten
+from dlsched.schema.flaws import Flaw, field_names, first_flaw, spell_path
+from dlsched.schema.frozen import derived, freeze
+
+_LONGEST_REPR = 300
+"""Characters of a document's ``repr``."""
+
+_SEQUENCES = ("dict", "list", "tuple")
+
+
+def _failing_fast(schema: Any) -> Any:
+    """Return a core schema in which lists and mappings give up at their first bad entry."""
+    if isinstance(schema, list):
+        return [_failing_fast(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    result = {k: part if k == "metadata" else _failing_fast(part) for k, part in schema.items()}
+    return result | {"fail_fast": True} if result.get("type") in _SEQUENCES else result
+
+
+class _Plain(str):
+    """A text whose ``repr`` is the text itself."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+class Document(BaseModel):
+    """A piece of a file, frozen at every depth; unknown fields are refused."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", ignored_types=(derived,), use_attribute_docstrings=True
+    )
+
+    def model_post_init(self, _context: Any, /) -> None:
+        """Make the mappings among the fields read-only."""
+        for name, value in self.__dict__.items():
+            if isinstance(value, (dict, list)):
+                self.__dict__[name] = freeze(value)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Copy with some fields changed; what was derived from the old ones is derived anew."""
+        changed = {name: freeze(value) for name, value in (update or {}).items()}
+        copy = super().model_copy(update=changed, deep=deep)
+        for name in set(copy.__dict__) - set(type(self).model_fields):
+            del copy.__dict__[name]
+        return copy
+
+    def __repr_args__(self) -> Iterable[tuple[str, Any]]:
+        """Return the fields that are not at their defaults, with long values counted."""
+        return [(name, _Plain(text)) for name, text in arguments(self)]
+
+    def __repr__(self) -> str:
+        """Return a line of limited length, whatever the document's size."""
+        fields = ", ".join(f"{name}={text}" for name, text in arguments(self))
+        return shorten(f"{type(self).__name__}({fields})", _LONGEST_REPR)
+
+    def __str__(self) -> str:
+        """Return the same as ``repr``."""
+        return repr(self)
+
+    @classmethod
+    def parse(
+        cls,
+        data: object,
+        where: str,
+        locate: Callable[[tuple[str | int, ...]], str] | None = None,
+    ) -> Self:
+        """Validate plain JSON data.
+
+        Parameters
+        ----------
+        data, where
+            The data, and a name for where it came from.
+        locate
+            Returns how an error names a path, if not as ``jobs[3].id``.
+
+        Raises
+        ------
+        InstanceError
+            Naming `where`, the first offending field, and the remedy.
+        """
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise first_flaw(error, where, cls, locate or spell_path) from None
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type[BaseModel], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Stop at a list's first flaw: a file with a million of them must not take minutes."""
+        return cast(CoreSchema, _failing_fast(handler(source)))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _validate_field_names(cls, data: Any) -> Any:
+        """Refuse the first of many unknown fields; pydantic finds it when there are few."""
+        if isinstance(data, Mapping) and len(data) > len(cls.model_fields):
+            unknown = next(name for name in data if name not in cls.model_fields)
+            raise Flaw((unknown,), "is an unknown field", f"remove it (known: {field_names(cls)})")
+        return data

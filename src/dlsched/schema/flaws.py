@@ -1,0 +1,101 @@
+"""Errors in a file: where they are, what is wrong, and the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from pydantic import BaseModel, ValidationError
+
+from dlsched.errors import InstanceError
+
+
+class Flaw(ValueError):
+    """Raised by a problem's validator: a path below the model, what is wrong, the remedy."""
+
+    def __init__(self, path: Sequence[str | int], problem: str, remedy: str) -> None:
+        self.path, self.problem, self.remedy = tuple(path), problem, remedy
+        super().__init__(f"{problem}; {remedy}")
+
+
+def require_unique(ids: Iterable[str], *path: str) -> None:
+    """Refuse a list of ids in which one stands twice.
+
+    Raises
+    ------
+    Flaw
+        At ``path[i].id`` of the second occurrence.
+    """
+    seen: dict[str, int] = {}
+    for i, name in enumerate(ids):
+        if name in seen:
+            raise Flaw(
+                (*path, i, "id"),
+                f'the id "{brief(name)}" is already used at {"".join(path)}[{seen[name]}]',
+                "give every entry its own id",
+            )
+        seen[name] = i
+
+
+def dangling(path: Sequence[str | int], kind: str, name: str, known: Iterable[str]) -> Flaw:
+    """Return the flaw of a reference that does not resolve."""
+    known = list(known)
+    some = ", ".join(map(brief, known[:4])) + (", ..." if len(known) > 4 else "")
+    remedy = f"use one of the {len(known)}: {some}" if known else f"there is no {kind}: add one"
+    return Flaw(path, f'no {kind} has the id "{brief(name)}"', remedy)
+
+
+def brief(text: str) -> str:
+    """Return a text, or its beginning, for a message that must fit a line."""
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def spell_path(path: Iterable[str | int]) -> str:
+    """Return a path as users write it: ``jobs[3].workers[0].server``."""
+    text = ""
+    for step in path:
+        name = f"[{step}]" if isinstance(step, int) else brief(str(step)) or '""'
+        text += f".{name}" if text and not isinstance(step, int) else name
+    return text
+
+
+_REMEDIES: Mapping[str, tuple[str, str]] = {
+    "missing": ("is missing", "add it"),
+    "string_type": ("is not a string", "write text in quotes"),
+    "string_unicode": ("is not Unicode text", "write whole characters, not halves of a pair"),
+    "string_too_short": ("is an empty string", "write at least one character"),
+    "string_too_long": ("has more than 200 characters", "shorten it"),
+    "bool_type": ("is neither true nor false", "write true or false"),
+    "tuple_type": ("is not a list", "write [...]"),
+    "list_type": ("is not a list", "write [...]"),
+    "dict_type": ("is not an object", "write {...}"),
+    "model_type": ("is not an object", "write {...}"),
+    "model_attributes_type": ("is not an object", "write {...}"),
+}
+
+
+def first_flaw(
+    error: ValidationError,
+    where: str,
+    model: type[BaseModel],
+    locate: Callable[[tuple[str | int, ...]], str],
+) -> InstanceError:
+    """Return the first of a model's validation errors as an error in the words of the file."""
+    flaws = error.errors(include_url=False)
+    first = flaws[0]
+    path: tuple[str | int, ...] = tuple(first["loc"])
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, Flaw):
+        path, problem, remedy = path + cause.path, cause.problem, cause.remedy
+    elif first["type"] == "extra_forbidden":
+        problem = "is an unknown field"
+        remedy = "remove it" if len(path) > 1 else f"remove it (known: {field_names(model)})"
+    elif first["type"] in _REMEDIES:
+        problem, remedy = _REMEDIES[first["type"]]
+    else:
+        problem, remedy = first["msg"][0].lower() + first["msg"][1:], "see docs/schema"
+    return InstanceError(where, locate(path), problem, remedy)
+
+
+def field_names(model: type[BaseModel]) -> str:
+    """Return the names of a model's fields, for a message."""
+    return ", ".join(model.model_fields)

@@ -1,0 +1,32 @@
+"""Trace-driven simulation: a policy decides, the log says what happened, an auditor checks it."""
+
+from dlsched.simulation.api import compare_policies, simulate
+from dlsched.simulation.cluster import Cluster, Loan, Server
+from dlsched.simulation.decision import Allocation, Decision, Share
+from dlsched.simulation.job import Job
+from dlsched.simulation.policies import list_policies
+from dlsched.simulation.policy import BasePolicy, Policy, PolicyError
+from dlsched.simulation.run import Simulation
+from dlsched.simulation.state import JobView, ServerView, State
+from dlsched.simulation.workload import Workload
+
+__all__ = [
+    "Allocation",
+    "BasePolicy",
+    "Cluster",
+    "Decision",
+    "Job",
+    "JobView",
+    "Loan",
+    "Policy",
+    "PolicyError",
+    "Server",
+    "ServerView",
+    "Share",
+    "Simulation",
+    "State",
+    "Workload",
+    "compare_policies",
+    "list_policies",
+    "simulate",
+]

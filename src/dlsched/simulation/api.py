@@ -1,0 +1,162 @@
+"""`simulate` and `compare_policies`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dlsched.errors import OptionError
+from dlsched.simulation.cluster import Cluster
+from dlsched.simulation.engine import Engine, Listener
+from dlsched.simulation.log import VERSION, Log, LogError
+from dlsched.simulation.policies import make_policy
+from dlsched.simulation.policy import Policy
+from dlsched.simulation.published import PUBLISHED
+from dlsched.simulation.run import Simulation
+from dlsched.simulation.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VARIANTS = ("paper", "published")
+
+
+def simulate(
+    workload: Workload,
+    cluster: Cluster,
+    policy: str | Policy,
+    *,
+    method: Any = None,
+    variant: str = "paper",
+    seed: int = 0,
+    log: str | Path | None = None,
+    resume: bool = False,
+    on_progress: Listener | None = None,
+    **options: Any,
+) -> Simulation:
+    """Replay a workload onto a cluster; a policy decides which jobs run, and where.
+
+    Parameters
+    ----------
+    policy
+        A name, or any object with a method ``decide(state) -> Decision``.
+    method
+        What solves the policy's problem: a name or a function, as in `dlsched.solve`; None for
+        the paper's own.
+    variant
+        ``"paper"`` for what the paper's text says; ``"published"`` repeats the authors' public
+        simulator to the digit, its accidents included, where there is one.
+    seed
+        For policies that draw random numbers.
+    log
+        SQLite file of the log, written as the simulation goes; None keeps it in memory.
+    resume
+        Whether to go on with the log, if it is there, from where it was last written.
+    on_progress
+        Called with the simulated time in microseconds, the jobs completed and their total.
+    **options
+        Options of the policy.
+
+    Raises
+    ------
+    UnknownName
+        If no policy has this name, or the authors of its paper published no simulator.
+    PolicyError
+        If a decision is impossible, or jobs would wait for ever.
+    LogError
+        If the log is there already and `resume` is false, or is of another simulation.
+    """
+    if variant not in VARIANTS:
+        raise OptionError(f"variant={variant!r} is neither 'paper' nor 'published'")
+    published = variant == "published"
+    if published and not (isinstance(policy, str) and policy in PUBLISHED):
+        raise OptionError(f"{policy} has no published variant; those: {', '.join(PUBLISHED)}")
+    made = None if published else make_policy(policy, method, **options)
+    if not isinstance(policy, str):
+        method, options = getattr(policy, "method", None), dict(getattr(policy, "options", {}))
+    meta = {
+        "clock": "float seconds" if published else "microseconds",
+        "policy": policy if isinstance(policy, str) else _name(policy),
+        "method": _plain(method),
+        "options": {key: _plain(value) for key, value in options.items()},
+        "variant": variant,
+        "seed": seed,
+        "workload": json.loads(workload.model_dump_json(exclude_defaults=True)),
+        "cluster": json.loads(cluster.model_dump_json(exclude_defaults=True)),
+    }
+    record, state = _open(log, resume, meta)
+    if "end" in record.meta():
+        return Simulation(record)
+    if published:
+        run = PUBLISHED[str(policy)]()
+        run(workload, cluster, policy, record, seed=seed, method=method,
+            on_progress=on_progress, **options)  # fmt: skip
+        return Simulation(record)
+    assert made is not None, "the variant of the paper has a policy"
+    engine = Engine(workload, cluster, made, record, seed)
+    if state is not None:
+        engine.restore(state)
+    engine.run(on_progress)
+    return Simulation(record)
+
+
+def compare_policies(
+    workload: Workload,
+    cluster: Cluster,
+    policies: Iterable[str | Policy | tuple[str, Any]],
+    **options: Any,
+) -> pd.DataFrame:
+    """Simulate several policies; return one row each, with the metrics of `Simulation.summary`.
+
+    Parameters
+    ----------
+    policies
+        Names, policies, or pairs of a name and a method.
+    **options
+        Options of `simulate`, for all of them.
+    """
+    import pandas as pd
+
+    rows = []
+    for entry in policies:
+        policy, method = entry if isinstance(entry, tuple) else (entry, None)
+        run = simulate(workload, cluster, policy, method=method, **options)
+        labels = {"policy": run.meta["policy"], "method": run.meta["method"]}
+        rows.append(labels | run.summary)
+    return pd.DataFrame(rows)
+
+
+def _open(
+    path: str | Path | None, resume: bool, meta: Mapping[str, Any]
+) -> tuple[Log, Mapping[str, Any] | None]:
+    """Return the log, and the state to go on from if there is one."""
+    there = path is not None and Path(path).exists()
+    if there and not resume:
+        raise LogError(f"{path} is there already; name another file, or go on with resume=True")
+    record = Log(path)
+    found = record.meta()
+    if not found:
+        record.begin(meta)
+        return record, None
+    expected = json.loads(json.dumps({"version": VERSION} | dict(meta)))
+    for key in expected:
+        if found.get(key) != expected[key]:
+            record.close()
+            raise LogError(f"{path} is of another simulation: {key} differs; name another file")
+    if found.get("state") is None and "end" not in found:
+        # Nothing to go on from: it was stopped before its first commit, or is a published variant.
+        record.clear()
+    return record, found.get("state")
+
+
+def _name(thing: Any) -> str:
+    kind = thing if hasattr(thing, "__qualname__") else type(thing)
+    return str(getattr(thing, "name", None) or f"{kind.__module__}:{kind.__qualname__}")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    return _name(value) if callable(value) else repr(value)

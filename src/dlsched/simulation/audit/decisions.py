@@ -1,0 +1,115 @@
+"""The decisions: their order and causes, and the numbers of jobs that they state."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from itertools import groupby
+from typing import Any
+
+from dlsched.simulation.audit.findings import at
+from dlsched.simulation.audit.record import TOLERANCE, Record
+from dlsched.simulation.clock import ticks
+from dlsched.simulation.log import DecisionRow, Ending
+
+
+def check_decisions(record: Record) -> None:
+    """Recount the jobs at every decision.
+
+    Of several decisions at the same time, waiting and running jobs are recounted for the first, and
+    preempted ones for all together. A job that starts and is complete at the same time is complete
+    after the first.
+    """
+    counts = _Counts(record)
+    last = None
+    number = 0
+    for time, several in groupby(record.decisions, key=lambda decision: decision.time):
+        decisions = list(several)
+        if last is not None and time < last:
+            message = f"it is at {at(time)}, the one before at {at(last)}"
+            record.findings.add("order", f"decisions[{number}]", message)
+        last = time
+        counts.check(number, decisions)
+        number += len(decisions)
+
+
+class _Counts:
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        jobs, unit = record.jobs, ticks if record.exact else float
+        self.submits: list[Any] = sorted(
+            job.submit_ticks if record.exact else float(job.submit) for job in jobs
+        )
+        lasting = [s for s in record.stretches if s.start < s.end]
+        self.begins: list[Any] = sorted(s.start for s in lasting)
+        self.ends: list[Any] = sorted(s.end for s in lasting)
+        self.complete: list[Any] = sorted(s.end for s in lasting if s.ending is Ending.COMPLETED)
+        self.at_once: list[Any] = sorted(
+            s.end for s in record.stretches if s.ending is Ending.COMPLETED and s.start == s.end
+        )
+        self.preempted = Counter(s.end for s in record.stretches if s.ending is Ending.PREEMPTED)
+        self.loans = {unit(loan.time) for loan in record.cluster.loans}
+        # What may start or move at a time in a float log, which does not state it.
+        self.new: Counter[Any] = Counter()
+        self.moved: Counter[Any] = Counter()
+        if not record.exact:
+            for stretches in record.by_job:
+                for before, stretch in zip((None, *stretches), stretches, strict=False):
+                    goes_on = before is not None and (
+                        before.ending is Ending.CHANGED and before.end == stretch.start
+                    )
+                    (self.moved if goes_on else self.new)[stretch.start] += 1
+
+    def check(self, number: int, decisions: list[DecisionRow]) -> None:
+        """Check all decisions at one time; the first is that of a number."""
+        first = decisions[0]
+        time = first.time
+        where = f"decisions[{number}]"
+        done = bisect_right(self.complete, time)
+        running = bisect_left(self.begins, time) - bisect_left(self.ends, time)
+        running -= done - bisect_left(self.complete, time)
+        gone = done + bisect_left(self.at_once, time)
+        self._expect("running", where, first.running, running, time)
+        self._expect("waiting", where, first.waiting, self._submitted(time) - gone - running, time)
+        stopped = sum(decision.preempted for decision in decisions)
+        self._expect("preempted", where, stopped, self.preempted[time], time)
+        if self.record.exact:
+            for i, decision in enumerate(decisions):
+                place = f"decisions[{number + i}]"
+                started = self.record.started[number + i]
+                self._expect("started", place, decision.started, started, time)
+            self._check_cause(where, first)
+        else:
+            started = sum(decision.started for decision in decisions)
+            least = self.new[time]
+            expected = min(max(started, least), least + self.moved[time])
+            self._expect("started", where, started, expected, time)
+
+    def _submitted(self, time: Any) -> int:
+        if self.record.exact:
+            return bisect_right(self.submits, time)
+        return bisect_right(self.submits, time + TOLERANCE * abs(time) + self.record.slack)
+
+    def _expect(self, kind: str, where: str, stated: int, counted: int, time: Any) -> None:
+        if stated != counted:
+            message = f"at {at(time)} {stated} jobs are {kind}, the log has {counted}"
+            self.record.findings.add(kind, where, message, abs(stated - counted))
+
+    def _check_cause(self, where: str, decision: DecisionRow) -> None:
+        time, causes = decision.time, set(decision.cause.split("+"))
+        happened = {
+            "arrival": _has(self.submits, time),
+            "completion": _has(self.complete, time),
+            "loan": time in self.loans,
+        }
+        for cause, did in happened.items():
+            if did != (cause in causes):
+                message = f"its cause is {decision.cause}; at {at(time)} there is " + (
+                    f"one more: {cause}" if did else f"no {cause}"
+                )
+                self.record.findings.add("cause", where, message)
+
+
+def _has(ordered: list[Any], time: Any) -> bool:
+    i = bisect_left(ordered, time)
+    return i < len(ordered) and bool(ordered[i] == time)

@@ -1,0 +1,150 @@
+"""What each job holds, stretch by stretch: gangs, places, times, starts, overhead and endings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from dlsched.simulation.audit.capacity import words
+from dlsched.simulation.audit.findings import at
+from dlsched.simulation.audit.record import Record, Start, Stretch
+from dlsched.simulation.log import Ending
+
+
+class Held(NamedTuple):
+    """A stretch with what the auditor knows of it.
+
+    Attributes
+    ----------
+    stated
+        The speed that the decision stated; None where it follows from the profile.
+    last
+        Whether it is the job's last one.
+    """
+
+    stretch: Stretch
+    stated: Any
+    last: bool
+
+
+def check_holdings(record: Record) -> list[list[Held]]:
+    """Check the stretches of all jobs; return them by job, in the order of time."""
+    moments = {decision.time for decision in record.decisions}
+    begun: set[tuple[Any, int]] = set()
+    held = []
+    for j, stretches in enumerate(record.by_job):
+        held.append(list(_check_job(record, j, stretches, moments, begun)))
+    for time, j in record.starts.keys() - begun:
+        where = f"job {record.name(j)}"
+        message = f"a decision at {at(time)} starts it, and no stretch begins then"
+        record.findings.add("unstarted", where, message)
+    return held
+
+
+def _check_job(
+    record: Record, j: int, stretches: list[Stretch], moments: set[Any], begun: set[tuple[Any, int]]
+) -> Iterator[Held]:
+    before: Stretch | None = None
+    start = Start(None, None)
+    ready: Any = 0
+    for i, stretch in enumerate(stretches):
+        after = stretches[i + 1] if i + 1 < len(stretches) else None
+        _check_shares(record, stretch)
+        _check_times(record, stretch, before)
+        _check_ending(record, stretch, after, moments)
+        if record.exact:
+            found = record.starts.get((stretch.start, j))
+            if found is not None:
+                begun.add((stretch.start, j))
+            elif not _goes_on(before, stretch):
+                message = f"job {record.name(j)} starts at {at(stretch.start)} by no decision"
+                record.findings.add("undecided", stretch.where, message)
+                found = Start(None, None)
+            if found is not None:
+                start = found
+                pause = start.overhead
+                ready = stretch.start + (record.jobs[j].restart_ticks if pause is None else pause)
+            due = max(0, min(ready, stretch.end) - stretch.start)
+            _check_overhead(record, stretch, due)
+        elif not 0 <= stretch.overhead <= stretch.end - stretch.start:
+            _check_overhead(record, stretch, min(max(0.0, stretch.overhead), _length(stretch)))
+        yield Held(stretch, start.speed, after is None)
+        before = stretch
+
+
+def _length(stretch: Stretch) -> Any:
+    return stretch.end - stretch.start
+
+
+def _goes_on(before: Stretch | None, stretch: Stretch) -> bool:
+    """Return whether a stretch goes on with what the job held in the one before."""
+    return (
+        before is not None
+        and before.ending is Ending.CHANGED
+        and before.end == stretch.start
+        and (before.shares, before.sharing) == (stretch.shares, stretch.sharing)
+    )
+
+
+def _check_shares(record: Record, stretch: Stretch) -> None:
+    job = record.jobs[stretch.job]
+    gpus = sum(share[1] for share in stretch.shares)
+    servers = [share[0] for share in stretch.shares]
+    whole = all(share[1] > 0 for share in stretch.shares) and len(set(servers)) == len(servers)
+    if gpus != stretch.gpus or not whole:
+        message = (
+            f"job {job.id} holds {stretch.gpus} GPUs, its shares are {words(stretch.shares)}; each "
+            "server counts once, with a GPU or more"
+        )
+        record.findings.add("shares", stretch.where, message, abs(gpus - stretch.gpus) or 1)
+    if not job.min_gpus <= gpus <= job.max_gpus:
+        wanted = str(job.min_gpus)
+        if job.max_gpus != job.min_gpus:
+            wanted += f" to {job.max_gpus}"
+        message = f"job {job.id} runs with {gpus} GPUs; it can with {wanted}"
+        record.findings.add("gang", stretch.where, message)
+
+
+def _check_times(record: Record, stretch: Stretch, before: Stretch | None) -> None:
+    job = record.jobs[stretch.job]
+    submit = job.submit_ticks if record.exact else float(job.submit)
+    if stretch.end < stretch.start:
+        message = f"it starts at {at(stretch.start)} and ends at {at(stretch.end)}"
+        record.findings.add("backwards", stretch.where, message)
+    if stretch.start < submit and not record.same(stretch.start, submit):
+        message = f"job {job.id} starts at {at(stretch.start)}; it is submitted at {at(submit)}"
+        record.findings.add("early", stretch.where, message)
+    if before is not None and stretch.start < before.end:
+        message = (
+            f"job {job.id} is on {words(stretch.shares)} from {at(stretch.start)}, and on "
+            f"{words(before.shares)} until {at(before.end)}"
+        )
+        record.findings.add("overlap", stretch.where, message)
+
+
+def _check_ending(
+    record: Record, stretch: Stretch, after: Stretch | None, moments: set[Any]
+) -> None:
+    """Check that a stretch ends as it says: what comes after it, and the decision at its end."""
+    name, end = record.name(stretch.job), at(stretch.end)
+    message = ""
+    if stretch.ending is Ending.CHANGED and (after is None or after.start != stretch.end):
+        message = f"job {name} is to run on from {end}, but does not"
+    elif stretch.ending is Ending.COMPLETED and after is not None:
+        message = f"job {name} is complete at {end}, but runs again at {at(after.start)}"
+    elif stretch.ending is Ending.STOPPED and stretch.end != record.meta.get("end"):
+        message = f"job {name} stops at {end} because the simulation ends, which it does not then"
+    if message:
+        record.findings.add("ending", stretch.where, message)
+    if stretch.ending is Ending.PREEMPTED and stretch.end not in moments:
+        message = f"job {name} is preempted at {end}, when nothing is decided"
+        record.findings.add("undecided", stretch.where, message)
+
+
+def _check_overhead(record: Record, stretch: Stretch, due: Any) -> None:
+    if stretch.overhead != due:
+        message = (
+            f"job {record.name(stretch.job)} has an overhead of {at(stretch.overhead)} from "
+            f"{at(stretch.start)} to {at(stretch.end)}; due are {at(due)}"
+        )
+        record.findings.add("overhead", stretch.where, message, abs(stretch.overhead - due))

@@ -1,0 +1,227 @@
+"""The log as the auditor reads it: rows with their types checked, by job."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+from dlsched.errors import InstanceError
+from dlsched.simulation.audit.findings import Findings
+from dlsched.simulation.cluster import Cluster
+from dlsched.simulation.log import DecisionRow, Ending, Log, Segment
+from dlsched.simulation.workload import Workload
+
+TOLERANCE: Final = 1e-9
+"""Of the published variants' float seconds, relative; whole microseconds are compared exactly."""
+
+Shares = tuple[tuple[str, int, float | None, float | None], ...]
+"""Server, GPUs, CPUs, GB; sorted by server."""
+
+
+class Stretch(NamedTuple):
+    """A readable row of the table ``segments``."""
+
+    row: int
+    job: int
+    start: Any
+    end: Any
+    gpus: int
+    shares: Shares
+    sharing: str | None
+    speed: Any
+    overhead: Any
+    work: Any
+    lost: Any
+    ending: Ending
+
+    @property
+    def where(self) -> str:
+        """The row's place in the log."""
+        return f"segments[{self.row}]"
+
+
+class Start(NamedTuple):
+    """What a decision states for a job: overhead and speed, each null if it states none."""
+
+    overhead: int | None
+    speed: Fraction | None
+
+
+class Record:
+    """A log, read.
+
+    Attributes
+    ----------
+    exact
+        Whether times are whole microseconds; otherwise they are float seconds of a published
+        variant.
+    by_job
+        The stretches of each job, by position in the workload, in the order of time.
+    completions
+        Row, job and time of each completion.
+    starts
+        By time and job: what the last decision at that time states.
+    started
+        Number of starts of each decision, by its row; complete only if `exact`.
+    slack
+        Seconds within which a published variant takes two events as one.
+    """
+
+    def __init__(self, log: Log, findings: Findings) -> None:
+        self.findings = findings
+        meta = log.meta()
+        self.meta = meta
+        self.exact = meta["clock"] == "microseconds"
+        self.slack = float(meta.get("slack", 0))
+        self.workload = Workload.parse(meta["workload"], "the log's workload")
+        self.cluster = Cluster.parse(meta["cluster"], "the log's cluster")
+        self.jobs = self.workload.jobs
+        self._shares: dict[str, Shares | None] = {}
+        self._speeds: dict[str, Any] = {}
+        self.by_job: list[list[Stretch]] = [[] for _ in self.jobs]
+        self.stretches = list(self._stretches(log))
+        for stretch in self.stretches:
+            self.by_job[stretch.job].append(stretch)
+        for several in self.by_job:
+            several.sort(key=lambda s: (s.start, s.end, s.row))
+        self.decisions = [
+            DecisionRow(*row)
+            for i, row in enumerate(log.rows("decisions"))
+            if self._readable(f"decisions[{i}]", row, (0,), range(2, 6), range(1, 2))
+        ]
+        self.completions = [
+            (i, *row)
+            for i, row in enumerate(log.rows("completions"))
+            if self._readable(f"completions[{i}]", row, (1,), (0,))
+            and self.known(f"completions[{i}]", row[0])
+        ]
+        self.loans = [
+            (i, *row)
+            for i, row in enumerate(log.rows("loans"))
+            if self._readable(f"loans[{i}]", row, (0,), (2,), (1,))
+        ]
+        self.starts: dict[tuple[Any, int], Start] = {}
+        self.started: Counter[int] = Counter()
+        self._read_starts(log)
+
+    def same(self, first: Any, second: Any, scale: Any = 0) -> bool:
+        """Return whether two values are equal: exactly, or within the tolerance.
+
+        Parameters
+        ----------
+        scale
+            A number that the two were computed from, if it is larger than they are.
+        """
+        if self.exact:
+            return bool(first == second)
+        return bool(abs(first - second) <= TOLERANCE * max(abs(first), abs(second), abs(scale)))
+
+    def name(self, job: int) -> str:
+        """Return a job's id."""
+        return self.jobs[job].id
+
+    def known(self, where: str, job: int) -> bool:
+        """Return whether the workload has a job, and note it if not."""
+        if 0 <= job < len(self.jobs):
+            return True
+        message = f"there is no job {job}; the workload has {len(self.jobs)}"
+        self.findings.add("unknown_job", where, message)
+        return False
+
+    def _is_time(self, value: object) -> bool:
+        if self.exact:
+            return isinstance(value, int)
+        return isinstance(value, int | float) and math.isfinite(value)
+
+    def _readable(
+        self, where: str, row: tuple[Any, ...], times: Any, counts: Any = (), texts: Any = ()
+    ) -> bool:
+        """Check the types of a row's values, by column."""
+        wrong = [row[i] for i in times if not self._is_time(row[i])]
+        wrong += [row[i] for i in counts if not (isinstance(row[i], int) and row[i] >= 0)]
+        wrong += [row[i] for i in texts if not isinstance(row[i], str)]
+        for value in wrong:
+            self.findings.add("unreadable", where, f"{value!r} is not what its column holds")
+        return not wrong
+
+    def _stretches(self, log: Log) -> Iterator[Stretch]:
+        endings = {str(ending): ending for ending in Ending}
+        for i, row in enumerate(log.rows("segments")):
+            where = f"segments[{i}]"
+            segment = Segment(*row)
+            if not self._readable(where, row, (1, 2, 7, 8, 9), (0, 3), (4, 6, 10)):
+                continue
+            if not self.known(where, segment.job):
+                continue
+            shares, speed = self._parse_shares(segment.shares), self._parse_speed(segment.speed)
+            ending = endings.get(segment.ending)
+            if shares is None or speed is None or ending is None:
+                named = {"shares": shares, "speed": speed, "ending": ending}
+                column = next(name for name, value in named.items() if value is None)
+                text = getattr(segment, column)
+                self.findings.add("unreadable", f"{where}.{column}", f"{text!r} has no meaning")
+                continue
+            yield Stretch(
+                i, segment.job, segment.start, segment.end, segment.gpus, shares,
+                segment.sharing, speed, segment.overhead, segment.work, segment.lost, ending,
+            )  # fmt: skip
+
+    def _parse_shares(self, text: str) -> Shares | None:
+        if text not in self._shares:
+            try:
+                self._shares[text] = tuple(
+                    sorted((_share(*row) for row in json.loads(text)), key=lambda share: share[0])
+                )
+            except (TypeError, ValueError):
+                self._shares[text] = None
+        return self._shares[text]
+
+    def _parse_speed(self, text: str) -> Any:
+        if text not in self._speeds:
+            try:
+                value = Fraction(text)
+                self._speeds[text] = value if self.exact else float(value)
+                if value < 0:
+                    self._speeds[text] = None
+            except (ValueError, ZeroDivisionError):
+                self._speeds[text] = None
+        return self._speeds[text]
+
+    def _read_starts(self, log: Log) -> None:
+        for i, row in enumerate(log.rows("starts")):
+            decision, job, overhead, speed = row
+            where = f"starts[{i}]"
+            counts = (0, 1) if overhead is None else (0, 1, 2)
+            if not self._readable(where, row, (), counts, () if speed is None else (3,)):
+                continue
+            if not self.known(where, job):
+                continue
+            stated = None if speed is None else self._parse_speed(speed)
+            if decision >= len(self.decisions) or (speed is not None and stated is None):
+                self.findings.add("unreadable", where, f"{row!r} is not what its columns hold")
+                continue
+            self.started[decision] += 1
+            self.starts[self.decisions[decision].time, job] = Start(overhead, stated)
+
+
+def _share(server: Any, gpus: Any, cpus: Any = None, memory: Any = None) -> tuple[Any, ...]:
+    if not (isinstance(server, str) and isinstance(gpus, int)):
+        raise TypeError
+    for amount in (cpus, memory):
+        if amount is not None and not (isinstance(amount, int | float) and amount >= 0):
+            raise TypeError
+    return server, gpus, cpus, memory
+
+
+def read(log: Log, findings: Findings) -> Record | None:
+    """Return a log, read; None, with the reason among the findings, if its header is unusable."""
+    try:
+        return Record(log, findings)
+    except (KeyError, InstanceError) as error:
+        reason = f"no entry {error}" if isinstance(error, KeyError) else str(error)
+        findings.add("unreadable", "meta", reason)
+        return None

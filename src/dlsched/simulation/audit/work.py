@@ -1,0 +1,96 @@
+"""The work of each stretch, what is lost, and that a job is complete exactly when it is done."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from dlsched.simulation.audit.findings import at
+from dlsched.simulation.audit.holdings import Held
+from dlsched.simulation.audit.record import TOLERANCE, Record, Stretch
+from dlsched.simulation.job import Job
+from dlsched.simulation.log import Ending
+
+
+def check_work(record: Record, held: list[list[Held]]) -> None:
+    """Check work, loss and completion of all jobs."""
+    check = _check_exact if record.exact else _check_float
+    for j, stretches in enumerate(held):
+        total = amount(record, record.jobs[j])
+        left = total
+        for entry in stretches:
+            stretch = entry.stretch
+            check(record, stretch, left)
+            before = left
+            left -= stretch.work
+            lost = 0
+            if stretch.ending is Ending.PREEMPTED and not record.jobs[j].checkpoints:
+                lost = total - left
+            if not record.same(stretch.lost, lost, total):
+                message = (
+                    f"job {record.name(j)} loses {stretch.lost} of its work at {at(stretch.end)}; "
+                    f"it is {lost}"
+                )
+                record.findings.add("lost", stretch.where, message, abs(stretch.lost - lost))
+            left += stretch.lost
+            if stretch.ending is Ending.COMPLETED and not record.same(left, 0, total):
+                message = (
+                    f"job {record.name(j)} is complete at {at(stretch.end)}; of its work of "
+                    f"{total} there were {before} left, and {stretch.work} is done then"
+                )
+                record.findings.add("unfinished", stretch.where, message, abs(left))
+
+
+def amount(record: Record, job: Job) -> Any:
+    """Return the work of a job in the unit of the log."""
+    if record.exact:
+        return job.work_ticks
+    if record.meta.get("unit", "iterations") == "iterations" and job.iterations is not None:
+        return job.iterations
+    return float(job.work)
+
+
+def _check_exact(record: Record, stretch: Stretch, left: int) -> None:
+    """The work is the floor of time times speed, and the rest in a job's last stretch."""
+    time = stretch.end - stretch.start - stretch.overhead
+    speed: Fraction = stretch.speed
+    work = max(0, time) * speed.numerator // speed.denominator
+    needed = None if not speed else -(-left * speed.denominator // speed.numerator)
+    name = record.name(stretch.job)
+    completed = stretch.ending is Ending.COMPLETED
+    if completed:
+        if needed is None or time < needed:
+            message = (
+                f"job {name} is complete at {at(stretch.end)}; in {at(time)} at speed {speed} it "
+                f"does {work} of the {left} that were left"
+            )
+            record.findings.add("unfinished", stretch.where, message, abs(left - work))
+        work = min(work, left)
+    # A job whose work is done is complete at once: another stretch ends before that.
+    if needed is not None and time >= (needed + 1 if completed else max(1, needed)):
+        message = (
+            f"job {name} is done at {at(stretch.start + stretch.overhead + needed)}, but runs on "
+            f"until {at(stretch.end)}"
+        )
+        record.findings.add("late", stretch.where, message, time - needed)
+        work = min(work, left)
+    if stretch.work != work:
+        _wrong_work(record, stretch, time, work)
+
+
+def _check_float(record: Record, stretch: Stretch, _left: Any) -> None:
+    """The work is time times speed, within the tolerance of the times that it comes from."""
+    time = stretch.end - stretch.start - stretch.overhead
+    work = max(0.0, time) * stretch.speed
+    slack = stretch.speed * (TOLERANCE * abs(stretch.end) + record.slack) + TOLERANCE * work
+    if not math.isfinite(work) or abs(stretch.work - work) > slack:
+        _wrong_work(record, stretch, time, work)
+
+
+def _wrong_work(record: Record, stretch: Stretch, time: Any, work: Any) -> None:
+    message = (
+        f"job {record.name(stretch.job)} does {stretch.work} from {at(stretch.start)} to "
+        f"{at(stretch.end)}; {at(time)} at speed {stretch.speed} are {work}"
+    )
+    record.findings.add("work", stretch.where, message, abs(stretch.work - work))

@@ -1,0 +1,26 @@
+"""The simulator's clock: whole microseconds, so that times are compared and added exactly.
+
+The published variants, which repeat the floating-point arithmetic of the authors' programs, keep
+their times in seconds as floats instead.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Final
+
+from dlsched.schema import Number, simplify
+
+TICKS: Final = 1_000_000
+"""Ticks of the clock per second."""
+
+
+def ticks(seconds: Number) -> int:
+    """Return a time in ticks, rounded up to a whole one; times of up to six decimals are exact."""
+    return math.ceil(seconds * TICKS)
+
+
+def seconds(time: int | float) -> Number | float:
+    """Return a time of a log in seconds: exact if it is in ticks, as it is if it is a float."""
+    return time if isinstance(time, float) else simplify(Fraction(time, TICKS))

@@ -1,0 +1,140 @@
+"""The cluster of a simulation: servers, and how many of a pool are on loan at what time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import model_validator
+
+from dlsched.schema import Amount, Count, Document, Flaw, Id, PositiveCount, derived, require_unique
+
+TRAINING, LOAN = "training", "loan"
+"""The pool that is there all the time, and the one whose servers come and go."""
+
+
+class Server(Document):
+    """One server.
+
+    Attributes
+    ----------
+    gpu_type, cpus, memory
+        Type of its GPUs, number of its CPUs and GB of its memory; None if no policy asks.
+    pool
+        ``"training"``, or ``"loan"`` for a server that is there only while it is lent.
+    region
+        Name of its region or cluster, for policies that choose one.
+    """
+
+    id: Id
+    gpus: PositiveCount
+    gpu_type: str | None = None
+    cpus: Amount | None = None
+    memory: Amount | None = None
+    pool: str = TRAINING
+    region: str | None = None
+
+
+class Loan(Document):
+    """From `time` on, `servers` servers of the loan pool may be used (seconds)."""
+
+    time: Amount
+    servers: Count
+
+
+class Cluster(Document):
+    """Servers, in the order in which policies that go through them do so.
+
+    Attributes
+    ----------
+    loans
+        How many servers of the loan pool are lent, by time; none before the first entry.
+    """
+
+    servers: tuple[Server, ...]
+    loans: tuple[Loan, ...] = ()
+
+    @classmethod
+    def uniform(
+        cls,
+        servers: int = 8,
+        gpus: int = 8,
+        *,
+        gpu_type: str | None = None,
+        cpus: int | None = None,
+        memory: int | None = None,
+    ) -> Self:
+        """Return a cluster of servers that are all alike; they are s1, s2, and so on.
+
+        Parameters
+        ----------
+        servers, gpus
+            Number of servers, and of GPUs on each.
+        gpu_type, cpus, memory
+            Type of the GPUs, CPUs and GB of memory of each server.
+        """
+        kind = {"gpus": gpus, "gpu_type": gpu_type, "cpus": cpus, "memory": memory}
+        return cls.of([kind | {"count": servers}])
+
+    @classmethod
+    def of(cls, kinds: Sequence[Mapping[str, object]]) -> Self:
+        """Return a cluster of several kinds of servers: fields of `Server` without id, and a count.
+
+        Raises
+        ------
+        InstanceError
+            Naming the field, what is wrong and the remedy.
+        """
+        rows = [
+            {key: value for key, value in kind.items() if key != "count"}
+            for kind in kinds
+            for _ in range(int(str(kind.get("count", 1))))
+        ]
+        data = {"servers": [{"id": f"s{i + 1}"} | row for i, row in enumerate(rows)]}
+        return cls.parse(data, "the cluster")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        require_unique((server.id for server in self.servers), "servers")
+        if not self.servers:
+            raise Flaw(("servers",), "there is no server", "give at least one")
+        lent = sum(server.pool == LOAN for server in self.servers)
+        for i, (before, loan) in enumerate(zip((None, *self.loans), self.loans, strict=False)):
+            if before is not None and loan.time <= before.time:
+                raise Flaw(("loans", i, "time"), "is not after the entry before", "sort by time")
+            if loan.servers > lent:
+                raise Flaw(
+                    ("loans", i, "servers"),
+                    f"{loan.servers} exceeds the {lent} servers of the loan pool",
+                    "lend fewer, or add servers with pool loan",
+                )
+        return self
+
+    @derived
+    def by_id(self) -> dict[str, Server]:
+        """The servers by id."""
+        return {server.id: server for server in self.servers}
+
+    @cached_property
+    def order(self) -> tuple[tuple[str, ...], Mapping[str, int], NDArray[np.int64]]:
+        """The servers' ids, the position of each, and their GPUs, shape (servers,)."""
+        names = tuple(server.id for server in self.servers)
+        sizes = np.array([server.gpus for server in self.servers], np.int64)
+        return names, {name: i for i, name in enumerate(names)}, sizes
+
+    @cached_property
+    def gpus(self) -> int:
+        """GPUs of all servers, on loan or not."""
+        return sum(server.gpus for server in self.servers)
+
+    @property
+    def gpus_by_type(self) -> dict[str | None, int]:
+        """GPUs by type."""
+        count: Counter[str | None] = Counter()
+        for server in self.servers:
+            count[server.gpu_type] += server.gpus
+        return dict(count)

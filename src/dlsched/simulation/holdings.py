@@ -1,0 +1,243 @@
+"""What the jobs hold: starts, ends and changes of speed, with a row of the log for each stretch."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from dlsched.schema import Id, Number
+from dlsched.simulation.clock import ticks
+from dlsched.simulation.cluster import Cluster
+from dlsched.simulation.decision import Allocation, Share
+from dlsched.simulation.log import Ending, Log, Segment
+from dlsched.simulation.policy import PolicyError
+from dlsched.simulation.progress import Progress
+from dlsched.simulation.resources import Resources, require_whole
+from dlsched.simulation.speeds import speed
+from dlsched.simulation.table import Table
+from dlsched.simulation.workload import Workload
+
+
+class Holdings:
+    """The jobs present, by position in the workload, and what they hold.
+
+    Attributes
+    ----------
+    active
+        The progress of each job present, in the order of submission.
+    held
+        What each running job holds, in the order of their last start.
+    members
+        The jobs of each group that shares GPUs.
+    """
+
+    def __init__(self, workload: Workload, cluster: Cluster, log: Log) -> None:
+        self.jobs, self.cluster, self.log = workload.jobs, cluster, log
+        self.matrices = workload.matrices
+        self.position = {job.id: j for j, job in enumerate(self.jobs)}
+        self.active: dict[int, Progress] = {}
+        self.held: dict[Id, Allocation] = {}
+        self.members: dict[Id, list[int]] = {}
+        self.table = Table(self.jobs)
+        self.resources = Resources(cluster)
+        self._ends: list[tuple[int, int, int]] = []
+
+    def arrive(self, j: int, now: int) -> None:
+        """Add a job that is submitted."""
+        self.active[j] = Progress(left=self.jobs[j].work_ticks, since=now)
+        self.table.add(j)
+        self.table.update(j, self.active[j])
+
+    def next_end(self) -> int | None:
+        """Return when the next job will be complete, if nothing changes."""
+        while self._ends and not self._valid(self._ends[0]):
+            heapq.heappop(self._ends)
+        return self._ends[0][0] if self._ends else None
+
+    def _valid(self, end: tuple[int, int, int]) -> bool:
+        _, j, version = end
+        return j in self.active and self.active[j].version == version
+
+    def complete(self, now: int) -> int:
+        """Remove the jobs that are complete at this time; return how many."""
+        groups, count = set(), 0
+        while self.next_end() == now:
+            j = heapq.heappop(self._ends)[1]
+            groups.add(self._release(j, now, Ending.COMPLETED))
+            del self.active[j]
+            self.table.remove(j)
+            self.log.add("completions", (j, now))
+            count += 1
+        self._set_speeds(groups, now)
+        return count
+
+    def change(
+        self,
+        now: int,
+        decision: int,
+        preempt: Iterable[Id],
+        start: Mapping[Id, Allocation],
+        overhead: Mapping[Id, Number],
+    ) -> tuple[int, int]:
+        """Preempt and start jobs; return how many start or move, and how many are preempted.
+
+        Parameters
+        ----------
+        decision
+            Number of the decision, for the log.
+
+        Raises
+        ------
+        PolicyError
+            If that is impossible.
+        """
+        groups, stopped = set(), 0
+        for name in preempt:
+            if name not in self.held or name in start:
+                raise PolicyError(f"job {name} is preempted, but does not run, or is started too")
+            j = self.position[name]
+            groups.add(self._release(j, now, Ending.PREEMPTED))
+            self.active[j].preemptions += 1
+            self.table.update(j, self.active[j])
+            stopped += 1
+        changed = [self._required(name, new) for name, new in start.items()
+                   if self.held.get(name) != new]  # fmt: skip
+        for j, _ in changed:
+            if self.jobs[j].id in self.held:
+                groups.add(self._release(j, now, Ending.CHANGED))
+        for j, allocation in changed:
+            stated = overhead.get(self.jobs[j].id)
+            pause = None if stated is None else ticks(stated)
+            self._start(j, allocation, now, pause)
+            groups.add(allocation.group)
+            given = None if allocation.speed is None else str(Fraction(allocation.speed))
+            self.log.add("starts", (decision, j, pause, given))
+        self._set_speeds(groups, now)
+        return len(changed), stopped
+
+    def _required(self, name: Id, allocation: Allocation) -> tuple[int, Allocation]:
+        j = self.position.get(name)
+        if j is None or j not in self.active:
+            raise PolicyError(f"job {name} is started, but is not present at this time")
+        require_whole(self.jobs[j], allocation)
+        return j, allocation
+
+    def _start(self, j: int, new: Allocation, now: int, overhead: int | None) -> None:
+        job, progress = self.jobs[j], self.active[j]
+        together = self.members.get(new.group, []) if new.group is not None else []
+        if not together:
+            self.resources.take(new.shares, job.id)
+        elif self.held[self.jobs[together[0]].id].shares != new.shares:
+            raise PolicyError(f"jobs of the group {new.group} hold different GPUs; they share all")
+        if new.group is not None:
+            self.members.setdefault(new.group, []).append(j)
+        progress.allocation, progress.gpus, progress.since = new, new.gpus, now
+        progress.working = now + (job.restart_ticks if overhead is None else overhead)
+        progress.first_start = now if progress.first_start is None else progress.first_start
+        self.held[job.id] = new
+        if new.group is None:
+            self._set_speed(j, now)
+
+    def _release(self, j: int, now: int, ending: Ending) -> Id | None:
+        """End a job's stretch and free what it holds; return the group that it leaves."""
+        self._close(j, now, ending)
+        allocation = self.held.pop(self.jobs[j].id)
+        progress = self.active[j]
+        progress.allocation, progress.gpus = None, 0
+        if allocation.group is not None:
+            self.members[allocation.group].remove(j)
+            if self.members[allocation.group]:
+                return allocation.group
+            del self.members[allocation.group]
+        self.resources.give(allocation.shares)
+        return None
+
+    def _set_speeds(self, groups: Iterable[Id | None], now: int) -> None:
+        """Set the speeds of the jobs of groups that have changed."""
+        for group in sorted(name for name in groups if name in self.members and name is not None):
+            for j in self.members[group]:
+                self._set_speed(j, now)
+
+    def _set_speed(self, j: int, now: int) -> None:
+        progress = self.active[j]
+        allocation = progress.allocation
+        assert allocation is not None, "only running jobs have a speed"
+        together = self.members[allocation.group] if allocation.group is not None else []
+        partners = [self.jobs[other] for other in together if other != j]
+        matrix = self.matrices.get(self.jobs[j].profile or "")
+        new = speed(self.jobs[j], allocation, self.cluster, partners, matrix)
+        if new < 0:
+            raise PolicyError(f"job {self.jobs[j].id} has the speed {new}, which is negative")
+        if progress.since < now:
+            if new == progress.speed:
+                return
+            self._close(j, now, Ending.CHANGED)
+        progress.speed = new
+        progress.version += 1
+        self.table.update(j, progress)
+        end = progress.end()
+        if end is not None:
+            heapq.heappush(self._ends, (end, j, progress.version))
+
+    def _close(self, j: int, now: int, ending: Ending) -> None:
+        """End the present stretch of a job, and log it unless it has no length."""
+        job, progress = self.jobs[j], self.active[j]
+        allocation = progress.allocation
+        assert allocation is not None, "only running jobs have a stretch"
+        start, overhead = progress.since, min(progress.working, now) - progress.since
+        work, lost = progress.close(now), 0
+        if ending is Ending.PREEMPTED and not job.checkpoints:
+            lost = job.work_ticks - progress.left
+            progress.left = job.work_ticks
+        if now > start or ending is not Ending.CHANGED:
+            row = Segment(
+                j,
+                start,
+                now,
+                allocation.gpus,
+                json.dumps([_data(share) for share in allocation.shares]),
+                allocation.group,
+                str(progress.speed),
+                overhead,
+                work,
+                lost,
+                ending,
+            )
+            self.log.add("segments", tuple(row))
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the jobs present as JSON values."""
+        return {
+            "active": [[j, progress.to_data()] for j, progress in self.active.items()],
+            "held": list(self.held),
+            "servers": list(self.resources.gpus),
+            "members": self.members,
+        }
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Take over what `to_data` returned."""
+        self.resources.open(name for name in data["servers"] if name not in self.resources.gpus)
+        self.active = {j: Progress.from_data(values) for j, values in data["active"]}
+        self.members = {name: list(jobs) for name, jobs in data["members"].items()}
+        shared = {j for jobs in self.members.values() for j in jobs[1:]}
+        for j, progress in self.active.items():
+            self.table.add(j)
+            self.table.update(j, progress)
+        for name in data["held"]:
+            j = self.position[name]
+            progress = self.active[j]
+            assert progress.allocation is not None, "it runs"
+            self.held[name] = progress.allocation
+            if j not in shared:
+                self.resources.take(progress.allocation.shares, name)
+            end = progress.end()
+            if end is not None:
+                heapq.heappush(self._ends, (end, j, progress.version))
+
+
+def _data(share: Share) -> list[Any]:
+    amounts = [None if x is None else float(x) for x in (share.cpus, share.memory)]
+    return [share.server, share.gpus, *(amounts if any(x is not None for x in amounts) else ())]

@@ -1,0 +1,130 @@
+"""Muri: jobs of equal size share GPUs, in groups that interleave their stages (Muri, section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import dlsched
+from dlsched.errors import OptionError
+from dlsched.problems.interleaving import state as adapter
+from dlsched.problems.interleaving.schema import Instance
+from dlsched.schema import Id, Number
+from dlsched.simulation.decision import Allocation, Decision
+from dlsched.simulation.policies.placement import Placement
+from dlsched.simulation.policy import BasePolicy
+from dlsched.simulation.state import State
+
+
+class Muri(BasePolicy):
+    """Groups of the first jobs of the queue, chosen by the problem ``interleaving``.
+
+    In every round the jobs are sorted by priority; the first ones, as many as fill the cluster in
+    full groups, are grouped (Algorithm 1), and the groups are placed by GPUs falling (section 5).
+    A group that has run already stays where it is, so that its jobs need no restart **(D)**. While
+    all jobs present fit the cluster, each runs alone **(D)**: Algorithm 1 as printed would let them
+    share nevertheless. A round in which no job has arrived or completed since the last one changes
+    nothing **(D)**.
+
+    Parameters
+    ----------
+    method
+        Method of ``interleaving``; None is the paper's (`muri`).
+    interval
+        Seconds between rounds (section 5: six minutes); None to decide at every arrival and
+        completion.
+    time_limit
+        Seconds for the problem of one round.
+    """
+
+    problem: ClassVar[str | None] = "interleaving"
+    order: ClassVar[str]
+
+    def __init__(
+        self, method: Any = None, *, interval: Number | None = 360, time_limit: float | None = None
+    ) -> None:
+        super().__init__(method)
+        self.interval, self.time_limit = interval, time_limit
+        self.on_events = interval is None
+
+    def decide(self, state: State) -> Decision:
+        """Return the changes that make the groups of this round run."""
+        jobs = state.arrays.job
+        present = [len(jobs), int(jobs[-1])]
+        if self.memory.get("present") == present:
+            return Decision()
+        solved: dict[str, Any] = {}
+        if state.arrays.gpus.sum() <= sum(view.server.gpus for view in state.servers):
+            groups: list[tuple[Id, ...]] = [(view.id,) for view in (*state.running, *state.waiting)]
+        else:
+            groups, solved = self._grouping(state)
+        self.memory = {"present": present}
+        return place_groups(state, groups, solved)
+
+    def _grouping(self, state: State) -> tuple[list[tuple[Id, ...]], dict[str, Any]]:
+        resources = max(len(job.stages) for job in state.workload.jobs)
+        if any(not any(view.job.stages) for view in (*state.running, *state.waiting)):
+            raise OptionError("a job has no stages; take a trace that records them")
+        instance: Instance = adapter.instance(
+            state.snapshot(), resources=resources, order=self.order
+        )
+        result = dlsched.solve(
+            instance, self.method or "muri", time_limit=self.time_limit, seed=state.seed
+        )
+        assert result.solution is not None, "a grouping that merges all pairs fits the cluster"
+        return [tuple(group.jobs) for group in result.solution.groups], solved_by(result)
+
+
+class MuriS(Muri):
+    """Muri where durations are known: shortest remaining service first (section 4.2)."""
+
+    name = "muri_s"
+    order = "srsf"
+
+
+class MuriL(Muri):
+    """Muri where durations are unknown: least attained service first, two-dimensional (4.2)."""
+
+    name = "muri_l"
+    order = "2d-las"
+
+
+def place_groups(
+    state: State, groups: Sequence[tuple[Id, ...]], solved: dict[str, Any]
+) -> Decision:
+    """Return the decision that runs these groups and no other job; by GPUs falling."""
+    held = state.allocations
+    names = {group: "+".join(sorted(group)) if len(group) > 1 else None for group in groups}
+    running: dict[str | None, set[Id]] = {}
+    for job, allocation in held.items():
+        running.setdefault(allocation.group or job, set()).add(job)
+    kept = {group for group in groups if running.get(names[group] or group[0]) == set(group)
+            and held[group[0]].group == names[group]}  # fmt: skip
+    stays = {job for group in kept for job in group}
+    placement = Placement(state.cluster, state.free)
+    for jobs in running.values():
+        if not jobs & stays:
+            placement.release(held[min(jobs)])
+    start: dict[Id, Allocation] = {}
+    gpus = {view.id: view.job.gpus for view in (*state.running, *state.waiting)}
+    for group in sorted((g for g in groups if g not in kept), key=lambda g: -gpus[g[0]]):
+        placed = placement.place(gpus[group[0]])
+        if placed is not None:
+            start |= dict.fromkeys(group, placed._replace(group=names[group]))
+    preempt = [job for job in held if job not in stays and job not in start]
+    return Decision(start, preempt, solved=solved)
+
+
+def solved_by(result: Any) -> dict[str, Any]:
+    """Return what the log keeps of a result: method, status, objective and bound."""
+    bound = result.bound
+    return {
+        "method": result.method,
+        "status": str(result.status),
+        "objective": [float(value) for value in result.objective],
+        "bound": None if bound is None else [_float(level) for level in bound],
+    }
+
+
+def _float(value: Any) -> float | None:
+    return None if value is None else float(getattr(value, "value", value))

@@ -1,0 +1,122 @@
+"""Policies that order the jobs, and let them run in this order while their GPUs suffice."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from dlsched.simulation.decision import Decision
+from dlsched.simulation.policies.placement import Placement
+from dlsched.simulation.policy import BasePolicy
+from dlsched.simulation.state import Arrays, State, Vector
+
+
+class OrderingPolicy(BasePolicy):
+    """Jobs run in the order of a key, least first; ties in the order of submission.
+
+    Each job in turn runs if as many GPUs are left as it needs, else it is skipped. A running job
+    that still runs stays where it is; the others are placed by `Placement`. At every arrival and
+    completion the order is made anew.
+
+    Attributes
+    ----------
+    preemptive
+        Whether running jobs are ordered with the waiting ones; otherwise they all run on.
+    strict
+        Whether nothing behind a job that does not fit may run.
+    """
+
+    preemptive: ClassVar[bool] = True
+    strict: ClassVar[bool] = False
+
+    def key(self, jobs: Arrays) -> Vector:
+        """Return the key of each job."""
+        raise NotImplementedError
+
+    def decide(self, state: State) -> Decision:
+        """Return the changes that make the first jobs of the order run."""
+        jobs = state.arrays
+        order = np.lexsort((jobs.job, self.key(jobs)))
+        if not self.preemptive:
+            order = np.concatenate(
+                (order[jobs.running[order] == 1], order[jobs.running[order] == 0])
+            )
+        held = jobs.running[order] == 1
+        vacant = state.free
+        free = int(vacant.sum()) + int(jobs.gpus @ jobs.running)
+        runs = np.zeros(len(order), bool)
+        runs[select(jobs.gpus[order], free, self.strict)] = True
+        every = state.workload.jobs
+        preempt = [every[j].id for j in jobs.job[order[held & ~runs]]]
+        new = [every[j] for j in jobs.job[order[runs & ~held]]]
+        if not new:
+            return Decision({}, preempt)
+        placement = Placement(state.cluster, vacant)
+        for name in preempt:
+            placement.release(state.allocations[name])
+        return Decision(placement.place_all(new), preempt)
+
+
+def select(gpus: Vector, free: int, strict: bool = False) -> Vector:
+    """Return the positions of the jobs that run, of jobs in order, each if it fits what is left."""
+    total = np.cumsum(gpus)
+    if strict or len(gpus) == 0 or total[-1] <= free:
+        return np.flatnonzero(total <= free)
+    chosen: list[int] = []
+    least = np.minimum.accumulate(gpus[::-1])[::-1]
+    start = 0
+    while start < len(gpus) and least[start] <= free:
+        total = np.cumsum(gpus[start:])
+        fit = int(np.searchsorted(total, free, side="right"))
+        chosen.extend(range(start, start + fit))
+        free -= int(total[fit - 1]) if fit else 0
+        start += fit
+        if start < len(gpus):
+            fitting = np.flatnonzero(gpus[start:] <= free)
+            start = start + int(fitting[0]) if len(fitting) else len(gpus)
+    return np.array(chosen, np.int64)
+
+
+class Fifo(OrderingPolicy):
+    """First in, first out, without preemption; a job that does not fit stops those behind it."""
+
+    name = "fifo"
+    preemptive = False
+    strict = True
+
+    def key(self, jobs: Arrays) -> Vector:
+        """Return the time of submission."""
+        return jobs.submit
+
+
+class Srtf(OrderingPolicy):
+    """Shortest remaining time first."""
+
+    name = "srtf"
+
+    def key(self, jobs: Arrays) -> Vector:
+        """Return the remaining time."""
+        return jobs.remaining
+
+
+class Srsf(OrderingPolicy):
+    """Shortest remaining service first: remaining time times GPUs (Tiresias; Muri, section 6.1)."""
+
+    name = "srsf"
+
+    def key(self, jobs: Arrays) -> Vector:
+        """Return the remaining GPU time."""
+        return jobs.remaining * jobs.gpus
+
+
+class Las(OrderingPolicy):
+    """Least attained service first: GPU time had so far, in rounds (Synergy, section 4.3)."""
+
+    name = "las"
+    interval = 300
+    on_events = False
+
+    def key(self, jobs: Arrays) -> Vector:
+        """Return the attained GPU time."""
+        return jobs.service

@@ -1,0 +1,81 @@
+"""Where a job's GPUs are: best fit, kept up to date while jobs are placed one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from dlsched.schema import Id
+from dlsched.simulation.cluster import Cluster
+from dlsched.simulation.decision import Allocation, Share
+from dlsched.simulation.job import Job
+from dlsched.simulation.state import Vector
+
+
+class Placement:
+    """Free GPUs of the usable servers, while a decision is made.
+
+    Parameters
+    ----------
+    cluster
+        The servers; they are tried in this order where they are equally good.
+    free
+        Free GPUs by position in the cluster, as `State.free` has them; placing a job changes it.
+    """
+
+    def __init__(self, cluster: Cluster, free: Vector) -> None:
+        self._names, self._index, self._size = cluster.order
+        self.free = free
+
+    def release(self, allocation: Allocation) -> None:
+        """Free what a job holds that stops or moves."""
+        for share in allocation.shares:
+            self.free[self._index[share.server]] += share.gpus
+
+    def place(self, gpus: int) -> Allocation | None:
+        """Take GPUs for a job, and return them; None, with nothing taken, if too few are free.
+
+        One server, the one with the fewest free GPUs that suffice; else whole empty servers while
+        they are not larger than what is missing, and one server for the rest; else single GPUs,
+        from the servers with the fewest free ones on **(D)**: a job never waits while as many GPUs
+        are free as it needs.
+        """
+        if gpus > int(self.free.sum()):
+            return None
+        taken = self._one(gpus) or self._whole(gpus) or self._spread(gpus)
+        for i, count in taken:
+            self.free[i] -= count
+        return Allocation(tuple(Share(self._names[i], count) for i, count in taken))
+
+    def place_all(self, jobs: Iterable[Job]) -> dict[Id, Allocation]:
+        """Place jobs in the order given; one that does not fit is left out."""
+        placed = ((job.id, self.place(job.gpus)) for job in jobs)
+        return {name: allocation for name, allocation in placed if allocation is not None}
+
+    def _one(self, gpus: int, skip: frozenset[int] = frozenset()) -> list[tuple[int, int]]:
+        room = np.where(self.free >= gpus, self.free, np.iinfo(np.int64).max)
+        for i in skip:
+            room[i] = np.iinfo(np.int64).max
+        best = int(np.argmin(room))
+        return [(best, gpus)] if self.free[best] >= gpus and best not in skip else []
+
+    def _whole(self, gpus: int) -> list[tuple[int, int]]:
+        taken, missing = [], gpus
+        for i in np.flatnonzero(self.free == self._size):
+            if self._size[i] <= missing:
+                taken.append((int(i), int(self._size[i])))
+                missing -= int(self._size[i])
+            if not missing:
+                return taken
+        rest = self._one(missing, frozenset(i for i, _ in taken)) if taken else []
+        return taken + rest if rest else []
+
+    def _spread(self, gpus: int) -> list[tuple[int, int]]:
+        taken, missing = [], gpus
+        for i in np.argsort(self.free, kind="stable"):
+            count = min(missing, int(self.free[i]))
+            if count:
+                taken.append((int(i), count))
+                missing -= count
+        return taken

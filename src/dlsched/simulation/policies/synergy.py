@@ -1,0 +1,140 @@
+"""Synergy: an order picks the jobs of a round, and `sensitivity` gives them CPUs and memory."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from dlsched.errors import UnknownName
+from dlsched.schema import Id, Number
+from dlsched.simulation.decision import Allocation, Decision
+from dlsched.simulation.policies.ordering import select
+from dlsched.simulation.policies.synergy_orders import ORDERS, Best
+from dlsched.simulation.policies.synergy_rounds import Given, RoundSolver
+from dlsched.simulation.policy import BasePolicy
+from dlsched.simulation.state import Arrays, State, Vector
+
+WALKING: Final = ("greedy", "drf", "tetris")
+"""Methods that try every job of the queue, as those that do not fit wait (sections 3.3, 5.7)."""
+
+
+class Synergy(BasePolicy):
+    """Synergy (sections 3.2 and 4): rounds in which every lease ends.
+
+    At each round the jobs are sorted. The first whose GPUs fit what is left of the cluster's are
+    the jobs of the round; a job that does not fit is skipped. A method of the problem sensitivity
+    places them with their CPUs and memory. A job runs at the throughput of what it gets, relative
+    to that of its proportional share. One that completes within a round leaves its GPUs idle until
+    the next **(D)**: the paper decides at rounds only.
+
+    Places with equal GPUs, CPUs and memory are interchangeable: a job that ran stays where it was
+    if its place is given to any job with the same amounts (section 4.3, lease update).
+
+    Parameters
+    ----------
+    method
+        ``"tune"`` by default; any method of sensitivity, as ``"exact"``; or ``"opt"``, stage one of
+        Synergy-OPT alone, whose throughputs servers need not attain (section 4.1.3). With
+        ``"greedy"`` the whole queue is tried; so with ``"drf"`` and ``"tetris"``, which also order
+        it.
+    order
+        ``"fifo"``, ``"srtf"``, ``"las"``, ``"ftf"``, ``"drf"`` or ``"tetris"``; see
+        `dlsched.simulation.policies.synergy_orders`.
+    interval
+        Seconds of a round.
+    **options
+        Options of `dlsched.solve`, as ``time_limit``, and of the method.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such order.
+    """
+
+    name: ClassVar[str] = "synergy"
+    problem: ClassVar[str | None] = "sensitivity"
+    on_events: bool = False
+
+    def __init__(
+        self, method: Any = None, *, order: str = "fifo", interval: Number = 300, **options: Any
+    ) -> None:
+        super().__init__("tune" if method is None else method, **options)
+        if order not in ORDERS:
+            raise UnknownName("order", order, ORDERS)
+        own = isinstance(self.method, str) and self.method in ("drf", "tetris")
+        self.order = self.method if own else order
+        self.interval = interval
+        self._solver: RoundSolver | None = None
+
+    def decide(self, state: State) -> Decision:
+        """Return the allocations of the round; running jobs that are not in it are preempted."""
+        solver = self._solver
+        if solver is None or solver.workload is not state.workload:
+            options = {**self.options, "seed": state.seed}
+            solver = self._solver = RoundSolver(state.workload, state.cluster, self.method, options)
+        jobs = state.arrays
+        order = self._sorted(state, jobs, solver.best)
+        walking = isinstance(self.method, str) and self.method in WALKING
+        chosen = order[
+            _candidates(jobs, order, solver.kind, state.cluster.gpus)
+            if walking
+            else select(jobs.gpus[order], state.cluster.gpus)
+        ]
+        positions = jobs.job[chosen].tolist()
+        remaining = jobs.remaining[chosen].tolist() if self.method == "tetris" else None
+        given, solved = solver.solve(positions, may_wait=walking, remaining=remaining)
+        start = _allocations(state, given)
+        preempt = [name for name in state.allocations if name not in start]
+        return Decision(start, preempt, solved=solved)
+
+    def _sorted(self, state: State, jobs: Arrays, best: Best) -> Vector:
+        """Return the positions in `jobs`, first of the order first; ties by submission."""
+        quick = self.method != "proportional"
+        key = ORDERS[self.order](state, jobs, best, quick)
+        return np.lexsort((jobs.job, key))
+
+
+def _candidates(jobs: Arrays, order: Vector, kind: Vector, gpus: int) -> Vector:
+    """Return which jobs of a sorted queue first fit can place at all.
+
+    Resources only shrink while jobs are placed. So once a job does not fit, none of the same kind
+    fits, and of each kind only the first jobs matter, as many as the cluster's GPUs could hold.
+    """
+    kinds, sizes = kind[jobs.job[order]], jobs.gpus[order]
+    taken = []
+    for value in np.unique(kinds):
+        of_kind = np.flatnonzero(kinds == value)
+        taken.append(of_kind[: gpus // int(sizes[of_kind[0]])])
+    return np.sort(np.concatenate(taken)) if taken else np.zeros(0, np.int64)
+
+
+def _allocations(state: State, given: Sequence[tuple[int, Given]]) -> dict[Id, Allocation]:
+    """Return what the jobs get; those with equal amounts stay where they were if they can."""
+    groups: dict[tuple[int, Number, Number], list[tuple[Id, Allocation]]] = defaultdict(list)
+    for j, got in given:
+        amounts = (got.allocation.gpus, got.choice.cpus, got.choice.memory)
+        groups[amounts].append((state.workload.jobs[j].id, got.allocation))
+    start: dict[Id, Allocation] = {}
+    for members in groups.values():
+        start |= _stay(members, state.allocations)
+    return start
+
+
+def _stay(
+    members: Sequence[tuple[Id, Allocation]], held: Mapping[Id, Allocation]
+) -> dict[Id, Allocation]:
+    """Distribute the places of jobs with equal amounts among them; each keeps its speed."""
+    places = Counter(allocation.shares for _, allocation in members)
+    start, moving = {}, []
+    for name, allocation in members:
+        now = held.get(name)
+        if now is not None and places[now.shares]:
+            places[now.shares] -= 1
+            start[name] = allocation._replace(shares=now.shares)
+        else:
+            moving.append((name, allocation))
+    left = places.elements()
+    return start | {name: own._replace(shares=next(left)) for name, own in moving}

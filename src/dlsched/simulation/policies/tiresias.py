@@ -1,0 +1,80 @@
+"""Tiresias: queues by attained service, jobs move down as they attain more (Gu et al., 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dlsched.errors import OptionError
+from dlsched.schema import Number
+from dlsched.simulation.clock import ticks
+from dlsched.simulation.decision import Decision
+from dlsched.simulation.policies.ordering import OrderingPolicy
+from dlsched.simulation.state import Arrays, State, Vector, number
+
+
+class Tiresias(OrderingPolicy):
+    """Least attained GPU time first, in discrete queues; first come first served in each.
+
+    A job is in queue i if its attained GPU time is at least the first i limits. Lower queues come
+    first; jobs that run may be preempted by those of a lower queue, or of their own queue if these
+    were submitted earlier. Besides arrivals and completions, it decides when a running job reaches
+    a limit. Jobs are never promoted (PromoteKnob disabled, as in Hadar's comparison, section IV).
+
+    Parameters
+    ----------
+    limits
+        GPU-seconds at which a job moves down. The default is that of the simulator that Muri's
+        authors published (section 6.1 names the defaults of the open-source code); Hadar's
+        comparison has two queues, of which the paper gives no limit.
+    interval
+        Seconds between rounds; None, the default, to decide at events.
+    """
+
+    name = "tiresias"
+
+    def __init__(
+        self,
+        method: Any = None,
+        *,
+        limits: Sequence[Number] = (3250, 7200),
+        interval: Number | None = None,
+    ) -> None:
+        super().__init__(method)
+        if any(a >= b for a, b in zip((0, *limits), limits, strict=False)):
+            raise OptionError(f"limits={limits} must rise from above 0")
+        self.limits = np.array([ticks(limit) for limit in limits], np.int64)
+        self.interval = interval
+        self.on_events = interval is None
+
+    def key(self, jobs: Arrays) -> Vector:
+        """Return the queue of each job."""
+        found: Vector = np.searchsorted(self.limits, jobs.service, side="right")
+        return found
+
+    def decide(self, state: State) -> Decision:
+        """Return the changes, and when the next running job reaches a limit."""
+        decision = super().decide(state)
+        if not self.on_events:
+            return decision
+        jobs = state.arrays
+        stopped = set(decision.preempt)
+        runs = jobs.running == 1
+        if stopped or decision.start:
+            every = state.workload.jobs
+            runs = np.array(
+                [
+                    every[j].id in decision.start or (bool(r) and every[j].id not in stopped)
+                    for j, r in zip(jobs.job, runs, strict=True)
+                ]
+            )
+        queue = self.key(jobs)
+        moving = runs & (queue < len(self.limits))
+        if not moving.any():
+            return decision
+        left = self.limits[queue[moving]] - jobs.service[moving]
+        wait = int(np.min(-(-left // jobs.gpus[moving])))
+        return replace(decision, wake=number(ticks(state.time) + wait))

@@ -1,0 +1,60 @@
+"""What a policy is: anything with a method `decide`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from dlsched.errors import DlschedError
+from dlsched.schema import Number
+from dlsched.simulation.decision import Decision
+from dlsched.simulation.state import State
+
+
+class PolicyError(DlschedError):
+    """A policy decided something that the cluster cannot do, or leaves jobs waiting for ever."""
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """A scheduling policy. The rest of what `BasePolicy` has is optional."""
+
+    def decide(self, state: State) -> Decision:
+        """Return what changes at this moment."""
+
+
+class BasePolicy:
+    """What the simulator asks of a policy, with the defaults; derive from it to change them.
+
+    Attributes
+    ----------
+    name
+        Name in tables and logs.
+    interval
+        Seconds between two rounds; None for none.
+    on_events
+        Whether it also decides when jobs arrive or complete, or the loan changes. A policy that
+        does neither decides when it asks for it only (`Decision.wake`), and at the first arrival.
+        Every policy decides when the loan shrinks below the servers of its pool that are in use: it
+        has to return some.
+    problem
+        Name of the problem that it solves to decide; None if there is none.
+    method
+        Method for that problem, as in `dlsched.solve`; None for the paper's own.
+    memory
+        What it remembers from one decision to the next: JSON values, stored in the log, so that an
+        interrupted simulation goes on. Anything else that it keeps must follow from its options.
+    """
+
+    name: ClassVar[str] = "policy"
+    problem: ClassVar[str | None] = None
+    interval: Number | None = None
+    on_events: bool = True
+
+    def __init__(self, method: Any = None, **options: Any) -> None:
+        self.method = method
+        self.options = options
+        self.memory: dict[str, Any] = {}
+
+    def decide(self, state: State) -> Decision:
+        """Return what changes at this moment."""
+        raise NotImplementedError

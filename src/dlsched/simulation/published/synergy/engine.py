@@ -1,0 +1,159 @@
+"""The rounds of Synergy's public simulator (msr-fiddle/synergy, ``simulator``)."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+from dlsched.errors import InstanceError, UnknownName
+from dlsched.problems.sensitivity.state import Rounds, Wish
+from dlsched.simulation.clock import TICKS
+from dlsched.simulation.cluster import Cluster
+from dlsched.simulation.log import Log
+from dlsched.simulation.policies.synergy_rounds import OPT, server_size
+from dlsched.simulation.published.synergy.jobs import KEYS, STARVING, Moment, SimulatedJob, sort
+from dlsched.simulation.published.synergy.mechanisms import Mechanism
+from dlsched.simulation.published.synergy.record import Record
+from dlsched.simulation.workload import Workload
+
+INTERVAL = 300
+"""Seconds of a round."""
+COMMIT_ROWS = 5000
+
+
+def run(
+    workload: Workload,
+    cluster: Cluster,
+    policy: str,
+    log: Log,
+    *,
+    seed: int = 0,
+    method: Any = None,
+    on_progress: Callable[[int, int, int], None] | None = None,
+    order: str = "fifo",
+    **options: Any,
+) -> None:
+    """Simulate as the public code does, and fill the log.
+
+    Rounds start at multiples of 300 s, the first one at or after the first arrival. At each, every
+    lease has ended; the jobs present are sorted and the mechanism allocates. A job does
+    ``floor(300 / seconds per iteration)`` iterations in a round and ends with the round in which it
+    has done all of its own.
+
+    Where the public code reads the best case of a model, or of a job that a server's CPUs or memory
+    limit, from constants or by interpolation, it is read from the matrix here, which is the same
+    for one GPU at 3 CPUs per GPU.
+
+    Parameters
+    ----------
+    method
+        ``"tune"`` by default, ``"proportional"``, ``"greedy"``, ``"opt"`` (stage one, a bound on
+        the round's throughput that servers need not attain), or a method of the problem
+        sensitivity, as ``"exact"``.
+    order
+        One of ``fifo``, ``srtf``, ``las``, ``ftf``, ``drf``, ``tetris``.
+    **options
+        Options of `dlsched.solve` for a method of sensitivity.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such order.
+    InstanceError
+        If a job has no profile or no iterations, naming it.
+    PolicyError
+        Where the public code stops.
+    """
+    if order not in KEYS:
+        raise UnknownName("order", order, KEYS)
+    rounds = Rounds(server_size(cluster), _tables(workload))
+    mechanism = Mechanism("tune" if method is None else method, rounds, seed, options)
+    names = [server.id for server in cluster.servers]
+    record = Record(log, names, INTERVAL, mechanism.method == OPT)
+    jobs = _jobs(workload, rounds)
+    present: list[SimulatedJob] = []
+    arrived = completed = 0
+    now = 0.0
+    while completed < len(jobs):
+        if not present:
+            now = max(now, math.ceil(jobs[arrived].arrival / INTERVAL) * float(INTERVAL))
+        while arrived < len(jobs) and jobs[arrived].arrival <= now:
+            present.append(jobs[arrived])
+            arrived += 1
+        began = time.perf_counter()
+        waiting = len(present) - len(record.running)
+        placed = _decide(present, mechanism, order, now)
+        seconds = time.perf_counter() - began
+        record.round(now, waiting, placed, seconds, json.dumps({"method": str(mechanism.method)}))
+        now += INTERVAL
+        for job in placed:
+            iterations = min(job.progress(INTERVAL), job.total - job.done)
+            job.done += iterations
+            job.attained += INTERVAL
+            job.last = now
+            record.work(job.index, iterations)
+            if job.done >= job.total:
+                present.remove(job)
+                record.complete(job, now)
+                completed += 1
+        if log.pending >= COMMIT_ROWS:
+            log.commit()
+            if on_progress is not None:
+                on_progress(int(now * TICKS), completed, len(jobs))
+    log.commit(end=now, round=INTERVAL, unit="iterations")
+
+
+def _decide(
+    present: list[SimulatedJob], mechanism: Mechanism, order: str, now: float
+) -> list[SimulatedJob]:
+    """Sort the jobs present and let the mechanism allocate; return the jobs that run."""
+    sort(present, order, Moment(now, mechanism.fair, *mechanism.total))
+    for job in present:
+        job.speedup = job.best_speedup
+        job.shares = {}
+    placed = mechanism.run(present, order)
+    for job in present:
+        since = job.arrival if job.last is None else job.last
+        job.first = job.first or now - since > STARVING
+    return placed
+
+
+def _tables(workload: Workload) -> dict[str, dict[str, Any]]:
+    return {
+        name: {"cpus": m.cpus, "memory": m.memory, "throughput": m.throughput}
+        for name, m in workload.matrices.items()
+    }
+
+
+def _jobs(workload: Workload, rounds: Rounds) -> list[SimulatedJob]:
+    wishes = []
+    for j, job in enumerate(workload.jobs):
+        if job.profile is None or job.iterations is None or not job.iteration_time:
+            raise InstanceError(
+                f"workload {workload.name}",
+                f"jobs[{j}]",
+                "has no profile, iterations or iteration_time",
+                'read the trace with profiles="synergy"',
+            )
+        wishes.append(Wish(job.id, job.profile, job.gpus))
+    instance = rounds.instance(wishes)
+    made = []
+    for j, (job, wish) in enumerate(zip(workload.jobs, instance.jobs, strict=True)):
+        best, share = instance.best_cases[wish.profile], instance.shares[wish.profile]
+        made.append(
+            SimulatedJob(
+                index=j,
+                gpus=job.gpus,
+                profile=str(job.profile),
+                arrival=float(job.submit),
+                seconds=float(job.iteration_time or 0),
+                total=job.iterations or 0,
+                best=(job.gpus * float(best.cpus), job.gpus * float(best.memory)),
+                fair=(job.gpus * float(share.cpus), job.gpus * float(share.memory)),
+                best_speedup=float(best.throughput) / float(share.throughput),
+            )
+        )
+    return made

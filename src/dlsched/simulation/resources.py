@@ -1,0 +1,114 @@
+"""What is free on the servers, and what a decision may not do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+import numpy as np
+
+from dlsched.schema import Id, Number
+from dlsched.simulation.cluster import Cluster
+from dlsched.simulation.decision import Allocation, Share
+from dlsched.simulation.job import Job
+from dlsched.simulation.policy import PolicyError
+
+
+class Resources:
+    """Free GPUs, CPUs and memory of the servers that may be used."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.gpus: dict[Id, int] = {}
+        names, self._index, _ = cluster.order
+        self.vector = np.zeros(len(names), np.int64)
+        """Free GPUs by position in the cluster; 0 for a server that may not be used."""
+        self._amounts: dict[Id, list[Fraction | None]] = {}
+
+    def open(self, servers: Iterable[Id]) -> None:
+        """Make servers usable; they are empty."""
+        for name in servers:
+            server = self.cluster.by_id[name]
+            self._set(name, server.gpus)
+            self._amounts[name] = [
+                None if amount is None else Fraction(amount)
+                for amount in (server.cpus, server.memory)
+            ]
+
+    def shut(self, server: Id) -> None:
+        """Take a server away.
+
+        Raises
+        ------
+        PolicyError
+            If a job is still on it.
+        """
+        if self.gpus.get(server) != self.cluster.by_id[server].gpus:
+            raise PolicyError(f"server {server} is returned while jobs are on it; preempt them")
+        self._set(server, 0)
+        del self.gpus[server], self._amounts[server]
+
+    def _set(self, server: Id, gpus: int) -> None:
+        self.gpus[server] = self.vector[self._index[server]] = gpus
+
+    def amounts(self, server: Id) -> list[Fraction | None]:
+        """Return free CPUs and memory of a server; None where the cluster states none."""
+        return self._amounts[server]
+
+    def take(self, shares: Iterable[Share], job: Id) -> None:
+        """Take what an allocation holds.
+
+        Raises
+        ------
+        PolicyError
+            If a server is not there, or has not as much.
+        """
+        for share in shares:
+            free = self.gpus.get(share.server)
+            if free is None:
+                raise PolicyError(f"job {job}: there is no server {share.server} at this time")
+            if share.gpus > free:
+                raise PolicyError(
+                    f"job {job}: {share.gpus} GPUs on {share.server}, which has {free} free"
+                )
+            self._set(share.server, free - share.gpus)
+            self._change(share, -1, job)
+
+    def give(self, shares: Iterable[Share]) -> None:
+        """Give back what an allocation held."""
+        for share in shares:
+            self._set(share.server, self.gpus[share.server] + share.gpus)
+            self._change(share, 1, "")
+
+    def _change(self, share: Share, sign: int, job: Id) -> None:
+        if share.cpus is None and share.memory is None:
+            return
+        amounts = self._amounts[share.server]
+        for i, (what, amount) in enumerate((("CPUs", share.cpus), ("GB", share.memory))):
+            free = amounts[i]
+            if amount is None or free is None:
+                continue
+            if sign < 0 and amount > free:
+                raise PolicyError(
+                    f"job {job}: {float(amount):g} {what} on {share.server}, "
+                    f"which has {float(free):g} free"
+                )
+            amounts[i] = free + sign * Fraction(amount)
+
+
+def require_whole(job: Job, allocation: Allocation) -> None:
+    """Refuse an allocation that is not what the job can run with.
+
+    Raises
+    ------
+    PolicyError
+        If it has fewer or more GPUs, a server twice, or a share without GPUs.
+    """
+    names = [share.server for share in allocation.shares]
+    if not job.min_gpus <= allocation.gpus <= job.max_gpus:
+        wanted: Number | str = job.gpus
+        if job.min_gpus != job.max_gpus:
+            wanted = f"{job.min_gpus} to {job.max_gpus}"
+        raise PolicyError(f"job {job.id} gets {allocation.gpus} GPUs; it runs with {wanted}")
+    if len(set(names)) != len(names) or any(share.gpus < 1 for share in allocation.shares):
+        raise PolicyError(f"job {job.id}: each of its servers is named once, with a GPU or more")

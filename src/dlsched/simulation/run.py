@@ -1,0 +1,100 @@
+"""One simulation that was run: its log, and what is computed from it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from dlsched.result import Report
+from dlsched.simulation import metrics
+from dlsched.simulation.audit import audit
+from dlsched.simulation.bounds import MetricBound, bound
+from dlsched.simulation.cluster import Cluster
+from dlsched.simulation.log import Log, Segment
+from dlsched.simulation.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHARING = Segment._fields.index("sharing")
+
+
+class Simulation:
+    """A simulation; everything is computed from the log.
+
+    Attributes
+    ----------
+    log
+        The log, open for reading.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        """Header of the log: policy, method, options, variant, seed, workload, cluster."""
+        return self.log.meta()
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The jobs."""
+        return Workload.parse(self.meta["workload"], "the log")
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """The servers."""
+        return Cluster.parse(self.meta["cluster"], "the log")
+
+    def bound(self, metric: str = "mean_jct", *, sharing: bool | None = None) -> MetricBound:
+        """Return a certified lower bound on a metric, over all policies.
+
+        Parameters
+        ----------
+        metric
+            ``"mean_jct"`` or ``"makespan"``.
+        sharing
+            Whether the bound allows for jobs that share GPUs; None if this policy made them do so.
+        """
+        if sharing is None:
+            sharing = any(row[SHARING] is not None for row in self.log.rows("segments"))
+        return bound(self.workload, self.cluster, metric, sharing=sharing)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all jobs are complete."""
+        return "end" in self.meta
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Metrics by name; see `dlsched.simulation.metrics.summary`."""
+        return metrics.summary(self.log)
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """One row per job; see `dlsched.simulation.metrics.jobs_frame`."""
+        return metrics.jobs_frame(self.log)
+
+    @cached_property
+    def rounds(self) -> pd.DataFrame:
+        """One row per decision: time, cause, jobs waiting and running before it, changes."""
+        return metrics.frame(self.log, "decisions")
+
+    def audit(self) -> Report:
+        """Recompute the simulation from its log; see `dlsched.simulation.audit.audit`.
+
+        Returns
+        -------
+        Report
+            It is true if nothing disagrees; else its violations say what.
+        """
+        return audit(self.log, metrics.summary)
+
+    def __repr__(self) -> str:
+        """Return policy, method and the first metrics."""
+        method = self.meta["method"]
+        name = self.meta["policy"] + (f" ({method})" if method else "")
+        if "mean_jct" not in self.summary:
+            return f"Simulation({name}, no job complete)"
+        mean, span = self.summary["mean_jct"], self.summary["makespan"]
+        return f"Simulation({name}, mean_jct={mean:,.0f} s, makespan={span:,.0f} s)"

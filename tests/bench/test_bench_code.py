@@ -1,0 +1,35 @@
+"""The digest of dlsched's code in a run's key: what it depends on, and what it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import dlsched
+from dlsched.bench import task
+
+USED = [
+    "api/solving.py",
+    "evaluation.py",
+    "problems/elastic/exact.py",
+    "registry/methods.py",
+    "schema/quantities.py",
+    "solvers/levels.py",
+]
+UNUSED = ["bench/store.py", "cli/solve.py", "problems/placement/exact.py", "table.py"]
+
+
+@pytest.mark.parametrize("name", USED + UNUSED)
+def test_code_that_a_result_depends_on(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change to a module changes the digest of an elastic run only if the run uses it."""
+    assert (Path(dlsched.__file__).parent / name).is_file()
+    for each in USED + UNUSED:
+        (tmp_path / each).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / each).write_text("")
+    monkeypatch.setattr(dlsched, "__file__", str(tmp_path / "__init__.py"))
+    before = task._code_of.__wrapped__("elastic")
+    (tmp_path / name).write_text("changed = True\n")
+    assert (task._code_of.__wrapped__("elastic") != before) == (name in USED)

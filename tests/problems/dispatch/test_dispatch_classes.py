@@ -1,0 +1,208 @@
+"""The method `classes`: counts on classes of equal machines, and what they leave out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import dlsched
+from dlsched.problems.dispatch import Instance
+from dlsched.problems.dispatch.blocks import Shape
+from dlsched.problems.dispatch.check import check
+from dlsched.problems.dispatch.generate import examples
+from dlsched.problems.dispatch.heuristics import mast_solution
+from dlsched.problems.dispatch.hull import capacity, violated
+from dlsched.problems.dispatch.justify import justified
+from dlsched.problems.dispatch.oracle import brute_force
+from dlsched.problems.dispatch.pack import pack
+from dlsched.problems.dispatch.schema import Solution
+from dlsched.problems.dispatch.strategy import instances
+from dlsched.run import Run
+
+MACHINE = (8, 96, 768)
+HALF, CPU = Shape(0, (4, 40, 320)), Shape(-1, (0, 64, 256))
+
+
+def tight(seed: int) -> Instance:
+    """Return equal machines on which tasks of many sizes seldom fit without a remainder."""
+    rng = np.random.default_rng(seed)
+
+    def draw(low: int, high: int) -> int:
+        return int(rng.integers(low, high))
+
+    count, have = draw(2, 6), draw(10, 31)
+    everywhere = {f"m#{i}": 1 for i in range(count)}
+    running = [
+        {"id": f"v{k}", "tenant": "low", "within_quota": False, "seconds": draw(0, 90_000),
+         "jobs": [{"id": "j", "cluster": "c", "cpus": draw(1, have // 3),
+                   "memory": draw(1, have // 3), "on": everywhere}]}
+        for k in range(draw(0, 3))
+    ]  # fmt: skip
+    pending = [
+        {"id": f"w{k}", "tenant": "high", "age": k, "jobs": [
+            {"id": f"j{i}", "tasks": draw(1, 4), "cpus": draw(have // 5, have * 2 // 3),
+             "memory": draw(1, have * 2 // 3)}
+            for i in range(draw(1, 3))]}
+        for k in range(draw(2, 7))
+    ]  # fmt: skip
+    return equal(count, have, running=running, pending=pending)
+
+
+def equal(count: int, have: int, **more: Any) -> Instance:
+    """Return an instance of one cluster of equal machines without GPUs, and two tenants."""
+    machines = [{"id": "m", "count": count, "cpus": have, "memory": have}]
+    quotas = {"gpu_quota": 0, "cpu_quota": 10_000}
+    return Instance(
+        name="equal",
+        lowest_priority=2,
+        cpu_weight=1,
+        regions=[{"id": "r", "clusters": [{"id": "c", "machines": machines}]}],
+        tenants=[{"id": "high", "priority": 1} | quotas, {"id": "low", "priority": 2} | quotas],
+        **more,
+    )
+
+
+def same(instance: Instance) -> bool:
+    """Whether `classes` proves the optimum that the model has."""
+    first, second = dlsched.solve(instance, "classes"), dlsched.solve(instance, "milp")
+    return first.status == second.status == "optimal" and first.objective == second.objective
+
+
+@settings(max_examples=30, deadline=None)
+@given(instances(ties=True))
+def test_classes_and_brute_force(instance: Instance) -> None:
+    """In both scopes, with its bounds."""
+    result = dlsched.solve(instance, "classes")
+    assert result.status == "optimal"
+    assert result.objective == brute_force(instance)
+    assert tuple(bound.value for bound in result.bound) == tuple(result.objective)
+
+
+@pytest.mark.parametrize("seed", [4, 50])
+def test_classes_and_model_where_classes_are_divided(seed: int) -> None:
+    """On these instances counts cannot be placed: inequalities are added and classes divided."""
+    assert same(tight(seed))
+
+
+@pytest.mark.slow
+def test_brute_force_model_and_classes_on_500() -> None:
+    """Brute force and the model on small batches."""
+    agreed = 0
+
+    @settings(max_examples=500, deadline=None)
+    @given(instances(scope="batch", ties=True))
+    def agree(instance: Instance) -> None:
+        nonlocal agreed
+        optimum = brute_force(instance)
+        for method in ("milp", "classes"):
+            assert dlsched.solve(instance, method).objective == optimum
+        agreed += 1
+
+    agree()
+    assert agreed >= 500
+
+
+@pytest.mark.slow
+def test_classes_and_model_on_500_tight_batches() -> None:
+    """The same with tasks of many sizes on equal machines, too large for brute force."""
+    assert all(same(tight(seed)) for seed in range(500))
+
+
+def test_classes_and_model_on_generated_batches() -> None:
+    """The paper's distributions, with racks, several regions and preemption."""
+    for seed in (1, 2):
+        assert same(dlsched.generate("dispatch", seed, machines=8, allocation=1.0))
+
+
+def test_a_gap_of_bin_packing() -> None:
+    """Sizes 44, 33 and 12 (2, 3 and 6 of them) fill 1.96 machines of 132 and need three.
+
+    No inequality for one machine shows it, so the class must be divided.
+    """
+    sizes = ((44, 2), (33, 3), (12, 6))
+    shapes = [Shape(-1, (0, size, 0)) for size, _ in sizes]
+    counts = [count for _, count in sizes]
+    assert violated(shapes, counts, (0, 132, 0), 2, Run()) is None
+    assert pack(counts, [shape.need for shape in shapes], (0, 132, 0), 2) is None
+    jobs = [{"id": f"j{size}", "tasks": count, "cpus": size, "memory": 0} for size, count in sizes]
+    for machines, started in ((2, 0), (3, 259)):
+        waiting = [{"id": "w", "tenant": "high", "age": 0, "jobs": jobs}]
+        result = dlsched.solve(equal(machines, 132, pending=waiting), "classes")
+        assert (result.status, result.objective.started_1) == ("optimal", started)
+
+
+def test_a_violated_inequality() -> None:
+    """A task of 64 CPUs and one of half a machine's GPUs do not fit on a machine of 96 CPUs.
+
+    Two and one of them are within the total of two machines. One weight of 2 to 1 excludes it.
+    """
+    weights = violated([HALF, CPU], [1, 2], MACHINE, 2, Run())
+    assert weights is not None
+    by = dict(weights)
+    assert by[CPU] == 2 * by[HALF]
+    assert capacity(weights, MACHINE) == by[CPU]
+    assert violated([HALF, CPU], [2, 1], MACHINE, 2, Run()) is None
+
+
+def test_pack() -> None:
+    """Tasks of 6 and of 4 fit on two machines of 10 only in pairs of unlike ones."""
+    needs = [(0, 6, 0), (0, 4, 0)]
+    assert pack([2, 2], needs, (0, 10, 0), 2) == [(1, 1), (1, 1)]
+    assert pack([2, 3], needs, (0, 10, 0), 2) is None
+    assert pack([1, 5], needs, (0, 10, 0), 3) == [(1, 1), (0, 2), (0, 2)]
+
+
+def test_unjustified_victims_stay() -> None:
+    """A victim of priority 2 for a workload over quota stays, and the workload waits."""
+    on = {"id": "j", "cluster": "c", "cpus": 5, "memory": 5}
+    running = [
+        {"id": f"v{k}", "tenant": "low", "within_quota": False, "seconds": 0,
+         "jobs": [on | {"on": {f"m#{k}": 1}}]}
+        for k in (0, 1)
+    ]  # fmt: skip
+    job = {"id": "j", "tasks": 1, "cpus": 5, "memory": 5}
+    pending = [
+        {"id": f"w{k}", "tenant": tenant, "age": 0, "jobs": [job]}
+        for k, tenant in enumerate(("high", "low"))
+    ]
+    instance = equal(2, 5, running=running, pending=pending)
+    start = {
+        f"w{k}": {"region": "r", "jobs": {"j": {"cluster": "c", "on": {f"m#{k}": 1}}}}
+        for k in (0, 1)
+    }
+    found = justified(instance, Solution(start=start, preempt=("v0", "v1")))
+    assert (set(found.start), found.preempt) == ({"w0"}, ("v0",))
+    assert check(instance, found).feasible
+
+
+def test_some_levels_only() -> None:
+    """The levels asked for are bounded and attained, the others are not claimed."""
+    instance = dlsched.generate("dispatch", 1)
+    some = dlsched.solve(instance, "classes", levels=4)
+    best = dlsched.solve(instance, "classes")
+    assert (some.status, some.termination) == ("feasible", "levels_done")
+    assert tuple(some.objective)[:4] == tuple(best.objective)[:4]
+    assert [bound is None for bound in some.bound] == [False] * 4 + [True] * 12
+    with pytest.raises(dlsched.OptionError, match="levels=17"):
+        dlsched.solve(instance, "classes", levels=17)
+
+
+def test_a_limit_leaves_a_feasible_solution() -> None:
+    """Without time, the answer is that of `mast`, and nothing is called optimal."""
+    instance = dlsched.generate("dispatch", 1)
+    result = dlsched.solve(instance, "classes", time_limit=1e-9)
+    assert result.status == "feasible"
+    assert result.solution.start == mast_solution(instance).start
+
+
+def test_a_better_start_is_used() -> None:
+    """The start's value is the incumbent's if it is better than that of `mast`."""
+    instance = examples()[0]  # mast starts one of two workloads
+    best = dlsched.solve(instance, "classes")
+    again = dlsched.solve(instance, "classes", start=best.solution)
+    assert again.start.accepted and again.objective == best.objective
+    worse = dlsched.solve(instance, "classes", start=mast_solution(instance))
+    assert not worse.start.accepted

@@ -1,0 +1,238 @@
+"""Random workloads and clusters, and a policy that makes random legal decisions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from dlsched.simulation import (
+    Allocation,
+    BasePolicy,
+    Cluster,
+    Decision,
+    Job,
+    JobView,
+    Share,
+    State,
+    Workload,
+)
+
+
+def random_cluster(rng: random.Random, *, loans: bool = True) -> Cluster:
+    """Return up to four servers of several types; some of them on loan from time to time."""
+    kinds = rng.choice([[None], ["v100", "k80"]])
+    sized = rng.random() < 0.5
+    servers = []
+    for i in range(rng.randint(1, 4)):
+        gpus = rng.choice([1, 2, 4])
+        server: dict[str, Any] = {"id": f"s{i}", "gpus": gpus, "gpu_type": rng.choice(kinds)}
+        if sized:
+            server |= {"cpus": 3 * gpus, "memory": 62.5 * gpus}
+        if loans and i and rng.random() < 0.4:
+            server["pool"] = "loan"
+        servers.append(server)
+    lent = sum(server.get("pool") == "loan" for server in servers)
+    times = sorted(rng.sample(range(400), 5)) if lent else []
+    schedule = [{"time": t, "servers": rng.randint(0, lent)} for t in times]
+    if schedule:
+        schedule.append({"time": 500, "servers": lent})
+    return Cluster.parse({"servers": servers, "loans": schedule}, "random cluster")
+
+
+def random_workload(
+    rng: random.Random, cluster: Cluster, count: int = 8, *, plain: bool = False
+) -> Workload:
+    """Return jobs of all kinds that run on the servers which are always there.
+
+    Parameters
+    ----------
+    plain
+        Whether no job is elastic, has rates, or loses its work when it is preempted.
+    """
+    room = sum(server.gpus for server in cluster.servers if server.pool == "training")
+    types = sorted({server.gpu_type for server in cluster.servers} - {None}, key=str)
+    rows = []
+    for i in range(count):
+        gpus = rng.randint(1, min(room, 4))
+        row: dict[str, Any] = {
+            "id": f"j{i}",
+            "submit": rng.choice([0, rng.randint(0, 20) * 10, round(rng.uniform(0, 200), 6)]),
+            "gpus": gpus,
+            "work": rng.choice([0, rng.randint(1, 90), round(rng.uniform(0.1, 90), 6)]),
+            "restart": rng.choice([0, 0, 5, 7.25]),
+        }
+        if rng.random() < 0.7:
+            row["stages"] = [rng.choice([0, 1, 2, 3.5]) for _ in range(3)] + [1]
+        if not plain:
+            row["checkpoints"] = rng.random() < 0.6
+            if types and rng.random() < 0.5:
+                row["rates"] = {kind: rng.choice([1, 2.5, 3]) for kind in types}
+                row["gpu_type"] = rng.choice(types)
+            if rng.random() < 0.3:
+                row |= {"min_gpus": 1, "max_gpus": rng.randint(gpus, room)}
+        rows.append(row)
+    return Workload.parse({"name": "random", "jobs": rows}, "random workload")
+
+
+class RandomPolicy(BasePolicy):
+    """Starts, moves, groups and preempts jobs at random; returns servers of the loan as it must.
+
+    Its options are ``interval`` and ``on_events``. It preempts less and less, so that it ends.
+    """
+
+    name = "random"
+
+    def __init__(self, method: Any = None, **options: Any) -> None:
+        super().__init__(method, **options)
+        self.interval = options.get("interval")
+        self.on_events = options.get("on_events", True)
+
+    def decide(self, state: State) -> Decision:
+        """Return a random decision that is possible."""
+        return _Draft(state).decision()
+
+
+class _Draft:
+    """A decision in the making: what is free, and what every job holds."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.rng = random.Random(int(state.rng.integers(2**60)))
+        self.free = {view.server.id: view.free for view in state.servers}
+        self.amounts = {view.server.id: [view.free_cpus, view.free_memory]
+                        for view in state.servers}  # fmt: skip
+        self.held = {view.id: view.allocation for view in state.running if view.allocation}
+        self.calm = 0.3 / (1 + state.number / 20)
+        self.preempt: list[str] = []
+        self.start: dict[str, Allocation] = {}
+        self.overhead: dict[str, Any] = {}
+
+    def decision(self) -> Decision:
+        state, rng = self.state, self.rng
+        returned = self._returned()
+        moving: list[JobView] = []
+        for view in state.running:
+            assert view.allocation is not None
+            forced = any(share.server in returned for share in view.allocation.shares)
+            stuck = view.allocation.speed == 0
+            if forced or stuck or rng.random() < self.calm:
+                self._release(view.id)
+                if rng.random() < 0.5:
+                    self.preempt.append(view.id)
+                else:
+                    moving.append(view)
+        for name in returned:
+            del self.free[name]
+        stopped = [view for view in state.running if view.id in self.preempt]
+        assert len(stopped) == len(self.preempt)
+        for view in moving:
+            self._start(view.job)
+            if view.id not in self.start:
+                self.preempt.append(view.id)
+        waiting = list(state.waiting)
+        rng.shuffle(waiting)
+        for view in waiting:
+            if not self.held or rng.random() < 0.8:
+                self._start(view.job)
+        slow = any(allocation.speed == 0 for allocation in self.held.values())
+        wake = None
+        if slow or not self.held or rng.random() < 0.1 or not (self._regular or rng.random() < 0.5):
+            wake = state.time + rng.choice([1, Fraction(1, 3), 20])
+        solved = {"seen": state.number} if rng.random() < 0.2 else {}
+        return Decision(self.start, self.preempt, returned, self.overhead, wake, solved)
+
+    @property
+    def _regular(self) -> bool:
+        return bool(self.held)
+
+    def _returned(self) -> list[str]:
+        """Return more servers than must be, from time to time."""
+        pool = [view.server.id for view in self.state.servers if view.server.pool == "loan"]
+        self.rng.shuffle(pool)
+        surplus = len(pool) - self.state.loan
+        if self.rng.random() < 0.05:
+            surplus = min(len(pool), max(0, surplus) + 1)
+        return pool[: max(0, surplus)]
+
+    def _release(self, name: str) -> None:
+        allocation = self.held.pop(name)
+        if self._members(allocation.group):
+            return
+        for share in allocation.shares:
+            self._add(share, 1)
+
+    def _members(self, group: str | None) -> list[str]:
+        if group is None:
+            return []
+        return [name for name, allocation in self.held.items() if allocation.group == group]
+
+    def _add(self, share: Share, sign: int) -> None:
+        self.free[share.server] += sign * share.gpus
+        for i, amount in enumerate((share.cpus, share.memory)):
+            known = self.amounts[share.server][i]
+            if amount is not None and known is not None:
+                self.amounts[share.server][i] = known + sign * Fraction(amount)
+
+    def _start(self, job: Job) -> None:
+        rng = self.rng
+        joined = self._join(job) if rng.random() < 0.5 else None
+        new = joined or self._place(job)
+        if new is None:
+            return
+        if rng.random() < 0.15:
+            new = new._replace(speed=rng.choice([Fraction(1, 3), 2, 0, Fraction(5, 7)]))
+        if joined is None:
+            for share in new.shares:
+                self._add(share, -1)
+        self.held[job.id] = self.start[job.id] = new
+        if rng.random() < 0.2:
+            self.overhead[job.id] = rng.choice([0, 3, Fraction(1, 7)])
+
+    def _join(self, job: Job) -> Allocation | None:
+        """Share the GPUs of a group that has room for one more set of stages."""
+        jobs = {other.id: other for other in self.state.workload.jobs}
+        for name in self.rng.sample(sorted(self.held), len(self.held)):
+            other = self.held[name]
+            members = self._members(other.group)
+            if other.group is None or not job.min_gpus <= other.gpus <= job.max_gpus:
+                continue
+            fits = len(members) < 4 and all(jobs[member].stages for member in members)
+            if fits and job.stages:
+                return other._replace(speed=None)
+        return None
+
+    def _place(self, job: Job) -> Allocation | None:
+        wanted = self.rng.randint(job.min_gpus, job.max_gpus)
+        for gpus in (wanted, job.min_gpus):
+            if sum(self.free.values()) >= gpus:
+                group = f"g{self.state.number}-{job.id}" if self.rng.random() < 0.5 else None
+                return Allocation(self._shares(gpus), group)
+        return None
+
+    def _shares(self, gpus: int) -> tuple[Share, ...]:
+        rng, missing, shares = self.rng, gpus, []
+        order = [name for name, free in self.free.items() if free]
+        rng.shuffle(order)
+        for i, name in enumerate(order):
+            rest = sum(self.free[other] for other in order[i + 1 :])
+            least = max(0, missing - rest)
+            count = rng.randint(least, min(missing, self.free[name]))
+            if count:
+                shares.append(Share(name, count, *self._amounts(name)))
+            missing -= count
+        return tuple(shares)
+
+    def _amounts(self, name: str) -> Sequence[Any]:
+        if self.rng.random() < 0.5:
+            return ()
+        return [None if free is None else free * Fraction(1, self.rng.choice([2, 3]))
+                for free in self.amounts[name]]  # fmt: skip
+
+
+def random_case(seed: int, *, plain: bool = False, count: int = 8) -> tuple[Workload, Cluster]:
+    """Return a random workload and a cluster for it."""
+    rng = random.Random(seed)
+    cluster = random_cluster(rng, loans=not plain)
+    return random_workload(rng, cluster, count, plain=plain), cluster

@@ -1,0 +1,121 @@
+"""Lower bounds on mean completion time and makespan: valid, and as computed by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dlsched.errors import OptionError
+from dlsched.simulation import Cluster, Workload, simulate
+from dlsched.simulation.bounds import bound, pooled
+from dlsched.simulation.bounds.demands import Demands, mixtures
+from dlsched.simulation.bounds.makespan import longest_job, pooled_work
+from dlsched.simulation.bounds.prices import SCALE, Prices, evaluate
+
+POLICIES = ("fifo", "srtf", "srsf", "las", "muri_s", "muri_l")
+
+
+def random_workload(seed: int, *, stages: bool = True) -> Workload:
+    """Return up to twelve small jobs, some submitted at once, some elastic in nothing."""
+    rng = np.random.default_rng(seed)
+    jobs = [
+        {
+            "id": f"j{i}",
+            "submit": int(rng.integers(0, 200)) * int(rng.integers(0, 2)),
+            "gpus": int(rng.choice([1, 1, 2, 4])),
+            "work": int(rng.integers(1, 400)),
+            "stages": [int(s) for s in rng.integers(1, 9, 3)] if stages else [],
+        }
+        for i in range(int(rng.integers(1, 13)))
+    ]
+    return Workload.parse({"name": "random", "jobs": jobs}, "random")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_policy_is_better_than_a_bound(seed: int) -> None:
+    """Every policy's mean completion time and makespan are at least the bounds that hold for it."""
+    workload, cluster = random_workload(seed), Cluster.uniform(2, 4)
+    for policy in POLICIES:
+        run = simulate(workload, cluster, policy)
+        for metric in ("mean_jct", "makespan"):
+            assert float(run.bound(metric).value) <= run.summary[metric] * (1 + 1e-12), policy
+
+
+def test_the_pooled_machine_takes_the_shortest_remaining_job() -> None:
+    """Two GPUs: a job of 8 GPU seconds from 0, one of 2 from 1 that comes before the rest of it."""
+    d = Demands(gpus=2, release=(0, 1), area=(8, 2), length=(4, 1))
+    # The first works from 0 to 1 (6 left), the second from 1 to 2, the first from 2 to 5.
+    assert pooled.total_by_remaining_time(d) == 5 + 2
+
+
+def test_mean_busy_times_of_two_jobs() -> None:
+    """Smallest area first, whole or not: mean busy times plus half of each length."""
+    d = Demands(gpus=1, release=(0, 1), area=(4, 2), length=(4, 2))
+    # First from 0 to 1 and 3 to 6: (1 + 36 - 9) / 2 / 4 = 3.5, floor 3; second from 1 to 3: 2.
+    assert pooled.total_by_busy_time(d) == 3 + 2 + Fraction(4 + 2, 2)
+
+
+def test_makespan_of_work_that_comes_late() -> None:
+    """What is submitted at 10 takes 6 more GPU seconds on two GPUs, or its own length of 4."""
+    d = Demands(gpus=2, release=(0, 10), area=(2, 6), length=(1, 4))
+    assert (pooled_work(d), longest_job(d)) == (13, 14)
+
+
+def slow_value(d: Demands, prices: Prices) -> Fraction:
+    """Return the value of prices by trying every whole completion time, second by second."""
+    ends = (*prices.starts[1:], None)
+    horizon = prices.starts[-1] + max(d.release) + sum(d.length) + 1
+
+    def price(t: int) -> int:
+        for start, end, value in zip(prices.starts, ends, prices.values, strict=True):
+            if start <= t and (end is None or t < end):
+                return value
+        raise AssertionError
+
+    costs = [price(t) for t in range(horizon)]
+    total = Fraction(0)
+    for r, a, p in zip(d.release, d.area, d.length, strict=True):
+        options = (
+            c + Fraction(a * sum(sorted(costs[r:c])[:p]), p * SCALE) for c in range(r + p, horizon)
+        )
+        total += min(options) // 1
+    return total - Fraction(d.gpus * sum(costs[: prices.starts[-1]]), SCALE)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_value_of_prices_is_that_of_trying_every_completion_time(seed: int) -> None:
+    """The exact value of random prices is that of the definition, for whole times."""
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.integers(1, 5)), int(rng.integers(2, 6))
+    length = tuple(int(x) for x in rng.integers(1, 12, n))
+    d = Demands(
+        gpus=int(rng.integers(1, 4)),
+        release=tuple(sorted(int(x) for x in rng.integers(0, 15, n))),
+        area=tuple(p * int(rng.integers(1, 4)) for p in length),
+        length=length,
+    )
+    starts = (0, *sorted(int(x) for x in rng.choice(np.arange(1, 30), k, replace=False)))
+    values = (*(int(x) for x in rng.integers(0, 2 * SCALE, k) // int(rng.integers(1, 9))), 0)
+    prices = Prices(starts, values)
+    assert evaluate(d, prices) == slow_value(d, prices)
+
+
+def test_weights_of_resources_are_mixtures() -> None:
+    """There are 15 mixtures of three resources in quarters, each of sum 1."""
+    found = list(mixtures(3, 4))
+    assert len(set(found)) == 15
+    assert all(sum(weights) == 1 for weights in found)
+
+
+def test_sharing_needs_stages() -> None:
+    """A bound for policies that share is refused where the jobs have no stages."""
+    with pytest.raises(OptionError, match="no stages"):
+        bound(random_workload(1, stages=False), Cluster.uniform(1, 4), sharing=True)
+
+
+def test_a_metric_without_a_bound_is_named() -> None:
+    """The message names the metrics that have bounds."""
+    with pytest.raises(OptionError, match="mean_jct, makespan"):
+        bound(random_workload(1), Cluster.uniform(1, 4), "p99_jct")
