@@ -172,9 +172,7 @@ def cache() -> Iterator[str]:
     yield "## The negative cache\n"
     yield "Seed 1, 10 regions of 5 clusters of 100 machines. The solutions are the same."
     yield "*Of all*: the share of the plans asked for; *of failures*: of those that do not exist.\n"
-    yield (
-        "| pending | allocation | plans asked for | of all | of failures | s with | s without |"
-    )
+    yield ("| pending | allocation | plans asked for | of all | of failures | s with | s without |")
     yield "|" + "---|" * 7
     for pending, allocation in product((300, 1000, 10_000), (0.97, 1.0)):
         inst = dlsched.generate(
