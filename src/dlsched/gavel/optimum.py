@@ -16,7 +16,7 @@ from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.outcome import Vector
 
 _BITS = 40
-"""Duals are rounded to multiples of 2 to the power of minus this: short fractions are fast."""
+"""Duals are rounded to this number of significant bits: short fractions are fast."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class Optimum:
 
     def bound(self) -> Fraction:
         """Return a certified upper bound on the objective, from the duals."""
-        duals = np.ldexp(np.rint(np.ldexp(self.duals, _BITS)), -_BITS)
+        parts, exponents = np.frexp(self.duals)
+        duals = np.ldexp(np.rint(np.ldexp(parts, _BITS)), exponents - _BITS)
         found = dual_bound(self.rows.bounded(), 0, duals)
         if found is None:
             raise SolverFailure("the duals of the allocation program give no bound")

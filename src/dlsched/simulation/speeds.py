@@ -28,8 +28,9 @@ def speed(
     """Return the work that a job does per second.
 
     What the policy states is taken as it is. Otherwise it is the product of four factors, each 1
-    where it does not apply: the GPUs held over those asked for; the rate on the slowest type held
-    over the rate on the job's own type; the throughput with the CPUs and memory per GPU over that
+    where it does not apply: the GPUs held over those asked for, less what they lose (`Job.
+    scaling_loss`); the rate on the slowest type held over the rate on the job's own type, and the
+    efficiency with GPUs of both pools; the throughput with the CPUs and memory per GPU over that
     with the proportional share, on the server where it is least; and the job's iteration time alone
     over that of its group.
 
@@ -49,6 +50,11 @@ def speed(
     if allocation.speed is not None:
         return Fraction(allocation.speed)
     factor = Fraction(allocation.gpus, job.gpus)
+    if job.scaling_loss:
+        factor = Fraction(job.throughput(allocation.gpus)) / Fraction(job.throughput(job.gpus))
+    if job.mixed_efficiency != 1:
+        pools = {cluster.by_id[share.server].pool for share in allocation.shares}
+        factor *= Fraction(job.mixed_efficiency) if len(pools) > 1 else 1
     if job.rates and job.gpu_type is not None:
         types = {cluster.by_id[share.server].gpu_type for share in allocation.shares}
         factor *= min(Fraction(job.rates.get(kind or "", 0)) for kind in types)
