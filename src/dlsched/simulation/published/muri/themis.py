@@ -87,9 +87,7 @@ class Themis(Policy):
         return so_far + job.left / alone
 
 
-def least_ratio_shares(
-    waited: Any, remaining: Any, fair: Any, gpus: Any, capacity: int
-) -> Any:
+def least_ratio_shares(waited: Any, remaining: Any, fair: Any, gpus: Any, capacity: int) -> Any:
     """Return the shares of time that minimise (waited + remaining / x) / fair, lexicographically.
 
     Parameters
