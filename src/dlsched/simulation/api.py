@@ -75,7 +75,7 @@ def simulate(
         raise OptionError(f"{policy} has no published variant; those: {', '.join(PUBLISHED)}")
     made = None if published else make_policy(policy, method, **options)
     if not isinstance(policy, str):
-        method, options = getattr(policy, "method", None), dict(getattr(policy, "options", {}))
+        method, options = getattr(policy, "method", None), _settings(policy)
     meta = {
         "clock": "float seconds" if published else "microseconds",
         "policy": policy if isinstance(policy, str) else _name(policy),
@@ -149,6 +149,13 @@ def _open(
         # Nothing to go on from: it was stopped before its first commit, or is a published variant.
         record.clear()
     return record, found.get("state")
+
+
+def _settings(policy: object) -> dict[str, Any]:
+    """Return what distinguishes a policy that the caller made from others of its class."""
+    own = {key: value for key, value in getattr(policy, "__dict__", {}).items() if key[0] != "_"}
+    plain = {key: value for key, value in own.items() if _plain(value) is value}
+    return plain | dict(own.get("options", {}))
 
 
 def _name(thing: Any) -> str:

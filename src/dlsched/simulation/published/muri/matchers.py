@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from dlsched.problems.interleaving.matching import NO_EDGE, match
+from dlsched.problems.interleaving.matching import SCALE
 from dlsched.simulation.published.muri.stages import heaviest
 
 Matcher = Callable[[Any], list[int]]
@@ -15,15 +15,19 @@ Matcher = Callable[[Any], list[int]]
 
 
 def library_matching(weights: Any) -> list[int]:
-    """Return a heaviest matching as the problem interleaving finds it, by rustworkx."""
-    symmetric = np.maximum(weights, weights.T)
-    mates = np.full(len(weights), -1)
-    pairs = match(np.where(symmetric > 0, symmetric, NO_EDGE)).pairs
-    pairs = pairs[symmetric[pairs[:, 0], pairs[:, 1]] > 0]
-    mates[pairs[:, 0]], mates[pairs[:, 1]] = pairs[:, 1], pairs[:, 0]
-    found: list[int] = mates.tolist()
-    return found
+    """Return the heaviest matching that rustworkx finds on the graph of all edges."""
+    import rustworkx
+
+    graph = rustworkx.PyGraph(multigraph=False)
+    graph.add_nodes_from(range(len(weights)))
+    i, j = np.nonzero(np.triu(weights, 1))
+    units = np.rint(weights[i, j] * SCALE).astype(int)
+    graph.add_edges_from(list(zip(i.tolist(), j.tolist(), units.tolist(), strict=True)))
+    mates = [-1] * len(weights)
+    for a, b in rustworkx.max_weight_matching(graph, max_cardinality=False, weight_fn=int):
+        mates[a], mates[b] = b, a
+    return mates
 
 
-MATCHERS: Mapping[str, Matcher] = {"template": heaviest, "muri": library_matching}
+MATCHERS: dict[str, Matcher] = {"template": heaviest, "muri": library_matching}
 """By the names of methods."""
