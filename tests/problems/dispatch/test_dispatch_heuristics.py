@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_mast import PlainMast
 
 import dlsched
 from dlsched.problems import dispatch
@@ -174,6 +175,31 @@ def test_a_failure_is_forgotten_when_its_obstacle_stops() -> None:
     )  # fmt: skip
     found = dlsched.solve(instance, "federated", blocking=False).solution
     assert list(found.start) == ["second", "third"]
+
+
+def same_as_plain(instance: Instance) -> bool:
+    """Whether `mast` does the same as the plain version, and preempts somebody."""
+    found = dlsched.solve(instance, "mast").solution
+    start = {
+        w: (s.region, {j: (p.cluster, dict(p.on)) for j, p in s.jobs.items()})
+        for w, s in found.start.items()
+    }
+    assert (start, sorted(found.preempt)) == PlainMast(instance).solve()
+    return bool(found.preempt)
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances(ties=True, max_pending=6, max_running=8, max_machines=8, max_jobs=3))
+def test_mast_and_the_plain_rule(instance: Instance) -> None:
+    """The same machines, tasks and victims as by a version without arrays."""
+    same_as_plain(instance)
+
+
+def test_mast_and_the_plain_rule_on_full_clusters() -> None:
+    """The same where nearly all GPUs are allocated and many workloads preempt."""
+    options = {"machines": 10, "pending": 12, "rack": 3, "allocation": 1.0}
+    made = [dlsched.generate("dispatch", seed, **options) for seed in range(8)]
+    assert sum(same_as_plain(instance) for instance in made) > 4  # type: ignore[arg-type]
 
 
 @settings(max_examples=30, deadline=None)
