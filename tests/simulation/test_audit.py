@@ -40,6 +40,10 @@ def kinds(log: Log) -> set[str]:
 LONG = "end > start"
 FIRST = f"rowid = (SELECT min(rowid) FROM segments WHERE {LONG})"
 LAST = "rowid = (SELECT max(rowid) FROM segments WHERE ending = 'completed' AND end > start)"
+ALONE = (
+    "rowid = (SELECT min(rowid) FROM decisions WHERE waiting > 0 AND "
+    "time IN (SELECT time FROM decisions GROUP BY time HAVING count(*) = 1))"
+)
 
 STATEMENTS: dict[str, str] = {
     "unreadable": f"UPDATE segments SET work = 'much' WHERE {FIRST}",
@@ -72,9 +76,8 @@ STATEMENTS: dict[str, str] = {
     "completion": "UPDATE completions SET time = time + 1 WHERE rowid = 4",
     "order": "UPDATE decisions SET time = 0 WHERE rowid = 5 AND time > 0",
     "cause": "UPDATE decisions SET cause = 'wake' WHERE rowid = 1",
-    "waiting": "UPDATE decisions SET waiting = waiting + 1 WHERE rowid = 3",
-    "running": "UPDATE decisions SET running = running + 1, waiting = waiting - 1 "
-    "WHERE rowid = 3 AND waiting > 0",
+    "waiting": f"UPDATE decisions SET waiting = waiting + 1 WHERE {ALONE}",
+    "running": f"UPDATE decisions SET running = running + 1, waiting = waiting - 1 WHERE {ALONE}",
     "started": "UPDATE decisions SET started = started + 1 WHERE rowid = 3",
     "preempted": "UPDATE decisions SET preempted = preempted + 1 WHERE rowid = 3",
     "metric": "DELETE FROM timings WHERE rowid = 1",

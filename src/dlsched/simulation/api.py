@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -75,7 +76,7 @@ def simulate(
         raise OptionError(f"{policy} has no published variant; those: {', '.join(PUBLISHED)}")
     made = None if published else make_policy(policy, method, **options)
     if not isinstance(policy, str):
-        method, options = getattr(policy, "method", None), dict(getattr(policy, "options", {}))
+        method, options = getattr(policy, "method", None), _settings(policy)
     meta = {
         "clock": "float seconds" if published else "microseconds",
         "policy": policy if isinstance(policy, str) else _name(policy),
@@ -95,10 +96,15 @@ def simulate(
             on_progress=on_progress, **options)  # fmt: skip
         return Simulation(record)
     assert made is not None, "the variant of the paper has a policy"
+    memory = copy.deepcopy(getattr(made, "memory", None))
     engine = Engine(workload, cluster, made, record, seed)
     if state is not None:
         engine.restore(state)
-    engine.run(on_progress)
+    try:
+        engine.run(on_progress)
+    finally:
+        if memory is not None:
+            made.memory = memory  # type: ignore[attr-defined]
     return Simulation(record)
 
 
@@ -149,6 +155,13 @@ def _open(
         # Nothing to go on from: it was stopped before its first commit, or is a published variant.
         record.clear()
     return record, found.get("state")
+
+
+def _settings(policy: object) -> dict[str, Any]:
+    """Return what distinguishes a policy that the caller made from others of its class."""
+    own = {key: value for key, value in getattr(policy, "__dict__", {}).items() if key[0] != "_"}
+    plain = {key: value for key, value in own.items() if _plain(value) is value}
+    return plain | dict(own.get("options", {}))
 
 
 def _name(thing: Any) -> str:
