@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dlsched.errors import InstanceError
@@ -24,6 +25,7 @@ from dlsched.simulation import (
 
 ONE = Cluster.uniform(servers=1, gpus=1)
 TWO = Cluster.uniform(servers=2, gpus=2)
+SIZED = Cluster.uniform(servers=2, gpus=2, cpus=4, memory=8)
 LENT = Cluster.parse(
     {
         "servers": [{"id": "own", "gpus": 1}, {"id": "lent", "gpus": 1, "pool": "loan"}],
@@ -293,9 +295,17 @@ IMPOSSIBLE: Mapping[str, tuple[Decision, str]] = {
         Decision({"b": on(("s1", 1), group="g"), "d": on(("s2", 1), group="g")}),
         "group g hold different GPUs",
     ),
-    "backwards": (Decision({"b": on(("s1", 1), speed=-1)}), "speed -1, which is negative"),
+    "backwards": (Decision({"b": on(("s1", 1), speed=-1)}), "speed -1 is negative"),
+    "no number": (Decision({"b": on(("s1", 1), speed=float("nan"))}), "speed nan is not a finite"),
+    "time won": (Decision({"b": on(("s1", 1))}, overhead={"b": -2}), "overhead -2 is negative"),
+    "CPUs made": (Decision({"b": on(("s1", 1, -3))}), "CPUs -3 is negative"),
+    "too many CPUs": (Decision({"b": on(("s1", 1, 5))}), "5 CPUs on s1, which has 4 free"),
     "the past": (Decision({"b": on(("s1", 1))}, wake=0), "a time that is not to come"),
-    "not returned": (Decision({"b": on(("s1", 1))}, returned=["s1"]), "is returned while jobs"),
+    "not lent": (Decision(returned=["s1"]), "server s1 is returned, but is not lent"),
+    "no stage": (
+        Decision({"d": on(("s1", 1), group="g"), "e": on(("s1", 1), group="g")}),
+        "jobs d, e cannot share GPUs",
+    ),
 }
 
 
@@ -306,12 +316,46 @@ def test_an_impossible_decision_is_refused(case: str) -> None:
         {"id": "a", "submit": 0, "gpus": 2, "work": 9},
         {"id": "b", "submit": 0, "gpus": 1, "work": 9},
         {"id": "d", "submit": 0, "gpus": 1, "work": 9, "stages": [1, 2]},
+        {"id": "e", "submit": 0, "gpus": 1, "work": 9, "stages": [0, 0]},
         {"id": "c", "submit": 5, "gpus": 1, "work": 9},
     ]
     workload = Workload.parse({"name": "w", "jobs": rows}, "w")
     decision, message = IMPOSSIBLE[case]
     with pytest.raises(PolicyError, match=message):
-        simulate(workload, TWO, Scripted({0: decision}))
+        simulate(workload, SIZED, Scripted({0: decision}))
+
+
+def test_a_server_with_a_job_is_not_returned() -> None:
+    """The error asks for the job's preemption."""
+    script = {
+        0: Decision({"a": on(("own", 1))}),
+        50: Decision({"b": on(("lent", 1))}),
+        80: Decision(returned=["lent"]),
+    }
+    with pytest.raises(PolicyError, match="lent is returned while jobs are on it; preempt them"):
+        simulate(jobs({"work": 100}, {"work": 40}), LENT, Scripted(script))
+
+
+def test_a_policy_may_write_floats_and_numpy_numbers() -> None:
+    """7.007 s of overhead and a speed of 0.1 are these decimals: 10 us of work take 100 us."""
+    held = on((ONE.servers[0].id, np.int64(1)), speed=np.float64(0.1))
+    script = {0: Decision({"a": held}, overhead={"a": 2.007}, wake=2.007)}
+    policy = Scripted(script)
+    simulation = run(jobs({"work": 10e-6}), ONE, policy)
+    assert simulation.log.rows("completions") == [(0, 2_007_100)]
+    assert policy.times == [0, Fraction(2007, 1000)]
+
+
+def test_a_policy_is_used_twice_with_the_same_result() -> None:
+    """What it remembers of a simulation is gone when the next one begins."""
+
+    class Counting(Scripted):
+        def decide(self, state: State) -> Decision:
+            self.memory["n"] = self.memory.get("n", 0) + 1
+            return Decision({"a": on(("s1", 1))}, overhead={"a": self.memory["n"]})
+
+    policy = Counting({})
+    assert [ends(run(jobs({}), ONE, policy)) for _ in range(2)] == [[11], [11]]
 
 
 @pytest.mark.parametrize("interval", [None, 10])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -95,10 +96,15 @@ def simulate(
             on_progress=on_progress, **options)  # fmt: skip
         return Simulation(record)
     assert made is not None, "the variant of the paper has a policy"
+    memory = copy.deepcopy(getattr(made, "memory", None))
     engine = Engine(workload, cluster, made, record, seed)
     if state is not None:
         engine.restore(state)
-    engine.run(on_progress)
+    try:
+        engine.run(on_progress)
+    finally:
+        if memory is not None:
+            made.memory = memory  # type: ignore[attr-defined]
     return Simulation(record)
 
 

@@ -82,12 +82,12 @@ def _require_turns(group: Sequence[Job]) -> None:
     if (
         any(len(job.stages) != resources for job in group)
         or len(group) > resources
-        or not any(any(job.stages) for job in group)
+        or not all(any(job.stages) for job in group)
     ):
         names = ", ".join(job.id for job in group)
         raise PolicyError(
-            f"jobs {names} cannot share GPUs: they need stages of the same resources, not all 0, "
-            f"and as many resources as jobs; job {group[0].id} has {resources} stages"
+            f"jobs {names} cannot share GPUs: each needs stages of the same resources, not "
+            f"all 0, and at most as many jobs as resources share; job {group[0].id} has {resources}"
         )
 
 

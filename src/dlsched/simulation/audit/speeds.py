@@ -161,7 +161,8 @@ def throughput(matrix: Matrix, gpus: int, cpus: float | None, memory: float | No
 def least_time(group: Partners) -> Fraction | None:
     """Return a group's iteration time in its best order; None if it has none."""
     resources = len(group[0])
-    if any(len(stages) != resources for stages in group) or len(group) > resources:
+    unlike = any(len(stages) != resources or not any(stages) for stages in group)
+    if unlike or len(group) > resources:
         return None
     return min(Fraction(iteration_time(group, order)) for order in _orders(resources, len(group)))
 
