@@ -20,10 +20,17 @@ from dlsched.schema.quantities import Number
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One server and its number of GPUs."""
+    """One server and its number of GPUs.
+
+    Attributes
+    ----------
+    pool
+        ``"training"``, or ``"loan"`` for an inference server on loan (Lyra).
+    """
 
     id: Id
     gpus: int
+    pool: str = "training"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,12 @@ class JobState:
         ``(server id, GPUs held there)`` in the order of allocation; empty while the job waits.
     stages
         Time per iteration by resource, as recorded: data loading with preprocessing, GPU, network.
+    gpus_per_worker
+        GPUs of one worker, which are on one server.
+    fungible, heterogeneous
+        Whether it may run on servers of either pool, and of both at once.
+    scaling_loss
+        Share of its throughput that each GPU above `min_gpus` loses.
     """
 
     id: Id
@@ -56,6 +69,10 @@ class JobState:
     allocation: tuple[tuple[Id, int], ...] = ()
     model: str | None = None
     stages: tuple[Number, ...] = ()
+    gpus_per_worker: int = 1
+    fungible: bool = False
+    heterogeneous: bool = False
+    scaling_loss: Number = 0
 
 
 @dataclass(frozen=True, slots=True)

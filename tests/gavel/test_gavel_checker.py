@@ -146,8 +146,26 @@ def test_unknown_policy_and_missing_pairs() -> None:
     """A policy that is not there names those near; sharing needs rates of pairs."""
     with pytest.raises(dlsched.UnknownName, match="did you mean 'max_min'"):
         shares(RATES, GPUS, JOBS[:3], policy="maxmin")
+    with pytest.raises(dlsched.UnknownName, match="no policy is called"):
+        shares(RATES, GPUS, JOBS[:3], policy=["max_min"])  # type: ignore[arg-type]
     with pytest.raises(dlsched.OptionError, match="give pairs="):
         shares({"a": {"V100": 1}}, {"V100": 1}, space_sharing=True)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ((["a1"], "V100", None, 1), "is no job"),
+        (("a1", {}, None, 1), "is no type of GPU"),
+        (("a1", "V100", ["b"], 1), "is no model"),
+        (("a1", "V100", None), "is no share"),
+        (("a1", "V100", None, "1"), "is not a number"),
+    ],
+)
+def test_rows_that_are_no_shares(row: Any, said: str) -> None:
+    """What is no share is one error that names the row."""
+    with pytest.raises(dlsched.InstanceError, match=rf"shares: \[0\]: .*{said}"):
+        check([row], RATES, GPUS, JOBS[:3])
 
 
 ALONE = [

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from simulation_cases import RandomPolicy, random_case
+from simulation_cases import RandomPolicy, profiled_case, random_case
 
-from dlsched.simulation import Decision, State, list_policies, simulate
+from dlsched.simulation import Decision, State, simulate
 from dlsched.simulation.clock import TICKS
+from dlsched.simulation.policies import BUILT_IN
+from dlsched.simulation.published import PUBLISHED
 
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -46,7 +47,7 @@ def _number(state: State) -> Any:
     return {job.id: j for j, job in enumerate(state.workload.jobs)}.__getitem__
 
 
-def check_random(seeds: Iterator[int]) -> None:
+def check_random(seeds: Iterable[int]) -> None:
     """Audit simulations with random decisions."""
     for seed in seeds:
         workload, cluster = random_case(seed)
@@ -54,34 +55,46 @@ def check_random(seeds: Iterator[int]) -> None:
         assert run.audit(), (seed, run.audit())
 
 
-def check_policy(policy: str, seeds: Iterator[int]) -> None:
+def check_policy(policy: str, seeds: Iterable[int], **options: Any) -> None:
     """Audit simulations of a policy on workloads that every policy can take."""
     for seed in seeds:
-        count = random.Random(seed).randint(1, 12)
-        workload, cluster = random_case(seed, plain=True, count=count)
-        run = simulate(workload, cluster, policy, seed=seed)
+        workload, cluster = profiled_case(seed, 3 if options else 4)
+        run = simulate(workload, cluster, policy, seed=seed, **options)
         assert run.audit(), (seed, run.audit())
 
 
 def test_random_decisions_are_audited() -> None:
     """Thirty simulations with moves, groups, preemptions, loans, stated speeds and overheads."""
-    check_random(iter(range(100, 130)))
+    check_random(range(100, 130))
 
 
-@pytest.mark.parametrize("policy", list_policies())
+@pytest.mark.parametrize("policy", BUILT_IN)
 def test_policies_are_audited(policy: str) -> None:
     """A few small simulations of every policy have no violation."""
-    check_policy(policy, iter(range(8)))
+    check_policy(policy, range(6))
+
+
+@pytest.mark.parametrize("policy", PUBLISHED)
+def test_published_variants_are_audited(policy: str) -> None:
+    """The logs of the published simulators, in floats, have no violation either."""
+    check_policy(policy, range(6), variant="published")
 
 
 @pytest.mark.slow
 def test_a_thousand_random_simulations() -> None:
     """The same as above, a thousand times."""
-    check_random(iter(range(1000, 2000)))
+    check_random(range(1000, 2000))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", list_policies())
+@pytest.mark.parametrize("policy", BUILT_IN)
 def test_a_thousand_simulations_of_every_policy(policy: str) -> None:
     """The same as above, a thousand times."""
-    check_policy(policy, iter(range(1000, 2000)))
+    check_policy(policy, range(1000, 2000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", PUBLISHED)
+def test_a_thousand_published_simulations(policy: str) -> None:
+    """The same as above, a thousand times."""
+    check_policy(policy, range(1000, 2000), variant="published")

@@ -12,6 +12,7 @@ from dlsched.schema import (
     Document,
     Flaw,
     Id,
+    Number,
     PositiveAmount,
     PositiveCount,
     derived,
@@ -52,6 +53,12 @@ class Job(Document):
         GPUs of one worker, which are on one server.
     fungible, heterogeneous
         Whether it may run on either pool, and on both at once (Lyra, section 2.1).
+    scaling_loss
+        Share of its throughput that each GPU above `min_gpus` loses (Lyra, section 7.2).
+    mixed_efficiency
+        Share of its GPUs' speed that it has with GPUs of both pools (Lyra, section 7.1).
+    estimate
+        What a scheduler takes for `work`; None if that is known.
     tenant, priority
         Who submitted it, and its priority as recorded; what is high is the policy's to say.
     cpus, memory
@@ -76,6 +83,9 @@ class Job(Document):
     gpus_per_worker: PositiveCount = 1
     fungible: bool = False
     heterogeneous: bool = False
+    scaling_loss: Amount = 0
+    mixed_efficiency: PositiveAmount = 1
+    estimate: PositiveAmount | None = None
     tenant: str | None = None
     priority: Amount | None = None
     cpus: Amount = 0
@@ -101,6 +111,10 @@ class Job(Document):
             raise Flaw(
                 ("min_gpus",), "is 0", "give the fewest GPUs that it can run with, at least 1"
             )
+        for name, value in (("scaling_loss", self.scaling_loss),
+                            ("mixed_efficiency", self.mixed_efficiency)):  # fmt: skip
+            if value > 1:
+                raise Flaw((name,), "is above 1", "write a share, as 0.2")
         if self.rates and self.gpu_type not in self.rates:
             raise Flaw(
                 ("gpu_type",),
@@ -108,6 +122,11 @@ class Job(Document):
                 "name the type for which work is stated",
             )
         return self
+
+    def throughput(self, gpus: int) -> Number:
+        """Return the throughput with a number of GPUs, in GPUs without loss."""
+        more = max(0, gpus - self.min_gpus)
+        return gpus - more * self.scaling_loss
 
     @derived
     def submit_ticks(self) -> int:

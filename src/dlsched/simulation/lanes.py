@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Stretch(NamedTuple):
@@ -35,6 +36,8 @@ def stretches(servers: Sequence[dict[str, Any]], segments: pd.DataFrame) -> list
     Each job gets the GPUs of its last stretch again if they are free, else those of the lowest
     numbers. Members of a group share the GPUs; their stretches lie on top of each other.
     """
+    import pandas as pd
+
     first, free = {}, {}
     total = 0
     for server in servers:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dlsched.problems.interleaving.profiles import RESOURCES
 from dlsched.problems.interleaving.state import RECORDED
@@ -13,12 +12,17 @@ from dlsched.simulation.clock import TICKS
 from dlsched.simulation.log import TABLES, Ending, Log
 from dlsched.simulation.queue import blocking_index, fairness
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 STAGES = {len(RECORDED): RECORDED, len(RESOURCES): RESOURCES}
 """Names of the resources that jobs with so many stages use."""
 
 
 def frame(log: Log, table: str) -> pd.DataFrame:
     """Return a table of a log as a data frame; times in seconds as floats."""
+    import pandas as pd
+
     rows = pd.DataFrame(log.rows(table), columns=list(TABLES[table]))
     unit = TICKS if log.meta()["clock"] == "microseconds" else 1
     for column in ("time", "start", "end", "overhead", "work", "lost"):
@@ -35,6 +39,8 @@ def jobs_frame(log: Log) -> pd.DataFrame:
     ``service`` (GPU-seconds held), ``preemptions``. A job that did not end
     has no ``end`` and ``jct``.
     """
+    import pandas as pd
+
     jobs = pd.DataFrame(
         [
             {

@@ -28,8 +28,9 @@ def speed(
     """Return the work that a job does per second.
 
     What the policy states is taken as it is. Otherwise it is the product of four factors, each 1
-    where it does not apply: the GPUs held over those asked for; the rate on the slowest type held
-    over the rate on the job's own type; the throughput with the CPUs and memory per GPU over that
+    where it does not apply: the GPUs held over those asked for, less what they lose (`Job.
+    scaling_loss`); the rate on the slowest type held over the rate on the job's own type, and the
+    efficiency with GPUs of both pools; the throughput with the CPUs and memory per GPU over that
     with the proportional share, on the server where it is least; and the job's iteration time alone
     over that of its group.
 
@@ -49,6 +50,11 @@ def speed(
     if allocation.speed is not None:
         return Fraction(allocation.speed)
     factor = Fraction(allocation.gpus, job.gpus)
+    if job.scaling_loss:
+        factor = Fraction(job.throughput(allocation.gpus)) / Fraction(job.throughput(job.gpus))
+    if job.mixed_efficiency != 1:
+        pools = {cluster.by_id[share.server].pool for share in allocation.shares}
+        factor *= Fraction(job.mixed_efficiency) if len(pools) > 1 else 1
     if job.rates and job.gpu_type is not None:
         types = {cluster.by_id[share.server].gpu_type for share in allocation.shares}
         factor *= min(Fraction(job.rates.get(kind or "", 0)) for kind in types)
@@ -76,12 +82,12 @@ def _require_turns(group: Sequence[Job]) -> None:
     if (
         any(len(job.stages) != resources for job in group)
         or len(group) > resources
-        or not any(any(job.stages) for job in group)
+        or not all(any(job.stages) for job in group)
     ):
         names = ", ".join(job.id for job in group)
         raise PolicyError(
-            f"jobs {names} cannot share GPUs: they need stages of the same resources, not all 0, "
-            f"and as many resources as jobs; job {group[0].id} has {resources} stages"
+            f"jobs {names} cannot share GPUs: each needs stages of the same resources, not "
+            f"all 0, and at most as many jobs as resources share; job {group[0].id} has {resources}"
         )
 
 

@@ -162,7 +162,10 @@ class State:
         """Return what the adapters of the problems' packages take."""
         return ClusterState(
             time=self.time,
-            servers=tuple(ServerState(view.server.id, view.server.gpus) for view in self.servers),
+            servers=tuple(
+                ServerState(view.server.id, view.server.gpus, view.server.pool)
+                for view in self.servers
+            ),
             running=tuple(map(job_state, self.running)),
             waiting=tuple(map(job_state, self.waiting)),
         )
@@ -182,6 +185,10 @@ def job_state(view: JobView) -> JobState:
         allocation=tuple((share.server, share.gpus) for share in held),
         model=view.job.model,
         stages=view.job.stages,
+        gpus_per_worker=view.job.gpus_per_worker,
+        fungible=view.job.fungible,
+        heterogeneous=view.job.heterogeneous,
+        scaling_loss=view.job.scaling_loss,
     )
 
 

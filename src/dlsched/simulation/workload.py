@@ -12,7 +12,7 @@ from typing import Any, Self
 from pydantic import Field, field_validator, model_validator
 
 from dlsched.errors import UnknownName
-from dlsched.schema import Amount, Document, Flaw, Id, Number, require_unique
+from dlsched.schema import Amount, Document, Flaw, Id, Number, derived, require_unique
 from dlsched.simulation.job import Job
 from dlsched.simulation.profiles import PROFILES, READERS
 from dlsched.traces import Trace, read_trace
@@ -158,3 +158,8 @@ class Workload(Document):
                     "add its matrix, or leave profile out",
                 )
         return self
+
+    @derived
+    def by_id(self) -> dict[str, Job]:
+        """The jobs by id."""
+        return {job.id: job for job in self.jobs}

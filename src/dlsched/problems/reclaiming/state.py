@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from dlsched.problems.reclaiming.schema import Instance
+from dlsched.schema import Id
 from dlsched.state import ClusterState, JobState
 
 SERVERS = 64
@@ -13,30 +16,37 @@ def instance(state: ClusterState, *, demand: int | None = None) -> Instance:
 
     A worker of the instance is all that a job holds on a server, divided where some of it is
     flexible. The flexible GPUs of a job are those above its `min_gpus` that it was given last.
+    What a job holds on servers that are not the state's is left out, and so is a job that holds
+    nothing else.
 
     Parameters
     ----------
     demand
         Servers to return; a tenth by default, rounded down, and at least one.
     """
+    names = {server.id for server in state.servers}
     data = {
         "dlsched": 1,
         "problem": "reclaiming",
         "name": "unnamed",
         "demand": max(1, len(state.servers) // 10) if demand is None else demand,
         "servers": [{"id": server.id, "gpus": server.gpus} for server in state.servers],
-        "jobs": [{"id": job.id, "workers": _workers(job)} for job in state.running],
+        "jobs": [
+            {"id": job.id, "workers": workers}
+            for job in state.running
+            if (workers := _workers(job, names))
+        ],
     }
     return Instance.parse(data, "the cluster's state")
 
 
-def _workers(job: JobState) -> list[dict[str, object]]:
+def _workers(job: JobState, servers: Collection[Id]) -> list[dict[str, object]]:
     base = job.min_gpus
     workers: list[dict[str, object]] = []
     for server, gpus in job.allocation:
         fixed = min(gpus, base)
         base -= fixed
         for count, flexible in ((fixed, False), (gpus - fixed, True)):
-            if count:
+            if count and server in servers:
                 workers.append({"server": server, "gpus": count, "flexible": flexible})
     return workers

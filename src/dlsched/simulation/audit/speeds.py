@@ -82,6 +82,7 @@ class _Speeds:
     def __init__(self, record: Record) -> None:
         self.record = record
         self.types = {server.id: server.gpu_type for server in record.cluster.servers}
+        self.pools = {server.id: server.pool for server in record.cluster.servers}
         self.known: dict[Hashable, Fraction | None] = {}
 
     def compare(self, stretch: Stretch, partners: Partners, time: Any) -> None:
@@ -89,10 +90,12 @@ class _Speeds:
         types = frozenset(self.types.get(share[0]) for share in stretch.shares)
         rates = tuple(job.rates.items())
         amounts = frozenset(share[1:] for share in stretch.shares) if job.profile else None
+        mixed = len({self.pools.get(share[0]) for share in stretch.shares}) > 1
+        elastic = (job.min_gpus, job.scaling_loss, job.mixed_efficiency, mixed)
         key = (stretch.gpus, job.gpus, types, rates, job.gpu_type, job.stages, partners,
-               job.profile, amounts)  # fmt: skip
+               job.profile, amounts, elastic)  # fmt: skip
         if key not in self.known:
-            found = speed(job, stretch.gpus, types, partners)
+            found = speed(job, stretch.gpus, types, partners, mixed)
             if found is not None and amounts is not None:
                 matrix = self.record.workload.matrices[str(job.profile)]
                 found *= min(throughput(matrix, *amount) for amount in amounts)
@@ -105,14 +108,22 @@ class _Speeds:
             _wrong(self.record, stretch, expected, "its profile gives", time)
 
 
-def speed(job: Job, gpus: int, types: Iterable[str | None], partners: Partners) -> Fraction | None:
+def speed(
+    job: Job, gpus: int, types: Iterable[str | None], partners: Partners, mixed: bool = False
+) -> Fraction | None:
     """Return the work that a job does per second; None if it cannot run like that.
 
     Work is counted in seconds with the GPUs that the job asks for, on its own type, alone. With
-    more GPUs it is done in proportion; on several types at the rate of the slowest; in a group one
-    iteration takes that of the group (Muri, eq. 3) instead of its own stages' sum.
+    more GPUs it is done in proportion, where each above the fewest counts for less if the job
+    states a loss; with GPUs of both pools (`mixed`) at the efficiency that it states; on several
+    types at the rate of the slowest; in a group one iteration takes that of the group (Muri, eq. 3)
+    instead of its own stages' sum.
     """
-    result = Fraction(gpus, job.gpus)
+    kept = 1 - Fraction(job.scaling_loss)
+    held, asked = (job.min_gpus + (g - job.min_gpus) * kept for g in (gpus, job.gpus))
+    result = held / asked
+    if mixed:
+        result *= Fraction(job.mixed_efficiency)
     if job.rates:
         slowest = min(Fraction(job.rates.get(kind, 0)) if kind else Fraction(0) for kind in types)
         result = result * slowest / Fraction(job.rates[job.gpu_type or ""])
@@ -150,7 +161,8 @@ def throughput(matrix: Matrix, gpus: int, cpus: float | None, memory: float | No
 def least_time(group: Partners) -> Fraction | None:
     """Return a group's iteration time in its best order; None if it has none."""
     resources = len(group[0])
-    if any(len(stages) != resources for stages in group) or len(group) > resources:
+    unlike = any(len(stages) != resources or not any(stages) for stages in group)
+    if unlike or len(group) > resources:
         return None
     return min(Fraction(iteration_time(group, order)) for order in _orders(resources, len(group)))
 

@@ -22,6 +22,11 @@ BUILT_IN: Mapping[str, str] = {
     "muri_s": "dlsched.simulation.policies.muri:MuriS",
     "muri_l": "dlsched.simulation.policies.muri:MuriL",
     "synergy": "dlsched.simulation.policies.synergy:Synergy",
+    "lyra": "dlsched.simulation.policies.lyra:Lyra",
+    "opportunistic": "dlsched.simulation.policies.lyra_baselines:Opportunistic",
+    "gandiva": "dlsched.simulation.policies.lyra_baselines:Gandiva",
+    "afs": "dlsched.simulation.policies.lyra_baselines:Afs",
+    "pollux": "dlsched.simulation.policies.lyra_baselines:Pollux",
 }
 """Where each policy of dlsched is; a module is imported when its policy is asked for."""
 

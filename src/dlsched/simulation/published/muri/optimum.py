@@ -95,7 +95,7 @@ class Optimum:
             np.array([worth for *_, worth in columns]),
             sense="max",
         )
-        solved = highs.solve(form, 0, Run(), quiet=True, prove=True)
+        solved = highs.solve(form, 0, Run(), quiet=True)
         if solved.values is None or solved.termination is not Termination.PROVED:
             raise SolverFailure(
                 f"HiGHS did not prove a grouping of {len(columns)} kinds of groups: "

@@ -42,6 +42,9 @@ class Mechanism:
         self.method, self.rounds, self.seed = method, rounds, seed
         self.options = dict(options or {})
         self.known: dict[tuple[tuple[str, int], ...], Any] = {}
+        self._tried: list[SimulatedJob] = []
+        self._placed: list[SimulatedJob] = []
+        self._full = False
         servers = rounds.servers
         self.size = (
             servers["count"], servers["gpus"], float(servers["cpus"]), float(servers["memory"])
@@ -73,13 +76,25 @@ class Mechanism:
                 queue = sorted(queue, key=lambda job: -job.gpus)
         servers = Servers(*self.size)
         place = getattr(servers, self.method)
-        placed = []
+        self._tried, self._placed = [], []
         for job in queue:
+            self._tried.append(job)
             if job.gpus <= servers.free and place(job):
-                placed.append(job)
+                self._placed.append(job)
             if not servers.free:
                 break
-        return placed
+        self._full = not servers.free
+        return self._placed
+
+    def again(self, jobs: list[SimulatedJob], order: str) -> list[SimulatedJob] | None:
+        """Return the jobs that run if the last round was the same; None if it has to be run.
+
+        It was if the same jobs are tried in the same order. They then hold what they held.
+        """
+        if self.method not in PLACING or order == "las" or not self._placed:
+            return None
+        tried = jobs[: len(self._tried)] if self._full else jobs
+        return self._placed if tried == self._tried else None
 
     def _solve(self, jobs: list[SimulatedJob]) -> list[SimulatedJob]:
         """Solve the round's instance; a round with jobs of the same profiles is solved once."""

@@ -1,0 +1,153 @@
+"""How Lyra's jobs start, grow and shrink: what `lyra` does around the problems that it solves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from dlsched.schema import Id, Number
+from dlsched.simulation.clock import TICKS
+from dlsched.simulation.cluster import LOAN, TRAINING
+from dlsched.simulation.job import Job
+from dlsched.simulation.policies.lyra_draft import Draft
+from dlsched.state import JobState
+
+POOLS = (TRAINING, LOAN)
+Counts = Mapping[str, int]
+"""Workers by pool."""
+
+
+def remaining_times(draft: Draft) -> dict[Id, Number]:
+    """Return the remaining time that a scheduler takes for known, of all jobs present."""
+    arrays, every = draft.state.arrays, draft.state.workload.jobs
+    left: dict[Id, Number] = {}
+    for j, time in zip(arrays.job.tolist(), arrays.remaining.tolist(), strict=True):
+        job, seconds = every[j], Fraction(time, TICKS)
+        if job.estimate is not None and job.work:
+            seconds *= Fraction(job.estimate) / Fraction(job.work)
+        left[job.id] = seconds
+    return left
+
+
+def room_by_pool(draft: Draft) -> dict[str, int]:
+    """Return by pool the GPUs that are idle or hold flexible workers."""
+    room = dict.fromkeys(POOLS, 0)
+    for server, gpus in draft.free.items():
+        room[draft.servers[server].pool] += gpus
+    for name in draft.held:
+        for server, gpus in draft.flexible(name).items():
+            room[draft.servers[server].pool] += gpus
+    return room
+
+
+def may_start(job: JobState, room: Mapping[str, int]) -> bool:
+    """Return whether the base demand of a job is no more than a pool that it may use has."""
+    most = room[TRAINING]
+    if job.heterogeneous:
+        most += room[LOAN]
+    elif job.fungible:
+        most = max(most, room[LOAN])
+    return job.min_gpus <= most
+
+
+def make_room(draft: Draft, jobs: list[JobState]) -> list[JobState]:
+    """Return the jobs, in order, whose base demand fits, and take back flexible workers for them.
+
+    Of the workers of a pool those of the jobs started last are taken back first **(D)**.
+    """
+    room, chosen = room_by_pool(draft), []
+    needed: Counter[str] = Counter()
+    for job in jobs:
+        if not may_start(job, room):
+            continue
+        chosen.append(job)
+        left = job.min_gpus
+        for pool in _pools(job):
+            taken = min(left, room[pool])
+            if taken < left and not job.heterogeneous:
+                continue
+            room[pool] -= taken
+            needed[pool] += taken
+            left -= taken
+    for pool, gpus in needed.items():
+        servers = [s for s in draft.free if draft.servers[s].pool == pool]
+        lacks = gpus - sum(draft.free[s] for s in servers)
+        for name in reversed(list(draft.held)):
+            if lacks > 0:
+                size = draft.jobs[name].gpus_per_worker
+                lacks -= draft.shrink(name, -(-lacks // size) * size, servers)
+    return chosen
+
+
+def _pools(job: JobState) -> tuple[str, ...]:
+    """Return the pools of base workers, the preferred one first (sections 5.3 and 6)."""
+    if not (job.fungible or job.heterogeneous):
+        return (TRAINING,)
+    elastic = job.max_gpus > job.min_gpus and not job.heterogeneous
+    return (LOAN, TRAINING) if elastic else (TRAINING, LOAN)
+
+
+def by_pool(count: Any) -> dict[str, int]:
+    """Return the workers of a solution of ``elastic`` by pool."""
+    return dict(count) if isinstance(count, Mapping) else {TRAINING: int(count)}
+
+
+def _workers(draft: Draft, name: Id) -> dict[str, int]:
+    """Return a job's workers by pool."""
+    counts: dict[str, int] = {}
+    for server, gpus in draft.held[name].items():
+        pool = draft.servers[server].pool
+        counts[pool] = counts.get(pool, 0) + gpus // draft.jobs[name].gpus_per_worker
+    return counts
+
+
+def shrink_to(draft: Draft, name: Id, counts: Counts) -> None:
+    """Take from a running job the flexible workers above its new numbers by pool."""
+    size = draft.jobs[name].gpus_per_worker
+    for pool, held in _workers(draft, name).items():
+        surplus = held - counts.get(pool, 0)
+        if surplus > 0:
+            servers = [s for s in draft.held[name] if draft.servers[s].pool == pool]
+            draft.shrink(name, surplus * size, servers)
+
+
+def still_missing(draft: Draft, name: Id, counts: Counts) -> Iterator[tuple[Id, Any, int]]:
+    """Yield (job, pool, workers) that a running job has fewer of than its new numbers by pool."""
+    held = _workers(draft, name)
+    left = sum(counts.values()) - sum(held.values())
+    for pool, count in counts.items():
+        more = min(left, count - held.get(pool, 0))
+        if more > 0:
+            yield name, pool, more
+            left -= more
+
+
+def grow_if_faster(draft: Draft, name: Id, taken: Mapping[Id, int]) -> bool:
+    """Give a job more GPUs, but no more than it can have, unless it would be slower with them.
+
+    With GPUs of both pools it loses efficiency; if those of the second pool do not make up for it,
+    it gets those of its first pool only.
+
+    Returns
+    -------
+    bool
+        Whether it got all.
+    """
+    job, held = draft.jobs[name], draft.held[name]
+    if _speed(draft, job, {**held, **taken}, taken) > _speed(draft, job, held):
+        draft.grow(name, taken)
+        return True
+    home = {draft.servers[s].pool for s in held}
+    draft.grow(name, {s: gpus for s, gpus in taken.items() if {draft.servers[s].pool} == home})
+    return False
+
+
+def _speed(
+    draft: Draft, job: Job, held: Mapping[Id, int], more: Mapping[Id, int] | None = None
+) -> Number:
+    """Return a job's throughput with the GPUs of its servers."""
+    gpus = sum(draft.held[job.id].values()) + sum((more or {}).values())
+    pools = {draft.servers[server].pool for server in held}
+    return job.throughput(gpus) * (job.mixed_efficiency if len(pools) > 1 else 1)
