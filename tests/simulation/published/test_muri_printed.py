@@ -14,7 +14,7 @@ pytestmark = measured
 DIGITS = 1e-9
 """The figures are printed with ten digits or more."""
 TRACES = ("trace1", "trace1_pr", "trace3", "trace3_pr")
-QUICK = {("trace1", "srtf"), ("trace3", "srsf"), ("trace3", "tiresias"), ("trace3", "antman")}
+QUICK = {("trace3", "srtf"), ("trace3", "tiresias"), ("trace3", "antman"), ("trace3", "muri_s")}
 PLAIN = [
     pytest.param(name, policy, marks=() if (name, policy) in QUICK else pytest.mark.slow)
     for name in TRACES
@@ -61,7 +61,7 @@ def test_the_public_code_run_again() -> None:
 @pytest.mark.parametrize(
     ("name", "policy"),
     [
-        pytest.param(name, policy, marks=() if name == "trace3" else pytest.mark.slow)
+        pytest.param(name, policy, marks=() if (name, policy) in QUICK else pytest.mark.slow)
         for name in TRACES
         for policy in ("muri_s", "muri_l")
     ],

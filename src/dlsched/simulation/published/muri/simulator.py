@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dlsched.compilation import prepare
 from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.log import TABLES, Log
@@ -27,6 +28,7 @@ from dlsched.simulation.published.muri.recorder import Recorder
 from dlsched.simulation.published.muri.servers import Servers
 from dlsched.simulation.published.muri.sharing import Sharing
 from dlsched.simulation.published.muri.shortest import Shortest
+from dlsched.simulation.published.muri.stages import heaviest
 from dlsched.simulation.published.muri.themis import Themis
 from dlsched.simulation.published.muri.tiresias import Tiresias
 from dlsched.simulation.workload import Workload
@@ -148,6 +150,8 @@ def make_sharing(
     elif method == "exact":
         grouping = Optimum(kinds, max_group_size, weigh_by == "gpus")
     else:
+        if method == "template":
+            prepare(heaviest.__module__)
         grouping = Rounds(kinds, max_group_size, MATCHERS[method])
     return Sharing(servers, kinds, grouping, known=known, largest=max_group_size, split=split)
 
