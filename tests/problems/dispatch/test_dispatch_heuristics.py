@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from itertools import product
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_mast import PlainMast
 
 import dlsched
 from dlsched.problems import dispatch
@@ -16,7 +18,7 @@ from dlsched.problems.dispatch.dispatcher import Dispatcher
 from dlsched.problems.dispatch.fleet import Fleet
 from dlsched.problems.dispatch.generate import examples
 from dlsched.problems.dispatch.ranking import startable
-from dlsched.problems.dispatch.strategy import instances
+from dlsched.problems.dispatch.strategy import _instance, instances
 from dlsched.problems.placement.replicas import replicate
 
 TWO, TEN, MISSED = examples()
@@ -174,6 +176,30 @@ def test_a_failure_is_forgotten_when_its_obstacle_stops() -> None:
     )  # fmt: skip
     found = dlsched.solve(instance, "federated", blocking=False).solution
     assert list(found.start) == ["second", "third"]
+
+
+def same_as_plain(instance: Instance) -> bool:
+    """Whether `mast` does the same as the plain version, and preempts somebody."""
+    found = dlsched.solve(instance, "mast").solution
+    start = {
+        w: (s.region, {j: (p.cluster, dict(p.on)) for j, p in s.jobs.items()})
+        for w, s in found.start.items()
+    }
+    assert (start, sorted(found.preempt)) == PlainMast(instance).solve()
+    return bool(found.preempt)
+
+
+def test_mast_and_the_plain_rule() -> None:
+    """The same machines, tasks and victims as by a version without arrays."""
+    made = [_instance(random.Random(seed).choice, None, 6, 12, 12, 3, True) for seed in range(200)]
+    assert sum(same_as_plain(instance) for instance in made) > 25
+
+
+def test_mast_and_the_plain_rule_on_full_clusters() -> None:
+    """The same where nearly all GPUs are allocated and many workloads preempt."""
+    options = {"regions": 1, "machines": 20, "pending": 20, "allocation": 1.0, "copies": 1}
+    made = [dlsched.generate("dispatch", seed, **options) for seed in range(8)]
+    assert sum(same_as_plain(instance) for instance in made) > 4  # type: ignore[arg-type]
 
 
 @settings(max_examples=30, deadline=None)
