@@ -8,6 +8,7 @@ wall-clock seconds of one process on one thread, building and checking included,
 
 from __future__ import annotations
 
+import os
 import statistics
 import sys
 import time
@@ -46,8 +47,9 @@ def epoch() -> Iterator[str]:
     yield "## 354 items, 245 GPUs and 80 on loan: ten seeds, dp the median of five runs"
     yield ""
     yield "Items are counted as with one capacity, by number of workers; choices by pool are more."
-    yield "Agreement of dp and HiGHS is to nine digits. The machine was shared with other programs,"
-    yield "which disturb the CPU time of the process less than the wall-clock time."
+    load = f"{os.getloadavg()[0]:.0f} on {os.cpu_count()} cores"
+    yield f"Agreement of dp and HiGHS is to nine digits. The load average was {load}."
+    yield "Other programs disturb the CPU time of the process less than the wall-clock time."
     yield ""
     head = "| scenario | running | choices | agree | dp, ms | slowest, ms |"
     yield f"{head} dp CPU, ms | slowest CPU, ms | HiGHS, ms |"

@@ -181,7 +181,7 @@ def steps() -> Iterator[str]:
     """Policies that read every job's own steps: as many kinds as jobs."""
     yield "## Every job its own number of iterations\n"
     yield HEAD
-    for count in (64, 256):
+    for count in (64, 256, 1024):
         for policy in ("makespan", "finish_time_fairness"):
             yield line(policy, count, CLUSTER)
 

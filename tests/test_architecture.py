@@ -120,8 +120,17 @@ def test_the_definition_stands_alone(name: str, part: str) -> None:
     """Schema, checker and brute force share no code with the methods that they test."""
     package = f"dlsched.problems.{name}"
     used = nx.descendants(GRAPH, f"{package}.{part}")
-    assert not {f"{package}.{other}" for other in METHODS} & used
+    own = {module for module in used if module.startswith(f"{package}.")}
+    assert not {module for module in own if module.rpartition(".")[2] in METHODS}
     assert not any(module.startswith("dlsched.solvers") for module in used)
+
+
+def test_the_auditor_stands_alone() -> None:
+    """The auditor of simulations shares no code with what simulates, decides or summarizes."""
+    used = nx.descendants(GRAPH, "dlsched.simulation.audit")
+    shared = {"audit", "clock", "cluster", "job", "log", "profiles", "workload"}
+    inside = {name.split(".")[2] for name in used if name.startswith("dlsched.simulation.")}
+    assert inside <= shared
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))

@@ -90,6 +90,31 @@ def test_packages_are_compared_with_the_floors(monkeypatch: pytest.MonkeyPatch) 
     assert "too old" in fatal[0].what and "'numpy>=99.5'" in fatal[0].remedy
 
 
+def test_a_package_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A package that is there and fails on import is not ok: fatal, and of an extra a note."""
+    for name in ("broken-one", "Broken.Two"):
+        folder, facts = (
+            tmp_path / f"_{name[-3:]}",
+            tmp_path / f"{name.replace('-', '_')}-2.0.dist-info",
+        )
+        module = name.lower().replace("-", "_").replace(".", "_")
+        for made in (folder, tmp_path / module, facts):
+            made.mkdir()
+        (tmp_path / module / "__init__.py").write_text("raise OSError('libnone.so.1 not found')")
+        (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.0\n")
+        (facts / "top_level.txt").write_text(f"{folder.name}\n{module}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    declared = ["broken-one>=1.0", "numpy>=1.0", "Broken.Two>=1.0; extra == 'plot'"]
+    monkeypatch.setattr(packages, "requires", lambda name: declared)
+    found = packages.installation()
+    assert [(p.name, p.ok) for p in found.packages] == [("broken-one", False), ("numpy", True)]
+    assert [(e.name, e.missing) for e in found.extras] == [("plot", ("Broken.Two",))]
+    first, second = list(found.findings())[-2:]
+    assert (first.fatal, second.fatal) == (True, False)
+    assert first.what.startswith("broken-one 2.0 cannot be imported (")
+    assert "libnone.so.1" in first.what and "--force-reinstall" in first.remedy
+
+
 def test_every_requirement_of_the_project_is_understood() -> None:
     """The requirements in pyproject.toml have the one form that is read."""
     found = packages.installation()

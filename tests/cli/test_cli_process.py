@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -53,6 +54,19 @@ def test_reader_goes_away() -> None:
     )
     os.close(writer)
     assert (ran.returncode, ran.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes stdout")
+@pytest.mark.parametrize("command", ["list problems", "solve lyra-fig5 -o made.json", "--help"])
+def test_stdout_closed_from_the_start(command: str, tmp_path: Path) -> None:
+    """Without a stdout there is one error, and nothing is done: no file is written."""
+    called = f"{shlex.join(COMMAND)} {command} >&-"
+    ran = subprocess.run(
+        ["sh", "-c", called], cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert ran.returncode == 2
+    assert ran.stderr == "error: stdout is closed; send it to a file or to /dev/null\n"
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])

@@ -146,8 +146,26 @@ def test_unknown_policy_and_missing_pairs() -> None:
     """A policy that is not there names those near; sharing needs rates of pairs."""
     with pytest.raises(dlsched.UnknownName, match="did you mean 'max_min'"):
         shares(RATES, GPUS, JOBS[:3], policy="maxmin")
+    with pytest.raises(dlsched.UnknownName, match="no policy is called"):
+        shares(RATES, GPUS, JOBS[:3], policy=["max_min"])  # type: ignore[arg-type]
     with pytest.raises(dlsched.OptionError, match="give pairs="):
         shares({"a": {"V100": 1}}, {"V100": 1}, space_sharing=True)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ((["a1"], "V100", None, 1), "is no job"),
+        (("a1", {}, None, 1), "is no type of GPU"),
+        (("a1", "V100", ["b"], 1), "is no model"),
+        (("a1", "V100", None), "is no share"),
+        (("a1", "V100", None, "1"), "is not a number"),
+    ],
+)
+def test_rows_that_are_no_shares(row: Any, said: str) -> None:
+    """What is no share is one error that names the row."""
+    with pytest.raises(dlsched.InstanceError, match=rf"shares: \[0\]: .*{said}"):
+        check([row], RATES, GPUS, JOBS[:3])
 
 
 ALONE = [
@@ -190,8 +208,83 @@ def test_rates_equal_up_to_rounding_are_equal(tmp_path: Path) -> None:
     assert rates.pair("m", "n", 1, "v100") == (Fraction("4.25"), Fraction(3, 2))
 
 
+def test_nested_files(tmp_path: Path) -> None:
+    """A file of the public code has jobs by three spellings; different scales are not shared."""
+    data = {
+        "v100": {
+            "('m', 2)": {
+                "null": 4.25,
+                "('m', 2)": [3.5, 2.5],
+                "('n', 2)": [3, 1],
+                "('n', 1)": [2, 2],
+            },
+            "n (scale factor 2)": {"null": 2, "('m', 2)": [1, 3]},
+            "(n)": {"null": 9},
+        },
+        "k80": {"('m', 2)": {"null": 1, "('n', 2)": [0, 0]}, "('n', 2)": {"('m', 2)": [0, 0]}},
+    }
+    for name, packed in (("rates.json", False), ("rates.json.gz", True)):
+        raw = json.dumps(data).encode()
+        (tmp_path / name).write_bytes(gzip.compress(raw) if packed else raw)
+        rates = read_rates(tmp_path / name)
+        assert set(rates.alone) == {("m", 2), ("n", 2), ("(n)", 1)}
+        assert rates.rate("m", 2, "v100") == Fraction("4.25")
+        assert rates.rate("n", 2, "k80") == 0
+        assert rates.pair("m", "m", 2, "v100") == (3, 3)
+        assert rates.pair("n", "m", 2, "v100") == (1, 3)
+        assert rates.pair("n", "m", 2, "k80") is None
+        assert len(rates.beside) == 5
+
+
+def test_packed_lists(tmp_path: Path) -> None:
+    """A list of rates alone is read from gzip, too; damaged data are named."""
+    packed = tmp_path / "alone.json.gz"
+    packed.write_bytes(gzip.compress(json.dumps(ALONE).encode()))
+    assert read_rates(packed).rate("n", 1, "v100") == 2
+    packed.write_bytes(packed.read_bytes()[:-12])
+    with pytest.raises(dlsched.InstanceError, match=r"alone.json.gz: the gzip data is damaged"):
+        read_rates(packed)
+
+
+def test_the_published_rates_nested(published: Rates, tmp_path: Path) -> None:
+    """Gavel's rates written as in the public code are read as the same rates."""
+    nested: dict[str, dict[str, dict[str, Any]]] = {"v100": {}, "p100": {}, "k80": {}}
+    for (model, scale), row in published.alone.items():
+        for gpu, rate in row.items():
+            nested[gpu].setdefault(str((model, scale)), {})["null"] = float(rate)
+    for (a, b, scale, gpu), rate in published.beside.items():
+        both = [float(rate), float(published.beside[b, a, scale, gpu])]
+        nested[gpu].setdefault(str((a, scale)), {})[str((b, scale))] = both
+    path = tmp_path / "oracle.json"
+    path.write_text(json.dumps(nested))
+    assert read_rates(path) == published
+
+
 FAULTS: dict[str, tuple[Any, Any, str]] = {
-    "not a list": ({}, None, "alone.json: is no list of rates"),
+    "no rates": ({}, None, "alone.json: is empty"),
+    "a text": ("m", None, "alone.json: is no list of rates"),
+    "both": ({"v100": {"m": {"null": 1}}}, {"columns": COLUMNS, "rows": []}, "give one file"),
+    "nested list": ({"v100": []}, None, r"alone.json: \['v100'\]: is no object of rates"),
+    "nested pair": (
+        {"v100": {"m": {"null": 1, "m": 3}}},
+        None,
+        r"\['v100'\]\['m'\]\['m'\]: is not \[rate, rate of the other\]",
+    ),
+    "nested twice": (
+        {"v100": {"('m', 1)": {"null": 1}, "m": {"null": 1}}},
+        None,
+        r"\['v100'\]\['m'\]: 'm' of scale 1 stands twice",
+    ),
+    "nested rate": (
+        {"v100": {"m": {"null": None}}},
+        None,
+        r"alone.json: \[\('m', 1\)\].v100: .*not a number",
+    ),
+    "nested orders": (
+        {"v100": {"m": {"null": 4, "n": [3, 2]}, "n": {"null": 4, "m": [2, 2]}}},
+        None,
+        "alone.json: .*keep one of the two orders",
+    ),
     "field": ([{"job": "m"}], None, r"alone.json: \[0\]: does not have exactly the fields"),
     "twice": ([*ALONE, ALONE[0]], None, r"\[2\]: \('m', 1\) stands twice"),
     "rate": (

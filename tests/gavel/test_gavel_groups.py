@@ -140,3 +140,13 @@ def test_random_jobs_that_all_differ(seed: int) -> None:
         assert found.gap is not None and found.gap < 1e-7
         for entry in found.rounds:
             assert entry.bound is not None and entry.bound / entry.level < 1 + 1e-6
+
+
+def test_steps_of_seven_orders_of_magnitude() -> None:
+    """A job that needs a millionth of another's time does not weaken the bound."""
+    pairs = {("a", "a", "V100"): (0.001, 0.00075), ("a", "b", "V100"): (0.0005, 0.0006)}
+    jobs = [Job("a1", "a", 2, steps=10), Job("a2", "a", 2, steps=1), Job("b", "b", 1, steps=1)]
+    jobs.append(Job("long", "a", 2, steps=10**7))
+    rates = {"a": {"V100": 0.001}, "b": {"V100": 0.001}}
+    found = shares(rates, {"V100": 2}, jobs, policy="makespan", pairs=pairs)
+    assert found.gap is not None and found.gap < 1e-9

@@ -20,7 +20,7 @@ from dlsched.simulation import (
 )
 
 
-def random_cluster(rng: random.Random, *, loans: bool = True) -> Cluster:
+def random_cluster(rng: random.Random) -> Cluster:
     """Return up to four servers of several types; some of them on loan from time to time."""
     kinds = rng.choice([[None], ["v100", "k80"]])
     sized = rng.random() < 0.5
@@ -30,7 +30,7 @@ def random_cluster(rng: random.Random, *, loans: bool = True) -> Cluster:
         server: dict[str, Any] = {"id": f"s{i}", "gpus": gpus, "gpu_type": rng.choice(kinds)}
         if sized:
             server |= {"cpus": 3 * gpus, "memory": 62.5 * gpus}
-        if loans and i and rng.random() < 0.4:
+        if i and rng.random() < 0.4:
             server["pool"] = "loan"
         servers.append(server)
     lent = sum(server.get("pool") == "loan" for server in servers)
@@ -41,16 +41,8 @@ def random_cluster(rng: random.Random, *, loans: bool = True) -> Cluster:
     return Cluster.parse({"servers": servers, "loans": schedule}, "random cluster")
 
 
-def random_workload(
-    rng: random.Random, cluster: Cluster, count: int = 8, *, plain: bool = False
-) -> Workload:
-    """Return jobs of all kinds that run on the servers which are always there.
-
-    Parameters
-    ----------
-    plain
-        Whether no job is elastic, has rates, or loses its work when it is preempted.
-    """
+def random_workload(rng: random.Random, cluster: Cluster, count: int = 8) -> Workload:
+    """Return jobs of all kinds that run on the servers which are always there."""
     room = sum(server.gpus for server in cluster.servers if server.pool == "training")
     types = sorted({server.gpu_type for server in cluster.servers} - {None}, key=str)
     rows = []
@@ -62,18 +54,55 @@ def random_workload(
             "gpus": gpus,
             "work": rng.choice([0, rng.randint(1, 90), round(rng.uniform(0.1, 90), 6)]),
             "restart": rng.choice([0, 0, 5, 7.25]),
+            "checkpoints": rng.random() < 0.6,
         }
         if rng.random() < 0.7:
             row["stages"] = [rng.choice([0, 1, 2, 3.5]) for _ in range(3)] + [1]
-        if not plain:
-            row["checkpoints"] = rng.random() < 0.6
-            if types and rng.random() < 0.5:
-                row["rates"] = {kind: rng.choice([1, 2.5, 3]) for kind in types}
-                row["gpu_type"] = rng.choice(types)
-            if rng.random() < 0.3:
-                row |= {"min_gpus": 1, "max_gpus": rng.randint(gpus, room)}
+        if types and rng.random() < 0.5:
+            row["rates"] = {kind: rng.choice([1, 2.5, 3]) for kind in types}
+            row["gpu_type"] = rng.choice(types)
+        if rng.random() < 0.3:
+            row |= {"min_gpus": 1, "max_gpus": rng.randint(gpus, room)}
         rows.append(row)
     return Workload.parse({"name": "random", "jobs": rows}, "random workload")
+
+
+MATRIX = {"cpus": [1, 2, 3], "memory": [2, 3], "share": [2, 2]}
+
+
+def profiled_case(seed: int, stages: int = 4) -> tuple[Workload, Cluster]:
+    """Return a workload and a cluster that every policy can take: with all profiles.
+
+    Jobs have stages, a matrix of throughput, iterations of whole milliseconds, and a priority; the
+    servers are alike, and no job has more GPUs than one of them.
+    """
+    rng = random.Random(seed)
+    gpus = rng.choice([2, 4])
+    cluster = Cluster.uniform(rng.randint(1, 4), gpus, cpus=2 * gpus, memory=3 * gpus)
+    matrices = {
+        "hungry": MATRIX | {"throughput": [[0.5, 0.5], [1, 1.25], [1.5, 2]]},
+        "modest": MATRIX | {"throughput": [[1, 1]] * 3},
+    }
+    rows = []
+    for i in range(rng.randint(1, 12)):
+        times = [rng.randint(1, 40) / 100 for _ in range(stages)]
+        iterations, seconds = rng.randint(1, 3000), round(sum(times), 3)
+        rows.append(
+            {
+                "id": f"j{i}",
+                "submit": rng.choice([0, rng.randint(0, 20) * 60, rng.randint(0, 3000)]),
+                "gpus": 2 ** rng.randint(0, gpus // 2),
+                "work": iterations * Fraction(repr(seconds)),
+                "iterations": iterations,
+                "iteration_time": seconds,
+                "stages": times,
+                "restart": rng.choice([0, 5, 7]),
+                "profile": rng.choice(sorted(matrices)),
+                "priority": rng.randint(0, 1),
+            }
+        )
+    data = {"name": "profiled", "jobs": rows, "matrices": matrices}
+    return Workload.parse(data, "profiled workload"), cluster
 
 
 class RandomPolicy(BasePolicy):
@@ -125,8 +154,6 @@ class _Draft:
                     moving.append(view)
         for name in returned:
             del self.free[name]
-        stopped = [view for view in state.running if view.id in self.preempt]
-        assert len(stopped) == len(self.preempt)
         for view in moving:
             self._start(view.job)
             if view.id not in self.start:
@@ -138,14 +165,10 @@ class _Draft:
                 self._start(view.job)
         slow = any(allocation.speed == 0 for allocation in self.held.values())
         wake = None
-        if slow or not self.held or rng.random() < 0.1 or not (self._regular or rng.random() < 0.5):
+        if slow or not self.held or rng.random() < 0.1:
             wake = state.time + rng.choice([1, Fraction(1, 3), 20])
         solved = {"seen": state.number} if rng.random() < 0.2 else {}
         return Decision(self.start, self.preempt, returned, self.overhead, wake, solved)
-
-    @property
-    def _regular(self) -> bool:
-        return bool(self.held)
 
     def _returned(self) -> list[str]:
         """Return more servers than must be, from time to time."""
@@ -231,8 +254,8 @@ class _Draft:
                 for free in self.amounts[name]]  # fmt: skip
 
 
-def random_case(seed: int, *, plain: bool = False, count: int = 8) -> tuple[Workload, Cluster]:
+def random_case(seed: int) -> tuple[Workload, Cluster]:
     """Return a random workload and a cluster for it."""
     rng = random.Random(seed)
-    cluster = random_cluster(rng, loans=not plain)
-    return random_workload(rng, cluster, count, plain=plain), cluster
+    cluster = random_cluster(rng)
+    return random_workload(rng, cluster), cluster

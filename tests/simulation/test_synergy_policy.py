@@ -10,12 +10,12 @@ import pytest
 from synergy_cases import MATRICES, ends, server, workload
 
 from dlsched.errors import InstanceError, OptionError, UnknownName
-from dlsched.simulation import Cluster
+from dlsched.simulation import Allocation, Cluster, Decision, Share
 from dlsched.simulation.api import simulate
 from dlsched.simulation.generators import synergy_workload
 from dlsched.simulation.policies.synergy import _candidates
 from dlsched.simulation.policies.synergy_rounds import RoundSolver
-from dlsched.simulation.state import Arrays
+from dlsched.simulation.state import Arrays, State
 
 
 def test_best_case_speeds_a_job_up() -> None:
@@ -136,6 +136,41 @@ def test_jobs_stay_where_they_are() -> None:
     assert run.summary["preemptions"] == 0
 
 
+@pytest.mark.parametrize("variant", ["paper", "published"])
+@pytest.mark.parametrize("order", ["fifo", "srtf", "las", "ftf", "drf", "tetris"])
+def test_audits(order: str, variant: str) -> None:
+    """Simulations of all methods, with jobs of several sizes, agree with their logs."""
+    jobs = synergy_workload(20, load=60, split="60/30/10", multi=True, seed=5, scale=0.03)
+    cluster = Cluster.uniform(2, 8, cpus=24, memory=500)
+    for method in ("proportional", "tune", "greedy", "opt", "tune_public"):
+        run = simulate(jobs, cluster, "synergy", method=method, variant=variant, order=order)
+        assert run.audit(), run.audit().violations
+    assert run.summary["mean_jct"] >= run.bound("mean_jct").value
+
+
+def test_the_auditor_reads_speeds_from_the_matrix() -> None:
+    """A job that is said to run faster than its CPUs allow is found."""
+    run = simulate(workload(("hungry", 900), ("modest", 600)), server(), "synergy")
+    assert run.audit()
+    with run.log.database as database:
+        database.execute("UPDATE segments SET shares = replace(shares, '3.0', '2.0')")
+    assert [v.kind for v in run.audit().violations] == ["speed"]
+
+
+def test_any_policy_may_assign_cpus() -> None:
+    """A policy that gives amounts between the axes' values has them rounded down to these."""
+
+    class Amounts:
+        def decide(self, state: State) -> Decision:
+            """Start everything with 2.9 CPUs."""
+            held = Allocation((Share("s1", 1, Fraction(29, 10), 2),))
+            return Decision({view.id: held for view in state.waiting})
+
+    run = simulate(workload(("hungry", 900)), server(), Amounts())
+    assert ends(run) == {"a": 900}
+    assert run.audit()
+
+
 def test_bad_input() -> None:
     """Servers without CPUs, jobs without a matrix, unknown orders: one error, with a remedy."""
     jobs = workload(("modest", 100))
@@ -143,6 +178,8 @@ def test_bad_input() -> None:
         simulate(jobs, Cluster.uniform(1, 2), "synergy")
     with pytest.raises(UnknownName, match="no order is called 'fife'; did you mean 'fifo'"):
         simulate(jobs, server(), "synergy", order="fife")
+    with pytest.raises(InstanceError, match="share: has no throughput; measure it there"):
+        workload(("odd", 9), matrices={"odd": {**MATRICES["modest"], "share": (0.5, 2)}})
     bare = jobs.model_copy(update={"jobs": (jobs.jobs[0].model_copy(update={"profile": None}),)})
     with pytest.raises(InstanceError, match=r"jobs\[0\].profile: .*read the trace with profiles"):
         simulate(bare, server(), "synergy")

@@ -42,6 +42,7 @@ def test_static_trace(method: str, rounds: int) -> None:
 
 
 @measured
+@pytest.mark.slow
 def test_exact_attains_the_makespan_of_opt_on_the_static_trace() -> None:
     """The optimum on the servers needs 127 rounds as well, five less than TUNE."""
     run = simulate(static(), four_servers(), "synergy", method="exact", variant="published")

@@ -15,7 +15,7 @@ from dlsched.doctor import Examination, examine
 from dlsched.doctor.compiled import CompiledLoops
 from dlsched.doctor.core import Core
 from dlsched.doctor.machine import Machine, this_machine
-from dlsched.doctor.packages import Installation
+from dlsched.doctor.packages import Extra, Installation
 from dlsched.doctor.solvers import SolverState
 from dlsched.run import Stage
 
@@ -64,12 +64,17 @@ def _put_packages(here: Installation) -> None:
             [
                 e.name,
                 "incomplete" if e.missing else "ok",
-                ", ".join(e.missing),
+                ", ".join(_lack(e, name) for name in e.missing),
                 e.install if e.missing else None,
             ]
             for e in here.extras
         ),
     )
+
+
+def _lack(extra: Extra, name: str) -> str:
+    broken = any(package.name == name for package in extra.broken)
+    return f"{name} (cannot be imported)" if broken else name
 
 
 def _put_solvers(solvers: tuple[SolverState, ...]) -> None:

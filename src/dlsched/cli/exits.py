@@ -49,6 +49,8 @@ class Commands(TyperGroup):
         """Run a command and exit."""
         extra["standalone_mode"] = False
         with _errors_handled():
+            if sys.stdout is None:  # closed from the start
+                raise OptionError("stdout is closed; send it to a file or to /dev/null")
             code = super().main(*args, **extra)
             if code == Exit.INTERRUPTED:  # typer turns Ctrl-C into a status
                 raise KeyboardInterrupt
@@ -100,8 +102,6 @@ def put(text: str) -> None:
     Characters that stdout's encoding does not have are spelled out.
     """
     progress.clear()
-    if sys.stdout is None:  # closed from the start
-        return
     encoding = sys.stdout.encoding or "utf-8"  # a terminal of Windows may not have all letters
     text = text.encode(encoding, "backslashreplace").decode(encoding)
     try:

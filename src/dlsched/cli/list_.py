@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from dlsched.cli.output import Column, put_json, put_table
 from dlsched.figures import display
 from dlsched.objective import bound_from_data
 from dlsched.registry import Problem
+from dlsched.simulation.policies import find_policy, list_policies
 
 
 class What(StrEnum):
@@ -21,6 +23,7 @@ class What(StrEnum):
     PROBLEMS = "problems"
     INSTANCES = "instances"
     METHODS = "methods"
+    POLICIES = "policies"
 
 
 def list_(
@@ -30,7 +33,7 @@ def list_(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List problems, shipped instances and methods."""
+    """List problems, shipped instances, methods and scheduling policies."""
     owners = [registry.problem(problem)] if problem else registry.usable_problems()
     chosen = [what] if what else list(What)
     found = {str(kind): _ROWS[kind](owners) for kind in chosen}
@@ -87,6 +90,18 @@ def _methods(owners: list[Problem]) -> list[dict[str, Any]]:
     ]
 
 
+def _policies(owners: list[Problem]) -> list[dict[str, Any]]:
+    """Return the policies that solve one of the problems, and those that solve none."""
+    rows = []
+    for name in list_policies():
+        kind = find_policy(name)
+        solves = getattr(kind, "problem", None)
+        if solves is None or solves in [owner.name for owner in owners]:
+            summary = (inspect.getdoc(kind) or "").partition("\n")[0]
+            rows.append({"policy": name, "problem": solves, "summary": summary})
+    return rows
+
+
 _COLUMNS = {
     "title": Column("title", drop=1, wraps=True),
     "levels": Column("levels", wraps=True),
@@ -94,4 +109,9 @@ _COLUMNS = {
     "bound": Column("bound", wraps=True),
     "summary": Column("summary", wraps=True),
 }
-_ROWS = {What.PROBLEMS: _problems, What.INSTANCES: _instances, What.METHODS: _methods}
+_ROWS = {
+    What.PROBLEMS: _problems,
+    What.INSTANCES: _instances,
+    What.METHODS: _methods,
+    What.POLICIES: _policies,
+}

@@ -20,6 +20,7 @@ from dlsched.simulation.clock import TICKS
 from dlsched.simulation.policies import find_policy
 
 _DAY = 86400
+_SHOWN = 5
 
 
 def simulate(
@@ -81,12 +82,16 @@ def simulate(
         if log is not None:
             put_note(f"what was simulated is in {log}; go on with --resume")
         raise
-    rows = _answer(run, bounds)
+    say(Stage.CHECKING, "the log")
+    report = run.audit()
+    rows = _answer(run, bounds) | {"violations": len(report.violations)}
     if as_json:
         put_json(rows)
     else:
         fields(rows)
-    raise typer.Exit(Exit.OK)
+    for violation in report.violations[:_SHOWN]:
+        put_note(str(violation))
+    raise typer.Exit(Exit.BROKEN if report.violations else Exit.OK)
 
 
 def _answer(run: Simulation, bounds: bool) -> dict[str, Any]:

@@ -175,8 +175,10 @@ def _share(row: object, i: int, known: Mapping[str, Job], gpus: Mapping[str, int
         raise InstanceError("shares", f"[{i}]", "is no share", remedy)
     job, gpu, beside, amount = row
     for kind, name, names in (("job", job, known), ("type of GPU", gpu, gpus)):
-        if name not in names:
+        if not isinstance(name, str) or name not in names:
             raise InstanceError("shares", f"[{i}]", f"{name!r} is no {kind}", remedy)
+    if beside is not None and not isinstance(beside, str):
+        raise InstanceError("shares", f"[{i}]", f"{beside!r} is no model", remedy)
     if isinstance(amount, Fraction):
         return Share(job, gpu, beside, amount)
     try:

@@ -25,10 +25,10 @@ from dlsched.solvers import highs
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import INF, StandardForm
 
-_ENOUGH = 1 - 1e-9
+_ENOUGH = 1 - 1e-11
 """A division that gives this part of every need is taken."""
 _TINY = 1e-12
-_FINE = 2**8
+_FINE = 2**14
 """Times in the linear program are in units of 1 divided by this; see `dlsched.gavel.rows.FINE`."""
 _MARGIN = 2.0**-50
 """Coefficients are rounded up by this part of their terms: more than their rounding error."""

@@ -1,15 +1,18 @@
-"""Reading Gavel's published throughput files."""
+"""Reading throughput files: those of Gavel's public code, and flat ones made from them."""
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from dlsched.errors import InstanceError
 from dlsched.files import read_json
+from dlsched.gavel.nested import is_nested, read_nested
 from dlsched.gavel.rates import Rates
 
 ALONE = ("job_type", "scale_factor", "iterations_per_second")
@@ -28,49 +31,73 @@ _ROUNDING = 1e-6
 def read_rates(isolated: str | Path, colocated: str | Path | None = None) -> Rates:
     """Read iterations per second of jobs alone, and of pairs of jobs on the same GPUs.
 
+    Files are plain or gzip.
+
     Parameters
     ----------
     isolated
-        A JSON list of ``{"job_type", "scale_factor", "iterations_per_second": {gpu: rate}}``.
+        A file of Gavel's public code (stanford-futuredata/gavel, ``scheduler/*throughputs*.json``),
+        which has both: ``{gpu: {job: {"null": rate, other: [rate, rate_of_other]}}}``. A job is
+        ``"('job type', scale factor)"``, ``"job type (scale factor 2)"``, or a job type alone, of
+        scale 1. Or a list of ``{"job_type", "scale_factor", "iterations_per_second"}``, the last
+        of which is ``{gpu: rate}``.
     colocated
-        A JSON object, plain or gzip, with ``columns`` and ``rows``; its columns are ``gpu,
-        scale_factor, job_type, beside, iterations_per_second, iterations_per_second_of_the_other``,
-        in any order. Without it no GPUs are shared.
+        Of such a list, the pairs: a JSON object with ``columns`` and ``rows``; its columns are
+        ``gpu, scale_factor, job_type, beside, iterations_per_second,
+        iterations_per_second_of_the_other``, in any order. Without it no GPUs are shared.
 
     Returns
     -------
     Rates
         By (model, scale), where the model is the job type. Types of GPU are called as in the file.
         A rate beside another job that differs from that alone by less than 0.000001 is taken to be
-        equal to it **(D)**: the files have rates alone with six decimals, and pairs with more.
+        equal to it **(D)**: flat files have rates alone with six decimals, and pairs with more.
+        Pairs of different scales are left out **(D)**: only jobs of one scale share GPUs.
 
     Raises
     ------
     InstanceError
-        If a file cannot be read, a field or column is missing or unknown, or a rate is no number
-        from 0.
+        If a file cannot be read, a field or column is missing or unknown, a rate is no number
+        from 0, or the two orders of a pair disagree; if pairs are given twice.
     """
-    alone: dict[tuple[str, int], dict[str, float]] = {}
-    where = str(isolated)
-    for i, row in enumerate(_rows(Path(isolated))):
+    path = Path(isolated)
+    if is_nested(path):
+        if colocated is not None:
+            problem = f"has pairs, and so has {colocated}"
+            raise InstanceError(str(isolated), "", problem, "give one file")
+        return _rates(*read_nested(path), str(isolated), str(isolated))
+    alone = _alone(path)
+    pairs = None if colocated is None else dict(_pairs(Path(colocated)))
+    return _rates(alone, pairs, str(isolated), str(colocated))
+
+
+def _alone(path: Path) -> dict[tuple[Any, Any], Any]:
+    alone: dict[tuple[Any, Any], Any] = {}
+    for i, row in enumerate(_rows(path)):
         if not isinstance(row, dict) or set(row) != set(ALONE):
             problem = "does not have exactly the fields " + ", ".join(ALONE)
-            raise InstanceError(where, f"[{i}]", problem, _PAGE)
+            raise InstanceError(str(path), f"[{i}]", problem, _PAGE)
         key = row["job_type"], row["scale_factor"]
         if key in alone:
-            raise InstanceError(where, f"[{i}]", f"{key!r} stands twice", "keep one of the two")
+            raise InstanceError(str(path), f"[{i}]", f"{key!r} stands twice", "keep one of the two")
         alone[key] = row["iterations_per_second"]
-    pairs = None if colocated is None else dict(_pairs(Path(colocated)))
+    return alone
+
+
+def _rates(
+    alone: Mapping[Any, Any], pairs: Mapping[Any, Any] | None, where: str, where_pairs: str
+) -> Rates:
+    """Return rates; errors name the file."""
     try:
         found = Rates.of(alone)
     except InstanceError as error:
         raise InstanceError(where, error.path, error.problem, error.remedy) from None
-    if pairs is None:
+    if not pairs:
         return found
     try:
         return Rates.of(found, {key: _equal(found, key, both) for key, both in pairs.items()})
     except InstanceError as error:
-        raise InstanceError(str(colocated), error.path, error.problem, error.remedy) from None
+        raise InstanceError(where_pairs, error.path, error.problem, error.remedy) from None
 
 
 def _equal(rates: Rates, key: tuple[Any, ...], both: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -89,7 +116,11 @@ def _equal(rates: Rates, key: tuple[Any, ...], both: tuple[Any, Any]) -> tuple[A
 
 def _rows(path: Path) -> list[Any]:
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        raw = path.read_bytes()
+        rows = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        problem = f"the gzip data is damaged ({error})"
+        raise InstanceError(str(path), "", problem, "copy or make the file anew") from None
     except OSError as error:
         said = (error.strerror or str(error)).lower()
         raise InstanceError(str(path), "", f"cannot be read: {said}", "check the path") from None

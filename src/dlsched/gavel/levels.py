@@ -132,9 +132,13 @@ class LevelProgram:
                 weights = [float(o.times * o.rate / (best * own)) for o in options]
             else:
                 raised = cut.weights(options, self.rates[cut.group], self.counts[cut.group])
-                weights = [math.nextafter(float(Fraction(w) / own), INF) for w in raised.tolist()]
+                weights = [
+                    math.nextafter(float(Fraction(w) / own), INF) if w else 0.0
+                    for w in raised.tolist()
+                ]
             for option, weight in zip(options, weights, strict=True):
-                entries.add(needs.rows[i], option.column, weight)
+                if weight:
+                    entries.add(needs.rows[i], option.column, weight)
             if open_:
                 price = float(open_ / own)
                 entries.add(needs.rows[i], size, -(price if first else math.nextafter(price, 0.0)))

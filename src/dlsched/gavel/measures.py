@@ -40,7 +40,7 @@ Rated: TypeAlias = dict[str, Number]
 
 def measure_of(policy: str) -> Measure:
     """Return the measure of a policy; raise `UnknownName` if there is none."""
-    if policy not in MEASURES:
+    if not isinstance(policy, str) or policy not in MEASURES:
         raise UnknownName("policy", str(policy), POLICIES)
     return MEASURES[policy]
 

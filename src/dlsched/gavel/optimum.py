@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from dlsched.errors import SolverFailure
 from dlsched.gavel.rows import Rows
 from dlsched.result import Termination
@@ -14,9 +12,6 @@ from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.outcome import Vector
-
-_BITS = 40
-"""Duals are rounded to multiples of 2 to the power of minus this: short fractions are fast."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +48,7 @@ class Optimum:
 
     def bound(self) -> Fraction:
         """Return a certified upper bound on the objective, from the duals."""
-        duals = np.ldexp(np.rint(np.ldexp(self.duals, _BITS)), -_BITS)
-        found = dual_bound(self.rows.bounded(), 0, duals)
+        found = dual_bound(self.rows.bounded(), 0, self.duals)
         if found is None:
             raise SolverFailure("the duals of the allocation program give no bound")
         return self.rows.unit * Fraction(found)

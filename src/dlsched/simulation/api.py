@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from dlsched.errors import OptionError
 from dlsched.simulation.cluster import Cluster
@@ -18,6 +17,9 @@ from dlsched.simulation.policy import Policy
 from dlsched.simulation.published import PUBLISHED
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 VARIANTS = ("paper", "published")
 
@@ -74,7 +76,7 @@ def simulate(
         raise OptionError(f"{policy} has no published variant; those: {', '.join(PUBLISHED)}")
     made = None if published else make_policy(policy, method, **options)
     if not isinstance(policy, str):
-        method, options = getattr(policy, "method", None), dict(getattr(policy, "options", {}))
+        method, options = getattr(policy, "method", None), _settings(policy)
     meta = {
         "clock": "float seconds" if published else "microseconds",
         "policy": policy if isinstance(policy, str) else _name(policy),
@@ -94,10 +96,15 @@ def simulate(
             on_progress=on_progress, **options)  # fmt: skip
         return Simulation(record)
     assert made is not None, "the variant of the paper has a policy"
+    memory = copy.deepcopy(getattr(made, "memory", None))
     engine = Engine(workload, cluster, made, record, seed)
     if state is not None:
         engine.restore(state)
-    engine.run(on_progress)
+    try:
+        engine.run(on_progress)
+    finally:
+        if memory is not None:
+            made.memory = memory  # type: ignore[attr-defined]
     return Simulation(record)
 
 
@@ -116,6 +123,8 @@ def compare_policies(
     **options
         Options of `simulate`, for all of them.
     """
+    import pandas as pd
+
     rows = []
     for entry in policies:
         policy, method = entry if isinstance(entry, tuple) else (entry, None)
@@ -146,6 +155,13 @@ def _open(
         # Nothing to go on from: it was stopped before its first commit, or is a published variant.
         record.clear()
     return record, found.get("state")
+
+
+def _settings(policy: object) -> dict[str, Any]:
+    """Return what distinguishes a policy that the caller made from others of its class."""
+    own = {key: value for key, value in getattr(policy, "__dict__", {}).items() if key[0] != "_"}
+    plain = {key: value for key, value in own.items() if _plain(value) is value}
+    return plain | dict(own.get("options", {}))
 
 
 def _name(thing: Any) -> str:

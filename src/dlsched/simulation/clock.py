@@ -16,9 +16,14 @@ TICKS: Final = 1_000_000
 """Ticks of the clock per second."""
 
 
-def ticks(seconds: Number) -> int:
-    """Return a time in ticks, rounded up to a whole one; times of up to six decimals are exact."""
-    return math.ceil(seconds * TICKS)
+def ticks(seconds: Number | float) -> int:
+    """Return a time in ticks, rounded up to a whole one; times of up to six decimals are exact.
+
+    A float counts as the shortest decimal that reads as it.
+    """
+    return math.ceil(
+        (Fraction(repr(float(seconds))) if isinstance(seconds, float) else seconds) * TICKS
+    )
 
 
 def seconds(time: int | float) -> Number | float:

@@ -183,6 +183,8 @@ class Engine:
 
     def _return(self, servers: Iterable[Id]) -> None:
         for server in servers:
+            if server not in self.pool or server not in self.holdings.resources.gpus:
+                raise PolicyError(f"server {server} is returned, but is not lent at this time")
             self.holdings.resources.shut(server)
             self.log.add("loans", (self.now, server, 0))
 

@@ -15,7 +15,7 @@ from dlsched.simulation.decision import Allocation, Share
 from dlsched.simulation.log import Ending, Log, Segment
 from dlsched.simulation.policy import PolicyError
 from dlsched.simulation.progress import Progress
-from dlsched.simulation.resources import Resources, require_whole
+from dlsched.simulation.resources import Resources, amount, checked
 from dlsched.simulation.speeds import speed
 from dlsched.simulation.table import Table
 from dlsched.simulation.workload import Workload
@@ -36,6 +36,7 @@ class Holdings:
 
     def __init__(self, workload: Workload, cluster: Cluster, log: Log) -> None:
         self.jobs, self.cluster, self.log = workload.jobs, cluster, log
+        self.matrices = workload.matrices
         self.position = {job.id: j for j, job in enumerate(self.jobs)}
         self.active: dict[int, Progress] = {}
         self.held: dict[Id, Allocation] = {}
@@ -102,13 +103,13 @@ class Holdings:
             self.active[j].preemptions += 1
             self.table.update(j, self.active[j])
             stopped += 1
-        changed = [self._required(name, new) for name, new in start.items()
-                   if self.held.get(name) != new]  # fmt: skip
+        required = [self._required(name, new) for name, new in start.items()]
+        changed = [(j, new) for j, new in required if self.held.get(self.jobs[j].id) != new]
         for j, _ in changed:
             if self.jobs[j].id in self.held:
                 groups.add(self._release(j, now, Ending.CHANGED))
         for j, allocation in changed:
-            stated = overhead.get(self.jobs[j].id)
+            stated = amount(self.jobs[j], "overhead", overhead.get(self.jobs[j].id))
             pause = None if stated is None else ticks(stated)
             self._start(j, allocation, now, pause)
             groups.add(allocation.group)
@@ -121,8 +122,7 @@ class Holdings:
         j = self.position.get(name)
         if j is None or j not in self.active:
             raise PolicyError(f"job {name} is started, but is not present at this time")
-        require_whole(self.jobs[j], allocation)
-        return j, allocation
+        return j, checked(self.jobs[j], allocation)
 
     def _start(self, j: int, new: Allocation, now: int, overhead: int | None) -> None:
         job, progress = self.jobs[j], self.active[j]
@@ -166,9 +166,8 @@ class Holdings:
         assert allocation is not None, "only running jobs have a speed"
         together = self.members[allocation.group] if allocation.group is not None else []
         partners = [self.jobs[other] for other in together if other != j]
-        new = speed(self.jobs[j], allocation, self.cluster, partners)
-        if new < 0:
-            raise PolicyError(f"job {self.jobs[j].id} has the speed {new}, which is negative")
+        matrix = self.matrices.get(self.jobs[j].profile or "")
+        new = speed(self.jobs[j], allocation, self.cluster, partners, matrix)
         if progress.since < now:
             if new == progress.speed:
                 return

@@ -8,8 +8,9 @@ seconds"``). Tables:
     ``key``, ``value``: version, clock, workload and cluster as JSON, policy, method, options,
     variant, seed; ``state`` is what a simulation needs to go on from here; ``end`` is the time of
     the last completion once the simulation is complete. A published variant may add ``unit``
-    (``"iterations"``, its default, or ``"seconds"``: what a job's work is counted in) and ``slack``
-    (seconds within which it takes two events as one).
+    (``"iterations"``, its default, or ``"seconds"``: what a job's work is counted in), ``slack``
+    (seconds within which it takes two events as one) and ``layers`` (``"priority"`` where jobs of
+    priority 0 and all others hold GPUs beside each other: each kind holds a GPU at most once).
 ``segments``
     One row per stretch of time in which a job holds the same GPUs at the same speed: ``job`` (its
     position in the workload), ``start``, ``end``, ``gpus``, ``shares`` (JSON: ``[server, GPUs]`` or

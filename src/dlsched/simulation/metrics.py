@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
+from dlsched.problems.interleaving.profiles import RESOURCES
+from dlsched.problems.interleaving.state import RECORDED
 from dlsched.simulation.clock import TICKS
 from dlsched.simulation.log import TABLES, Ending, Log
+from dlsched.simulation.queue import blocking_index, fairness
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STAGES = {len(RECORDED): RECORDED, len(RESOURCES): RESOURCES}
+"""Names of the resources that jobs with so many stages use."""
 
 
 def frame(log: Log, table: str) -> pd.DataFrame:
     """Return a table of a log as a data frame; times in seconds as floats."""
+    import pandas as pd
+
     rows = pd.DataFrame(log.rows(table), columns=list(TABLES[table]))
     unit = TICKS if log.meta()["clock"] == "microseconds" else 1
     for column in ("time", "start", "end", "overhead", "work", "lost"):
@@ -24,13 +34,21 @@ def frame(log: Log, table: str) -> pd.DataFrame:
 def jobs_frame(log: Log) -> pd.DataFrame:
     """Return one row per job of the workload, in the order of submission; times in seconds.
 
-    Columns: ``id``, ``gpus``, ``submit``, ``start`` (the first), ``end``, ``jct`` (completion less
-    submission), ``queueing`` (time without GPUs), ``attained`` (time with GPUs), ``service``
-    (GPU-seconds held), ``preemptions``. A job that did not end has no ``end`` and ``jct``.
+    Columns: ``id``, ``gpus``, ``submit``, ``work``, ``start`` (the first), ``end``, ``jct``
+    (completion less submission), ``queueing`` (time without GPUs), ``attained`` (time with GPUs),
+    ``service`` (GPU-seconds held), ``preemptions``. A job that did not end
+    has no ``end`` and ``jct``.
     """
+    import pandas as pd
+
     jobs = pd.DataFrame(
         [
-            {"id": job["id"], "gpus": job["gpus"], "submit": float(job["submit"])}
+            {
+                "id": job["id"],
+                "gpus": job["gpus"],
+                "submit": float(job["submit"]),
+                "work": float(job["work"]),
+            }
             for job in log.meta()["workload"]["jobs"]
         ]
     )
@@ -50,53 +68,99 @@ def jobs_frame(log: Log) -> pd.DataFrame:
     return jobs
 
 
-def gpu_seconds(log: Log) -> float:
-    """Return the GPU time that jobs held; GPUs that a group shares count once."""
-    segments = frame(log, "segments")
-    length = (segments["end"] - segments["start"]) * segments["gpus"]
-    alone = segments["sharing"].isna()
-    total = float(length[alone].sum())
-    for _, group in segments[~alone].sort_values("start").groupby(["sharing", "shares"]):
-        # The union of the members' stretches: none begins before the latest end so far.
-        before = group["end"].cummax().shift(fill_value=-np.inf)
-        new = (group["end"] - np.maximum(group["start"], before)).clip(lower=0)
-        total += float((new * group["gpus"]).sum())
-    return total
-
-
 def summary(log: Log) -> dict[str, Any]:
     """Return the metrics of a simulation; times in seconds.
 
-    ``p95_jct`` and ``p99_jct`` are the values at position floor(0.95 n) and floor(0.99 n) of the
-    sorted completion times, counted from 0, as in Muri's evaluation. ``utilization`` is the share
-    of the cluster's GPU time until the last completion that jobs held; GPUs that several jobs share
-    count once.
+    ``mean_jct``, ``median_jct``, ``p95_jct``, ``p99_jct`` and the same of ``queueing``
+        Completion less submission; time without GPUs. ``p95`` and ``p99`` are the values at
+        position floor(0.95 n) and floor(0.99 n) of the sorted ones, counted from 0, as in Muri's
+        evaluation.
+    ``makespan``
+        Time of the last completion.
+    ``mean_slowdown``, ``mean_fairness``
+        Completion time over the time alone; over the time with an equal share of the cluster
+        (`dlsched.simulation.queue.fairness`).
+    ``mean_queue_length``, ``blocking_index``
+        Jobs that wait, over time; see `dlsched.simulation.queue.blocking_index`.
+    ``utilization``, ``busy_...``
+        Share of the cluster's GPU time until the last completion that jobs held, where GPUs that
+        several jobs share count once; share of it in which jobs used a resource, by their stages.
+    ``preemptions``, ``preempted_share``
+        Preemptions altogether; share of the jobs that were preempted at least once.
+    ``decisions``, ``mean_decision_seconds``, ``max_decision_seconds``
+        Number of decisions; wall-clock time of one, which depends on the machine.
     """
     jobs = jobs_frame(log)
-    jct = np.sort(jobs["jct"].dropna().to_numpy())
-    queueing = np.sort(jobs["queueing"].dropna().to_numpy())
-    if not len(jct):
+    ended = jobs.dropna(subset=["jct"])
+    if not len(ended):
         return {"jobs": len(jobs), "completed": 0}
     makespan = float(jobs["end"].max())
-    gpus = sum(server["gpus"] for server in log.meta()["cluster"]["servers"])
     timings = [row[1] for row in log.rows("timings")]
     return {
         "jobs": len(jobs),
-        "completed": len(jct),
-        "mean_jct": float(jct.mean()),
-        "median_jct": float(np.median(jct)),
-        "p95_jct": rank(jct, 0.95),
-        "p99_jct": rank(jct, 0.99),
+        "completed": len(ended),
+        **_distribution(ended["jct"], "jct"),
         "makespan": makespan,
-        "mean_queueing": float(queueing.mean()),
-        "median_queueing": float(np.median(queueing)),
-        "p95_queueing": rank(queueing, 0.95),
-        "p99_queueing": rank(queueing, 0.99),
-        "utilization": gpu_seconds(log) / (gpus * makespan) if makespan else 0.0,
+        **_distribution(ended["queueing"], "queueing"),
+        "mean_slowdown": float((ended["jct"] / ended["work"]).mean()),
+        "mean_fairness": float(fairness(ended, _gpus(log)).mean()),
+        "mean_queue_length": float(ended["queueing"].sum()) / makespan,
+        "blocking_index": blocking_index(jobs, work_segments(log), makespan),
+        "utilization": gpu_seconds(log) / (_gpus(log) * makespan),
+        **busy(log, makespan),
         "preemptions": int(jobs["preemptions"].sum()),
+        "preempted_share": float((jobs["preemptions"] > 0).mean()),
         "decisions": len(timings),
         "mean_decision_seconds": float(np.mean(timings)) if timings else 0.0,
+        "max_decision_seconds": max(timings, default=0.0),
     }
+
+
+def _distribution(values: pd.Series[float], name: str) -> dict[str, float]:
+    ordered = np.sort(values.to_numpy())
+    return {
+        f"mean_{name}": float(ordered.mean()),
+        f"median_{name}": float(np.median(ordered)),
+        f"p95_{name}": rank(ordered, 0.95),
+        f"p99_{name}": rank(ordered, 0.99),
+    }
+
+
+def _gpus(log: Log) -> int:
+    return sum(server["gpus"] for server in log.meta()["cluster"]["servers"])
+
+
+def work_segments(log: Log) -> pd.DataFrame:
+    """Return the table ``segments`` with work in seconds alone, whatever unit the log has.
+
+    The published variants count iterations; all that a job did then is its ``work``.
+    """
+    segments = frame(log, "segments")
+    if log.meta()["clock"] == "microseconds":
+        return segments
+    work = np.array([float(job["work"]) for job in log.meta()["workload"]["jobs"]])
+    done = segments.groupby("job")["work"].sum() - segments.groupby("job")["lost"].sum()
+    seconds = work[segments["job"]] / segments["job"].map(done).to_numpy(float)
+    return segments.assign(work=segments["work"] * seconds, lost=segments["lost"] * seconds)
+
+
+def busy(log: Log, makespan: float) -> dict[str, float]:
+    """Return the share of the cluster's time in which each resource of the stages was used.
+
+    A job that does a second of work uses each resource for its stage's share of that second, on
+    each of its GPUs. Nothing is returned where the jobs have no stages, or not equally many.
+    """
+    jobs = log.meta()["workload"]["jobs"]
+    names = STAGES.get(len(jobs[0].get("stages", ())), ())
+    if not names or any(len(job.get("stages", ())) != len(names) for job in jobs):
+        return {}
+    stages = np.array([job["stages"] for job in jobs], float)
+    shares = stages / np.maximum(stages.sum(axis=1, keepdims=True), 1e-300)
+    segments = work_segments(log)
+    done = (segments["work"] * segments["gpus"]).groupby(segments["job"]).sum()
+    used = done.reindex(range(len(jobs)), fill_value=0.0).to_numpy() @ shares
+    total = _gpus(log) * makespan
+    return {f"busy_{name}": float(time / total) for name, time in zip(names, used, strict=True)}
 
 
 def gpu_seconds(log: Log) -> float:

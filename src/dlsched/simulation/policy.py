@@ -43,6 +43,7 @@ class BasePolicy:
     memory
         What it remembers from one decision to the next: JSON values, stored in the log, so that an
         interrupted simulation goes on. Anything else that it keeps must follow from its options.
+        After a simulation it is what it was before, so that every simulation begins alike.
     """
 
     name: ClassVar[str] = "policy"

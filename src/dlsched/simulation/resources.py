@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dlsched.schema import Id, Number
+from dlsched.schema import Flaw, Id, Number, exact
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.decision import Allocation, Share
 from dlsched.simulation.job import Job
@@ -96,13 +96,14 @@ class Resources:
             amounts[i] = free + sign * Fraction(amount)
 
 
-def require_whole(job: Job, allocation: Allocation) -> None:
-    """Refuse an allocation that is not what the job can run with.
+def checked(job: Job, allocation: Allocation) -> Allocation:
+    """Return an allocation in exact numbers; refuse one that is not what the job can run with.
 
     Raises
     ------
     PolicyError
-        If it has fewer or more GPUs, a server twice, or a share without GPUs.
+        If it has fewer or more GPUs, a server twice, a share without GPUs, or an amount or a speed
+        that is negative or no finite number.
     """
     names = [share.server for share in allocation.shares]
     if not job.min_gpus <= allocation.gpus <= job.max_gpus:
@@ -112,3 +113,35 @@ def require_whole(job: Job, allocation: Allocation) -> None:
         raise PolicyError(f"job {job.id} gets {allocation.gpus} GPUs; it runs with {wanted}")
     if len(set(names)) != len(names) or any(share.gpus < 1 for share in allocation.shares):
         raise PolicyError(f"job {job.id}: each of its servers is named once, with a GPU or more")
+    shares = tuple(
+        Share(
+            share.server,
+            int(share.gpus),
+            amount(job, "CPUs", share.cpus),
+            amount(job, "GB", share.memory),
+        )
+        for share in allocation.shares
+    )
+    return Allocation(shares, allocation.group, amount(job, "speed", allocation.speed))
+
+
+def amount(job: Job, what: str, value: Number | float | None) -> Number | None:
+    """Return what a decision states for a job as an exact number.
+
+    A float counts as the shortest decimal that reads as it, so that the log, which an interrupted
+    simulation goes on with, has the same number.
+
+    Raises
+    ------
+    PolicyError
+        If it is negative or no finite number.
+    """
+    if value is None:
+        return None
+    try:
+        number = value if isinstance(value, Fraction) else exact(value)
+    except Flaw as flaw:
+        raise PolicyError(f"job {job.id}: {what} {flaw}") from None
+    if number < 0:
+        raise PolicyError(f"job {job.id}: {what} {value} is negative; give 0 or more")
+    return number

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from dlsched.result import Report
 from dlsched.simulation import metrics
@@ -14,6 +12,9 @@ from dlsched.simulation.bounds import MetricBound, bound
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.log import Log, Segment
 from dlsched.simulation.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHARING = Segment._fields.index("sharing")
 

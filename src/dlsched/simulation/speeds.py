@@ -10,25 +10,37 @@ from itertools import permutations
 from dlsched.problems.interleaving.check import iteration_time
 from dlsched.schema import Number
 from dlsched.simulation.cluster import Cluster
-from dlsched.simulation.decision import Allocation
+from dlsched.simulation.decision import Allocation, Share
 from dlsched.simulation.job import Job
 from dlsched.simulation.policy import PolicyError
+from dlsched.simulation.workload import Matrix
 
 Stages = tuple[Number, ...]
 
 
-def speed(job: Job, allocation: Allocation, cluster: Cluster, partners: Sequence[Job]) -> Fraction:
+def speed(
+    job: Job,
+    allocation: Allocation,
+    cluster: Cluster,
+    partners: Sequence[Job],
+    matrix: Matrix | None = None,
+) -> Fraction:
     """Return the work that a job does per second.
 
     What the policy states is taken as it is. Otherwise it is the product of four factors, each 1
     where it does not apply: the GPUs held over those asked for, less what they lose (`Job.
-    scaling_loss`); the rate on the slowest type held over the rate on the job's own type; the
-    efficiency with GPUs of both pools; and the job's iteration time alone over that of its group.
+    scaling_loss`); the rate on the slowest type held over the rate on the job's own type, and the
+    efficiency with GPUs of both pools; the throughput with the CPUs and memory per GPU over that
+    with the proportional share, on the server where it is least; and the job's iteration time alone
+    over that of its group.
 
     Parameters
     ----------
     partners
         The other jobs that hold the same GPUs.
+    matrix
+        Throughput by CPUs and memory; None if the job has none. A share that states neither is the
+        proportional one.
 
     Raises
     ------
@@ -47,6 +59,8 @@ def speed(job: Job, allocation: Allocation, cluster: Cluster, partners: Sequence
         types = {cluster.by_id[share.server].gpu_type for share in allocation.shares}
         factor *= min(Fraction(job.rates.get(kind or "", 0)) for kind in types)
         factor /= job.rates[job.gpu_type]
+    if matrix is not None:
+        factor *= min(_relative(matrix, share) for share in allocation.shares)
     if partners:
         group = sorted([job.stages, *(other.stages for other in partners)])
         _require_turns([job, *partners])
@@ -54,17 +68,26 @@ def speed(job: Job, allocation: Allocation, cluster: Cluster, partners: Sequence
     return factor
 
 
+def _relative(matrix: Matrix, share: Share) -> Fraction:
+    """Return the throughput with a share, relative to the proportional one."""
+    amounts = zip((share.cpus, share.memory), matrix.share, strict=True)
+    cpus, memory = (
+        usual if amount is None else Fraction(amount) / share.gpus for amount, usual in amounts
+    )
+    return matrix.speed(cpus, memory)
+
+
 def _require_turns(group: Sequence[Job]) -> None:
     resources = len(group[0].stages)
     if (
         any(len(job.stages) != resources for job in group)
         or len(group) > resources
-        or not any(any(job.stages) for job in group)
+        or not all(any(job.stages) for job in group)
     ):
         names = ", ".join(job.id for job in group)
         raise PolicyError(
-            f"jobs {names} cannot share GPUs: they need stages of the same resources, not all 0, "
-            f"and as many resources as jobs; job {group[0].id} has {resources} stages"
+            f"jobs {names} cannot share GPUs: each needs stages of the same resources, not "
+            f"all 0, and at most as many jobs as resources share; job {group[0].id} has {resources}"
         )
 
 

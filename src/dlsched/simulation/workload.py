@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
+from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from dlsched.errors import UnknownName
-from dlsched.schema import Amount, Document, Flaw, Id, derived, require_unique
+from dlsched.schema import Amount, Document, Flaw, Id, Number, derived, require_unique
 from dlsched.simulation.job import Job
 from dlsched.simulation.profiles import PROFILES, READERS
 from dlsched.traces import Trace, read_trace
 
 
 class Matrix(Document):
-    """Throughput by CPUs and memory per GPU, relative to the proportional share (Synergy, 3.1).
+    """Throughput by CPUs and memory per GPU (Synergy, section 3.1), in any unit.
 
     Attributes
     ----------
@@ -25,13 +28,39 @@ class Matrix(Document):
     throughput
         One row per entry of `cpus`, one column per entry of `memory`; 0 where not measured.
     share
-        CPUs and GB per GPU of the proportional share, at which the throughput counts as 1.
+        CPUs and GB per GPU of the proportional share, at which a job's speed counts as 1.
     """
 
     cpus: tuple[Amount, ...]
     memory: tuple[Amount, ...]
     throughput: tuple[tuple[Amount, ...], ...]
     share: tuple[Amount, Amount]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for name in ("cpus", "memory"):
+            axis = getattr(self, name)
+            if not axis or any(b <= a for a, b in pairwise(axis)):
+                raise Flaw((name,), "is empty or not ascending", "sort the axis")
+        widths = {len(row) for row in self.throughput}
+        if len(self.throughput) != len(self.cpus) or widths != {len(self.memory)}:
+            raise Flaw(
+                ("throughput",),
+                "has not one row per entry of cpus, one column per entry of memory",
+                "fill it with 0 where nothing was measured",
+            )
+        if not self.at(*self.share):
+            raise Flaw(("share",), "has no throughput", "measure it there")
+        return self
+
+    def at(self, cpus: Number, memory: Number) -> Number:
+        """Return the throughput with these amounts per GPU, rounded down to the axes."""
+        row, column = bisect_right(self.cpus, cpus), bisect_right(self.memory, memory)
+        return self.throughput[row - 1][column - 1] if row and column else 0
+
+    def speed(self, cpus: Number, memory: Number) -> Fraction:
+        """Return the same relative to the proportional share."""
+        return Fraction(self.at(cpus, memory)) / self.at(*self.share)
 
 
 class Workload(Document):

@@ -87,13 +87,11 @@ def solve(
     relax: bool = False,
     start: Vector | None = None,
     quiet: bool = False,
-    prove: bool = False,
 ) -> Outcome:
     """Optimize one level; see `Backend.solve`.
 
     An interrupt takes effect at HiGHS's next callback. With `relax`, integrality is dropped, the
-    outcome has the row duals, and no progress is recorded. With `prove`, the search goes on until
-    optimality is proved, whatever gap the run asks for.
+    outcome has the row duals, and no progress is recorded.
     """
     import highspy
 
@@ -103,7 +101,7 @@ def solve(
     _scheduler.threads = run.threads
     highs = highspy.Highs()
     callbacks = _Callbacks(run, float(form.conditioned(level)[0]), quiet=quiet or relax)
-    _configure(highs, run, 0.0 if prove else run.gap, callbacks)
+    _configure(highs, run, callbacks)
     lp = build(form, level, not relax, conditioned=True)
     if highs.passModel(lp) == highspy.HighsStatus.kError:
         raise SolverFailure("HiGHS rejected the model")
@@ -122,13 +120,13 @@ def solve(
     return _outcome(highs, form, level, relax, callbacks.start() if start is not None else None)
 
 
-def _configure(highs: Any, run: Run, gap: float, callbacks: _Callbacks) -> None:
+def _configure(highs: Any, run: Run, callbacks: _Callbacks) -> None:
     options = {
         "output_flag": True,
         "log_to_console": run.log,
         "threads": run.threads,
         "random_seed": run.seed % 2**31,
-        "mip_rel_gap": gap,
+        "mip_rel_gap": run.gap,
         "mip_abs_gap": 1e-9,
     }
     if run.time_limit is not None:

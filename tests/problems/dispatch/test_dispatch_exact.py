@@ -158,6 +158,21 @@ def test_a_gap_makes_no_wrong_claim(method: str, seed: int) -> None:
     assert beaten_level(loose.bound, best.objective) is None
 
 
+def test_aggregated_within_a_gap() -> None:
+    """The bound of a level that is solved within a gap need not be attained; all are bounded."""
+    instance = dlsched.generate("dispatch", 9, machines=10, pending=10, allocation=1.0)
+    result = dlsched.solve(instance, "aggregated", gap=0.3)
+    assert None not in result.bound
+
+
+def test_too_many_machines_for_arrays() -> None:
+    """A billion machines are refused before they fill the memory."""
+    data = one_cluster(0).to_data()
+    data["regions"][0]["clusters"][0]["machines"][0]["count"] = 10**9
+    with pytest.raises(dlsched.OptionError, match="10000000 machines"):
+        dlsched.solve(data, "mast")
+
+
 def test_clusters_refuses_a_batch() -> None:
     """The error names the method for it."""
     with pytest.raises(dlsched.OptionError, match="use classes"):

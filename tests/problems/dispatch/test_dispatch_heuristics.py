@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from itertools import product
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_mast import PlainMast
 
 import dlsched
 from dlsched.problems import dispatch
@@ -14,7 +18,7 @@ from dlsched.problems.dispatch.dispatcher import Dispatcher
 from dlsched.problems.dispatch.fleet import Fleet
 from dlsched.problems.dispatch.generate import examples
 from dlsched.problems.dispatch.ranking import startable
-from dlsched.problems.dispatch.strategy import instances
+from dlsched.problems.dispatch.strategy import _instance, instances
 from dlsched.problems.placement.replicas import replicate
 
 TWO, TEN, MISSED = examples()
@@ -72,6 +76,43 @@ def test_the_smallest_list_on_which_the_scan_misses_the_fewest() -> None:
                     missed.append((length, sum(sizes), sizes, need))
     assert min(missed)[2:] == ((1, 1, 2), 2)
     assert {length for length, *_ in missed} == {3}
+
+
+@pytest.mark.parametrize(
+    ("machines", "first", "second", "job"),
+    [
+        # The scan ends with a workload of two jobs, where one of a single job is enough.
+        ([{"id": "a", "gpus": 2}, {"id": "b", "gpus": 2}],
+         [{"gpus": 1, "on": {"a#0": 1}}, {"gpus": 1, "on": {"a#0": 1}}],
+         [{"gpus": 2, "on": {"b#0": 1}}], {"tasks": 1, "gpus": 2}),
+        # The larger victim makes room for one task of two GPUs, the smaller one for two.
+        ([{"id": "a", "gpus": 3}, {"id": "b", "count": 2, "gpus": 2}],
+         [{"gpus": 3, "on": {"a#0": 1}}],
+         [{"gpus": 1, "on": {"b#0": 1, "b#1": 1}}], {"tasks": 2, "gpus": 2}),
+    ],
+)  # fmt: skip
+def test_two_victims_are_enough_with_jobs_or_tasks_of_several(
+    machines: list[Any], first: list[Any], second: list[Any], job: dict[str, Any]
+) -> None:
+    """With workloads of several jobs or tasks of several GPUs, two victims show the miss."""
+    none = {"cpus": 0, "memory": 0}
+    instance = Instance(
+        name="two-victims",
+        scope="one",
+        lowest_priority=2,
+        regions=[{"id": "r", "clusters": [{"id": "c", "machines": [
+            {"gpu_type": "A"} | none | m for m in machines]}]}],
+        tenants=[{"id": "n", "priority": 1, "gpu_quota": 9, "cpu_quota": 9}],
+        running=[
+            {"id": f"v{k}", "tenant": "n", "within_quota": False, "seconds": 9 - k, "jobs": [
+                {"id": f"j{i}", "cluster": "c"} | none | row for i, row in enumerate(jobs)]}
+            for k, jobs in enumerate((first, second))
+        ],
+        pending=[{"id": "w", "tenant": "n", "age": 0, "jobs": [
+            {"id": "j", "gpu_type": "A"} | none | job]}],
+    )  # fmt: skip
+    counts = [dlsched.solve(instance, m).objective.preempted_2 for m in ("mast", "exact")]
+    assert counts == [2, 1]
 
 
 def test_the_missed_victim_as_an_instance() -> None:
@@ -137,6 +178,30 @@ def test_a_failure_is_forgotten_when_its_obstacle_stops() -> None:
     assert list(found.start) == ["second", "third"]
 
 
+def same_as_plain(instance: Instance) -> bool:
+    """Whether `mast` does the same as the plain version, and preempts somebody."""
+    found = dlsched.solve(instance, "mast").solution
+    start = {
+        w: (s.region, {j: (p.cluster, dict(p.on)) for j, p in s.jobs.items()})
+        for w, s in found.start.items()
+    }
+    assert (start, sorted(found.preempt)) == PlainMast(instance).solve()
+    return bool(found.preempt)
+
+
+def test_mast_and_the_plain_rule() -> None:
+    """The same machines, tasks and victims as by a version without arrays."""
+    made = [_instance(random.Random(seed).choice, None, 6, 12, 12, 3, True) for seed in range(200)]
+    assert sum(same_as_plain(instance) for instance in made) > 25
+
+
+def test_mast_and_the_plain_rule_on_full_clusters() -> None:
+    """The same where nearly all GPUs are allocated and many workloads preempt."""
+    options = {"regions": 1, "machines": 20, "pending": 20, "allocation": 1.0, "copies": 1}
+    made = [dlsched.generate("dispatch", seed, **options) for seed in range(8)]
+    assert sum(same_as_plain(instance) for instance in made) > 4  # type: ignore[arg-type]
+
+
 @settings(max_examples=30, deadline=None)
 @given(instances(ties=True))
 def test_all_regions_are_mast(instance: Instance) -> None:
@@ -165,6 +230,29 @@ def test_jobs_of_two_types_in_two_clusters() -> None:
     for methods, count in ((starts, 1), (waits, 0)):
         for method in methods:
             assert len(dlsched.solve(instance, method).solution.start) == count, method
+
+
+def test_the_last_job_may_find_no_cluster() -> None:
+    """The first job takes a GPU of the machine that the second needs; the optimum starts both."""
+    clusters = [
+        {"id": f"c{gpus}", "machines": [
+            {"id": f"m{gpus}", "gpu_type": "A", "gpus": gpus, "cpus": 1, "memory": 1}]}
+        for gpus in (2, 1)
+    ]  # fmt: skip
+    jobs = [
+        {"id": f"j{n}", "gpu_type": "A", "tasks": 1, "gpus": n, "cpus": 0, "memory": 0}
+        for n in (1, 2)
+    ]
+    instance = Instance(
+        name="jobs",
+        scope="one",
+        lowest_priority=1,
+        regions=[{"id": "r", "clusters": clusters}],
+        tenants=[{"id": "n", "priority": 1, "gpu_quota": 3, "cpu_quota": 0}],
+        pending=[{"id": "w", "tenant": "n", "age": 0, "jobs": jobs}],
+    )
+    counts = [len(dlsched.solve(instance, m).solution.start) for m in ("mast", "clusters", "milp")]
+    assert counts == [0, 1, 1]
 
 
 @settings(max_examples=20, deadline=None)

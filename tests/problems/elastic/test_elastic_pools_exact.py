@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 import dlsched
-from dlsched.problems.elastic import Instance
+from dlsched.problems.elastic import Instance, items
 from dlsched.problems.elastic.pools import choices, search
 from dlsched.problems.elastic.pools.knapsack import items_of
 from dlsched.problems.elastic.pools.lagrangian import launch, relax
@@ -99,23 +99,58 @@ def test_rounded_tables_bound_the_optimum(instance: Instance) -> None:
 
 
 @SOME
+@given(pools(mixed=True))
+def test_reductions_rounded_to_512_bits(instance: Instance) -> None:
+    """If no common unit is short enough, the optimum is found and the bound is not below it."""
+    best = oracles.elastic(instance)
+    assert best is not None
+    most = items.MOST_BITS
+    items.MOST_BITS = 0
+    try:
+        result = dlsched.solve(instance, "dp")
+    finally:
+        items.MOST_BITS = most
+    assert (result.status, result.objective) == ("optimal", best)
+    value = result.bound.reduction.value
+    assert best.reduction <= value <= best.reduction + abs(best.reduction) * Fraction(1, 2**400)
+
+
+def test_units_of_thousands_of_digits_are_not_built() -> None:
+    """Thirds, quarters and so on to the 5,999th have a unit of 8,000 bits; they are rounded up."""
+    ratios = [(1, n) for n in range(1, 6000)]
+    values, unit = items.in_units(ratios)
+    assert max(value.bit_length() for value in values) <= items.ROUNDED_BITS + 1
+    for value, (_, n) in zip(values, ratios, strict=True):
+        assert 0 <= value * unit - Fraction(1, n) < unit
+    assert items.in_units([(1, 2), (2, 3)]) == ([3, 4], Fraction(1, 6))
+
+
+def test_ample_gpus_need_no_table() -> None:
+    """Where every job can have its best choice, the relaxation proves it, whatever the memory."""
+    made = dlsched.generate("elastic", seed=1, jobs=60, capacity=10**6, loan=10**6)
+    result = dlsched.solve(made, "dp", memory_gib=0)
+    assert (result.status, tuple(result.gap)) == ("optimal", (0, 0))
+    assert result.objective == dlsched.solve(made, "milp").objective
+
+
+@SOME
 @given(pools())
 def test_items_are_undominated_choices(instance: Instance) -> None:
     """The integers of the items are the reductions; what is left out is dominated or too large."""
-    items = items_of(instance)
-    kept = {(j, *w) for j, w in zip(items.job.tolist(), items.workers.tolist(), strict=True)}
+    found = items_of(instance)
+    kept = {(j, *w) for j, w in zip(found.job.tolist(), found.workers.tolist(), strict=True)}
     for j, row in enumerate(choices(instance)):
-        mine = [i for i in range(len(items)) if items.job[i] == j]
+        mine = [i for i in range(len(found)) if found.job[i] == j]
         running = instance.jobs[j].running
         for choice in row:
             if (j, *choice.workers) in kept:
-                i = next(i for i in mine if tuple(items.workers[i]) == choice.workers)
-                assert items.seconds(int(items.value[i])) == choice.reduction
-                assert tuple(items.gpus[i]) == choice.gpus
+                i = next(i for i in mine if tuple(found.workers[i]) == choice.workers)
+                assert found.seconds(int(found.value[i])) == choice.reduction
+                assert tuple(found.gpus[i]) == choice.gpus
                 continue
             fits = all(g <= p.capacity for g, p in zip(choice.gpus, instance.by_pool, strict=True))
-            better = [i for i in mine if all(items.gpus[i] <= choice.gpus)
-                      and items.seconds(int(items.value[i])) >= choice.reduction]  # fmt: skip
+            better = [i for i in mine if all(found.gpus[i] <= choice.gpus)
+                      and found.seconds(int(found.value[i])) >= choice.reduction]  # fmt: skip
             assert not fits or better or (running and choice.reduction <= 0)
 
 
@@ -124,25 +159,25 @@ def test_items_are_undominated_choices(instance: Instance) -> None:
 def test_bounds_of_both_levels(instance: Instance) -> None:
     """Level 1's bounds enclose the optimum; no optimum beats the bound less its choices' losses."""
     best = dlsched.solve(instance, "dp")
-    items = items_of(instance)
-    first = launch(items)
+    knapsack = items_of(instance)
+    first = launch(knapsack)
     launched = best.objective.launched
     assert len(first.chosen) <= launched <= first.most
-    value = best.objective.reduction / items.unit
+    value = best.objective.reduction / knapsack.unit
     for least, most in ((launched, launched), (len(first.chosen), first.most)):
-        found = relax(items, least, most)
+        found = relax(knapsack, least, most)
         assert value * 2**found.shift <= found.bound
-    found = relax(items, launched, launched)
-    for i in range(len(items)):
-        if best.solution.split(instance.jobs[items.job[i]].id) == tuple(items.workers[i]):
+    found = relax(knapsack, launched, launched)
+    for i in range(len(knapsack)):
+        if best.solution.split(instance.jobs[knapsack.job[i]].id) == tuple(knapsack.workers[i]):
             assert value * 2**found.shift <= found.bound - found.loss[i]
 
 
 def test_a_false_table_proves_nothing() -> None:
     """A table with an entry that is too small is refused by the check."""
-    items = items_of(dlsched.generate("elastic", seed=1, jobs=6, capacity=6, loan=6))
-    numbers = np.arange(len(items))
-    table = fill_table(items, numbers, items.exact.worth, items.capacity, lambda: None)
+    knapsack = items_of(dlsched.generate("elastic", seed=1, jobs=6, capacity=6, loan=6))
+    numbers = np.arange(len(knapsack))
+    table = fill_table(knapsack, numbers, knapsack.exact.worth, knapsack.capacity, lambda: None)
     assert table is not None and proves(table, lambda: None)
     table.entries[-1, -1, -1] -= 1
     assert not proves(table, lambda: None)

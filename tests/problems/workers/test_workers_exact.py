@@ -47,7 +47,7 @@ def test_free_gpus_of_a_class_are_not_one_server() -> None:
     """Two servers with 3 free GPUs hold two workers of 2 GPUs, not three."""
     servers = [{"id": f"s{i}", "pool": "training", "gpus": 8, "free": 3} for i in range(2)]
     jobs = [{"id": f"j{i}", "gpus_per_worker": 2, "base": 1} for i in range(3)]
-    for method in ("milp", "per_server"):
+    for method in ("milp", "arc_flow", "per_server"):
         assert dlsched.solve(instance_of(servers, jobs), method).objective[0] == 2
 
 
@@ -57,7 +57,7 @@ def test_the_two_groups_of_a_class_share_its_servers() -> None:
     job = {"id": "j", "gpus_per_worker": 2, "base": 2, "flexible": 2}
     jobs = [job | {"elastic": True, "fungible": True}]
     for separate, flexible in ((True, 0), (False, 2)):
-        for method in ("milp", "per_server"):
+        for method in ("milp", "arc_flow", "per_server"):
             best = dlsched.solve(instance_of(servers, jobs, separate_groups=separate), method)
             assert tuple(best.objective) == (1, flexible, 0, 1)
 
@@ -73,7 +73,7 @@ def test_later_levels_by_hand() -> None:
         {"id": "e", "gpus_per_worker": 2, "base": 2, "elastic": True, "fungible": True},
         {"id": "i", "gpus_per_worker": 2, "base": 2, "fungible": True},
     ]
-    for method in ("milp", "per_server"):
+    for method in ("milp", "arc_flow", "per_server"):
         best = dlsched.solve(instance_of(servers, jobs), method)
         assert tuple(best.objective) == (2, 0, 0, 1)
         assert best.solution.placement["i"].base == {"t": 2}
@@ -116,12 +116,18 @@ def test_too_many_patterns_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     best = dlsched.solve(instance)
     monkeypatch.setattr(choice, "MOST_PATTERNS", 3)
     monkeypatch.setattr(exact, "MOST_PATTERNS", 3)
-    with pytest.raises(dlsched.OptionError, match="use per_server"):
+    with pytest.raises(dlsched.OptionError, match="use arc_flow"):
         dlsched.solve(instance, "milp")
+    arcs, bound = dlsched.solve(instance), dlsched.bound(instance)[0]
+    monkeypatch.setattr(choice, "MOST_ARCS", 3)
+    monkeypatch.setattr(exact, "MOST_ARCS", 3)
+    with pytest.raises(dlsched.OptionError, match="use per_server"):
+        dlsched.solve(instance, "arc_flow")
     other = dlsched.solve(instance)
-    assert (best.method, other.method) == ("milp", "per_server")
-    assert other.objective == best.objective
-    assert dlsched.bound(instance)[0].value >= best.objective[0]
+    methods = [result.method for result in (best, arcs, other)]
+    assert methods == ["milp", "arc_flow", "per_server"]
+    assert other.objective == arcs.objective == best.objective
+    assert dlsched.bound(instance)[0].value >= bound.value >= best.objective[0]
 
 
 def test_counting_patterns_of_huge_servers_ends() -> None:
@@ -130,6 +136,15 @@ def test_counting_patterns_of_huge_servers_ends() -> None:
     jobs = [{"id": f"j{k}", "gpus_per_worker": k, "base": 1} for k in range(1, 6)]
     best = dlsched.solve(instance_of(servers, jobs))
     assert (best.method, best.objective[0]) == ("per_server", 5)
+
+
+@pytest.mark.parametrize(("free", "method", "placed"), [(8, "milp", 3), (600, "per_server", 34)])
+def test_many_sizes_of_workers(free: int, method: str, placed: int) -> None:
+    """More sizes than Python's limit of recursion are counted; 1 + 2 + ... + 34 is below 600."""
+    servers = [{"id": "s", "pool": "training", "gpus": free, "free": free}]
+    jobs = [{"id": f"j{k}", "gpus_per_worker": k, "base": 1} for k in range(1, 1501)]
+    best = dlsched.solve(instance_of(servers, jobs))
+    assert (best.method, best.objective[0]) == (method, placed)
 
 
 @pytest.mark.parametrize("scenario", ["advanced", "ideal"])

@@ -13,6 +13,7 @@ from dlsched.run import Run, Stage
 from dlsched.schema import Number
 from dlsched.solvers import highs
 from dlsched.solvers.certificate import dual_bound, round_to_granularity
+from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm
 
 
@@ -41,40 +42,50 @@ def _bounds(instance: Instance, run: Run, integer: bool) -> Claim:
     bounds: list[list[Bound]] = []
     termination = Termination.BOUND_ONLY
     for level in range(len(form.costs)):
-        found, ended = _level(form, level, run, integer)
+        if not form.costs[level].any():
+            bounds.append([Bound(0, "certified", "a constant level")])
+            continue
+        found, held, ended = _level(form, level, run, integer)
         bounds.append(found)
-        if ended is not None or not found:
+        if held is None:
             termination = ended or termination
             break
-        strongest = (min if form.senses[level] == "max" else max)(b.value for b in found)
-        if form.costs[level].any():
-            form = form.held(level, float(strongest))
+        form = form.held(level, held)
     return Claim(status=Status.NO_SOLUTION, termination=termination, bounds=bounds)
 
 
 def _level(
     form: StandardForm, level: int, run: Run, integer: bool
-) -> tuple[list[Bound], Termination | None]:
-    """Return the bounds of one level, and the limit that ended it, if any."""
-    if not form.costs[level].any():
-        return [Bound(0, "certified", "a constant level")], None
+) -> tuple[list[Bound], float | None, Termination | None]:
+    """Return the bounds of one level, the value to hold, and the limit that ended it, if any.
+
+    The integer program's value is held, which its bound may exceed by the slack.
+    """
     sense, grain = form.senses[level], form.granularities[level]
     relaxed = highs.solve(form, level, run, relax=True)
-    found = []
+    found: list[Bound] = []
     if relaxed.duals is not None:
         value: Number | None = dual_bound(form, level, relaxed.duals)
         if value is not None:
             rounded = round_to_granularity(value, grain, sense)
             found.append(Bound(rounded, "certified", "dual vector of the LP"))
     if relaxed.status is not Status.OPTIMAL:
-        return found, relaxed.termination
+        return found, None, _end(relaxed)
     if not integer:
-        return found, None
-    outcome = highs.solve(form, level, run, quiet=True)
+        return found, float(found[0].value) if found else None, None
+    outcome = highs.solve(form, level, run.nested())
     if outcome.bound is not None:
         slack = 1e-6 * max(1.0, abs(outcome.bound))
         weak = outcome.bound + (slack if sense == "max" else -slack)
         # Exact for levels of whole jobs; others keep the slack.
         rounded = round_to_granularity(Fraction(weak), grain, sense)
         found.append(Bound(rounded, "claimed", "highs"))
-    return found, None if outcome.status is Status.OPTIMAL else outcome.termination
+    if outcome.status is not Status.OPTIMAL:
+        return found, None, _end(outcome)
+    return found, outcome.objective, None
+
+
+def _end(outcome: Outcome) -> Termination:
+    """Return why a level is not solved; the program itself has a solution, to start nothing."""
+    infeasible = outcome.status is Status.INFEASIBLE
+    return Termination.TOLERANCES if infeasible else outcome.termination

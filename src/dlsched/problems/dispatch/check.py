@@ -23,7 +23,9 @@ from dlsched.result import Report, Violation
 from dlsched.schema import Number, brief, simplify
 
 DAY = 86400
-"""Seconds from which the age of a victim counts no more."""
+"""Seconds from which the age of a victim counts no more **(D)**.
+
+The paper refrains from preempting newly started jobs and does not say until when one is new."""
 LEVELS = (
     *(
         level
@@ -33,7 +35,12 @@ LEVELS = (
     Level("young", "min", "seconds"),
     Level("spread", "min", "machines and racks"),
 )
-"""For each priority the jobs preempted and the size started; then two levels for all."""
+"""For each priority the jobs preempted and the size started; then two levels for all.
+
+The order is section 4.3's: lower priority, fewer jobs, longer running. Preempted jobs of a priority
+come before what starts at it **(D)**, so that victims serve higher priorities only. Machines and
+racks come last and count alike **(D)**: the paper wants few machines in the same or nearby racks.
+"""
 
 Use = dict[int, list[Number]]
 """GPUs, CPUs and memory by number of a machine."""
@@ -187,6 +194,7 @@ def _of_workload(
 def _of_job(
     instance: Instance, job: PendingJob, placed: Placed, region: int | None, path: str
 ) -> Iterator[Violation]:
+    """Yield the violations of a job's placement; a CPU job may run on any machine **(D)**."""
     home = instance.cluster_region.get(placed.cluster)
     if home is None:
         message = f'there is no cluster "{brief(placed.cluster)}"'
@@ -211,6 +219,11 @@ def _of_job(
 
 
 def _of_victims(instance: Instance, solution: Solution) -> Iterator[Violation]:
+    """Yield the violations of victims.
+
+    A victim makes room for a workload of a higher priority on one of its machines **(D)**: the
+    paper preempts for one workload at a time, in a batch nothing else says for whom.
+    """
     running = {workload.id: workload for workload in instance.running}
     best: dict[int, int] = {}
     priority = {ranked.workload: ranked.priority for ranked in rank(instance)}

@@ -32,9 +32,9 @@ class Dispatcher:
 
     Attributes
     ----------
-    attempts, hits
-        How many plans of a job in a cluster were asked for, and how many of these the negative
-        cache answered.
+    attempts, hits, failures
+        How many plans of a job in a cluster were asked for, how many of these the negative cache
+        answered, and how many others do not exist.
     """
 
     def __init__(self, fleet: Fleet, *, cache: bool = True, fewest: bool = True) -> None:
@@ -42,7 +42,7 @@ class Dispatcher:
         self.failed: dict[tuple[int, int], list[tuple[Request, int]]] = {}
         self.start: dict[str, Started] = {}
         self.preempt: list[int] = []
-        self.attempts = self.hits = 0
+        self.attempts = self.hits = self.failures = 0
 
     def dispatch(
         self, order: Iterable[Ranked], sites: Callable[[Ranked], Sites], one_cluster: bool = False
@@ -60,7 +60,7 @@ class Dispatcher:
                 self.execute(ranked, plan)
 
     def auction(self, ranked: Ranked, sites: Sites, one_cluster: bool = False) -> Plan | None:
-        """Return the best plan of all regions; ties go to the earlier one."""
+        """Return the best plan of all regions; ties go to the earlier one **(D)**."""
         found = []
         for region, own in sites.items():
             choices = [[site] for site in own] if one_cluster else [list(own)]
@@ -69,7 +69,10 @@ class Dispatcher:
         return min(plans, key=lambda plan: plan.score, default=None)
 
     def plan(self, ranked: Ranked, region: int, sites: Sequence[int]) -> Plan | None:
-        """Return a region's plan: job by job, each in the cluster with the best plan for it.
+        """Return a region's plan: job by job **(D)**, each in the cluster with the best plan.
+
+        The order is the file's. The paper plans jobs in parallel and does not say what one leaves
+        to another.
 
         A job sees the machines as the workload's earlier jobs leave them, victims included.
         """
@@ -114,7 +117,9 @@ class Dispatcher:
                 plan = plan_with_victims(fleet, one, p, fewest=self.fewest)
                 if plan is not None:
                     plans.append(plan)
-                elif self.cache and not tentative:
+                    continue
+                self.failures += 1
+                if self.cache and not tentative:
                     self.failed.setdefault((one.site, request.kind), []).append((request, p))
         return min(plans, key=lambda plan: self.score([plan], plan.victims), default=None)
 
@@ -131,7 +136,11 @@ class Dispatcher:
         )
 
     def score(self, jobs: Sequence[JobPlan], victims: Sequence[int]) -> Score:
-        """Return the levels of starting a workload alone by a plan, without the size started."""
+        """Return the levels of starting a workload alone by a plan, without the size started.
+
+        Their tuple is the plan's score **(D)**; the paper adds up scores of jobs by a formula that
+        it does not print.
+        """
         fleet = self.fleet
         counts = [0] * (MOST_PRIORITIES + 1)
         for v in victims:
@@ -164,7 +173,10 @@ class Dispatcher:
         self.start[workload.id] = Started(region=region, jobs=placed)
 
     def _forget(self, victims: Sequence[int]) -> None:
-        """Forget the failures of jobs that could not have preempted these victims themselves.
+        """Forget the failures of jobs that could not have preempted these victims **(D)**.
+
+        The paper empties the cache after a pass and does not mention victims, whose room it would
+        miss in another order than that of rank.
 
         A job fails if the room is not enough even without all workloads of lower priority. By rank,
         victims are of lower priority than every job that failed before: nothing is forgotten.

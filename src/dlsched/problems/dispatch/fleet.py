@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dlsched.errors import OptionError
 from dlsched.problems.dispatch.check import DAY
 from dlsched.problems.dispatch.holding import Array, Holding
 from dlsched.problems.dispatch.schema import (
@@ -21,6 +22,8 @@ from dlsched.problems.dispatch.schema import (
 )
 from dlsched.schema import Number
 
+MOST_MACHINES = 10_000_000
+"""Upper limit of the machines, which take about 80 bytes each."""
 _LARGEST = 2**61
 """Amounts whose sums stay below this are 64-bit integers, others are Python's."""
 
@@ -59,6 +62,11 @@ class Fleet:
         The clusters in the order of the file; the machines of each are adjacent.
     running
         Whether each running workload still runs.
+
+    Raises
+    ------
+    OptionError
+        If there are more than `MOST_MACHINES` machines.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -67,6 +75,11 @@ class Fleet:
         types = sorted({g.machines.gpu_type for g in instance.groups if g.machines.gpu_type})
         self.types = {name: k for k, name in enumerate(types)}
         counts = [group.machines.count for group in instance.groups]
+        if sum(counts) > MOST_MACHINES:
+            raise OptionError(
+                f"{instance.name} has more than {MOST_MACHINES} machines, of each of which the "
+                f"method keeps what is free; leave out those that no workload can use"
+            )
         rows = [self._row(group.machines) for group in instance.groups]
         most = max((sum(row) for row in rows), default=0) * (sum(counts) + 1)
         needed = [self._row(j) for w in instance.pending for j in w.jobs]

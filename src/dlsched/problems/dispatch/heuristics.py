@@ -56,7 +56,9 @@ def top_k(instance: Instance, rng: Any, k: int = 1) -> Solution:
 
 @method("dispatch", kind="baseline")
 def federated(instance: Instance, rng: Any, blocking: bool = True) -> Solution:
-    """Solution (1) of Table 1 without ranks: bound to a cluster, first come first served.
+    """Solution (1) of Table 1 without ranks: bound to a cluster, first come first served **(D)**.
+
+    The paper does not say how a cluster's queue is served; `local` does it by rank.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ class Search:
         values = None
         for level in range(len(form.costs)):
             # The next levels are compared with the optimum, so a gap would make wrong bounds.
-            outcome = highs.solve(form, level, self.run, quiet=True, prove=True)
+            outcome = highs.solve(form, level, self.run.nested())
             if outcome.status is Status.INFEASIBLE:
                 return True
             if outcome.status is not Status.OPTIMAL:

@@ -39,8 +39,9 @@ def rank(instance: Instance) -> tuple[Ranked, ...]:
 
     The workloads are scanned by falling credit. One is within quota if the tenant's quotas hold its
     GPUs and CPUs besides those of the tenant's running workloads within quota and of those that
-    the scan has found within quota, whether they will start or not. The order is by priority, then
-    credit, then the file's.
+    the scan has found within quota, whether they will start or not **(D)**. The GPUs and CPUs of
+    all jobs count **(D)**, also the CPUs of GPU jobs. The order is by priority, then credit, then
+    the file's.
 
     All numbers are exact: the credits are compared as integers over one denominator.
     """
@@ -92,7 +93,11 @@ def _credits(instance: Instance) -> tuple[list[int], int]:
 
 
 def _fair_shares(instance: Instance) -> list[Fraction]:
-    """Return expression 11 by tenant: below average use gives credit."""
+    """Return expression 11 by tenant: below average use gives credit.
+
+    The average is the mean over tenants **(D)**; the term is `fair_weight` for all of them if
+    nobody has used anything **(D)**, where the expression divides by 0.
+    """
     total = sum((Fraction(tenant.window_use) for tenant in instance.tenants), Fraction(0))
     weight = Fraction(instance.credit.fair_weight)
     if not total:

@@ -3,7 +3,7 @@
 Every job can be left at its base without cost: a pending job without workers, a running one with
 its least number. So an instance is a set of optional items, at most one per job, each with the GPUs
 it takes, whether it launches its job, and the running time it saves. Times are multiples of the
-reductions' granularity, hence integers, and nothing here is rounded.
+reductions' granularity, hence integers, and exact unless that has thousands of digits.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ Ratio: TypeAlias = tuple[int, int]
 
 SAFE = 2**62
 """Sums below this are computed in 64 bits."""
+MOST_BITS = 4096
+"""Longest common denominator of exact reductions; jobs of hundreds of workers can exceed it."""
+ROUNDED_BITS = 512
+"""Bits of the largest reduction where they are rounded."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +81,20 @@ def firsts(jobs: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def in_units(ratios: Sequence[Ratio]) -> tuple[list[int], Fraction]:
-    """Return numbers as multiples of the largest unit that divides them all, and that unit."""
-    scale = math.lcm(*{denominator for _, denominator in ratios})
+    """Return numbers as multiples of the largest unit that divides them all, and that unit.
+
+    If the unit has a denominator of more than `MOST_BITS` bits, the numbers are rounded up, the
+    largest one to `ROUNDED_BITS` bits. Sums of them are then still bounds, and off by less than any
+    precision that a solver has.
+    """
+    scale = 1
+    for denominator in {denominator for _, denominator in ratios}:
+        scale = math.lcm(scale, denominator)
+        if scale.bit_length() > MOST_BITS:
+            largest = max(abs(numerator) // denominator for numerator, denominator in ratios)
+            shift = max(0, ROUNDED_BITS - largest.bit_length())
+            rounded = [-(-(numerator << shift) // denominator) for numerator, denominator in ratios]
+            return rounded, Fraction(1, 2**shift)
     scaled = [numerator * (scale // denominator) for numerator, denominator in ratios]
     divisor = math.gcd(*scaled) or 1
     return [value // divisor for value in scaled], Fraction(divisor, scale)

@@ -132,8 +132,8 @@ class Assignment:
         """Return the model of the next job."""
         total = sum(self.counts)
         missing = [
-            (share - count / total if total else 0.0) if turns else -1.0
-            for share, count, turns in zip(self.shares, self.counts, self.turns, strict=True)
+            (share - count / total if total else 0.0) if share else -1.0
+            for share, count in zip(self.shares, self.counts, strict=True)
         ]
         k = missing.index(max(missing))
         model = self.turns[k][self.counts[k] % len(self.turns[k])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dlsched.problems.workers import model
+from dlsched.problems.workers.arc_program import ArcProgram
 from dlsched.problems.workers.choice import choose
 from dlsched.problems.workers.program import Program
 from dlsched.problems.workers.schema import Instance
@@ -16,9 +17,11 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level
 def lp(instance: Instance, run: Run) -> Claim:
     """Linear relaxation of level 1 of the pattern program, certified from its duals, rounded down.
 
-    With too many patterns it is that of the card's model, which is weaker: there free GPUs count
-    also where no worker fits.
+    With too many patterns it is that of the flow program, which is as strong; with too many arcs
+    that of the card's model, which is weaker: there free GPUs count also where no worker fits.
     """
-    if choose(instance) == "milp":
-        return relax_first_level(instance, run, Program(instance))
-    return relax_first_level(instance, run, model)
+    chosen = choose(instance)
+    if chosen == "per_server":
+        return relax_first_level(instance, run, model)
+    program = Program(instance) if chosen == "milp" else ArcProgram(instance)
+    return relax_first_level(instance, run, program)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dlsched.problems.workers.arc_program import arcs_exceed
 from dlsched.problems.workers.patterns import patterns_exceed
 from dlsched.problems.workers.schema import Instance
 
 MOST_PATTERNS = 50_000
 """With more patterns in all, the pattern program takes too long to build."""
+MOST_ARCS = 100_000
+"""With more arcs, the flow program does."""
 
 
 def choose(instance: Instance) -> str:
-    """Return ``milp``, or ``per_server`` where there are too many patterns."""
-    return "per_server" if patterns_exceed(instance, MOST_PATTERNS) else "milp"
+    """Return ``milp``; ``arc_flow`` where there are too many patterns, else ``per_server``."""
+    if not patterns_exceed(instance, MOST_PATTERNS):
+        return "milp"
+    return "per_server" if arcs_exceed(instance, MOST_ARCS) else "arc_flow"

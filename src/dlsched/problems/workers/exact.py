@@ -1,10 +1,11 @@
-"""Exact methods for workers: the pattern program, and the model with its servers one by one."""
+"""Exact methods for workers: by patterns, by arcs, and by the model with its servers one by one."""
 
 from __future__ import annotations
 
 from dlsched.errors import OptionError
 from dlsched.problems.workers import model
-from dlsched.problems.workers.choice import MOST_PATTERNS
+from dlsched.problems.workers.arc_program import ArcProgram, arcs_exceed
+from dlsched.problems.workers.choice import MOST_ARCS, MOST_PATTERNS
 from dlsched.problems.workers.patterns import patterns_exceed
 from dlsched.problems.workers.program import Program
 from dlsched.problems.workers.schema import Instance
@@ -30,10 +31,27 @@ def milp(instance: Instance, run: Run, levels: int = 4) -> Claim:
         Levels to solve, from the first on.
     """
     if patterns_exceed(instance, MOST_PATTERNS):
-        raise OptionError(
-            f"{instance.name} has more than {MOST_PATTERNS:,} patterns; use per_server"
-        )
+        raise OptionError(f"{instance.name} has more than {MOST_PATTERNS:,} patterns; use arc_flow")
     return solve_levels(instance, run, Program(instance), levels)
+
+
+@method("workers", kind="exact", preload=SOLVER_LIBRARIES)
+def arc_flow(instance: Instance, run: Run, levels: int = 4) -> Claim:
+    """Flow program: servers are paths on which free GPUs fall worker by worker.
+
+    Exact because every placement is a set of such paths, one for each server with workers, and
+    paths that supply the workers of each size, pool and group are a placement of the same value
+    (models/workers.md). Its relaxation is as strong as that of `milp`, and its size does not depend
+    on the number of patterns.
+
+    Parameters
+    ----------
+    levels
+        Levels to solve, from the first on.
+    """
+    if arcs_exceed(instance, MOST_ARCS):
+        raise OptionError(f"{instance.name} has more than {MOST_ARCS:,} arcs; use per_server")
+    return solve_levels(instance, run, ArcProgram(instance), levels)
 
 
 @method("workers", kind="exact", preload=SOLVER_LIBRARIES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple
 
 from dlsched.problems.workers.schema import KINDS, Instance, Job, Kind, Pool
@@ -22,6 +21,7 @@ class Demand(NamedTuple):
     size: int
 
 
+_MANY = 10**9
 Pattern = Mapping[int, int]
 """Number of workers by their GPUs."""
 
@@ -97,17 +97,18 @@ def maximal_patterns(sizes: Sequence[int], free: int) -> Iterator[Pattern]:
     """
     fitting = tuple(size for size in sizes if size <= free)
     if fitting:
-        yield from _complete(fitting, free)
+        yield from _complete(fitting, 0, free)
 
 
-def _complete(sizes: Sequence[int], free: int) -> Iterator[Pattern]:
-    size, rest = sizes[0], sizes[1:]
-    if not rest:  # only with as many of the smallest workers as fit is a pattern maximal
-        yield {size: free // size} if free >= size else {}
-        return
-    for count in range(free // size, -1, -1):
-        for others in _complete(rest, free - count * size):
-            yield {size: count, **others} if count else others
+def _complete(sizes: Sequence[int], first: int, free: int) -> Iterator[Pattern]:
+    """Yield the maximal patterns of sizes from a position on; recursion is by the sizes in one."""
+    for i in range(first, len(sizes) - 1):
+        for count in range(free // sizes[i], 0, -1):
+            for others in _complete(sizes, i + 1, free - count * sizes[i]):
+                yield {sizes[i]: count, **others}
+    # Only with as many of the smallest workers as fit is a pattern maximal.
+    smallest = sizes[-1]
+    yield {smallest: free // smallest} if free >= smallest else {}
 
 
 def patterns_exceed(instance: Instance, most: int) -> bool:
@@ -122,17 +123,15 @@ def patterns_exceed(instance: Instance, most: int) -> bool:
     return False
 
 
-def _count(sizes: tuple[int, ...], free: int) -> int:
+def _count(sizes: Sequence[int], free: int) -> int:
     """Return the number of maximal patterns, or a large number if it is beyond counting."""
-    if free * len(sizes) > 10**6:
-        return 10**9
-
-    @cache
-    def count(first: int, left: int) -> int:
-        if first >= len(sizes) - 1:
-            return 1
-        return sum(
-            count(first + 1, left - n * sizes[first]) for n in range(left // sizes[first] + 1)
-        )
-
-    return count(0, free) if sizes else 0
+    fitting = [size for size in sizes if size <= free]
+    if not fitting:
+        return 0
+    if free * len(fitting) > 10**6:
+        return _MANY
+    counts = [1] * (free + 1)  # by free GPUs: of patterns with the sizes seen so far
+    for size in reversed(fitting[:-1]):
+        for left in range(size, free + 1):
+            counts[left] = min(_MANY, counts[left] + counts[left - size])
+    return counts[free]

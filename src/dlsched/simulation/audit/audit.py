@@ -36,7 +36,7 @@ def audit(log: Log, summarize: Summarize | None = None) -> Report:
         The log of a simulation that has ended.
     summarize
         Function of the log that returns metrics to compare, by the names of
-        `dlsched.simulation.metrics.summary`; it is called if every row can be read.
+        `dlsched.simulation.metrics.summary`; it is called if nothing else is wrong.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def audit(log: Log, summarize: Summarize | None = None) -> Report:
         return Report(tuple(findings.violations), None, {"violations": 1})
     if "end" in record.meta:
         _check(record)
-        if summarize is not None and not findings.count["unreadable"]:
+        if summarize is not None and not findings.count:
             check_figures(record, summarize(log))
     else:
         message = (

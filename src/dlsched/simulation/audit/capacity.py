@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 
 from dlsched.simulation.audit.findings import at
-from dlsched.simulation.audit.record import TOLERANCE, Record, Shares, Stretch
+from dlsched.simulation.audit.record import TOLERANCE, Record, Stretch
 
 WHAT = (("gpus", "GPUs"), ("cpus", "CPUs"), ("memory", "GB"))
 
@@ -16,6 +17,8 @@ def check_capacity(record: Record) -> None:
 
     What ends at a moment is free for what starts at it. Jobs that share GPUs hold them once. CPUs
     and memory are floats in the log: they are added within a relative tolerance of `TOLERANCE`.
+    Where the log's header says that priorities are layers (``layers`` is ``"priority"``), a job
+    shares GPUs with jobs of other priorities, and each priority has the whole server.
     """
     held = _Held(record)
     lasting = [stretch for stretch in record.stretches if stretch.start < stretch.end]
@@ -38,7 +41,8 @@ class _Held:
             )
             for server in record.cluster.servers
         }
-        self.used: dict[str, list[float]] = defaultdict(lambda: [0, 0, 0])
+        self.layered = record.meta.get("layers") == "priority"
+        self.used: dict[tuple[Any, str], list[float]] = defaultdict(lambda: [0, 0, 0])
         self.groups: dict[str, list[Stretch]] = {}
 
     def take(self, stretch: Stretch) -> None:
@@ -48,26 +52,30 @@ class _Held:
             if len(members) > 1:
                 self._compare(stretch, members[0])
                 return
-        self._add(stretch.shares, 1)
+        self._add(stretch, 1)
         self._check(stretch)
 
     def give(self, stretch: Stretch) -> None:
         if stretch.sharing is None:
-            self._add(stretch.shares, -1)
+            self._add(stretch, -1)
             return
         members = self.groups[stretch.sharing]
         first = members[0]
         members.remove(stretch)
         if not members:
-            self._add(first.shares, -1)
+            self._add(first, -1)
             del self.groups[stretch.sharing]
         elif first is stretch:
-            self._add(first.shares, -1)
-            self._add(members[0].shares, 1)
+            self._add(first, -1)
+            self._add(members[0], 1)
 
-    def _add(self, shares: Shares, sign: int) -> None:
-        for server, *amounts in shares:
-            used = self.used[server]
+    def _layer(self, stretch: Stretch) -> Any:
+        return self.record.jobs[stretch.job].priority if self.layered else None
+
+    def _add(self, stretch: Stretch, sign: int) -> None:
+        layer = self._layer(stretch)
+        for server, *amounts in stretch.shares:
+            used = self.used[layer, server]
             for i, amount in enumerate(amounts):
                 used[i] += sign * (amount or 0)
 
@@ -77,7 +85,7 @@ class _Held:
                 message = f"job {self.record.name(stretch.job)} is on {server}; there is no such"
                 self.findings.add("unknown_server", stretch.where, message)
                 continue
-            used, size = self.used[server], self.size[server]
+            used, size = self.used[self._layer(stretch), server], self.size[server]
             for i, (kind, unit) in enumerate(WHAT):
                 room = size[i]
                 if room is not None and used[i] > room * (1 + (TOLERANCE if i else 0)):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from itertools import groupby
+from collections import Counter, defaultdict
+from itertools import groupby, pairwise
 from typing import Any
 
 from dlsched.simulation.audit.findings import at
@@ -16,9 +16,10 @@ from dlsched.simulation.log import DecisionRow, Ending
 def check_decisions(record: Record) -> None:
     """Recount the jobs at every decision.
 
-    Of several decisions at the same time, waiting and running jobs are recounted for the first, and
-    preempted ones for all together. A job that starts and is complete at the same time is complete
-    after the first.
+    Of several decisions at the same time, waiting and running jobs are recounted for the first; for
+    a later one, what the one before changed is added, unless a job is preempted and started again
+    at this time. Preempted jobs are recounted for all together. A job that starts and is complete
+    at the same time is complete after the first decision.
     """
     counts = _Counts(record)
     last = None
@@ -47,7 +48,13 @@ class _Counts:
         self.at_once: list[Any] = sorted(
             s.end for s in record.stretches if s.ending is Ending.COMPLETED and s.start == s.end
         )
-        self.preempted = Counter(s.end for s in record.stretches if s.ending is Ending.PREEMPTED)
+        self.stopped: dict[Any, list[int]] = defaultdict(list)
+        self.changed: dict[Any, set[int]] = defaultdict(set)
+        for s in record.stretches:
+            if s.ending is Ending.PREEMPTED:
+                self.stopped[s.end].append(s.job)
+            elif s.ending is Ending.CHANGED and s.start < s.end:
+                self.changed[s.end].add(s.job)
         self.loans = {unit(loan.time) for loan in record.cluster.loans}
         # What may start or move at a time in a float log, which does not state it.
         self.new: Counter[Any] = Counter()
@@ -72,18 +79,38 @@ class _Counts:
         self._expect("running", where, first.running, running, time)
         self._expect("waiting", where, first.waiting, self._submitted(time) - gone - running, time)
         stopped = sum(decision.preempted for decision in decisions)
-        self._expect("preempted", where, stopped, self.preempted[time], time)
+        self._expect("preempted", where, stopped, len(self.stopped[time]), time)
         if self.record.exact:
             for i, decision in enumerate(decisions):
                 place = f"decisions[{number + i}]"
-                started = self.record.started[number + i]
+                started = len(self.record.started[number + i])
                 self._expect("started", place, decision.started, started, time)
             self._check_cause(where, first)
+            self._check_later(number, decisions)
         else:
             started = sum(decision.started for decision in decisions)
             least = self.new[time]
             expected = min(max(started, least), least + self.moved[time])
             self._expect("started", where, started, expected, time)
+
+    def _check_later(self, number: int, decisions: list[DecisionRow]) -> None:
+        """Check the decisions after the first one at a time, each against the one before."""
+        time = decisions[0].time
+        stopped = set(self.stopped[time])
+        running = set(self.changed[time])
+        most = bisect_right(self.at_once, time) - bisect_left(self.at_once, time)
+        for i, (before, decision) in enumerate(pairwise(decisions), number):
+            started = set(self.record.started[i])
+            if started & stopped:
+                return
+            waiting = before.waiting - len(started - running) + before.preempted
+            running |= started
+            where = f"decisions[{i + 1}]"
+            self._expect("waiting", where, decision.waiting, waiting, time)
+            present = before.waiting + before.running
+            gone = min(max(present - decision.waiting - decision.running, 0), most)
+            self._expect("running", where, decision.running, present - gone - waiting, time)
+            most -= gone
 
     def _submitted(self, time: Any) -> int:
         if self.record.exact:

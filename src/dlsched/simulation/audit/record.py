@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
@@ -66,7 +66,7 @@ class Record:
     starts
         By time and job: what the last decision at that time states.
     started
-        Number of starts of each decision, by its row; complete only if `exact`.
+        The jobs that each decision starts or moves, by its row; complete only if `exact`.
     slack
         Seconds within which a published variant takes two events as one.
     """
@@ -105,7 +105,7 @@ class Record:
             if self._readable(f"loans[{i}]", row, (0,), (2,), (1,))
         ]
         self.starts: dict[tuple[Any, int], Start] = {}
-        self.started: Counter[int] = Counter()
+        self.started: dict[int, list[int]] = defaultdict(list)
         self._read_starts(log)
 
     def same(self, first: Any, second: Any, scale: Any = 0) -> bool:
@@ -204,7 +204,7 @@ class Record:
             if decision >= len(self.decisions) or (speed is not None and stated is None):
                 self.findings.add("unreadable", where, f"{row!r} is not what its columns hold")
                 continue
-            self.started[decision] += 1
+            self.started[decision].append(job)
             self.starts[self.decisions[decision].time, job] = Start(overhead, stated)
 
 

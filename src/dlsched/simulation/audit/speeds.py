@@ -13,8 +13,9 @@ from dlsched.problems.interleaving.check import iteration_time
 from dlsched.schema import Number
 from dlsched.simulation.audit.findings import at
 from dlsched.simulation.audit.holdings import Held
-from dlsched.simulation.audit.record import Record, Stretch
+from dlsched.simulation.audit.record import TOLERANCE, Record, Stretch
 from dlsched.simulation.job import Job
+from dlsched.simulation.workload import Matrix
 
 Stages = tuple[Number, ...]
 Partners = tuple[Stages, ...]
@@ -88,11 +89,17 @@ class _Speeds:
         job = self.record.jobs[stretch.job]
         types = frozenset(self.types.get(share[0]) for share in stretch.shares)
         rates = tuple(job.rates.items())
+        amounts = frozenset(share[1:] for share in stretch.shares) if job.profile else None
         mixed = len({self.pools.get(share[0]) for share in stretch.shares}) > 1
         elastic = (job.min_gpus, job.scaling_loss, job.mixed_efficiency, mixed)
-        key = (stretch.gpus, job.gpus, types, rates, job.gpu_type, job.stages, partners, elastic)
+        key = (stretch.gpus, job.gpus, types, rates, job.gpu_type, job.stages, partners,
+               job.profile, amounts, elastic)  # fmt: skip
         if key not in self.known:
-            self.known[key] = speed(job, stretch.gpus, types, partners, mixed)
+            found = speed(job, stretch.gpus, types, partners, mixed)
+            if found is not None and amounts is not None:
+                matrix = self.record.workload.matrices[str(job.profile)]
+                found *= min(throughput(matrix, *amount) for amount in amounts)
+            self.known[key] = found
         expected = self.known[key]
         if expected is None:
             message = f"job {job.id} shares GPUs at {at(time)}, and its stages do not allow that"
@@ -128,11 +135,34 @@ def speed(
     return result
 
 
+def throughput(matrix: Matrix, gpus: int, cpus: float | None, memory: float | None) -> Fraction:
+    """Return the throughput with amounts on a server, relative to the proportional share.
+
+    It is that of the largest entries of the axes that the amounts per GPU reach (Synergy, section
+    3.1). The log has amounts as floats.
+    """
+    axes = (matrix.cpus, matrix.memory)
+    places = []
+    for axis, amount, usual in zip(axes, (cpus, memory), matrix.share, strict=True):
+        each = float(usual) if amount is None else amount / gpus * (1 + TOLERANCE)
+        places.append(sum(float(entry) <= each for entry in axis))
+    usual_places = [
+        sum(entry <= usual for entry in axis)
+        for axis, usual in zip(axes, matrix.share, strict=True)
+    ]
+    (row, column), (usual_row, usual_column) = places, usual_places
+    if not row or not column:
+        return Fraction(0)
+    reached = Fraction(matrix.throughput[row - 1][column - 1])
+    return reached / matrix.throughput[usual_row - 1][usual_column - 1]
+
+
 @cache
 def least_time(group: Partners) -> Fraction | None:
     """Return a group's iteration time in its best order; None if it has none."""
     resources = len(group[0])
-    if any(len(stages) != resources for stages in group) or len(group) > resources:
+    unlike = any(len(stages) != resources or not any(stages) for stages in group)
+    if unlike or len(group) > resources:
         return None
     return min(Fraction(iteration_time(group, order)) for order in _orders(resources, len(group)))
 

@@ -72,7 +72,9 @@ def _speed_per_gpu(job: Job, workload: Workload, cluster: Cluster) -> Fraction:
         fastest *= max(Fraction(job.rates.get(kind, 0)) for kind in types)
         fastest /= job.rates[job.gpu_type]
     if job.profile is not None:
-        fastest *= max(max(map(Fraction, row)) for row in workload.matrices[job.profile].throughput)
+        matrix = workload.matrices[job.profile]
+        fastest *= max(max(map(Fraction, row)) for row in matrix.throughput)
+        fastest /= matrix.at(*matrix.share)
     return fastest
 
 

@@ -72,7 +72,7 @@ class Synergy(BasePolicy):
     def decide(self, state: State) -> Decision:
         """Return the allocations of the round; running jobs that are not in it are preempted."""
         solver = self._solver
-        if solver is None or solver.workload is not state.workload:
+        if solver is None or not solver.serves(state):
             options = {**self.options, "seed": state.seed}
             solver = self._solver = RoundSolver(state.workload, state.cluster, self.method, options)
         jobs = state.arrays

@@ -20,6 +20,7 @@ from dlsched.simulation.decision import Allocation, Share
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policies.synergy_orders import Best
 from dlsched.simulation.policy import PolicyError
+from dlsched.simulation.state import State
 from dlsched.simulation.workload import Workload
 
 OPT: Final = "opt"
@@ -66,6 +67,11 @@ class RoundSolver:
         )
         self.best = self._best_cases()
         self._known: dict[Any, tuple[list[Given | None], Mapping[str, Any]]] = {}
+
+    def serves(self, state: State) -> bool:
+        """Return whether a state is of this simulation."""
+        same = self.workload is state.workload and self.cluster is state.cluster
+        return same and self.options["seed"] == state.seed
 
     def _best_cases(self) -> Best:
         instance = self.rounds.instance(self.wishes, may_wait=True)
@@ -152,8 +158,7 @@ class RoundSolver:
                 Share(self.cluster.servers[h.server].id, h.gpus, h.cpus, h.memory)
                 for h in shares[job.id]
             )
-            allocation = Allocation(parts, speed=speed(instance, job, choice))
-            given.append(Given(choice, allocation))
+            given.append(Given(choice, Allocation(parts)))
         return given, _how(result)
 
     def _ideal(self, instance: Instance) -> list[Given | None]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import heapq
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dlsched.problems.elastic.pools.knapsack import PoolItems, items_of
 from dlsched.problems.elastic.pools.lagrangian import launch
 from dlsched.problems.elastic.schema import Instance, Solution
@@ -35,50 +38,46 @@ class _Growth:
     def __init__(self, items: PoolItems, relative: float) -> None:
         self.items = items
         top = max((abs(int(v)) for v in items.value), default=0) or 1
-        self.value = [int(v) / top for v in items.value]
-        self.gpus: list[list[int]] = items.gpus.tolist()
-        self.weight = [g + relative * h for g, h in self.gpus]
+        self.value = np.array([int(v) / top for v in items.value])
+        self.weight = items.gpus @ np.array([1.0, relative])
         self.now = [-1] * len(items.starts)
-        self.free = list(items.capacity)
-        self.taken = [0] * len(items.starts)
+        self.free = np.array(items.capacity)
         for i in launch(items).chosen:
             self.move(int(items.row[i]), i)
 
     def run(self) -> None:
         """Take the step with the most seconds per GPU until none fits."""
-        starts = self.items.starts
-        heap = [
-            step
-            for r in range(len(starts))
-            if (self.now[r] >= 0 or not self.items.launch[starts[r]]) and (step := self.best(r))
-        ]
+        items = self.items
+        running = items.launch[items.starts] == 0
+        ready = [r for r in range(len(running)) if running[r] or self.now[r] >= 0]
+        heap = [step for r in ready if (step := self.best(r))]
         heapq.heapify(heap)
         while heap:
             _, r, i = heapq.heappop(heap)
-            if self.fits(r, i):
+            if (items.gpus[i] - self.held(r) <= self.free).all():
                 self.move(r, i)
             if step := self.best(r):
                 heapq.heappush(heap, step)
 
     def best(self, r: int) -> _Step | None:
         """Return a job's best step among those that fit, as a key that is least for the best."""
-        held = self.now[r]
-        value, weight = (self.value[held], self.weight[held]) if held >= 0 else (0.0, 0.0)
-        steps = []
-        for i in range(int(self.items.starts[r]), int(self.items.ends[r])):
-            saved, more = self.value[i] - value, self.weight[i] - weight
-            if saved > 0 and self.fits(r, i):
-                rate = saved / more if more > 0 else float("inf")
-                steps.append((-rate, r, i))
-        return min(steps, default=None)
+        mine = slice(int(self.items.starts[r]), int(self.items.ends[r]))
+        now = self.now[r]
+        value, weight = (self.value[now], self.weight[now]) if now >= 0 else (0.0, 0.0)
+        saved, more = self.value[mine] - value, self.weight[mine] - weight
+        fits = (self.items.gpus[mine] - self.held(r) <= self.free).all(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = np.where(more > 0, saved / more, np.inf)
+        rate[~fits | (saved <= 0)] = -1.0
+        at = int(np.argmax(rate))
+        return (-float(rate[at]), r, mine.start + at) if rate[at] >= 0 else None
 
-    def fits(self, r: int, i: int) -> bool:
-        """Whether a job's step to an item fits, with the GPUs that it gives back."""
-        held = self.gpus[self.now[r]] if self.now[r] >= 0 else (0, 0)
-        return all(g - h <= free for g, h, free in zip(self.gpus[i], held, self.free, strict=True))
+    def held(self, r: int) -> NDArray[np.int64]:
+        """Return the GPUs that a job has beside its base."""
+        nothing = np.zeros(2, dtype=np.int64)
+        return self.items.gpus[self.now[r]] if self.now[r] >= 0 else nothing
 
     def move(self, r: int, i: int) -> None:
         """Let a job take an item instead of its own."""
-        held = self.gpus[self.now[r]] if self.now[r] >= 0 else (0, 0)
-        self.free = [f - g + h for f, g, h in zip(self.free, self.gpus[i], held, strict=True)]
+        self.free = self.free - self.items.gpus[i] + self.held(r)
         self.now[r] = i

@@ -25,6 +25,8 @@ from dlsched.problems.elastic.pools.knapsack import PoolItems
 
 LP_LIBRARIES = ("scipy.optimize", "scipy.sparse")
 """What `relax` imports, for a method's ``preload``."""
+MANY = 10_000
+"""With more items than this, the interior-point method is faster than the simplex method."""
 
 
 class Launch(NamedTuple):
@@ -101,8 +103,10 @@ def relax(items: PoolItems, least: int, most: int, seconds: float = float("inf")
     """
     top = max((abs(int(v)) for v in items.value), default=0)
     lam, mu = (0.0, 0.0), 0.0
-    if top and seconds > 0:
+    if top and seconds > 0 and not _ample(items):
         lam, mu = _multipliers(items, [int(v) / top for v in items.value], least, seconds)
+    if least == int(items.launch[items.starts].sum()):  # all are launched: being idle never pays
+        mu = -2.0 - sum(price * free for price, free in zip(lam, items.capacity, strict=True))
     shift = sum(items.capacity).bit_length() + 2
     unit = top << shift
     per_gpu = [max(0, round(Fraction(value) * unit)) for value in lam]
@@ -128,6 +132,14 @@ def reduction_bound(items: PoolItems, relaxation: Relaxation) -> Bound:
     )
 
 
+def _ample(items: PoolItems) -> bool:
+    """Whether every job can have the item that saves most, so that GPUs have no price."""
+    best = np.maximum.reduceat(items.value, items.starts)
+    attains = np.flatnonzero(items.value == best[items.row])
+    first = attains[np.searchsorted(items.row[attains], np.arange(len(best)))]
+    return bool((items.gpus[first].sum(axis=0) <= items.capacity).all())
+
+
 def _multipliers(
     items: PoolItems, value: list[float], launched: int, seconds: float
 ) -> tuple[tuple[float, float], float]:
@@ -148,7 +160,7 @@ def _multipliers(
         A_eq=csr_array(items.launch.reshape(1, -1).astype(float)),
         b_eq=[float(launched)],
         bounds=(0, None),
-        method="highs",
+        method="highs-ipm" if len(items) > MANY else "highs-ds",
         options=options,
     )
     if solved.status != 0:

@@ -55,6 +55,7 @@ class PoolSearch(Fixing):
             self.solve_launches()
         relaxation = relax(items, self.launched, self.most, self.run.remaining())
         self.bounds[1] = [reduction_bound(items, relaxation)]
+        self.offer(self.improved(relaxation))
         if self.launched == self.most:
             self.solve_savings(relaxation)
         stopped = self.run.stop_reason()
@@ -89,6 +90,24 @@ class PoolSearch(Fixing):
                 return
         if not self.at_bound(relaxation):
             self.decide(self.within(relaxation, self.slack(relaxation)))
+
+    def improved(self, relaxation: Relaxation) -> list[int]:
+        """Return the incumbent with items that save more instead, those of least loss first."""
+        items = self.items
+        value, gpus, row = items.value.tolist(), items.gpus.tolist(), items.row.tolist()
+        now = {row[i]: i for i in self.incumbent or ()}
+        taken = items.gpus[np.array(self.incumbent, dtype=np.int64)].sum(axis=0).tolist()
+        left = [items.capacity[0] - taken[0], items.capacity[1] - taken[1]]
+        for i in np.argsort(relaxation.loss, kind="stable").tolist():
+            held = now.get(row[i])
+            if held is None and items.launch[i]:
+                continue
+            saved, (g, h) = (value[held], gpus[held]) if held is not None else (0, (0, 0))
+            more = gpus[i][0] - g, gpus[i][1] - h
+            if value[i] > saved and more[0] <= left[0] and more[1] <= left[1]:
+                now[row[i]] = i
+                left = [left[0] - more[0], left[1] - more[1]]
+        return list(now.values())
 
     def limits(self, relaxation: Relaxation) -> Iterator[int]:
         """Iterate over losses that each leave twice as many jobs with a choice as the last.
@@ -146,8 +165,10 @@ class PoolSearch(Fixing):
         backward = fill_table(items, numbers[::-1], worth, capacity, self.stop)
         if backward is None or not proves(table, self.stop) or not proves(backward, self.stop):
             return part
+        bounds = through(table, backward, self.stop)
+        if bounds is None:
+            return part
         better = -(-(self.value + 1) >> rounded.shift) + self.launched * rounded.step - fixed
-        bounds = through(table, backward)
         keep, busy = part.keep.copy(), part.busy.copy()
         fits = np.zeros(len(items), dtype=bool)
         fits[self.split(part)[0]] = True

@@ -125,13 +125,18 @@ class Through(NamedTuple):
     idle: list[int]
 
 
-def through(table: Table, backward: Table) -> Through:
-    """Return what the tables of some items, and of the same items in reverse order, bound."""
+def through(table: Table, backward: Table, stop: Callable[[], str | None]) -> Through | None:
+    """Return what the tables of some items, and of the same items in reverse order, bound.
+
+    The result is ``None`` if `stop` returns a reason.
+    """
     last = len(table.entries) - 2
     ahead = backward.entries
     height, width = table.entries.shape[1:]
     item = []
     for r, (g, h), worth in zip(table.rows.tolist(), table.gpus.tolist(), table.worth, strict=True):
+        if stop():
+            return None
         before = table.entries[r, : height - g, : width - h]
         after = ahead[last - r, : height - g, : width - h][::-1, ::-1]
         item.append(int((before + after).max() + worth))

@@ -84,7 +84,7 @@ class AntMan(Policy):
         return [owner for owner in owners if owner is not None and owner.running]
 
     def _squeeze(self, job: JobState) -> bool:
-        """Give an opportunistic job the GPUs of least utilisation, if enough are below the limit."""
+        """Give an opportunistic job the least utilised GPUs, if enough are below the limit."""
         if self.room is None:
             self.room = [place for place, used in self.utilisation.items() if used < LIMIT]
             self.room.sort(key=self.utilisation.__getitem__)

@@ -77,7 +77,8 @@ class Forest(NamedTuple):
 def slack(f: Any, a: int, b: int) -> float:
     """Return the slack of the edge between two nodes."""
     u, v = f.start[a, b], f.stop[a, b]
-    return f.label[u] + f.label[v] - f.weight[u, v] * 2.0
+    result: float = f.label[u] + f.label[v] - f.weight[u, v] * 2.0
+    return result
 
 
 @loop
@@ -139,7 +140,8 @@ def even_place(f: Any, b: int, petal: int) -> int:
     if place % 2 == 0:
         return place
     reverse(f, b)
-    return f.size[b] - place
+    turned: int = f.size[b] - place
+    return turned
 
 
 @loop

@@ -24,19 +24,16 @@ STEADY = 1e-3
 """The cycle's time is taken as soon as it changes by no more than this share."""
 
 
-def group_time(stages: Sequence[Stages], worst: bool = False) -> float:
-    """Return the seconds of an iteration of a group in its best order, or its worst.
+def arrangement_times(stages: Sequence[Stages]) -> list[float]:
+    """Return the seconds of an iteration of two or more jobs in every order of theirs.
 
-    Parameters
-    ----------
-    stages
-        Of two or more jobs.
+    For two jobs there is one more arrangement: each loads while the other computes.
     """
     times = [cycle_time(order) for order in permutations(stages)]
     if len(stages) == 2:
         a, b = stages
         times.append(max(a[LOAD], b[GPU] + b[NETWORK]) + max(b[LOAD], a[GPU] + a[NETWORK]))
-    return max(times) if worst else min(times)
+    return times
 
 
 def cycle_time(order: Sequence[Stages]) -> float:

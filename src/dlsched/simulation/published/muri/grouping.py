@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dlsched.simulation.published.muri.kinds import Group, Kind, Kinds
+from dlsched.simulation.published.muri.matchers import Matcher
 
 Buckets = dict[int, list[Group]]
 """Groups by GPUs, in order of first appearance."""
-Matcher = Callable[[Any], list[int]]
-"""From n x n weights, 0 where there is no edge, to each node's mate, -1 if it has none."""
+Grouping = Callable[[Buckets, int], Buckets]
+"""From the selected jobs, each a group, and the cluster's GPUs to the groups that run."""
 
 
 class Rounds:
@@ -49,12 +50,12 @@ class Rounds:
             for size, groups in buckets.items():
                 made = merged.setdefault(size, [])
                 for later, earlier in enumerate(mates[size]):
-                    if earlier < 0:
+                    if earlier < 0 or mates[size][earlier] != later:
                         made.append(groups[later])
                     elif earlier > later:
                         continue
                     elif required > gpus:
-                        made.append(groups[earlier] + groups[later])
+                        made.append(groups[earlier].union(groups[later]))
                         required -= size
                     else:
                         made += [groups[earlier], groups[later]]
@@ -99,7 +100,7 @@ class InOrder:
                 whole = groups[first]
                 for other in groups[first + 1 : first + self.largest]:
                     if required > gpus:
-                        whole += other
+                        whole = whole.union(other)
                         required -= size
                     else:
                         made.append(other)

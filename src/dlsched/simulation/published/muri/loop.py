@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 
-from dlsched.errors import DlschedError
 from dlsched.simulation.clock import TICKS
+from dlsched.simulation.policy import PolicyError
 from dlsched.simulation.published.muri.jobs import JobState
 from dlsched.simulation.published.muri.recorder import Held, Recorder
 
@@ -17,10 +17,6 @@ SAME = 1e-9
 """Times within this share of each other are one event, at the time of the first listed."""
 _WINDOW = 1e-6
 """Ends that are later than the earliest by more than this share are in no event with it."""
-
-
-class Stalled(DlschedError):
-    """No job can run and none arrives."""
 
 
 class Policy(ABC):
@@ -33,10 +29,13 @@ class Policy(ABC):
     arrival_slack
         Seconds within which the earliest end and the next arrival are one event, at the arrival's
         time (or within `SAME`); None if only exactly equal times are.
+    cause
+        What a decision at the time of `wake` is called in the log.
     """
 
     joins_ends = True
     arrival_slack: float | None = None
+    cause = "round"
 
     def __init__(self) -> None:
         self.jobs: list[JobState] = []
@@ -51,7 +50,7 @@ class Policy(ABC):
         """Append a job to the list."""
         self.jobs.append(job)
 
-    def updated(self, job: JobState) -> None:
+    def updated(self, job: JobState) -> None:  # noqa: B027 (not all policies have a key)
         """Update the sort key of a job that has run through an event."""
 
     @abstractmethod
@@ -78,7 +77,7 @@ def replay(
 
     Raises
     ------
-    Stalled
+    PolicyError
         If jobs wait that fit nowhere.
     """
     arrivals = _arrivals(jobs)
@@ -87,7 +86,7 @@ def replay(
     while completed < len(jobs):
         arrival = arrivals[at][0] if at < len(arrivals) else math.inf
         if end == arrival == wake == math.inf:
-            raise Stalled(
+            raise PolicyError(
                 f"{len(policy.jobs)} jobs wait and none can run; give the cluster larger servers"
             )
         together = end == arrival or _near(end, arrival, policy.arrival_slack)
@@ -113,7 +112,7 @@ def replay(
         began = time.perf_counter()
         held = policy.decide(now)
         seconds = time.perf_counter() - began
-        cause = "+".join(["completion"] * bool(ended) + ["arrival"] * bool(arrived)) or "demotion"
+        cause = "+".join(["completion"] * bool(ended) + ["arrival"] * bool(arrived)) or policy.cause
         recorder.decide(now, cause, waiting, held, seconds)
         last = now
         ends = [(now + job.left * job.iteration, job) for job in policy.running]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import attrgetter
 
-from dlsched.simulation.published.muri.grouping import Buckets
+from dlsched.simulation.published.muri.grouping import Buckets, Grouping
 from dlsched.simulation.published.muri.jobs import JobState
 from dlsched.simulation.published.muri.kinds import Group, Kinds
 from dlsched.simulation.published.muri.loop import Policy
@@ -25,7 +24,7 @@ class Sharing(Policy):
         Whether the key is remaining GPU-seconds (Muri-S) instead of attained ones (Muri-L).
         The former are GPUs times the trace's duration until a job has run through an event.
     grouping
-        From selected jobs by GPUs, and the GPUs of the cluster, to groups.
+        Decides which of the selected jobs share GPUs.
     largest
         Most jobs in a group.
     split
@@ -39,7 +38,7 @@ class Sharing(Policy):
         self,
         servers: Servers,
         kinds: Kinds,
-        grouping: Callable[[Buckets, int], Buckets],
+        grouping: Grouping,
         *,
         known: bool,
         largest: int,

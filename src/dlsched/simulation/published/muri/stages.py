@@ -102,9 +102,9 @@ def use_nearest(f: Any) -> bool:
     n = f.counters[VERTICES]
     for x in range(1, f.counters[NODES] + 1):  # without the blossoms that are made meanwhile
         near = f.nearest[x]
-        if f.outer[x] == x and near != 0 and f.outer[near] != x and f.tightest[x] <= 0:
-            if use(f, near, x):
-                return True
+        tight = near != 0 and f.outer[near] != x and f.tightest[x] <= 0
+        if f.outer[x] == x and tight and use(f, near, x):
+            return True
     for b in range(n + 1, f.counters[NODES] + 1):
         if f.outer[b] == b and f.side[b] == ODD and f.label[b] <= 0:
             expand(f, b)
@@ -186,4 +186,5 @@ def heaviest(weights: Any) -> list[int]:
     f.weight[1 : n + 1, 1 : n + 1] = weights
     if f.weight.any():
         run_stages(f)
-    return (f.mate[1 : n + 1] - 1).tolist()
+    mates: list[int] = (f.mate[1 : n + 1] - 1).tolist()
+    return mates

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dlsched.errors import OptionError
 from dlsched.simulation.published.muri.jobs import JobState
 from dlsched.simulation.published.muri.loop import Policy
 from dlsched.simulation.published.muri.recorder import Held
@@ -29,10 +30,21 @@ class Themis(Policy):
     an interior-point solver, which leaves those of jobs below the largest ratio undetermined. Here
     the ratios are minimised in lexicographic order **(D)**. The public code's time with a fair
     share counts iterations where seconds are meant; that is kept.
+
+    Parameters
+    ----------
+    interval
+        Most seconds between decisions; None for decisions at arrivals and completions only, as in
+        the public code. With those, the mean completion times of the traces with all jobs at the
+        start are about twice the printed ones, with an hour's interval they are within a tenth
+        **(D)**.
     """
 
-    def __init__(self, servers: Servers) -> None:
+    def __init__(self, servers: Servers, interval: float | None = 3600) -> None:
         super().__init__()
+        if interval is not None and not interval > 0:
+            raise OptionError(f"interval={interval!r} must be above 0 seconds, or None")
+        self.interval = math.inf if interval is None else float(interval)
         self.servers = servers
         self.gpus = sum(servers.sizes)
         self.last = 0.0
@@ -57,6 +69,10 @@ class Themis(Policy):
                 self.running.append(job)
                 held[job.index] = Held(shares, None, job.tau)
         return held
+
+    def wake(self, now: float) -> float:
+        """Return the time of the next decision if nothing happens before."""
+        return now + self.interval
 
     def _sort(self, now: float) -> None:
         """Sort the jobs by share over attained time, then by deficit and share, largest first."""
@@ -87,9 +103,7 @@ class Themis(Policy):
         return so_far + job.left / alone
 
 
-def least_ratio_shares(
-    waited: Any, remaining: Any, fair: Any, gpus: Any, capacity: int
-) -> Any:
+def least_ratio_shares(waited: Any, remaining: Any, fair: Any, gpus: Any, capacity: int) -> Any:
     """Return the shares of time that minimise (waited + remaining / x) / fair, lexicographically.
 
     Parameters

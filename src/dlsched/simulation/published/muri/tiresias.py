@@ -22,6 +22,7 @@ class Tiresias(Policy):
     """
 
     joins_ends = False
+    cause = "demotion"
 
     def __init__(self, servers: Servers) -> None:
         super().__init__()

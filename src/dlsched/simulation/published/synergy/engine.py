@@ -13,9 +13,9 @@ from dlsched.problems.sensitivity.state import Rounds, Wish
 from dlsched.simulation.clock import TICKS
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.log import Log
-from dlsched.simulation.policies.synergy_rounds import server_size
+from dlsched.simulation.policies.synergy_rounds import OPT, server_size
 from dlsched.simulation.published.synergy.jobs import KEYS, STARVING, Moment, SimulatedJob, sort
-from dlsched.simulation.published.synergy.mechanisms import OPT, Mechanism
+from dlsched.simulation.published.synergy.mechanisms import Mechanism
 from dlsched.simulation.published.synergy.record import Record
 from dlsched.simulation.workload import Workload
 
@@ -111,13 +111,16 @@ def _decide(
 ) -> list[SimulatedJob]:
     """Sort the jobs present and let the mechanism allocate; return the jobs that run."""
     sort(present, order, Moment(now, mechanism.fair, *mechanism.total))
-    for job in present:
-        job.speedup = job.best_speedup
-        job.shares = {}
-    placed = mechanism.run(present, order)
-    for job in present:
-        since = job.arrival if job.last is None else job.last
-        job.first = job.first or now - since > STARVING
+    placed = mechanism.again(present, order)
+    if placed is None:
+        for job in present:
+            job.speedup = job.best_speedup
+            job.shares = {}
+        placed = mechanism.run(present, order)
+    if order != "fifo":
+        for job in present:
+            since = job.arrival if job.last is None else job.last
+            job.first = job.first or now - since > STARVING
     return placed
 
 

@@ -11,14 +11,13 @@ from dlsched.problems.sensitivity.pooled import ideal_allocation
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
 from dlsched.problems.sensitivity.state import Rounds, Wish
 from dlsched.run import Run
+from dlsched.simulation.policies.synergy_rounds import INDIFFERENT, OPT
 from dlsched.simulation.policy import PolicyError
 from dlsched.simulation.published.synergy.jobs import SimulatedJob, fitting
 from dlsched.simulation.published.synergy.servers import Servers
 
 PLACING: Final = ("proportional", "greedy", "tune")
 """Mechanisms of the public code that are repeated here, in floats."""
-OPT: Final = "opt"
-"""Stage one of Synergy-OPT alone: throughputs, with no servers that could attain them."""
 
 
 Given: TypeAlias = tuple[Choice, dict[int, int], float]
@@ -43,6 +42,9 @@ class Mechanism:
         self.method, self.rounds, self.seed = method, rounds, seed
         self.options = dict(options or {})
         self.known: dict[tuple[tuple[str, int], ...], Any] = {}
+        self._tried: list[SimulatedJob] = []
+        self._placed: list[SimulatedJob] = []
+        self._full = False
         servers = rounds.servers
         self.size = (
             servers["count"], servers["gpus"], float(servers["cpus"]), float(servers["memory"])
@@ -74,26 +76,40 @@ class Mechanism:
                 queue = sorted(queue, key=lambda job: -job.gpus)
         servers = Servers(*self.size)
         place = getattr(servers, self.method)
-        placed = []
+        self._tried, self._placed = [], []
         for job in queue:
+            self._tried.append(job)
             if job.gpus <= servers.free and place(job):
-                placed.append(job)
+                self._placed.append(job)
             if not servers.free:
                 break
-        return placed
+        self._full = not servers.free
+        return self._placed
+
+    def again(self, jobs: list[SimulatedJob], order: str) -> list[SimulatedJob] | None:
+        """Return the jobs that run if the last round was the same; None if it has to be run.
+
+        It was if the same jobs are tried in the same order. They then hold what they held.
+        """
+        if self.method not in PLACING or order == "las" or not self._placed:
+            return None
+        tried = jobs[: len(self._tried)] if self._full else jobs
+        return self._placed if tried == self._tried else None
 
     def _solve(self, jobs: list[SimulatedJob]) -> list[SimulatedJob]:
         """Solve the round's instance; a round with jobs of the same profiles is solved once."""
         if not jobs:
             return []
-        key = tuple((job.profile, job.gpus) for job in jobs)
+        ordered = jobs
+        if self.method in INDIFFERENT:
+            ordered = sorted(jobs, key=lambda job: (job.profile, job.gpus))
+        key = tuple((job.profile, job.gpus) for job in ordered)
         if key not in self.known:
-            wishes = [Wish(str(i), job.profile, job.gpus) for i, job in enumerate(jobs)]
+            wishes = [Wish(str(i), job.profile, job.gpus) for i, job in enumerate(ordered)]
             instance = self.rounds.instance(wishes)
             self.known[key] = self._pooled(instance) if self.method == OPT else self._real(instance)
         given = self.known[key]
-        for i, job in enumerate(jobs):
-            choice, shares, speedup = given[i]
+        for job, (choice, shares, speedup) in zip(ordered, given, strict=True):
             job.take(choice, shares)
             job.speedup = speedup
         return jobs

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from dlsched.simulation.log import DecisionRow, Ending, Log, Segment
 from dlsched.simulation.published.synergy.jobs import SimulatedJob
+
+Held: TypeAlias = tuple[tuple[tuple[int, int], ...], float, float, int]
+"""GPUs by server, CPUs and memory in total, iterations per round."""
 
 
 @dataclass(slots=True)
 class _Open:
     """A segment that may go on: what the job holds, its iterations per round, and its start."""
 
-    shares: str
-    iterations: int
+    held: Held
+    gpus: int
     start: float
     work: int = 0
+
+    @property
+    def iterations(self) -> int:
+        return self.held[-1]
 
 
 class Record:
@@ -52,13 +60,14 @@ class Record:
             self._close(index, time, Ending.PREEMPTED)
         started = 0
         for index, job in now.items():
-            shares, iterations = self._shares(job), job.progress(self.interval)
+            iterations = job.progress(self.interval)
+            held = (tuple(job.shares.items()), job.cpus, job.memory, iterations)
             known = self.running.get(index)
-            if known is not None and (known.shares, known.iterations) == (shares, iterations):
+            if known is not None and known.held == held:
                 continue
             if known is not None:
                 self._close(index, time, Ending.CHANGED)
-            self.running[index] = _Open(shares, iterations, time)
+            self.running[index] = _Open(held, job.gpus, time)
             started += 1
         counts = (waiting, len(before), started, len(stopped))
         self.log.add("timings", (self.decisions, seconds))
@@ -74,10 +83,11 @@ class Record:
         self._close(job.index, time, Ending.COMPLETED)
         self.log.add("completions", (job.index, time))
 
-    def _shares(self, job: SimulatedJob) -> str:
+    def _shares(self, known: _Open) -> str:
         rows: list[list[object]] = []
-        for s, count in job.shares.items():
-            amounts = [job.cpus * count / job.gpus, job.memory * count / job.gpus]
+        shares, cpus, memory, _ = known.held
+        for s, count in shares:
+            amounts = [cpus * count / known.gpus, memory * count / known.gpus]
             rows.append([self.servers[s], count, *([] if self.pooled else amounts)])
         return json.dumps(rows)
 
@@ -87,13 +97,12 @@ class Record:
         idle = 0.0
         if known.work < rounds * known.iterations:
             idle = time - known.start - known.work * self.interval / known.iterations
-        gpus = sum(row[1] for row in json.loads(known.shares))
         speed = f"{known.iterations}/{self.interval}"
         self.log.add(
             "segments",
             tuple(
                 Segment(
-                    index, known.start, time, gpus, known.shares, None, speed, idle,
+                    index, known.start, time, known.gpus, self._shares(known), None, speed, idle,
                     known.work, 0, ending,
                 )
             ),

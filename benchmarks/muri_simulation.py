@@ -1,0 +1,82 @@
+"""What an optimal grouping is worth over Muri's traces, by the paper's text.
+
+    python benchmarks/muri_simulation.py [trace3 trace3_pr trace1 trace1_pr]
+
+Without arguments every trace; prints markdown and writes it to
+benchmarks/figures/muri_simulation.md. Needs ../shared/data/muri. Every simulation is audited.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from figures import ROOT, arguments, write
+
+from dlsched.simulation import Cluster, Workload, simulate
+from dlsched.simulation.bounds import bound
+
+DATA = ROOT.parent / "shared" / "data" / "muri"
+CLUSTER = Cluster.uniform(8, 8)
+EVENTS: dict[str, Any] = {"interval": None}
+POLICIES: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
+    ("srtf", None, {}),
+    ("srsf", None, {}),
+    ("muri_s", "muri", EVENTS),
+    ("muri_s", "muri_needed", EVENTS),
+    ("muri_s", "exact", EVENTS),
+    ("tiresias", None, {}),
+    ("muri_l", "muri", EVENTS),
+    ("muri_l", "muri_needed", EVENTS),
+    ("muri_l", "exact", EVENTS),
+)
+
+
+def trace(name: str) -> Iterator[str]:
+    """Yield the policies' metrics and the lower bounds on one trace."""
+    path = DATA / f"{name.removesuffix('_pr')}.csv"
+    workload = Workload.from_trace(path, "muri", together=name.endswith("_pr"))
+    yield f"## {name}: {len(workload.jobs):,} jobs, 8 servers of 8 GPUs\n"
+    yield (
+        "| policy | method | mean completion s | of the best heuristic's | makespan s | p99 s "
+        "| GPUs held | rounds proved | s |"
+    )
+    yield "|" + "---|" * 9
+    heuristic: dict[str, float] = {}
+    for policy, method, options in POLICIES:
+        began = time.perf_counter()
+        run = simulate(workload, CLUSTER, policy, method=method, **options)
+        seconds = time.perf_counter() - began
+        report = run.audit()
+        if not report:
+            raise SystemExit(f"the audit of {run} failed: {report.violations[:3]}")
+        s = run.summary
+        if method != "exact":
+            heuristic[policy] = min(heuristic.get(policy, float("inf")), s["mean_jct"])
+        share = f"{100 * s['mean_jct'] / heuristic[policy]:.1f} %" if method == "exact" else ""
+        solved = [entry for entry in run.rounds["solved"] if entry != "{}"]
+        proved = sum('"optimal"' in entry for entry in solved)
+        yield (
+            f"| {policy} | {method or ''} | {s['mean_jct']:,.0f} | {share} | {s['makespan']:,.0f} "
+            f"| {s['p99_jct']:,.0f} | {100 * s['utilization']:.1f} % "
+            f"| {f'{proved:,} of {len(solved):,}' if solved else ''} | {seconds:.1f} |"
+        )
+    for sharing in (False, True):
+        began = time.perf_counter()
+        mean = bound(workload, CLUSTER, "mean_jct", sharing=sharing)
+        span = bound(workload, CLUSTER, "makespan", sharing=sharing)
+        seconds = time.perf_counter() - began
+        what = "where jobs share GPUs" if sharing else "without sharing"
+        yield (
+            f"| bound, {what} | {mean.source} | {float(mean.value):,.0f} | "
+            f"| {float(span.value):,.0f} | | | | {seconds:.1f} |"
+        )
+    yield ""
+
+
+SECTIONS = {name: partial(trace, name) for name in ("trace3", "trace3_pr", "trace1", "trace1_pr")}
+
+if __name__ == "__main__":
+    write("muri_simulation", SECTIONS, arguments())

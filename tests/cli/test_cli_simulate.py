@@ -1,0 +1,80 @@
+"""``dlsched simulate``: what it prints, what it refuses, and that it goes on with a log."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from dlsched.cli import app
+from dlsched.simulation import list_policies
+
+TRACE = ("simulate", "sample-philly", "--servers", "4")
+
+
+def run(*arguments: str, status: int = 0) -> Result:
+    """Run a command and check its exit status."""
+    ran = CliRunner().invoke(app, list(arguments))
+    assert ran.exit_code == status, ran.output
+    return ran
+
+
+def data(*arguments: str) -> Any:
+    """Run a command with --json and return what it wrote."""
+    return json.loads(run(*arguments, "--json").stdout)
+
+
+def test_metrics_and_bounds() -> None:
+    """A simulation prints its metrics, no violation, and bounds that are no greater."""
+    found = data(*TRACE, "--policy", "srsf", "--bounds")
+    assert found["completed"] == found["jobs"] == 38
+    assert found["violations"] == 0
+    assert found["mean_jct_bound"] <= found["mean_jct"]
+    assert found["makespan_bound"] <= found["makespan"]
+
+
+def test_jobs_together_wait_longer() -> None:
+    """With --together all jobs are there from the start, so the makespan is no longer."""
+    apart = data(*TRACE, "--policy", "fifo")
+    together = data(*TRACE, "--policy", "fifo", "--together")
+    assert together["makespan"] < apart["makespan"]
+    assert together["mean_queueing"] > apart["mean_queueing"]
+
+
+def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
+    """A second run refuses the first one's log; with --resume it reads it."""
+    log = tmp_path / "run.sqlite"
+    first = data(*TRACE, "--policy", "srtf", "--log", str(log))
+    rows = sqlite3.connect(log).execute("SELECT count(*) FROM completions").fetchone()
+    assert rows == (38,)
+    refused = run(*TRACE, "--policy", "srtf", "--log", str(log), status=2)
+    assert "is there already" in refused.stderr
+    assert data(*TRACE, "--policy", "srtf", "--log", str(log), "--resume") == first
+    other = run(*TRACE, "--policy", "srsf", "--log", str(log), "--resume", status=2)
+    assert "of another simulation: policy differs" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--policy", "srtff"), "did you mean 'srtf'"),
+        (("--policy", "srtf", "--variant", "old"), "neither 'paper' nor 'published'"),
+        (("--policy", "srtf", "--set", "speed=2"), "has no 'speed'"),
+        (("--policy", "srtf", "--profiles", "nobody"), "set of profiles"),
+        (("--policy", "srtf", "--gpus", "1"), "leave the job out"),
+    ],
+)
+def test_what_cannot_be_simulated(flags: tuple[str, ...], message: str) -> None:
+    """A wrong name, option or size is one error that names it, and exit status 2."""
+    assert message in run(*TRACE, *flags, status=2).stderr
+
+
+def test_list_policies() -> None:
+    """Every policy is listed with its problem and a summary."""
+    rows = data("list", "policies")["policies"]
+    assert [row["policy"] for row in rows] == list_policies()
+    assert all(row["summary"] for row in rows)

@@ -1,0 +1,157 @@
+"""MAST's rule a second time, from section 4.3 and the card, in fractions and without arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from dlsched.problems.dispatch import Instance
+from dlsched.problems.dispatch.ranking import startable
+from dlsched.problems.dispatch.schema import RESOURCES, PendingJob
+
+Answer = tuple[dict[str, tuple[str, dict[str, tuple[str, dict[str, int]]]]], list[str]]
+"""By workload its region, and by job cluster and tasks by machine; the victims, sorted."""
+
+
+class Placing(NamedTuple):
+    """A job's cluster, its tasks by machine, and its victims."""
+
+    cluster: str
+    on: dict[str, int]
+    victims: tuple[str, ...]
+
+
+class PlainMast:
+    """The state: what is free on each machine, and who still runs."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.free: dict[str, list[Any]] = {}
+        self.place: dict[str, tuple[str, int, str | None]] = {}
+        for group in instance.groups:
+            for k in range(group.machines.count):
+                name = f"{group.machines.id}#{k}"
+                self.free[name] = [Fraction(getattr(group.machines, r)) for r in RESOURCES]
+                self.place[name] = (group.cluster, group.machines.rack, group.machines.gpu_type)
+        self.workload = {v.id: v for v in instance.running}
+        self.priority = {v.id: instance.victim_priority(v) for v in instance.running}
+        self.held: dict[str, dict[str, list[Any]]] = {v.id: {} for v in instance.running}
+        for v in instance.running:
+            for job in v.jobs:
+                for machine, tasks in job.on.items():
+                    row = self.held[v.id].setdefault(machine, [0, 0, 0])
+                    for i, resource in enumerate(RESOURCES):
+                        row[i] += tasks * getattr(job, resource)
+                        self.free[machine][i] -= tasks * getattr(job, resource)
+        self.runs = dict.fromkeys(self.workload, True)
+
+    def solve(self) -> Answer:
+        """Return what starts where and who is preempted."""
+        start, preempt = {}, []
+        for ranked in startable(self.instance):
+            workload = self.instance.pending[ranked.position]
+            plans = []
+            for r in self.instance.regions_of(workload):
+                region = self.instance.regions[r]
+                own = self.plan([c.id for c in region.clusters], workload.jobs, ranked.priority)
+                if own is not None:
+                    plans.append((self.score(own), r, own))
+            if plans:
+                _, r, best = min(plans, key=lambda plan: plan[:2])
+                for job, placing in zip(workload.jobs, best, strict=True):
+                    self.change(job, placing, 1)
+                    preempt += placing.victims
+                jobs = {j.id: p[:2] for j, p in zip(workload.jobs, best, strict=True)}
+                start[workload.id] = (self.instance.regions[r].id, jobs)
+        return start, sorted(preempt)
+
+    def plan(
+        self, clusters: Sequence[str], jobs: Sequence[PendingJob], priority: int
+    ) -> list[Placing] | None:
+        """Return a region's plan, job by job in the best cluster."""
+        found: list[Placing] = []
+        for job in jobs:
+            options = [p for c in clusters if (p := self.place_job(c, job, priority)) is not None]
+            if not options:
+                break
+            found.append(min(options, key=lambda placing: self.score([placing])))
+            self.change(job, found[-1], 1)
+        for job, placing in zip(jobs, found, strict=False):
+            self.change(job, placing, -1)
+        return found if len(found) == len(jobs) else None
+
+    def place_job(self, cluster: str, job: PendingJob, priority: int) -> Placing | None:
+        """Return where a job starts in a cluster, and for whom."""
+        usable = [
+            m for m, (c, _, kind) in self.place.items()
+            if c == cluster and job.gpu_type in (None, kind)
+        ]  # fmt: skip
+        on = self.fill(usable, job, ())
+        if on is not None:
+            return Placing(cluster, on, ())
+        order = sorted(
+            (v for v in self.workload if self.runs[v] and self.priority[v] > priority
+             and any(m in self.held[v] for m in usable)),
+            key=lambda v: (-self.priority[v], -self.workload[v].seconds),
+        )  # fmt: skip
+        scanned = self.until_enough(usable, job, order)
+        if scanned is None:
+            return None
+        row = 0 if job.gpus else 1
+        size = {v: sum(self.held[v][m][row] for m in usable if m in self.held[v]) for v in scanned}
+        kept = self.until_enough(usable, job, sorted(scanned, key=lambda v: -size[v]))
+        assert kept is not None
+        on = self.fill(usable, job, kept)
+        assert on is not None
+        return Placing(cluster, on, tuple(v for v in kept if any(m in on for m in self.held[v])))
+
+    def until_enough(
+        self, usable: Sequence[str], job: PendingJob, order: Sequence[str]
+    ) -> list[str] | None:
+        """Return the first victims that are enough."""
+        for n in range(1, len(order) + 1):
+            if self.fill(usable, job, order[:n]) is not None:
+                return list(order[:n])
+        return None
+
+    def fill(
+        self, usable: Sequence[str], job: PendingJob, gone: Sequence[str]
+    ) -> dict[str, int] | None:
+        """Place a job's tasks if they fit: CPU machines first, then by rack, then most room."""
+        room = {}
+        for m in usable:
+            have = list(self.free[m])
+            for v in gone:
+                have = [a + b for a, b in zip(have, self.held[v].get(m, (0, 0, 0)), strict=True)]
+            needs = [(a, getattr(job, r)) for a, r in zip(have, RESOURCES, strict=True)]
+            room[m] = min(job.tasks, *(int(a // need) for a, need in needs if need))
+        left, on = job.tasks, {}
+        for m in sorted(
+            (m for m in usable if room[m]),
+            key=lambda m: (job.gpu_type is None and self.place[m][2] is not None,
+                           self.place[m][1], -room[m]),
+        ):  # fmt: skip
+            if left:
+                on[m] = min(left, room[m])
+                left -= on[m]
+        return None if left else on
+
+    def score(self, placings: Sequence[Placing]) -> tuple[Any, ...]:
+        """Return jobs preempted by priority, the victims' youth, machines and racks."""
+        jobs, young = [0] * 8, Fraction(0)
+        for v in (v for placing in placings for v in placing.victims):
+            jobs[self.priority[v]] += len(self.workload[v].jobs)
+            young += max(0, 86400 - self.workload[v].seconds)
+        machines = {m for placing in placings for m in placing.on}
+        return (jobs, young, len(machines) + len({self.place[m][:2] for m in machines}))
+
+    def change(self, job: PendingJob, placing: Placing, sign: int) -> None:
+        """Carry a job's plan out, or undo it with the sign -1."""
+        for v in placing.victims:
+            self.runs[v] = sign < 0
+            for m, row in self.held[v].items():
+                self.free[m] = [a + sign * b for a, b in zip(self.free[m], row, strict=True)]
+        for m, tasks in placing.on.items():
+            for i, resource in enumerate(RESOURCES):
+                self.free[m][i] -= sign * tasks * getattr(job, resource)

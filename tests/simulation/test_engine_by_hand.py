@@ -1,0 +1,386 @@
+"""Simulations of one to three jobs whose times are worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dlsched.errors import InstanceError
+from dlsched.simulation import (
+    Allocation,
+    BasePolicy,
+    Cluster,
+    Decision,
+    PolicyError,
+    Share,
+    Simulation,
+    State,
+    Workload,
+    simulate,
+)
+
+ONE = Cluster.uniform(servers=1, gpus=1)
+TWO = Cluster.uniform(servers=2, gpus=2)
+SIZED = Cluster.uniform(servers=2, gpus=2, cpus=4, memory=8)
+LENT = Cluster.parse(
+    {
+        "servers": [{"id": "own", "gpus": 1}, {"id": "lent", "gpus": 1, "pool": "loan"}],
+        "loans": [{"time": 50, "servers": 1}, {"time": 80, "servers": 0}],
+    },
+    "cluster",
+)
+
+
+class Scripted(BasePolicy):
+    """Decides what was written down for a time, and nothing at others."""
+
+    name = "scripted"
+
+    def __init__(self, script: Mapping[Any, Decision], **attributes: Any) -> None:
+        super().__init__()
+        self.script = script
+        self.times: list[Any] = []
+        vars(self).update(attributes)
+
+    def decide(self, state: State) -> Decision:
+        """Return the decision of this time."""
+        self.times.append(state.time)
+        return self.script.get(state.time, Decision())
+
+
+def jobs(*rows: Mapping[str, Any]) -> Workload:
+    """Return a workload of jobs a, b, c with one GPU and 10 s of work unless stated."""
+    plain = {"submit": 0, "gpus": 1, "work": 10}
+    named = [plain | {"id": "abc"[i]} | dict(row) for i, row in enumerate(rows)]
+    return Workload.parse({"name": "by hand", "jobs": named}, "workload")
+
+
+def on(*shares: tuple[Any, ...], group: str | None = None, speed: Any = None) -> Allocation:
+    """Return an allocation of (server, GPUs) pairs."""
+    return Allocation(tuple(Share(*share) for share in shares), group, speed)
+
+
+def run(workload: Workload, cluster: Cluster, policy: Any) -> Simulation:
+    """Simulate, audit, and return the simulation."""
+    simulation = simulate(workload, cluster, policy)
+    assert simulation.audit(), simulation.audit()
+    return simulation
+
+
+def ends(simulation: Simulation) -> list[float]:
+    """Return the jobs' completion times in seconds, in their order."""
+    return [float(end) for end in simulation.jobs["end"]]
+
+
+def stretches(simulation: Simulation) -> list[tuple[Any, ...]]:
+    """Return job, start, end, overhead, work, lost and ending of the segments, in seconds."""
+    return [
+        (job, start / 1e6, end / 1e6, overhead / 1e6, work / 1e6, lost / 1e6, ending)
+        for job, start, end, _, _, _, _, overhead, work, lost, ending in simulation.log.rows(
+            "segments"
+        )
+    ]
+
+
+def test_overhead_comes_before_work() -> None:
+    """Submitted at 2, 5 s of overhead, 10.5 s of work: complete at 17.5."""
+    simulation = run(jobs({"submit": 2, "work": 10.5, "restart": 5}), ONE, "srtf")
+    assert stretches(simulation) == [(0, 2, 17.5, 5, 10.5, 0, "completed")]
+
+
+def test_a_preempted_job_pays_its_overhead_again() -> None:
+    """a has 75 s left when b takes its GPU at 30 for 13 s; it ends at 43 + 5 + 75."""
+    workload = jobs({"work": 100, "restart": 5}, {"submit": 30, "restart": 3})
+    simulation = run(workload, ONE, "srtf")
+    assert ends(simulation) == [123, 43]
+    assert stretches(simulation)[0] == (0, 0, 30, 5, 25, 0, "preempted")
+    assert simulation.summary["mean_jct"] == (123 + 13) / 2
+    assert simulation.summary["mean_queueing"] == 13 / 2
+    assert simulation.summary["utilization"] == 1
+
+
+def test_without_checkpoints_all_work_is_lost() -> None:
+    """The same, but the 25 s that a has done are done again."""
+    workload = jobs({"work": 100, "restart": 5, "checkpoints": False}, {"submit": 30, "restart": 3})
+    simulation = run(workload, ONE, "srtf")
+    assert ends(simulation) == [148, 43]
+    assert stretches(simulation)[0] == (0, 0, 30, 5, 25, 25, "preempted")
+
+
+STAGES = {"stages": [2, 1]}
+"""Two such jobs have an iteration of 4 s together, 3 s alone: speed 3/4."""
+
+
+def test_a_job_runs_on_alone_when_its_partner_ends() -> None:
+    """a: 6 s of work at 3/4 are 8 s; b has done 6 s of its 12 by then, and ends 6 s later."""
+    script = {0: Decision({name: on(("s1", 1), group="g") for name in "ab"})}
+    workload = jobs({"work": 6} | STAGES, {"work": 12} | STAGES)
+    simulation = run(workload, ONE, Scripted(script))
+    assert ends(simulation) == [8, 14]
+    assert simulation.summary["utilization"] == 1
+    assert [row[6] for row in simulation.log.rows("segments")] == ["3/4", "3/4", "1"]
+
+
+def test_overhead_goes_on_when_the_partner_ends() -> None:
+    """b is to wait 10 s; a ends at 8; b waits 2 s more and works 12 s."""
+    script = {0: Decision({name: on(("s1", 1), group="g") for name in "ab"})}
+    workload = jobs({"work": 6} | STAGES, {"work": 12, "restart": 10} | STAGES)
+    assert stretches(run(workload, ONE, Scripted(script))) == [
+        (0, 0, 8, 0, 6, 0, "completed"),
+        (1, 0, 8, 8, 0, 0, "changed"),
+        (1, 8, 22, 2, 12, 0, "completed"),
+    ]
+
+
+def test_a_partner_that_joins_slows_a_job_down_without_overhead() -> None:
+    """a is alone for 4 s, then at 3/4: 6 of its 10 s are left, and take 8 s. b starts at 4."""
+    script = {
+        0: Decision({"a": on(("s1", 1), group="g")}),
+        4: Decision({"b": on(("s1", 1), group="g")}),
+    }
+    workload = jobs({"restart": 0} | STAGES, {"submit": 4, "restart": 1} | STAGES)
+    simulation = run(workload, ONE, Scripted(script))
+    # b: 1 s of overhead, 7 s at 3/4 until 12, then 4.75 s alone.
+    assert ends(simulation) == [12, 16.75]
+
+
+def test_three_jobs_of_one_group_end_one_after_another() -> None:
+    """Stages (1, 1, 1) fit without loss: all three run at speed 1, on one GPU."""
+    script = {0: Decision({name: on(("s1", 1), group="g") for name in "abc"})}
+    workload = jobs(*({"work": work, "stages": [1, 1, 1]} for work in (3, 5, 9)))
+    simulation = run(workload, ONE, Scripted(script))
+    assert ends(simulation) == [3, 5, 9]
+    assert simulation.summary["utilization"] == 1
+    assert len(stretches(simulation)) == 3
+
+
+def test_work_is_rounded_down_at_every_change() -> None:
+    """4 us at 2/3 are 2 whole us of 10; the other 8 us take 12 us at 2/3 again, on s2."""
+    soon = Fraction(4, 10**6)
+    script = {
+        0: Decision({"a": on(("s1", 1), speed=Fraction(2, 3))}, wake=soon),
+        soon: Decision({"a": on(("s2", 1), speed=Fraction(2, 3))}),
+    }
+    simulation = run(jobs({"work": 10e-6}), TWO, Scripted(script))
+    assert [row[1:3] for row in simulation.log.rows("segments")] == [(0, 4), (4, 16)]
+    assert [row[8] for row in simulation.log.rows("segments")] == [2, 8]
+
+
+def test_a_round_starts_jobs_and_a_completion_does_not() -> None:
+    """LAS decides at 0, 300 and 600 only; b ends at 410, a starts again at 600."""
+    workload = jobs({"work": 450, "restart": 10}, {"work": 100, "restart": 10})
+    simulation = run(workload, ONE, "las")
+    assert ends(simulation) == [600 + 10 + 160, 410]
+    assert list(simulation.rounds["time"]) == [0, 300, 600]
+    assert list(simulation.rounds["waiting"]) == [2, 1, 1]
+
+
+def test_the_first_round_is_the_first_multiple_after_an_arrival() -> None:
+    """A job that is submitted at 301 waits until 600, one submitted at 900 does not wait."""
+    simulation = run(jobs({"submit": 301}, {"submit": 900}), ONE, "las")
+    assert ends(simulation) == [610, 910]
+    assert list(simulation.rounds["time"]) == [600, 900]
+
+
+def test_a_policy_is_woken_when_it_asks() -> None:
+    """Without rounds and events it decides at the first arrival, and when it asked to."""
+    script = {
+        1: Decision({"a": on(("s1", 1))}, wake=Fraction(15, 2)),
+        Fraction(15, 2): Decision(wake=12),
+        12: Decision({"b": on(("s1", 1))}),
+    }
+    policy = Scripted(script, on_events=False)
+    simulation = run(jobs({"submit": 1}, {"submit": 2}), ONE, policy)
+    assert policy.times == [1, Fraction(15, 2), 12]
+    assert ends(simulation) == [11, 22]
+
+
+def test_a_later_wake_replaces_an_earlier_one() -> None:
+    """It asked for 5, and at 3 for 7; a job ends at 10."""
+    script = {0: Decision({"a": on(("s1", 1))}, wake=5), 3: Decision(wake=7)}
+    policy = Scripted(script | {7: Decision({"b": on(("s2", 1))})})
+    run(jobs({}, {"submit": 3}), TWO, policy)
+    assert policy.times == [0, 3, 7, 10]
+
+
+def test_one_decision_for_all_that_happens_at_a_time() -> None:
+    """a ends when b arrives: one decision, at which b waits and nothing runs."""
+    simulation = run(jobs({}, {"submit": 10}), ONE, "fifo")
+    assert simulation.log.rows("decisions")[1][:4] == (10_000_000, "arrival+completion", 1, 0)
+    assert ends(simulation) == [10, 20]
+
+
+def test_a_job_without_work_ends_when_its_overhead_does() -> None:
+    """It holds its GPU for 5 s; without overhead it ends when it starts."""
+    workload = jobs({"work": 0, "restart": 5}, {"submit": 5, "work": 0}, {"submit": 5})
+    simulation = run(workload, ONE, "fifo")
+    assert ends(simulation) == [5, 5, 15]
+    assert simulation.summary["preemptions"] == 0
+
+
+def test_an_elastic_job_runs_in_proportion_to_its_gpus() -> None:
+    """1 of 2 GPUs: 5 of 20 s in 10 s; then 4 GPUs, 2 s of stated overhead, 15 s in 7.5 s."""
+    script = {
+        0: Decision({"a": on(("s1", 1))}, overhead={"a": 0}),
+        10: Decision({"a": on(("s1", 2), ("s2", 2))}, overhead={"a": 2}),
+    }
+    row = {"gpus": 2, "min_gpus": 1, "max_gpus": 4, "work": 20, "restart": 9}
+    assert ends(run(jobs(row), TWO, Scripted(script, interval=10))) == [19.5]
+
+
+def test_mixed_types_run_at_the_slowest_rate() -> None:
+    """Work counts on k80 (rate 2): at speed 5/2 on v100, 1 on both, after 4 s of 10 done."""
+    cluster = Cluster.of([{"gpus": 2, "gpu_type": "v100"}, {"gpus": 2, "gpu_type": "k80"}])
+    script = {
+        0: Decision({"a": on(("s1", 2))}),
+        2: Decision({"a": on(("s1", 1), ("s2", 1))}),
+    }
+    row = {"gpus": 2, "rates": {"v100": 5, "k80": 2}, "gpu_type": "k80"}
+    assert ends(run(jobs(row), cluster, Scripted(script, interval=2))) == [2 + 5]
+
+
+@pytest.mark.parametrize("on_events", [True, False])
+def test_a_lent_server_is_used_and_returned(on_events: bool) -> None:
+    """b runs on the lent server from 50 to 80, then waits for a to end at 100."""
+    script = {
+        0: Decision({"a": on(("own", 1))}, wake=50),
+        50: Decision({"b": on(("lent", 1))}),
+        80: Decision(preempt=["b"], returned=["lent"], wake=100),
+        100: Decision({"b": on(("own", 1))}),
+    }
+    policy = Scripted(script, on_events=on_events)
+    simulation = run(jobs({"work": 100}, {"work": 40, "restart": 2}), LENT, policy)
+    assert ends(simulation) == [100, 100 + 2 + 12]
+    assert simulation.log.rows("loans") == [(50_000_000, "lent", 1), (80_000_000, "lent", 0)]
+
+
+def test_a_loan_ends_while_nobody_is_there() -> None:
+    """The server goes back by itself when no job is present, whatever the policy listens to."""
+    workload = jobs({}, {"submit": 100})
+    policy = Scripted(
+        {0: Decision({"a": on(("own", 1))}), 100: Decision({"b": on(("own", 1))})},
+        on_events=False,
+        interval=100,
+    )
+    simulation = run(workload, LENT, policy)
+    assert simulation.log.rows("loans") == [(50_000_000, "lent", 1), (80_000_000, "lent", 0)]
+
+
+def test_a_policy_that_keeps_a_lent_server_is_refused() -> None:
+    """Nobody may use a server beyond its loan, also between the rounds of a policy."""
+    policy = Scripted({0: Decision({"a": on(("own", 1))})}, on_events=False, interval=1000)
+    with pytest.raises(PolicyError, match="only 0 servers are lent now"):
+        simulate(jobs({"work": 100}), LENT, policy)
+
+
+A = {"a": on(("s1", 1))}
+IMPOSSIBLE: Mapping[str, tuple[Decision, str]] = {
+    "no such server": (Decision({"b": on(("s9", 1))}), "no server s9"),
+    "too many": (Decision({"a": on(("s1", 2)), "b": on(("s1", 1))}), "1 GPUs on s1, which has 0"),
+    "part of a gang": (Decision({"a": on(("s1", 1))}), "gets 1 GPUs; it runs with 2"),
+    "a server twice": (Decision({"a": on(("s1", 1), ("s1", 1))}), "each of its servers is named"),
+    "no GPU": (Decision({"b": on(("s1", 1), ("s2", 0))}), "with a GPU or more"),
+    "not running": (Decision(preempt=["a"]), "job a is preempted, but does not run"),
+    "not there": (Decision({"c": on(("s1", 1))}), "job c is started, but is not present"),
+    "unknown": (Decision({"z": on(("s1", 1))}), "job z is started, but is not present"),
+    "no stages": (
+        Decision({"b": on(("s1", 1), group="g"), "d": on(("s1", 1), group="g")}),
+        "cannot share GPUs",
+    ),
+    "two places": (
+        Decision({"b": on(("s1", 1), group="g"), "d": on(("s2", 1), group="g")}),
+        "group g hold different GPUs",
+    ),
+    "backwards": (Decision({"b": on(("s1", 1), speed=-1)}), "speed -1 is negative"),
+    "no number": (Decision({"b": on(("s1", 1), speed=float("nan"))}), "speed nan is not a finite"),
+    "time won": (Decision({"b": on(("s1", 1))}, overhead={"b": -2}), "overhead -2 is negative"),
+    "CPUs made": (Decision({"b": on(("s1", 1, -3))}), "CPUs -3 is negative"),
+    "too many CPUs": (Decision({"b": on(("s1", 1, 5))}), "5 CPUs on s1, which has 4 free"),
+    "the past": (Decision({"b": on(("s1", 1))}, wake=0), "a time that is not to come"),
+    "not lent": (Decision(returned=["s1"]), "server s1 is returned, but is not lent"),
+    "no stage": (
+        Decision({"d": on(("s1", 1), group="g"), "e": on(("s1", 1), group="g")}),
+        "jobs d, e cannot share GPUs",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE)
+def test_an_impossible_decision_is_refused(case: str) -> None:
+    """The error says what the job asked for, and what there is."""
+    rows = [
+        {"id": "a", "submit": 0, "gpus": 2, "work": 9},
+        {"id": "b", "submit": 0, "gpus": 1, "work": 9},
+        {"id": "d", "submit": 0, "gpus": 1, "work": 9, "stages": [1, 2]},
+        {"id": "e", "submit": 0, "gpus": 1, "work": 9, "stages": [0, 0]},
+        {"id": "c", "submit": 5, "gpus": 1, "work": 9},
+    ]
+    workload = Workload.parse({"name": "w", "jobs": rows}, "w")
+    decision, message = IMPOSSIBLE[case]
+    with pytest.raises(PolicyError, match=message):
+        simulate(workload, SIZED, Scripted({0: decision}))
+
+
+def test_a_server_with_a_job_is_not_returned() -> None:
+    """The error asks for the job's preemption."""
+    script = {
+        0: Decision({"a": on(("own", 1))}),
+        50: Decision({"b": on(("lent", 1))}),
+        80: Decision(returned=["lent"]),
+    }
+    with pytest.raises(PolicyError, match="lent is returned while jobs are on it; preempt them"):
+        simulate(jobs({"work": 100}, {"work": 40}), LENT, Scripted(script))
+
+
+def test_a_policy_may_write_floats_and_numpy_numbers() -> None:
+    """7.007 s of overhead and a speed of 0.1 are these decimals: 10 us of work take 100 us."""
+    held = on((ONE.servers[0].id, np.int64(1)), speed=np.float64(0.1))
+    script = {0: Decision({"a": held}, overhead={"a": 2.007}, wake=2.007)}
+    policy = Scripted(script)
+    simulation = run(jobs({"work": 10e-6}), ONE, policy)
+    assert simulation.log.rows("completions") == [(0, 2_007_100)]
+    assert policy.times == [0, Fraction(2007, 1000)]
+
+
+def test_a_policy_is_used_twice_with_the_same_result() -> None:
+    """What it remembers of a simulation is gone when the next one begins."""
+
+    class Counting(Scripted):
+        def decide(self, state: State) -> Decision:
+            self.memory["n"] = self.memory.get("n", 0) + 1
+            return Decision({"a": on(("s1", 1))}, overhead={"a": self.memory["n"]})
+
+    policy = Counting({})
+    assert [ends(run(jobs({}), ONE, policy)) for _ in range(2)] == [[11], [11]]
+
+
+@pytest.mark.parametrize("interval", [None, 10])
+def test_jobs_that_would_wait_for_ever_are_an_error(interval: int | None) -> None:
+    """A policy that starts nothing is stopped, with rounds and without."""
+    with pytest.raises(PolicyError, match="2 jobs are not complete, none of them makes progress"):
+        simulate(jobs({}, {}), ONE, Scripted({}, interval=interval))
+
+
+@pytest.mark.parametrize("interval", [None, 10])
+def test_jobs_that_would_run_for_ever_are_an_error(interval: int | None) -> None:
+    """A job at speed 0 holds its GPU, and never ends."""
+    script = {0: Decision({"a": on(("s1", 1), speed=0)})}
+    with pytest.raises(PolicyError, match="none of them makes progress"):
+        simulate(jobs({}), ONE, Scripted(script, interval=interval))
+
+
+def test_a_job_larger_than_the_cluster_is_refused() -> None:
+    """Before anything is simulated, naming the job."""
+    with pytest.raises(InstanceError, match="job b needs 2 GPUs, the cluster has 1"):
+        simulate(jobs({}, {"gpus": 2}), ONE, "fifo")
+
+
+@pytest.mark.parametrize(("row", "field"), [({"gpus": 0}, "gpus"), ({"min_gpus": 0}, "min_gpus")])
+def test_a_job_without_gpus_is_refused(row: dict[str, int], field: str) -> None:
+    """Jobs hold at least one GPU."""
+    with pytest.raises(InstanceError, match=rf"jobs\[0\].{field}"):
+        jobs(row)

@@ -1,0 +1,100 @@
+"""Random small simulations of every policy are audited, and views and vectors agree in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from simulation_cases import RandomPolicy, profiled_case, random_case
+
+from dlsched.simulation import Decision, State, simulate
+from dlsched.simulation.clock import TICKS
+from dlsched.simulation.policies import BUILT_IN
+from dlsched.simulation.published import PUBLISHED
+
+OPTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"interval": 15},
+    {"interval": 7, "on_events": False},
+    {"interval": 50},
+)
+
+
+class Comparing(RandomPolicy):
+    """Compares the two forms in which the state shows the jobs, and what is free, and decides."""
+
+    def decide(self, state: State) -> Decision:
+        """Return a random decision."""
+        arrays = state.arrays
+        views = {view.id: view for view in (*state.waiting, *state.running)}
+        assert [state.workload.jobs[j].id for j in arrays.job] == sorted(views, key=_number(state))
+        for i, j in enumerate(arrays.job):
+            view = views[state.workload.jobs[j].id]
+            times = (arrays.remaining[i], arrays.attained[i], arrays.service[i])
+            assert times == tuple(TICKS * x for x in (view.remaining, view.attained, view.service))
+            assert arrays.running[i] == (view.allocation is not None)
+            assert arrays.submit[i] <= state.time * TICKS
+            assert 0 <= view.remaining <= view.job.work
+        names = [server.id for server in state.cluster.servers]
+        usable = {view.server.id: view.free for view in state.servers}
+        assert usable == dict(state.free_gpus)
+        assert state.free.tolist() == [usable.get(name, 0) for name in names]
+        return super().decide(state)
+
+
+def _number(state: State) -> Any:
+    return {job.id: j for j, job in enumerate(state.workload.jobs)}.__getitem__
+
+
+def check_random(seeds: Iterable[int]) -> None:
+    """Audit simulations with random decisions."""
+    for seed in seeds:
+        workload, cluster = random_case(seed)
+        run = simulate(workload, cluster, Comparing(**OPTIONS[seed % 4]), seed=seed)
+        assert run.audit(), (seed, run.audit())
+
+
+def check_policy(policy: str, seeds: Iterable[int], **options: Any) -> None:
+    """Audit simulations of a policy on workloads that every policy can take."""
+    for seed in seeds:
+        workload, cluster = profiled_case(seed, 3 if options else 4)
+        run = simulate(workload, cluster, policy, seed=seed, **options)
+        assert run.audit(), (seed, run.audit())
+
+
+def test_random_decisions_are_audited() -> None:
+    """Thirty simulations with moves, groups, preemptions, loans, stated speeds and overheads."""
+    check_random(range(100, 130))
+
+
+@pytest.mark.parametrize("policy", BUILT_IN)
+def test_policies_are_audited(policy: str) -> None:
+    """A few small simulations of every policy have no violation."""
+    check_policy(policy, range(6))
+
+
+@pytest.mark.parametrize("policy", PUBLISHED)
+def test_published_variants_are_audited(policy: str) -> None:
+    """The logs of the published simulators, in floats, have no violation either."""
+    check_policy(policy, range(6), variant="published")
+
+
+@pytest.mark.slow
+def test_a_thousand_random_simulations() -> None:
+    """The same as above, a thousand times."""
+    check_random(range(1000, 2000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", BUILT_IN)
+def test_a_thousand_simulations_of_every_policy(policy: str) -> None:
+    """The same as above, a thousand times."""
+    check_policy(policy, range(1000, 2000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", PUBLISHED)
+def test_a_thousand_published_simulations(policy: str) -> None:
+    """The same as above, a thousand times."""
+    check_policy(policy, range(1000, 2000), variant="published")
