@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.workers.schema import Instance
+from dlsched.problems.workers.schema import Instance, Pool
 from dlsched.schema import Id
 from dlsched.state import ClusterState, JobState
 
@@ -17,6 +17,7 @@ def instance(
     state: ClusterState,
     *,
     flexible: Mapping[Id, int] | None = None,
+    pools: Mapping[Id, Pool] | None = None,
     separate_groups: bool = True,
 ) -> Instance:
     """Return where the workers of the waiting jobs can be placed.
@@ -30,6 +31,9 @@ def instance(
     ----------
     flexible
         Flexible workers by job; a job that is absent gets none. None for as many as it can have.
+    pools
+        Pools that were chosen for jobs that are not heterogeneous: one for training stays there,
+        one for loan prefers loan. None if none was chosen.
     separate_groups
         Whether a server on loan holds workers of one kind only.
     """
@@ -56,12 +60,12 @@ def instance(
         "name": "unnamed",
         "separate_groups": separate_groups,
         "servers": servers,
-        "jobs": [_job(job, flexible) for job in state.waiting],
+        "jobs": [_job(job, flexible, (pools or {}).get(job.id)) for job in state.waiting],
     }
     return Instance.parse(data, "the cluster's state")
 
 
-def _job(job: JobState, flexible: Mapping[Id, int] | None) -> dict[str, Any]:
+def _job(job: JobState, flexible: Mapping[Id, int] | None, pool: Pool | None) -> dict[str, Any]:
     size = job.gpus_per_worker
     if job.min_gpus % size or job.max_gpus % size:
         raise OptionError(f"job {job.id}: min_gpus and max_gpus are no multiples of its workers")
@@ -71,7 +75,8 @@ def _job(job: JobState, flexible: Mapping[Id, int] | None) -> dict[str, Any]:
         "gpus_per_worker": size,
         "base": job.min_gpus // size,
         "flexible": most if flexible is None else flexible.get(job.id, 0),
-        "elastic": most > 0,
-        "fungible": job.fungible,
+        # In this problem it is the elastic jobs that prefer loan.
+        "elastic": most > 0 or (pool == "loan" and not job.heterogeneous),
+        "fungible": job.fungible and (pool != "training" or job.heterogeneous),
         "heterogeneous": job.heterogeneous,
     }

@@ -23,8 +23,9 @@ HEADROOM: Final = 0.02
 """Share of the inference servers that is never lent (section 7.1)."""
 LOWEST, HIGHEST, MEAN = 0.42, 0.95, 0.65
 """Utilisation of the inference cluster (Figure 1)."""
-PEAK_HOUR: Final = 21
-"""Hour of the highest load; section 2.1 has the peak at night and the trough before dawn."""
+PEAK_HOUR: Final = 19
+"""Hour of the highest load, 12 hours from the lowest; in section 2.1 the peak is at night and the
+trough before dawn."""
 SHARPNESS: Final = 1.422
 """Exponent of the daily cosine, by which its mean is `MEAN`."""
 NORMALISED_GPUS: Final = 4
@@ -47,6 +48,9 @@ MARGIN: Final = 0.25
 SIZES: Final = ((1, 0.50), (2, 0.15), (4, 0.15), (8, 0.14), (16, 0.05), (32, 0.01))
 ELASTIC_SIZES: Final = ((4, 0.2), (8, 0.4), (16, 0.4))
 """GPUs and probabilities of jobs that are not elastic, and of those that are **(D)**."""
+AFTERNOON, AFTERNOON_HOUR, WEEKEND = 0.6, 15, 0.5
+"""By how much arrivals rise and fall within a day, when they are most frequent, and their frequency
+on weekends **(D)**."""
 SPREAD, ELASTIC_SPREAD = 2.4, 0.8
 """Standard deviations of the logarithms of running times **(D)**; Table 5's times have a heavy
 tail, and elastic jobs, the large ones, run for 14.2 hours in the mean."""
@@ -65,6 +69,8 @@ def inference_load(
     noise
         Standard deviation of the deviations. The default is below the bursts of 2 % in 5 minutes
         of the paper's trace (section 7.1): the headroom is there to absorb these.
+    step
+        Seconds of a step.
 
     Returns
     -------
@@ -105,6 +111,7 @@ def lyra_cluster(
     loaning: bool = True,
     loan_gpus: int = NORMALISED_GPUS,
     noise: float = 0.005,
+    step: int = STEP,
     seed: int = 0,
 ) -> Cluster:
     """Return the servers of Lyra's simulation, and how many inference servers are lent when.
@@ -121,7 +128,7 @@ def lyra_cluster(
         Whether servers are lent; otherwise there are those of training only.
     loan_gpus
         GPUs that an inference server counts for, in GPUs of training.
-    noise, seed
+    noise, step, seed
         Of `inference_load`.
     """
     servers = [
@@ -134,8 +141,8 @@ def lyra_cluster(
         {"id": f"i{i + 1}", "gpus": loan_gpus, "gpu_type": "T4", "pool": LOAN}
         for i in range(inference)
     ]
-    load = inference_load(2 * days + 7, noise=noise, seed=seed).tolist()
-    loans = loan_schedule(inference, load)
+    load = inference_load(2 * days + 7, noise=noise, seed=seed, step=step).tolist()
+    loans = loan_schedule(inference, load, step)
     return Cluster.parse({"servers": servers, "loans": loans}, "the generator")
 
 
@@ -154,10 +161,11 @@ def lyra_workload(
 ) -> Workload:
     """Draw a workload with the shares that the paper states; the rest is made up **(D)**.
 
-    Jobs arrive at times uniform over the days, as many per GPU and day as in the paper's trace.
-    Running times are log-normal, and scaled so that the jobs are the load stated, of which the
-    elastic ones are 36 %. A job's workers have 4 GPUs, or as many as the job; those of elastic jobs
-    have 2 (Figure 3). The request of an elastic job is its base demand, and it can have twice as
+    There are as many jobs per GPU and day as in the paper's trace. They arrive at random, most
+    often in the afternoon, and half as often on the sixth and seventh day of a week: weekends are
+    less busy (section 7.2). Running times are log-normal, and scaled so that the jobs are the load
+    stated, of which the elastic ones are 36 %. A job's workers have 4 GPUs, or as many as the job;
+    those of elastic jobs have 2 (Figure 3). The request of an elastic job is its base demand, and it can have twice as
     much. Fungible jobs are drawn until they are 21 % of the load, elastic ones among them;
     heterogeneous jobs are drawn from the others. Of the same seed all scenarios have the same jobs.
 
@@ -236,7 +244,7 @@ class _Draws:
         rng = np.random.default_rng([seed, 0])
         gpus = 8 * training
         self.jobs = n = max(2, round(JOBS_PER_GPU_DAY * gpus * days))
-        self.submit = np.sort(rng.integers(0, int(days * DAY), n))
+        self.submit = np.sort(_arrivals(rng, days, n))
         self.elastic = np.zeros(n, bool)
         self.elastic[rng.permutation(n)[: max(1, round(ELASTIC_JOBS * n))]] = True
         self.gpus = np.where(self.elastic, _sizes(rng, ELASTIC_SIZES, n), _sizes(rng, SIZES, n))
@@ -261,6 +269,16 @@ class _Draws:
         others = rng.permutation(np.flatnonzero(~self.fungible))
         self.mixed = np.zeros(n, bool)
         self.mixed[others[: round(HETEROGENEOUS * n)]] = True
+
+
+def _arrivals(rng: np.random.Generator, days: float, n: int) -> NDArray[Any]:
+    """Return times of arrival in whole seconds, by the weights of the hours."""
+    hours = np.arange(math.ceil(24 * days))
+    weight = 1 + AFTERNOON * np.cos(2 * np.pi * (hours - AFTERNOON_HOUR) / 24)
+    weight[hours // 24 % 7 >= 5] *= WEEKEND
+    hour = rng.choice(hours, n, p=weight / weight.sum())
+    time = 3600 * hour + rng.integers(0, 3600, n)
+    return np.minimum(time, int(days * DAY))
 
 
 def _sizes(rng: np.random.Generator, table: Sequence[tuple[int, float]], n: int) -> NDArray[Any]:

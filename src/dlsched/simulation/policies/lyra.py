@@ -42,6 +42,10 @@ class Lyra(BasePolicy):
       the same changes nothing **(D)**.
     - A preempted job goes to the head of the queue **(D)**: if its base demand fits, it starts
       before any other, from the next round on.
+    - ``elastic`` chooses the pool of a job, by the preferences of section 5.3, and ``workers`` the
+      servers in it **(D)**: best fit goes by the workers' size, and would give training servers
+      that one job was to have to another that can be on loan. With ``"naive_bfd"`` the pools are
+      chosen anew.
     - A job that grows keeps its workers where they are; the others go to the servers that fit them
       best, as in ``workers``, which has no jobs that run already **(D)**. A job that shrinks gives
       up the flexible workers it was given last **(D)**.
@@ -110,7 +114,7 @@ class Lyra(BasePolicy):
         first = [job for job in waiting if job.id in set(head)]
         if first:
             first.sort(key=lambda job: head.index(job.id))
-            self._place(draft, make_room(draft, first), {}, again=True)
+            self._place(draft, make_room(draft, first), {}, {}, again=True)
             waiting = [job for job in waiting if job.id not in set(head)]
         room = room_by_pool(draft)
         waiting = [job for job in waiting if may_start(job, room)]
@@ -135,7 +139,8 @@ class Lyra(BasePolicy):
             job.id: sum(given[job.id].values()) - job.min_gpus // job.gpus_per_worker for job in new
         }
         if new:
-            solved["workers"] = self._place(draft, new, flexible)
+            pools = {job.id: "loan" if given[job.id].get("loan") else "training" for job in new}
+            solved["workers"] = self._place(draft, new, flexible, pools)
         self._grow(draft, targets)
         solved["scaled"] = sum(draft.held[name] != held for name, held in before.items())
         return solved
@@ -146,13 +151,21 @@ class Lyra(BasePolicy):
         return self.workers != "naive_bfd"
 
     def _place(
-        self, draft: Draft, jobs: list[JobState], flexible: Mapping[Id, int], again: bool = False
+        self,
+        draft: Draft,
+        jobs: list[JobState],
+        flexible: Mapping[Id, int],
+        pools: Mapping[Id, Any],
+        again: bool = False,
     ) -> dict[str, Any]:
         """Place the workers of jobs that start; those that do not fit wait on."""
         if not jobs:
             return {}
         instance = workers_adapter.instance(
-            draft.snapshot(draft.held, jobs), flexible=flexible, separate_groups=self._groups
+            draft.snapshot(draft.held, jobs),
+            flexible=flexible,
+            pools=pools if self._groups else None,
+            separate_groups=self._groups,
         )
         result = dlsched.solve(instance, self.workers, seed=draft.state.seed, **self.limits)
         if result.solution is None:

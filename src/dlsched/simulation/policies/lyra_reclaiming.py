@@ -56,12 +56,13 @@ def reclaim(draft: Draft, method: Any, options: Mapping[str, Any]) -> dict[str, 
         "flexible": len(flexible),
         "chosen": missing,
         "on_loan": len(tenants),
-        "gpus": sum(draft.servers[s].gpus for s in draft.returned),
+        "gpus": 0,
         "preempted": 0,
         "collateral": 0,
     }
     if missing:
         log |= _solve(draft, tenants, missing, method, options, scaled)
+    log["gpus"] = sum(draft.servers[s].gpus for s in draft.returned)
     return log | {"scaled_in": len(scaled)}
 
 
