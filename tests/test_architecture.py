@@ -125,6 +125,14 @@ def test_the_definition_stands_alone(name: str, part: str) -> None:
     assert not any(module.startswith("dlsched.solvers") for module in used)
 
 
+def test_the_auditor_stands_alone() -> None:
+    """The auditor of simulations shares no code with what simulates, decides or summarizes."""
+    used = nx.descendants(GRAPH, "dlsched.simulation.audit")
+    shared = {"audit", "clock", "cluster", "job", "log", "profiles", "workload"}
+    inside = {name.split(".")[2] for name in used if name.startswith("dlsched.simulation.")}
+    assert inside <= shared
+
+
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_lazy_imports_are_of_other_libraries(name: str) -> None:
     """Inside functions, only third-party libraries are imported."""

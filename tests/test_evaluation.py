@@ -213,6 +213,10 @@ def test_a_dict_will_do() -> None:
         ({"objective": {"preempted": 1}}, "cannot be read"),
         ({"objective": [float("nan")]}, "not finite"),
         ({"bounds": [[Bound(float("-inf"), "claimed", "m")]]}, "not finite"),
+        ({"reason": float("inf")}, "cannot be read: TypeError: reason is inf"),
+        ({"solver_message": None}, "solver_message is None"),
+        ({"start": True}, "start is True"),
+        ({"build_seconds": float("nan")}, "build_seconds is nan"),
         ({"solution": Solution(instance="two", instance_sha256="0", returned=("s1",))}, "digest"),
     ],
 )
@@ -220,6 +224,24 @@ def test_claims_that_contradict_themselves(claim: dict[str, Any], message: str) 
     """What a claim states as text is read as its enum; what cannot be true or read is refused."""
     with pytest.raises(SolverDisagreement, match=message):
         dlsched.solve(two(), claiming(**claim))
+
+
+def test_infinite_numbers_are_no_obstacle_to_json() -> None:
+    """Infinite progress and limits are none; of an infinite option one error says so."""
+
+    def told(instance: Instance, run: Run, step: float = 1.0) -> Any:
+        run.record(float("inf"), float("-inf"))
+        run.record(2.0, float("nan"))
+        return {"returned": ["s1"]}
+
+    with pytest.warns(UserWarning, match="is no limit"):
+        result = dlsched.solve(two(), told, time_limit=float("inf"))
+    assert [point[1:] for point in result.trajectory] == [(None, None), (2.0, None)]
+    assert result.limits is not None and result.limits.time_limit is None
+    assert dlsched.read_result(result.to_json()) == result
+    wrong = dlsched.solve(two(), told, step=float("inf"))
+    with pytest.raises(dlsched.OptionError, match="option step=inf of told cannot be written as"):
+        wrong.to_json()
 
 
 def test_status_decides_the_termination() -> None:

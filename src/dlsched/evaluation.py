@@ -27,6 +27,7 @@ from dlsched.result import (
     Report,
     Result,
     Seconds,
+    Start,
     Status,
     Termination,
     default_termination,
@@ -84,6 +85,7 @@ def evaluate_claim(
         )
     ended = _termination(claim, method, run, gaps)
     solver = run.solver if run.solver in run.solvers else next(iter(run.solvers), None)
+    limit = run.time_limit if run.time_limit is not None and run.time_limit < math.inf else None
     result = Result(
         problem=problem.name,
         instance=instance.name,
@@ -109,7 +111,7 @@ def evaluate_claim(
         solver=solver,
         solver_version=run.solvers[solver] if solver else None,
         solver_message=claim.solver_message,
-        limits=Limits(run.time_limit, run.gap, run.threads),
+        limits=Limits(limit, run.gap, run.threads),
     )
     link_instance(result, instance)
     if claim.solution is not None:
@@ -132,6 +134,11 @@ def _validated(problem: Problem, method: Method, claim: Claim) -> Claim:
         claim = replace(claim, status=Status(claim.status), termination=ended)
         figures = [*(claim.objective or ()), *(b.value for level in claim.bounds for b in level)]
         finite = all(isinstance(x, (int, Fraction)) or math.isfinite(x) for x in figures)
+        for name, kind in (("reason", str), ("solver_message", str), ("start", Start | None)):
+            if not isinstance(getattr(claim, name), kind):
+                raise TypeError(f"{name} is {getattr(claim, name)!r}")
+        if not math.isfinite(claim.build_seconds):
+            raise ValueError(f"build_seconds is {claim.build_seconds!r}")
     except (AttributeError, TypeError, ValueError) as error:
         raise SolverDisagreement(
             f"{method.name} returned a Claim that cannot be read: {describe(error)}"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from dlsched.errors import OptionError
 from dlsched.objective import Bound, Bounds, ByLevel, Objective, gap, number_to_data
 from dlsched.rendering import Rendered
 from dlsched.schema.link import without_link
@@ -205,7 +206,13 @@ class Result(Rendered):
         return gap(self.objective, bound)
 
     def to_data(self) -> dict[str, Any]:
-        """Return plain JSON data; no digit is lost."""
+        """Return plain JSON data; no digit is lost.
+
+        Raises
+        ------
+        OptionError
+            If the method was given an option that JSON does not have, as an infinite number.
+        """
         solved = self.objective is not None
         return {
             "problem": self.problem,
@@ -222,7 +229,7 @@ class Result(Rendered):
             "gap": self.gap.as_dict(),
             "seconds": self.seconds._asdict(),
             "seed": self.seed,
-            "options": dict(self.options),
+            "options": _options_to_data(self.method, self.options),
             "details": {k: number_to_data(v) for k, v in self.details.items()},
             "solver": self.solver,
             "solver_version": self.solver_version,
@@ -240,6 +247,17 @@ class Result(Rendered):
     def to_json(self) -> str:
         """Return JSON text; `dlsched.read_result` is its inverse."""
         return json.dumps(self.to_data(), allow_nan=False)
+
+
+def _options_to_data(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as they are; raise `OptionError` if JSON does not have a value of theirs."""
+    for name, value in options.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            problem = f"option {name}={value!r} of {method} cannot be written as JSON"
+            raise OptionError(f"{problem}; give a finite number, or text") from None
+    return dict(options)
 
 
 def _bound_to_data(bound: Bound | None) -> dict[str, Any] | None:

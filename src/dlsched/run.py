@@ -8,6 +8,7 @@ at level INFO by the logger ``dlsched.run``.
 from __future__ import annotations
 
 import logging
+import math
 import numbers
 import signal
 import threading
@@ -144,8 +145,11 @@ class Run:
         announce(self.on_stage, stage, detail)
 
     def record(self, objective: float | None, bound: float | None) -> None:
-        """Add a point to the trajectory, log it, and pass it to ``on_progress``."""
-        point = Point(self.elapsed(), objective, bound)
+        """Add a point to the trajectory, log it, and pass it to ``on_progress``.
+
+        Solvers say with infinities that there is none yet; a value that is not finite is ``None``.
+        """
+        point = Point(self.elapsed(), _finite(objective), _finite(bound))
         self.trajectory.append(point)
         self._log(point)
         if self.on_progress:
@@ -234,3 +238,7 @@ def describe_point(point: Point) -> str:
     if point.objective is not None and point.bound is not None:
         words.append(f"gap {percent(relative_gap(point.objective, point.bound))}")
     return ", ".join(words)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -202,6 +203,15 @@ def test_profiles_are_per_gpu() -> None:
         sensitivity_profile(matrix, 4, 3, 125)
 
 
+def test_numbers_of_numpy() -> None:
+    """Measurements and numbers of CPUs may be numbers of numpy, as timers and arrays give them."""
+    plain = profile_cpus(lambda c: 48 / c, CPUS, 1)
+    other = profile_cpus(lambda c: np.float32(48 / c), np.int64(CPUS), np.int32(1))  # type: ignore[arg-type]
+    assert other.measured == plain.measured
+    assert type(other.points[0][0]) is int and type(other.points[0][1]) is float
+    assert profile_cpus(lambda c: np.int64(7), CPUS, 1).points[-1] == (CPUS, 7.0)
+
+
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), None, "9", True])
 def test_a_measurement_that_is_none(seconds: Any) -> None:
     """A time that cannot be is an error with the number of CPUs."""
@@ -216,6 +226,7 @@ def test_a_measurement_that_is_none(seconds: Any) -> None:
         ({"cpus_max": 2.5}, "cpus_max=2.5"),
         ({"gpus": 30}, "less than one CPU for each of 30 GPUs"),
         ({"threshold": -0.1}, "threshold=-0.1"),
+        ({"threshold": "10%"}, "threshold='10%'"),
         ({"rule": "linear"}, "rule='linear'"),
     ],
 )
@@ -235,11 +246,17 @@ def test_other_input_out_of_range() -> None:
     found = profile_cpus(saturating(60, 5), CPUS, 2)
     with pytest.raises(dlsched.OptionError, match="use 2 to 24"):
         found.seconds(1)
-    for values in (([], 1, 1, 1), ([1], 0, 1, 1), ([1], 1, -1, 1), ([1], 1, 1, 0), ([-1], 1, 1, 1)):
+    numbers = (([], 1, 1, 1), ([1], 0, 1, 1), ([1], 1, -1, 1), ([1], 1, 1, 0), ([-1], 1, 1, 1))
+    for values in (*numbers, (["1"], 1, 1, 1), ([1], "1", 1, 1), ([1], 1, 1, None)):
         with pytest.raises(dlsched.OptionError):
             fill_memory(found, *values)
     with pytest.raises(dlsched.OptionError, match="no bandwidth for 24 CPUs"):
         fill_memory({24: 1.0}, [1], 1, 1, {12: 3})
+    with pytest.raises(dlsched.OptionError, match="tolerance='1'"):
+        best_case(fill_memory(found, [10], 10, 100, 10), "1")  # type: ignore[arg-type]
+    for points, said in (({"a": 1.0}, "no number of CPUs"), ([1.0], "is list, no times")):
+        with pytest.raises(dlsched.InstanceError, match=said):
+            error_bound(points)  # type: ignore[arg-type]
     with pytest.raises(dlsched.OptionError, match="tolerance=-1"):
         best_case(fill_memory(found, [10], 10, 100, 10), -1)
     with pytest.raises(dlsched.InstanceError, match="has no measurement"):

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from dlsched.errors import InstanceError, OptionError
@@ -125,6 +126,7 @@ def profile_cpus(
     rounded down **(D)**: ``cpu / 2`` is no number of CPUs if ``cpu`` is odd.
     """
     _validate(cpus_max, gpus, threshold, rule)
+    cpus_max, gpus, threshold = int(cpus_max), int(gpus), float(threshold)
     seconds: dict[int, float] = {}
     order: list[int] = []
 
@@ -199,32 +201,51 @@ def error_bound(points: CpuProfile | Mapping[int, float]) -> tuple[Gap, ...]:
 
 def checked_points(points: CpuProfile | Mapping[int, float]) -> dict[int, float]:
     """Return seconds by number of CPUs, checked."""
-    pairs = dict(points.points) if isinstance(points, CpuProfile) else dict(points)
+    given = points.points if isinstance(points, CpuProfile) else points
+    if not isinstance(given, (Mapping, tuple)):
+        problem = f"is {type(points).__name__}, no times"
+        raise InstanceError("points", "", problem, "give seconds by number of CPUs, or a profile")
+    pairs = dict(given)
     if not pairs:
         raise InstanceError("points", "", "has no measurement", "give at least one")
     for cpus, seconds in pairs.items():
-        if isinstance(cpus, bool) or not cpus > 0:
+        number = as_number(cpus)
+        if number is None or not number > 0:
             raise InstanceError("points", f"[{cpus!r}]", "is no number of CPUs", "use one above 0")
         _usable(seconds, cpus)
     return pairs
 
 
 def _usable(seconds: object, cpus: float) -> float:
-    good = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-    if not good or not math.isfinite(number := float(seconds)) or number <= 0:  # type: ignore[arg-type]
+    number = as_number(seconds)
+    if number is None or not 0 < number < math.inf:
         where = f"measurement at {cpus:g} CPUs"
         remedy = "return the seconds per epoch, above 0 and finite"
         raise InstanceError(where, "", f"is {seconds!r}", remedy)
     return number
 
 
+def as_number(value: object) -> float | None:
+    """Return a number of Python or numpy as a float; ``None`` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    return float(value)
+
+
+def at_least_zero(name: str, value: object) -> float:
+    """Return an option that is a number from 0; raise `OptionError` for anything else."""
+    number = as_number(value)
+    if number is None or not 0 <= number < math.inf:
+        raise OptionError(f"{name}={value!r} must be a number from 0, as 0.1 for 10 %")
+    return number
+
+
 def _validate(cpus_max: int, gpus: int, threshold: float, rule: str) -> None:
     for name, value in (("gpus", gpus), ("cpus_max", cpus_max)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
             raise OptionError(f"{name}={value!r} must be a whole number from 1")
     if cpus_max < gpus:
         raise OptionError(f"cpus_max={cpus_max} is less than one CPU for each of {gpus} GPUs")
-    if not 0 <= threshold < math.inf:
-        raise OptionError(f"threshold={threshold!r} must be a number from 0, as 0.1 for 10 %")
+    at_least_zero("threshold", threshold)
     if rule not in RULES:
         raise OptionError(f"rule={rule!r} must be one of {', '.join(RULES)}")

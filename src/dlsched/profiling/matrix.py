@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlsched.errors import InstanceError, OptionError
-from dlsched.profiling.cpus import CpuProfile, checked_points
+from dlsched.profiling.cpus import CpuProfile, as_number, at_least_zero, checked_points
 
 if TYPE_CHECKING:
     import pandas
@@ -93,8 +93,9 @@ def fill_memory(
         If the memory axis is empty or a size or bandwidth is not positive.
     """
     measured = checked_points(points)
-    sizes = sorted(set(memory_gb))
-    if not sizes or not all(0 <= m < math.inf for m in sizes):
+    known = [as_number(m) for m in memory_gb]
+    sizes = sorted({m for m in known if m is not None and 0 <= m < math.inf})
+    if not sizes or len(sizes) < len(set(known)):
         raise OptionError(f"memory_gb={memory_gb!r} must be at least one size in GB, from 0")
     _positive("dataset_gb", dataset_gb)
     _positive("storage_mb_s", storage_mb_s)
@@ -122,9 +123,7 @@ def best_case(matrix: SensitivityMatrix, tolerance: float = 0) -> Demand:
     OptionError
         If the tolerance is negative.
     """
-    if not 0 <= tolerance < math.inf:
-        raise OptionError(f"tolerance={tolerance!r} must be a number from 0, as 0.1 for 10 %")
-    limit = (1 + tolerance) * min(min(row) for row in matrix.seconds)
+    limit = (1 + at_least_zero("tolerance", tolerance)) * min(min(row) for row in matrix.seconds)
     return next(
         Demand(c, m, t)
         for c, row in zip(matrix.cpus, matrix.seconds, strict=True)
@@ -178,8 +177,9 @@ def _fetch(memory: float, dataset: float, storage: float, cache: float) -> float
     return hits * dataset / cache + (1 - hits) * MB_PER_GB * dataset / storage
 
 
-def _positive(name: str, value: float) -> None:
-    if not 0 < value < math.inf:
+def _positive(name: str, value: object) -> None:
+    number = as_number(value)
+    if number is None or not 0 < number < math.inf:
         raise OptionError(f"{name}={value!r} must be above 0")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import product
 from typing import Any
 
@@ -17,7 +18,7 @@ from dlsched.problems.dispatch.dispatcher import Dispatcher
 from dlsched.problems.dispatch.fleet import Fleet
 from dlsched.problems.dispatch.generate import examples
 from dlsched.problems.dispatch.ranking import startable
-from dlsched.problems.dispatch.strategy import instances
+from dlsched.problems.dispatch.strategy import _instance, instances
 from dlsched.problems.placement.replicas import replicate
 
 TWO, TEN, MISSED = examples()
@@ -188,16 +189,15 @@ def same_as_plain(instance: Instance) -> bool:
     return bool(found.preempt)
 
 
-@settings(max_examples=60, deadline=None)
-@given(instances(ties=True, max_pending=6, max_running=8, max_machines=8, max_jobs=3))
-def test_mast_and_the_plain_rule(instance: Instance) -> None:
+def test_mast_and_the_plain_rule() -> None:
     """The same machines, tasks and victims as by a version without arrays."""
-    same_as_plain(instance)
+    made = [_instance(random.Random(seed).choice, None, 6, 12, 12, 3, True) for seed in range(200)]
+    assert sum(same_as_plain(instance) for instance in made) > 25
 
 
 def test_mast_and_the_plain_rule_on_full_clusters() -> None:
     """The same where nearly all GPUs are allocated and many workloads preempt."""
-    options = {"machines": 10, "pending": 12, "rack": 3, "allocation": 1.0}
+    options = {"regions": 1, "machines": 20, "pending": 20, "allocation": 1.0, "copies": 1}
     made = [dlsched.generate("dispatch", seed, **options) for seed in range(8)]
     assert sum(same_as_plain(instance) for instance in made) > 4  # type: ignore[arg-type]
 

@@ -50,7 +50,7 @@ class Rounds:
             for size, groups in buckets.items():
                 made = merged.setdefault(size, [])
                 for later, earlier in enumerate(mates[size]):
-                    if earlier < 0:
+                    if earlier < 0 or mates[size][earlier] != later:
                         made.append(groups[later])
                     elif earlier > later:
                         continue

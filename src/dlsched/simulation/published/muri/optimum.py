@@ -81,14 +81,14 @@ class Optimum:
             for size, present in counts
             for group, worth in self._groups(size, tuple(kind for kind, _ in present))
         ]
-        matrix = sparse.lil_array((len(kinds) + 1, len(columns)))
+        rows, at = [], []
         for j, (size, group, _) in enumerate(columns):
-            matrix[len(kinds), j] = size
-            for number in group:
-                matrix[row[size, number], j] += 1
+            rows += [row[size, number] for number in group] + [len(kinds)] * size
+            at += [j] * (len(group) + size)
+        matrix = sparse.csc_array((np.ones(len(rows)), (rows, at)))  # entries given twice are added
         jobs = [float(count) for _, present in counts for _, count in present]
         form = StandardForm.of(
-            sparse.csc_array(matrix),
+            matrix,
             np.array([*jobs, -np.inf]),
             np.array([*jobs, float(gpus)]),
             np.full(len(columns), np.inf),
