@@ -307,8 +307,8 @@ def trace() -> Iterator[str]:
     """Yield completion times on a trace derived from Philly."""
     yield "## Figure 6: a trace derived from Philly\n"
     yield "The paper's 8,000 jobs of Philly on 512 GPUs are not in the data here. Instead: Muri's"
-    yield "trace 1 (derived from Philly; the first 300 jobs with their times, durations and GPUs) on"
-    yield "64 GPUs, a model given to each job by the split 20/70/10, variant of the paper. Mean"
+    yield "trace 1, derived from Philly: the first 300 jobs, with their times, durations and GPUs,"
+    yield "on 64 GPUs; a model for each job by the split 20/70/10; variant of the paper. Mean"
     yield "completion time in hours; paper: SRTF 30 to 26, LAS 32 to 28, FIFO 71 to 62 (1.15, 1.14,"
     yield "1.15 times).\n"
     yield table(["order", "proportional", "tune", "ratio", "bound over all policies"])

@@ -160,8 +160,12 @@ def _open(
 def _settings(policy: object) -> dict[str, Any]:
     """Return what distinguishes a policy that the caller made from others of its class."""
     own = {key: value for key, value in getattr(policy, "__dict__", {}).items() if key[0] != "_"}
-    plain = {key: value for key, value in own.items() if _plain(value) is value}
-    return plain | dict(own.get("options", {}))
+    options = own.pop("options", {})
+    own.pop("memory", None)
+    # A text with an address would differ in every process.
+    return {
+        key: value for key, value in (own | dict(options)).items() if " at 0x" not in repr(value)
+    }
 
 
 def _name(thing: Any) -> str:

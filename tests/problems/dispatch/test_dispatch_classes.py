@@ -203,6 +203,6 @@ def test_a_better_start_is_used() -> None:
     instance = examples()[0]  # mast starts one of two workloads
     best = dlsched.solve(instance, "classes")
     again = dlsched.solve(instance, "classes", start=best.solution)
-    assert again.start.accepted and again.objective == best.objective
+    assert again.start and again.start.accepted and again.objective == best.objective
     worse = dlsched.solve(instance, "classes", start=mast_solution(instance))
-    assert not worse.start.accepted
+    assert worse.start and not worse.start.accepted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -66,7 +66,7 @@ def violated(
     return found if most is not None and total > machines * most else None
 
 
-@cache
+@lru_cache(maxsize=1000)
 def capacity(weights: Weights, have: Amounts) -> int | None:
     """Return the largest weight of tasks on one machine; ``None`` if there are too many loads."""
     loads = _loads(tuple(shape for shape, _ in weights), have)
@@ -75,7 +75,7 @@ def capacity(weights: Weights, have: Amounts) -> int | None:
     return max(sum(n * part for n, (_, part) in zip(load, weights, strict=True)) for load in loads)
 
 
-@cache
+@lru_cache(maxsize=1000)
 def _loads(shapes: tuple[Shape, ...], have: Amounts) -> list[tuple[int, ...]] | None:
     """Return the loads of a machine to which no task of the last shape can be added."""
     found = []

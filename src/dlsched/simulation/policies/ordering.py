@@ -37,14 +37,17 @@ class OrderingPolicy(BasePolicy):
     def decide(self, state: State) -> Decision:
         """Return the changes that make the first jobs of the order run."""
         jobs = state.arrays
-        order = np.lexsort((jobs.job, self.key(jobs)))
+        vacant = state.free
+        free = int(vacant.sum()) + int(jobs.gpus @ jobs.running)
+        if int(jobs.gpus.sum()) <= free:
+            return self._run_all(state, vacant)
+        # Stable, so that ties are in the order of submission.
+        order = np.argsort(self.key(jobs), kind="stable")
         if not self.preemptive:
             order = np.concatenate(
                 (order[jobs.running[order] == 1], order[jobs.running[order] == 0])
             )
         held = jobs.running[order] == 1
-        vacant = state.free
-        free = int(vacant.sum()) + int(jobs.gpus @ jobs.running)
         runs = np.zeros(len(order), bool)
         runs[select(jobs.gpus[order], free, self.strict)] = True
         every = state.workload.jobs
@@ -56,6 +59,16 @@ class OrderingPolicy(BasePolicy):
         for name in preempt:
             placement.release(state.allocations[name])
         return Decision(placement.place_all(new), preempt)
+
+    def _run_all(self, state: State, vacant: Vector) -> Decision:
+        """Return the decision that starts all waiting jobs: none has to be left out."""
+        jobs, every = state.arrays, state.workload.jobs
+        waiting = np.flatnonzero(jobs.running == 0)
+        if not len(waiting):
+            return Decision()
+        order = waiting[np.argsort(self.key(jobs)[waiting], kind="stable")]
+        new = [every[j] for j in jobs.job[order]]
+        return Decision(Placement(state.cluster, vacant).place_all(new))
 
 
 def select(gpus: Vector, free: int, strict: bool = False) -> Vector:

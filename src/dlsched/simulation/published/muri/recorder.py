@@ -103,6 +103,7 @@ class Recorder:
     def _close(self, index: int, time: float, ending: Ending) -> None:
         segment = self.open.pop(index)
         held = segment.held
+        overhead = min(max(segment.overhead, 0.0), time - segment.start)  # the sum is rounded
         row = Segment(
             index,
             segment.start,
@@ -111,7 +112,7 @@ class Recorder:
             self._text(held.shares),
             held.sharing,
             repr(1 / held.iteration),
-            segment.overhead,
+            overhead,
             segment.work,
             0.0,
             ending,

@@ -6,11 +6,13 @@ that are not in the paper, and accidents of the code, are kept: the aim is the p
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from dlsched.compilation import prepare
 from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.log import TABLES, Log
@@ -26,6 +28,7 @@ from dlsched.simulation.published.muri.recorder import Recorder
 from dlsched.simulation.published.muri.servers import Servers
 from dlsched.simulation.published.muri.sharing import Sharing
 from dlsched.simulation.published.muri.shortest import Shortest
+from dlsched.simulation.published.muri.stages import heaviest
 from dlsched.simulation.published.muri.themis import Themis
 from dlsched.simulation.published.muri.tiresias import Tiresias
 from dlsched.simulation.workload import Workload
@@ -85,14 +88,16 @@ def run(
     jobs = _jobs(workload, stages=shares or policy == "antman")
     for table in TABLES:  # what a simulation that was interrupted has left
         log.database.execute(f"DELETE FROM {table}")
+    made_by = make_sharing if shares else PLAIN[policy]
+    known = inspect.signature(made_by).parameters
+    if unknown := [name for name in options if name not in known]:
+        raise OptionError(f"{policy} has no option {unknown[0]!r}")
     if shares:
         method = "template" if method is None else method
         made: Policy = make_sharing(servers, policy == "muri_s", method, seed, **options)
     elif method is not None:
         raise OptionError(f"{policy} solves no problem: it has no method {method!r}")
     else:
-        if unknown := set(options) - ({"interval"} if policy == "themis" else set()):
-            raise OptionError(f"{policy} has no option {sorted(unknown)[0]!r}")
         made = PLAIN[policy](servers, **options)
     recorder = Recorder(log, [server.id for server in cluster.servers], method)
     end = replay(jobs, made, recorder, on_progress)
@@ -145,6 +150,8 @@ def make_sharing(
     elif method == "exact":
         grouping = Optimum(kinds, max_group_size, weigh_by == "gpus")
     else:
+        if method == "template":
+            prepare(heaviest.__module__)
         grouping = Rounds(kinds, max_group_size, MATCHERS[method])
     return Sharing(servers, kinds, grouping, known=known, largest=max_group_size, split=split)
 
