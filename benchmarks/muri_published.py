@@ -1,9 +1,9 @@
 """Muri's published simulator: its printed figures, and what optimal groups are worth in it.
 
-    python benchmarks/muri_published.py [published matching figure11 figure12 exact exact_large
-                                         weights shapes bottlenecks noise]
+    python benchmarks/muri_published.py [trace3 trace1 exact exact_large weights shapes
+                                         bottlenecks noise]
 
-Needs the traces of ../shared/data/muri. Every simulation is audited from its log. A section prints
+Needs the traces of ../shared/data/muri. Every simulation is audited from its log. Tables have
 ours, the published value and their relative difference; figures are in
 benchmarks/figures/muri_published.md. Processor seconds depend less than seconds on what else the
 machine does.
@@ -33,6 +33,13 @@ BOTTLENECKS = (("bert", "gpt2"), ("vgg16", "vgg19"), ("resnet18", "shufflenet_v2
                ("a2c", "dqn"))  # fmt: skip
 """Models by what limits them, in the order in which Figure 13 adds them."""
 NOISE = (0.2, 0.4, 0.6, 0.8, 1.0)
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "worst_order": ("muri_l, worst order", {"worst_order": True}),
+    "no_blossom": ("muri_l, without Blossom", {"method": "in_order"}),
+    "max_group_2": ("muri_l, at most 2", {"max_group_size": 2}),
+    "max_group_3": ("muri_l, at most 3", {"max_group_size": 3}),
+}
+"""The variants of Figures 11 and 12: name, and options."""
 CLUSTER = Cluster.uniform(8, 8)
 
 
@@ -69,9 +76,9 @@ def measure(jobs: Workload, policy: str, **options: Any) -> Run:
 
 
 @cache
-def result(trace: str, policy: str, method: str | None = None, **options: Any) -> Run:
+def result(trace: str, policy: str, **options: Any) -> Run:
     """Simulate one of the four traces, once."""
-    return measure(workload(trace), policy, method=method, **options)
+    return measure(workload(trace), policy, **options)
 
 
 def beside(run: Run, printed: dict[str, float]) -> str:
@@ -86,65 +93,43 @@ def beside(run: Run, printed: dict[str, float]) -> str:
     return f"{' | '.join(cells)} | {run.cpu:.1f}"
 
 
-def table(first: str) -> Iterator[str]:
-    """Yield the head of a table of metrics beside the printed ones."""
-    cells = "".join(f" {name}, ours | printed | difference |" for name in METRICS)
-    yield f"| {first} |{cells} CPU s |"
-    yield "|" + "---|" * (first.count("|") + 11)
+def trace3() -> Iterator[str]:
+    """Yield trace 3, with arrivals and with all jobs at 0."""
+    yield from family("trace3")
 
 
-def all_published() -> Iterator[str]:
-    """Yield all policies on all traces; Muri with the matchings of the public code."""
-    yield "## Printed figures, and ours\n"
-    yield "Seconds. `rerun`: the public code run again, with `split`; `split` as said below.\n"
-    yield from table("trace | policy")
-    traces = published()["traces"]
-    for trace in TRACES:
-        for policy in ("srtf", "srsf", "tiresias", "antman", *MURI, "themis"):
-            yield f"| {trace} | {policy} | {beside(result(trace, policy), traces[trace][policy])} |"
-    trace, split = "trace3", {"split": True}
-    printed = {"mean_jct": traces[trace]["muri_l"]["mean_jct"]}
-    yield f"| {trace} | muri_l, split | {beside(result(trace, 'muri_l', **split), printed)} |"
-    again = published()["rerun"][trace]["muri_s"]
-    yield f"| {trace} | muri_s, split, rerun | {beside(result(trace, 'muri_s', **split), again)} |"
+def trace1() -> Iterator[str]:
+    """Yield trace 1, with arrivals and with all jobs at 0."""
+    yield from family("trace1")
 
 
-def matching() -> Iterator[str]:
-    """Yield Muri with the matchings that rustworkx finds."""
-    yield "## Muri with other heaviest matchings (rustworkx)\n"
-    yield "trace3 under muri_l with `split`, as its printed mean.\n"
-    yield from table("trace | policy")
-    for trace in TRACES:
-        for policy in MURI:
-            options = {"split": True} if (trace, policy) == ("trace3", "muri_l") else {}
-            run = result(trace, policy, "muri", **options)
-            yield f"| {trace} | {policy} | {beside(run, published()['traces'][trace][policy])} |"
-
-
-def figure(rows: list[tuple[str, str, str, dict[str, Any]]]) -> Iterator[str]:
-    """Yield a figure's variants of Muri-L, by both kinds of matching."""
-    yield from table("trace | variant | matchings")
-    for trace, name, label, options in rows:
-        printed = published()["figures"][name][trace]
-        methods = ["in_order"] if name == "no_blossom" else ["template", "muri"]
-        for method in methods:
-            run = result(trace, "muri_l", method, **options)
-            yield f"| {trace} | {label} | {method} | {beside(run, printed)} |"
-
-
-def figure11() -> Iterator[str]:
-    """Yield the ablations of Figure 11."""
-    yield "## Figure 11: worst order, and without Blossom (Muri-L)\n"
-    worst = ("worst_order", "worst order", {"worst_order": True})
-    yield from figure([(t, *v) for t in ("trace1", "trace3")
-                       for v in (worst, ("no_blossom", "without Blossom", {}))])  # fmt: skip
-
-
-def figure12() -> Iterator[str]:
-    """Yield the sizes of groups of Figure 12."""
-    yield "## Figure 12: groups of at most 2 and 3 jobs (Muri-L)\n"
-    yield from figure([(t, f"max_group_{k}", f"at most {k}", {"max_group_size": k})
-                       for t in ("trace1_pr", "trace3_pr") for k in (2, 3)])  # fmt: skip
+def family(name: str) -> Iterator[str]:
+    """Yield all policies, Muri with other matchings, and the variants of Figures 11 and 12."""
+    yield f"## {name}: printed figures, and ours\n"
+    yield (
+        "Seconds. `muri` in brackets: heaviest matchings of rustworkx instead of those of the "
+        "public code. `split` as in the public code now; the mean of muri_l on trace 3 was printed "
+        "with it, and `rerun` is the public code run again.\n"
+    )
+    cells = "".join(f" {metric}, ours | printed | difference |" for metric in METRICS)
+    yield f"| trace | policy |{cells} CPU s |"
+    yield "|" + "---|" * 12
+    figures = published()["figures"]
+    for trace in (name, f"{name}_pr"):
+        rows: list[tuple[str, str, dict[str, Any], dict[str, float]]] = []
+        known = {policy: dict(values) for policy, values in published()["traces"][trace].items()}
+        if trace == "trace3":
+            mean_split = {"mean_jct": known["muri_l"].pop("mean_jct")}
+            rows.append(("muri_l, split", "muri_l", {"split": True}, mean_split))
+            again = published()["rerun"][trace]["muri_s"]
+            rows.append(("muri_s, split, rerun", "muri_s", {"split": True}, again))
+        rows += [(policy, policy, {}, values) for policy, values in known.items()]
+        rows += [(f"{p} (muri)", p, {"method": "muri"}, known[p]) for p in MURI]
+        for variant, (label, options) in VARIANTS.items():
+            if trace in figures[variant]:
+                rows.append((label, "muri_l", options, figures[variant][trace]))
+        for label, policy, options, values in rows:
+            yield f"| {trace} | {label} | {beside(result(trace, policy, **options), values)} |"
 
 
 def exact() -> Iterator[str]:
@@ -179,7 +164,10 @@ def optimum(traces: tuple[str, ...], weigh_by: str) -> Iterator[str]:
     yield "|" + "---|" * 10
     for trace in traces:
         for policy in MURI:
-            base, best = result(trace, policy), result(trace, policy, "exact", weigh_by=weigh_by)
+            base, best = (
+                result(trace, policy),
+                result(trace, policy, method="exact", weigh_by=weigh_by),
+            )
             cells = []
             for name in ("mean_jct", "makespan"):
                 ours, least = base.metrics[name], best.metrics[name]
@@ -203,31 +191,22 @@ def shapes() -> Iterator[str]:
                     f"{ours:.2f} ({printed[policy]['mean_jct'] / printed[muri]['mean_jct']:.2f})"
                 )
             yield f"| {policy} | {muri} | {' | '.join(cells)} |"
-    variants: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
-        "worst_order": (("trace1", "trace3"), {"worst_order": True}),
-        "no_blossom": (("trace1", "trace3"), {"method": "in_order"}),
-        "max_group_2": (("trace1_pr", "trace3_pr"), {"max_group_size": 2}),
-        "max_group_3": (("trace1_pr", "trace3_pr"), {"max_group_size": 3}),
-    }
-    for name, (traces, options) in variants.items():
+    for variant, (label, options) in VARIANTS.items():
+        printed = published()["figures"][variant]
         cells = []
         for trace in TRACES:
-            if trace not in traces:
+            if trace in printed:
+                ours = mean(trace, "muri_l", **options) / mean(trace, "muri_l")
+                base = published()["traces"][trace]["muri_l"]["mean_jct"]
+                cells.append(f"{ours:.2f} ({printed[trace]['mean_jct'] / base:.2f})")
+            else:
                 cells.append("-")
-                continue
-            ours = mean(trace, "muri_l", **options) / mean(trace, "muri_l")
-            printed = published()["figures"][name][trace]["mean_jct"]
-            base = published()["traces"][trace]["muri_l"]["mean_jct"]
-            cells.append(f"{ours:.2f} ({printed / base:.2f})")
-        yield f"| {name} | muri_l | {' | '.join(cells)} |"
+        yield f"| {label} | muri_l | {' | '.join(cells)} |"
 
 
 def mean(trace: str, policy: str, **options: Any) -> float:
-    """Return a mean completion time; of Muri, with the default method unless stated."""
-    method = options.pop("method", None)
-    if policy in MURI and method is None and options:
-        method = "template"
-    return result(trace, policy, method, **options).metrics["mean_jct"]
+    """Return a mean completion time."""
+    return result(trace, policy, **options).metrics["mean_jct"]
 
 
 def mixed(kinds: int, seed: int = 0) -> Workload:
@@ -294,10 +273,8 @@ def noise() -> Iterator[str]:
 
 
 SECTIONS = {
-    "published": all_published,
-    "matching": matching,
-    "figure11": figure11,
-    "figure12": figure12,
+    "trace3": trace3,
+    "trace1": trace1,
     "exact": exact,
     "exact_large": exact_large,
     "weights": weights,

@@ -9,7 +9,8 @@ a trace is replayed onto unless told otherwise.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from dlsched import registry
@@ -26,11 +27,14 @@ class Server:
     ----------
     pool
         ``"training"``, or ``"loan"`` for an inference server on loan (Lyra).
+    gpu_type
+        Type of its GPUs; None if the cluster does not distinguish types.
     """
 
     id: Id
     gpus: int
     pool: str = "training"
+    gpu_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,11 @@ class JobState:
         Whether it may run on servers of either pool, and of both at once.
     scaling_loss
         Share of its throughput that each GPU above `min_gpus` loses.
+    rates, gpu_type
+        Iterations per second by type of GPU, and the type for which `remaining` is stated.
+    work
+        Time that it needs altogether, as `remaining`; None for the sum of `remaining` and
+        `attained`.
     """
 
     id: Id
@@ -73,6 +82,9 @@ class JobState:
     fungible: bool = False
     heterogeneous: bool = False
     scaling_loss: Number = 0
+    rates: Mapping[str, Number] = field(default_factory=dict)
+    gpu_type: str | None = None
+    work: Number | None = None
 
 
 @dataclass(frozen=True, slots=True)

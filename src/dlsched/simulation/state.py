@@ -163,7 +163,9 @@ class State:
         return ClusterState(
             time=self.time,
             servers=tuple(
-                ServerState(view.server.id, view.server.gpus, view.server.pool)
+                ServerState(
+                    view.server.id, view.server.gpus, view.server.pool, view.server.gpu_type
+                )
                 for view in self.servers
             ),
             running=tuple(map(job_state, self.running)),
@@ -189,6 +191,9 @@ def job_state(view: JobView) -> JobState:
         fungible=view.job.fungible,
         heterogeneous=view.job.heterogeneous,
         scaling_loss=view.job.scaling_loss,
+        rates=view.job.rates,
+        gpu_type=view.job.gpu_type,
+        work=view.job.work,
     )
 
 
