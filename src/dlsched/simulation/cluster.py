@@ -127,6 +127,11 @@ class Cluster(Document):
         return names, {name: i for i, name in enumerate(names)}, sizes
 
     @cached_property
+    def loan_servers(self) -> frozenset[str]:
+        """The servers of the loan pool."""
+        return frozenset(server.id for server in self.servers if server.pool == LOAN)
+
+    @cached_property
     def gpus(self) -> int:
         """GPUs of all servers, on loan or not."""
         return sum(server.gpus for server in self.servers)
