@@ -101,6 +101,19 @@ def test_yarn_cs_blocks_and_mixes_types() -> None:
     assert list(at_events.jobs["start"] / SLOT) == [0, 1.5, 1.5]
 
 
+def test_tiresias_may_keep_to_one_type() -> None:
+    """Of three jobs with two GPUs each, the last gets one GPU of each type, or has to wait."""
+    cluster = Cluster.of([{"gpus": 3, "gpu_type": "V100"}, {"gpus": 3, "gpu_type": "K80"}])
+    options: dict[str, Any] = {"limits": (10**6,), "interval": SLOT}
+    workload = jobs((2, 2), (2, 2), (2, 2))
+    mixed = audited(workload, cluster, "tiresias", **options)
+    assert list(mixed.jobs["start"]) == [0, 0, 0]
+    assert ends(mixed) == [1, 2, 2]
+    alone = audited(workload, cluster, "tiresias", one_type=True, **options)
+    assert list(alone.jobs["start"] / SLOT) == [0, 0, 1]
+    assert ends(alone) == [1, 2, 2]
+
+
 CLUSTER = Cluster.of([{"gpus": 2, "gpu_type": "V100"}, {"gpus": 2, "gpu_type": "K80"}])
 
 
@@ -202,7 +215,7 @@ def test_an_instance_of_a_moment_of_a_trace() -> None:
     """A trace without rates gives an instance, which a heuristic solves."""
     from dlsched.traces import snapshot
 
-    shot = snapshot(read_trace("sample-philly"), at="1d", servers=3)
+    shot = snapshot(read_trace("sample-philly"), at="3h", servers=3)
     made = shot.instance("utility")
     assert made.jobs
     assert len(made.jobs) == len(shot.state.running) + len(shot.state.waiting)
