@@ -27,6 +27,9 @@ BUILT_IN: Mapping[str, str] = {
     "gandiva": "dlsched.simulation.policies.lyra_baselines:Gandiva",
     "afs": "dlsched.simulation.policies.lyra_baselines:Afs",
     "pollux": "dlsched.simulation.policies.lyra_baselines:Pollux",
+    "gavel": "dlsched.simulation.policies.gavel:Gavel",
+    "hadar": "dlsched.simulation.policies.hadar:Hadar",
+    "yarn_cs": "dlsched.simulation.policies.yarn:YarnCs",
 }
 """Where each policy of dlsched is; a module is imported when its policy is asked for."""
 
