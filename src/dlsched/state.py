@@ -26,11 +26,16 @@ class Server:
     ----------
     pool
         ``"training"``, or ``"loan"`` for an inference server on loan (Lyra).
+    gpu_type, region, cluster
+        Type of its GPUs, its region and its cluster there; None if nobody asks.
     """
 
     id: Id
     gpus: int
     pool: str = "training"
+    gpu_type: str | None = None
+    region: str | None = None
+    cluster: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,14 @@ class JobState:
         Whether it may run on servers of either pool, and of both at once.
     scaling_loss
         Share of its throughput that each GPU above `min_gpus` loses.
+    gpu_type
+        The type of GPU that it needs; None for any.
+    tenant, priority
+        Who submitted it, and the priority of that tenant; None if nobody asks.
+    within_quota
+        Whether a running job counts against its tenant's quota (MAST, section 4.2).
+    regions
+        The regions that have its data; empty for all.
     """
 
     id: Id
@@ -73,6 +86,11 @@ class JobState:
     fungible: bool = False
     heterogeneous: bool = False
     scaling_loss: Number = 0
+    gpu_type: str | None = None
+    tenant: str | None = None
+    priority: Number | None = None
+    within_quota: bool = True
+    regions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

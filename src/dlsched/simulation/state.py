@@ -163,8 +163,8 @@ class State:
         return ClusterState(
             time=self.time,
             servers=tuple(
-                ServerState(view.server.id, view.server.gpus, view.server.pool)
-                for view in self.servers
+                ServerState(own.id, own.gpus, own.pool, own.gpu_type, own.region, own.cluster)
+                for own, *_ in self.servers
             ),
             running=tuple(map(job_state, self.running)),
             waiting=tuple(map(job_state, self.waiting)),
@@ -189,6 +189,11 @@ def job_state(view: JobView) -> JobState:
         fungible=view.job.fungible,
         heterogeneous=view.job.heterogeneous,
         scaling_loss=view.job.scaling_loss,
+        # Rates on several types say that it may run on each of them.
+        gpu_type=view.job.gpu_type if len(view.job.rates) < 2 else None,
+        tenant=view.job.tenant,
+        priority=view.job.priority,
+        regions=view.job.regions,
     )
 
 

@@ -1,6 +1,14 @@
 """Workloads made from distributions that the papers state."""
 
 from dlsched.simulation.generators.lyra import inference_load, lyra_cluster, lyra_workload
+from dlsched.simulation.generators.mast import mast_cluster, mast_workload
 from dlsched.simulation.generators.synergy import synergy_workload
 
-__all__ = ["inference_load", "lyra_cluster", "lyra_workload", "synergy_workload"]
+__all__ = [
+    "inference_load",
+    "lyra_cluster",
+    "lyra_workload",
+    "mast_cluster",
+    "mast_workload",
+    "synergy_workload",
+]

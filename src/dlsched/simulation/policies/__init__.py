@@ -26,6 +26,9 @@ BUILT_IN: Mapping[str, str] = {
     "opportunistic": "dlsched.simulation.policies.lyra_baselines:Opportunistic",
     "gandiva": "dlsched.simulation.policies.lyra_baselines:Gandiva",
     "afs": "dlsched.simulation.policies.lyra_baselines:Afs",
+    "mast": "dlsched.simulation.policies.mast:Mast",
+    "federated": "dlsched.simulation.policies.mast:Federated",
+    "local": "dlsched.simulation.policies.mast:Local",
     "pollux": "dlsched.simulation.policies.lyra_baselines:Pollux",
 }
 """Where each policy of dlsched is; a module is imported when its policy is asked for."""
