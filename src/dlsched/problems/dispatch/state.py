@@ -172,7 +172,7 @@ def _kind(gpu_type: str | None) -> str:
 
 def _type_of(job: JobState, types: list[str]) -> str:
     # Rates on several types say that it may run on each of them.
-    needed = job.gpu_type if len(job.rates) < 2 else None  # noqa: PLR2004
+    needed = job.gpu_type if len(job.rates) < 2 else None
     if needed is None and len(types) > 1:
         raise OptionError(
             f"job {job.id} states no gpu_type, and the servers have {', '.join(types)}; "
