@@ -282,7 +282,7 @@ def main() -> None:
                  "figure10": "Figure 10: reclaiming in the same states"}[part]  # fmt: skip
         lines += [f"## {title}", ""]
         if part == "figure10":
-            lines += figure_10(Size(111, 130, 2, 1.5), options.seeds, keep)
+            lines += figure_10(Size(56, 65, 2, 1.5), options.seeds, keep)
         else:
             lines += table(TABLES[part], size, options.seeds, keep)
         lines.append("")

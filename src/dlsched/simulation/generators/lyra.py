@@ -165,9 +165,10 @@ def lyra_workload(
     often in the afternoon, and half as often on the sixth and seventh day of a week: weekends are
     less busy (section 7.2). Running times are log-normal, and scaled so that the jobs are the load
     stated, of which the elastic ones are 36 %. A job's workers have 4 GPUs, or as many as the job;
-    those of elastic jobs have 2 (Figure 3). The request of an elastic job is its base demand, and it can have twice as
-    much. Fungible jobs are drawn until they are 21 % of the load, elastic ones among them;
-    heterogeneous jobs are drawn from the others. Of the same seed all scenarios have the same jobs.
+    those of elastic jobs have 2 (Figure 3). The request of an elastic job is its base demand, and
+    it can have twice as much. Fungible jobs are drawn until they are 21 % of the load, elastic ones
+    among them; heterogeneous jobs are drawn from the others. Of the same seed all scenarios have
+    the same jobs.
 
     Parameters
     ----------
