@@ -265,8 +265,8 @@ def test_report_of_simulations_alone(folder: Path, monkeypatch: pytest.MonkeyPat
 def test_entry_that_cannot_be_used(folder: Path, old: str, new: str, field: str, said: str) -> None:
     """One error names the field before anything runs, and nothing is written."""
     (folder / "bad.toml").write_text('name = "bad"\n' + ONE.replace(old, new))
-    ran = runner.invoke(app, ["bench", "bad.toml", "-o", "out"], env={"COLUMNS": "200"})
-    assert ran.exit_code == 2 and not (folder / "out").exists()
+    ran = runner.invoke(app, ["bench", "bad.toml", "-o", "new"], env={"COLUMNS": "200"})
+    assert ran.exit_code == 2 and not (folder / "new").exists()
     assert field in ran.stderr and said in ran.stderr and "bad.toml" in ran.stderr
 
 
