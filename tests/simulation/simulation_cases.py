@@ -44,6 +44,7 @@ def random_cluster(rng: random.Random) -> Cluster:
 def random_workload(rng: random.Random, cluster: Cluster, count: int = 8) -> Workload:
     """Return jobs of all kinds that run on the servers which are always there."""
     room = sum(server.gpus for server in cluster.servers if server.pool == "training")
+    pairs = sum(server.gpus // 2 * 2 for server in cluster.servers if server.pool == "training")
     types = sorted({server.gpu_type for server in cluster.servers} - {None}, key=str)
     rows = []
     for i in range(count):
@@ -55,14 +56,18 @@ def random_workload(rng: random.Random, cluster: Cluster, count: int = 8) -> Wor
             "work": rng.choice([0, rng.randint(1, 90), round(rng.uniform(0.1, 90), 6)]),
             "restart": rng.choice([0, 0, 5, 7.25]),
             "checkpoints": rng.random() < 0.6,
+            "fungible": rng.random() < 0.8,
+            "heterogeneous": rng.random() < 0.5,
         }
+        if gpus % 2 == 0 and gpus <= pairs and rng.random() < 0.3:
+            row["gpus_per_worker"] = 2
         if rng.random() < 0.7:
             row["stages"] = [rng.choice([0, 1, 2, 3.5]) for _ in range(3)] + [1]
         if types and rng.random() < 0.5:
             row["rates"] = {kind: rng.choice([1, 2.5, 3]) for kind in types}
             row["gpu_type"] = rng.choice(types)
         if rng.random() < 0.3:
-            row |= {"min_gpus": 1, "max_gpus": rng.randint(gpus, room)}
+            row |= {"gpus_per_worker": 1, "min_gpus": 1, "max_gpus": rng.randint(gpus, room)}
         rows.append(row)
     return Workload.parse({"name": "random", "jobs": rows}, "random workload")
 
@@ -129,6 +134,7 @@ class _Draft:
     def __init__(self, state: State) -> None:
         self.state = state
         self.rng = random.Random(int(state.rng.integers(2**60)))
+        self.pools = {server.id: server.pool for server in state.cluster.servers}
         self.free = {view.server.id: view.free for view in state.servers}
         self.amounts = {view.server.id: [view.free_cpus, view.free_memory]
                         for view in state.servers}  # fmt: skip
@@ -221,27 +227,41 @@ class _Draft:
             members = self._members(other.group)
             if other.group is None or not job.min_gpus <= other.gpus <= job.max_gpus:
                 continue
-            fits = len(members) < 4 and all(jobs[member].stages for member in members)
+            fits = len(members) < 4 and self._allowed(job, other.shares)
+            fits = fits and all(jobs[member].stages for member in members)
             if fits and job.stages:
                 return other._replace(speed=None)
         return None
 
+    def _allowed(self, job: Job, shares: Sequence[Share]) -> bool:
+        """Return whether a job may hold shares: whole workers, and pools that it can use."""
+        pools = {self.pools[share.server] for share in shares}
+        whole = all(share.gpus % job.gpus_per_worker == 0 for share in shares)
+        one = pools == {"training"} or (pools == {"loan"} and job.fungible)
+        return whole and (one or job.heterogeneous)
+
     def _place(self, job: Job) -> Allocation | None:
+        """Place a job on random servers; try a few times, as not all that is drawn is allowed."""
         wanted = self.rng.randint(job.min_gpus, job.max_gpus)
-        for gpus in (wanted, job.min_gpus):
-            if sum(self.free.values()) >= gpus:
+        for gpus in (wanted, *[job.min_gpus] * 6):
+            pools = self.rng.choice([["training"], ["loan"], ["training", "loan"]])
+            free = {name: count for name, count in self.free.items() if self.pools[name] in pools}
+            if sum(free.values()) < gpus:
+                continue
+            shares = self._shares(gpus, free)
+            if self._allowed(job, shares):
                 group = f"g{self.state.number}-{job.id}" if self.rng.random() < 0.5 else None
-                return Allocation(self._shares(gpus), group)
+                return Allocation(shares, group)
         return None
 
-    def _shares(self, gpus: int) -> tuple[Share, ...]:
+    def _shares(self, gpus: int, vacant: dict[str, int]) -> tuple[Share, ...]:
         rng, missing, shares = self.rng, gpus, []
-        order = [name for name, free in self.free.items() if free]
+        order = [name for name, free in vacant.items() if free]
         rng.shuffle(order)
         for i, name in enumerate(order):
-            rest = sum(self.free[other] for other in order[i + 1 :])
+            rest = sum(vacant[other] for other in order[i + 1 :])
             least = max(0, missing - rest)
-            count = rng.randint(least, min(missing, self.free[name]))
+            count = rng.randint(least, min(missing, vacant[name]))
             if count:
                 shares.append(Share(name, count, *self._amounts(name)))
             missing -= count

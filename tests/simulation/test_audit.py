@@ -118,6 +118,25 @@ def no_loan(log: Log) -> str | None:
     return f"UPDATE meta SET value = '{json.dumps(cluster)}' WHERE key = 'cluster'"
 
 
+def change_job(log: Log, **fields: Any) -> str:
+    """Return a change to the workload: the job of the first stretch has other fields."""
+    workload = log.meta()["workload"]
+    job = log.database.execute(f"SELECT job FROM segments WHERE {FIRST}").fetchone()[0]
+    workload["jobs"][job] |= fields
+    return f"UPDATE meta SET value = '{json.dumps(workload)}' WHERE key = 'workload'"
+
+
+def not_for_loans(log: Log) -> str | None:
+    """Return a change after which nobody may use the loan pool; None if nobody did."""
+    lent = [f'"{server["id"]}"' for server in log.meta()["cluster"]["servers"] if "pool" in server]
+    if not any(server in row[4] for row in log.rows("segments") for server in lent):
+        return None
+    workload = log.meta()["workload"]
+    for job in workload["jobs"]:
+        job |= {"fungible": False, "heterogeneous": False}
+    return f"UPDATE meta SET value = '{json.dumps(workload)}' WHERE key = 'workload'"
+
+
 BY_HAND: dict[str, Callable[[Log], str | None]] = {
     "gpus": lambda log: hold("s0", log.meta()["cluster"]["servers"][0]["gpus"] + 1),
     "cpus": lambda log: hold("s0", 1, 13, 1) if has_cpus(log) else None,
@@ -125,7 +144,15 @@ BY_HAND: dict[str, Callable[[Log], str | None]] = {
     "gang": lambda log: hold("s0", 99),
     "group": another_place,
     "over_loan": no_loan,
+    "worker": lambda log: change_job(log, gpus_per_worker=3) if first_gpus(log) % 3 else None,
+    "pool": not_for_loans,
 }
+
+
+def first_gpus(log: Log) -> int:
+    """Return the GPUs of the first share of the first stretch."""
+    row = log.database.execute(f"SELECT shares FROM segments WHERE {FIRST}").fetchone()
+    return int(json.loads(row[0])[0][1])
 
 
 def has_cpus(log: Log) -> bool:
@@ -195,6 +222,7 @@ FLOATS: dict[str, tuple[str, str]] = {
         "work",
         "UPDATE segments SET speed = CAST(speed * {} AS TEXT) WHERE work > 0 AND rowid % 3 = 1",
     ),
+    "overhead": ("overhead", "UPDATE segments SET overhead = (end - start) * {} WHERE rowid = 1"),
     "total": ("unfinished", "UPDATE segments SET work = work * {} WHERE ending = 'completed'"),
     "completion": ("end", "UPDATE completions SET time = time * {}"),
     "metric": ("end", "UPDATE meta SET value = value * {} WHERE key = 'end'"),

@@ -253,7 +253,9 @@ def test_a_lent_server_is_used_and_returned(on_events: bool) -> None:
         100: Decision({"b": on(("own", 1))}),
     }
     policy = Scripted(script, on_events=on_events)
-    simulation = run(jobs({"work": 100}, {"work": 40, "restart": 2}), LENT, policy)
+    simulation = run(
+        jobs({"work": 100}, {"work": 40, "restart": 2, "fungible": True}), LENT, policy
+    )
     assert ends(simulation) == [100, 100 + 2 + 12]
     assert simulation.log.rows("loans") == [(50_000_000, "lent", 1), (80_000_000, "lent", 0)]
 
@@ -325,6 +327,40 @@ def test_an_impossible_decision_is_refused(case: str) -> None:
         simulate(workload, SIZED, Scripted({0: decision}))
 
 
+@pytest.mark.parametrize(
+    ("row", "shares", "message"),
+    [
+        ({}, [("lent", 2)], "gets lent of the loan pool, but is not fungible"),
+        ({"fungible": True}, [("own", 1), ("lent", 1)], "of both pools, but is not heterogeneous"),
+        ({"gpus_per_worker": 2}, [("own", 1), ("own2", 1)], "each of its workers has 2 on one"),
+    ],
+)
+def test_pools_and_workers_are_respected(
+    row: dict[str, Any], shares: list[tuple[str, int]], message: str
+) -> None:
+    """A job runs on the pools that it can use, and each worker on one server."""
+    servers = [{"id": "own", "gpus": 2}, {"id": "own2", "gpus": 2}]
+    lent = {"id": "lent", "gpus": 2, "pool": "loan"}
+    data = {"servers": [*servers, lent], "loans": [{"time": 0, "servers": 1}]}
+    policy = Scripted({0: Decision({"a": on(*shares)})})
+    with pytest.raises(PolicyError, match=message):
+        simulate(jobs({"gpus": 2} | row), Cluster.parse(data, "cluster"), policy)
+
+
+@pytest.mark.parametrize("policy", ["fifo", "srtf", "las"])
+def test_an_order_leaves_the_loan_pool_alone(policy: str) -> None:
+    """b waits for a's GPU although a server is lent; the server goes back as it comes."""
+    simulation = run(jobs({"work": 60, "fungible": True}, {"fungible": True}), LENT, policy)
+    assert {row[4] for row in simulation.log.rows("segments")} == {'[["own", 1]]'}
+
+
+def test_an_order_keeps_workers_whole() -> None:
+    """One GPU of each server is free at 1; c's worker of 2 waits for a to end at 5."""
+    rows = ({"work": 5}, {"work": 9}, {"submit": 1, "work": 20, "gpus_per_worker": 2})
+    workload = jobs(*({"gpus": 2} | row for row in rows))
+    assert ends(run(workload, Cluster.uniform(servers=2, gpus=3), "fifo")) == [5, 9, 25]
+
+
 def test_a_server_with_a_job_is_not_returned() -> None:
     """The error asks for the job's preemption."""
     script = {
@@ -333,7 +369,7 @@ def test_a_server_with_a_job_is_not_returned() -> None:
         80: Decision(returned=["lent"]),
     }
     with pytest.raises(PolicyError, match="lent is returned while jobs are on it; preempt them"):
-        simulate(jobs({"work": 100}, {"work": 40}), LENT, Scripted(script))
+        simulate(jobs({"work": 100}, {"work": 40, "fungible": True}), LENT, Scripted(script))
 
 
 def test_a_policy_may_write_floats_and_numpy_numbers() -> None:

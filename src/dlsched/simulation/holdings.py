@@ -122,7 +122,7 @@ class Holdings:
         j = self.position.get(name)
         if j is None or j not in self.active:
             raise PolicyError(f"job {name} is started, but is not present at this time")
-        return j, checked(self.jobs[j], allocation)
+        return j, checked(self.jobs[j], allocation, self.cluster)
 
     def _start(self, j: int, new: Allocation, now: int, overhead: int | None) -> None:
         job, progress = self.jobs[j], self.active[j]

@@ -96,14 +96,15 @@ class Resources:
             amounts[i] = free + sign * Fraction(amount)
 
 
-def checked(job: Job, allocation: Allocation) -> Allocation:
+def checked(job: Job, allocation: Allocation, cluster: Cluster) -> Allocation:
     """Return an allocation in exact numbers; refuse one that is not what the job can run with.
 
     Raises
     ------
     PolicyError
-        If it has fewer or more GPUs, a server twice, a share without GPUs, or an amount or a speed
-        that is negative or no finite number.
+        If it has fewer or more GPUs, a server twice, a share without GPUs or with part of a worker,
+        a server of a pool that the job cannot use, or an amount or a speed that is negative or no
+        finite number.
     """
     names = [share.server for share in allocation.shares]
     if not job.min_gpus <= allocation.gpus <= job.max_gpus:
@@ -113,6 +114,13 @@ def checked(job: Job, allocation: Allocation) -> Allocation:
         raise PolicyError(f"job {job.id} gets {allocation.gpus} GPUs; it runs with {wanted}")
     if len(set(names)) != len(names) or any(share.gpus < 1 for share in allocation.shares):
         raise PolicyError(f"job {job.id}: each of its servers is named once, with a GPU or more")
+    split = [share for share in allocation.shares if share.gpus % job.gpus_per_worker]
+    if split:
+        raise PolicyError(
+            f"job {job.id}: {split[0].gpus} GPUs on {split[0].server}; "
+            f"each of its workers has {job.gpus_per_worker} on one server"
+        )
+    _check_pools(job, names, cluster)
     shares = tuple(
         Share(
             share.server,
@@ -123,6 +131,17 @@ def checked(job: Job, allocation: Allocation) -> Allocation:
         for share in allocation.shares
     )
     return Allocation(shares, allocation.group, amount(job, "speed", allocation.speed))
+
+
+def _check_pools(job: Job, servers: Iterable[Id], cluster: Cluster) -> None:
+    """Refuse the loan pool to jobs that are not for it, and both pools to all but heterogeneous."""
+    if not cluster.loan_servers or job.heterogeneous:
+        return
+    lent = [name for name in servers if name in cluster.loan_servers]
+    if lent and not job.fungible:
+        raise PolicyError(f"job {job.id} gets {lent[0]} of the loan pool, but is not fungible")
+    if lent and len(lent) < len(list(servers)):
+        raise PolicyError(f"job {job.id} gets servers of both pools, but is not heterogeneous")
 
 
 def amount(job: Job, what: str, value: Number | float | None) -> Number | None:

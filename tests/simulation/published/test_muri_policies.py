@@ -12,10 +12,11 @@ from muri_cases import ends, jobs, random_jobs, run
 from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.simulation import Cluster, Loan
 from dlsched.simulation.api import simulate
-from dlsched.simulation.log import COMPARED
+from dlsched.simulation.log import COMPARED, Log, Segment
 from dlsched.simulation.policy import PolicyError
 from dlsched.simulation.published.muri.antman import slowed
 from dlsched.simulation.published.muri.jobs import states
+from dlsched.simulation.published.muri.recorder import Held, Recorder
 from dlsched.simulation.published.muri.themis import least_ratio_shares
 
 POLICIES = ("srtf", "srsf", "tiresias", "antman", "themis", "muri_s", "muri_l")
@@ -122,6 +123,20 @@ def test_profiling_noise_repeats_by_seed() -> None:
     assert found[0] == found[1]
     assert found[2] == found[3]
     assert len({tuple(f) for f in found}) == 3
+
+
+def test_overhead_is_at_most_the_time_of_its_segment() -> None:
+    """The sum of overheads, 0.1 and 0.2, exceeds 0.3 by rounding; the segment's does not."""
+    (job,) = states(jobs([{}]))
+    log = Log()
+    recorder = Recorder(log, ["s1"], None)
+    recorder.decide(0.0, "arrival", 1, {0: Held(((0, 1),), None, 1.0)}, 0.0)
+    recorder.progress(job, 0.1, 0.0)
+    recorder.progress(job, 0.2, 0.0)
+    recorder.complete(job, 0.3)
+    log.commit()
+    (row,) = log.rows("segments")
+    assert Segment(*row).overhead == 0.3
 
 
 def test_a_log_that_was_interrupted_is_written_anew(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ KINDS: Final = {
     "memory": "jobs hold more memory than the server has",
     "gang": "a job runs with fewer or more GPUs than it can",
     "shares": "a job's shares do not make up its GPUs",
+    "worker": "a worker is not on one server",
+    "pool": "a job is on servers of a pool that it cannot use",
     "group": "jobs that share GPUs do not hold the same",
     "backwards": "a stretch ends before it starts",
     "overlap": "a job is in two places",

@@ -50,6 +50,7 @@ def _check_job(
     for i, stretch in enumerate(stretches):
         after = stretches[i + 1] if i + 1 < len(stretches) else None
         _check_shares(record, stretch)
+        _check_place(record, stretch)
         _check_times(record, stretch, before)
         _check_ending(record, stretch, after, moments)
         if record.exact:
@@ -66,14 +67,13 @@ def _check_job(
                 ready = stretch.start + (record.jobs[j].restart_ticks if pause is None else pause)
             due = max(0, min(ready, stretch.end) - stretch.start)
             _check_overhead(record, stretch, due)
-        elif not 0 <= stretch.overhead <= stretch.end - stretch.start:
-            _check_overhead(record, stretch, min(max(0.0, stretch.overhead), _length(stretch)))
+        else:
+            length = stretch.end - stretch.start
+            within = min(max(0.0, stretch.overhead), length)
+            if not record.same(stretch.overhead, within, stretch.end):
+                _check_overhead(record, stretch, within)
         yield Held(stretch, start.speed, after is None)
         before = stretch
-
-
-def _length(stretch: Stretch) -> Any:
-    return stretch.end - stretch.start
 
 
 def _goes_on(before: Stretch | None, stretch: Stretch) -> bool:
@@ -103,6 +103,26 @@ def _check_shares(record: Record, stretch: Stretch) -> None:
             wanted += f" to {job.max_gpus}"
         message = f"job {job.id} runs with {gpus} GPUs; it can with {wanted}"
         record.findings.add("gang", stretch.where, message)
+
+
+def _check_place(record: Record, stretch: Stretch) -> None:
+    """Check that workers are whole, and that the job may use the pools of its servers."""
+    job = record.jobs[stretch.job]
+    for server, gpus, *_ in stretch.shares:
+        if gpus % job.gpus_per_worker:
+            message = (
+                f"job {job.id} has {gpus} GPUs on {server}; its workers have {job.gpus_per_worker}"
+            )
+            record.findings.add("worker", stretch.where, message)
+    lent = [share[0] for share in stretch.shares if share[0] in record.pool]
+    if job.heterogeneous or not lent:
+        return
+    if not job.fungible:
+        message = f"job {job.id} is on {lent[0]} of the loan pool; it is not fungible"
+        record.findings.add("pool", stretch.where, message)
+    elif len(lent) < len(stretch.shares):
+        message = f"job {job.id} is on servers of both pools; it is not heterogeneous"
+        record.findings.add("pool", stretch.where, message)
 
 
 def _check_times(record: Record, stretch: Stretch, before: Stretch | None) -> None:

@@ -8,14 +8,13 @@ from typing import Any
 from dlsched.simulation.audit.findings import at
 from dlsched.simulation.audit.record import Record
 from dlsched.simulation.clock import ticks
-from dlsched.simulation.cluster import LOAN
 
 Spans = dict[str, list[tuple[Any, Any]]]
 
 
 def check_loans(record: Record) -> None:
     """Compare the table of loans with the cluster's schedule and with where jobs are."""
-    pool = {server.id for server in record.cluster.servers if server.pool == LOAN}
+    pool = record.pool
     if not pool and not record.loans:
         return
     spans = _spans(record, pool)

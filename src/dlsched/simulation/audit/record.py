@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from dlsched.errors import InstanceError
 from dlsched.simulation.audit.findings import Findings
-from dlsched.simulation.cluster import Cluster
+from dlsched.simulation.cluster import LOAN, Cluster
 from dlsched.simulation.log import DecisionRow, Ending, Log, Segment
 from dlsched.simulation.workload import Workload
 
@@ -59,6 +59,8 @@ class Record:
     exact
         Whether times are whole microseconds; otherwise they are float seconds of a published
         variant.
+    pool
+        The servers of the loan pool.
     by_job
         The stretches of each job, by position in the workload, in the order of time.
     completions
@@ -80,6 +82,7 @@ class Record:
         self.workload = Workload.parse(meta["workload"], "the log's workload")
         self.cluster = Cluster.parse(meta["cluster"], "the log's cluster")
         self.jobs = self.workload.jobs
+        self.pool = {server.id for server in self.cluster.servers if server.pool == LOAN}
         self._shares: dict[str, Shares | None] = {}
         self._speeds: dict[str, Any] = {}
         self.by_job: list[list[Stretch]] = [[] for _ in self.jobs]

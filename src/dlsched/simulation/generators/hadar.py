@@ -11,7 +11,6 @@ import numpy as np
 from dlsched import gavel
 from dlsched.errors import InstanceError, OptionError
 from dlsched.problems.utility.generate import MODELS_OF
-from dlsched.schema import Number
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.workload import Workload
 
@@ -130,7 +129,7 @@ def hadar_workload(
                 "gpus": gpus,
                 "work": work,
                 "model": model,
-                "iterations": max(1, round(work * float(rates[TYPES[-1]]))),
+                "iterations": max(1, round(work * rates[TYPES[-1]])),
                 "restart": RESTART,
                 "rates": rates,
                 "gpu_type": TYPES[-1],
@@ -140,27 +139,29 @@ def hadar_workload(
     return Workload.parse({"name": f"hadar-{source}-{jobs}-{seed}", "jobs": rows}, "the generator")
 
 
-def _synthetic(sizes: Mapping[int, float]) -> dict[tuple[str, int], dict[str, Number]]:
+def _synthetic(sizes: Mapping[int, float]) -> dict[tuple[str, int], dict[str, float]]:
     """Return rates of W GPUs as W to the power of `GAIN` times those of one, to 6 digits."""
-    made = {}
+    made: dict[tuple[str, int], dict[str, float]] = {}
     for model, rates in SYNTHETIC.items():
         for gpus in {1, *sizes}:
             row = [round(rate * gpus**GAIN, 6) for rate in rates]
             made[model, gpus] = dict(zip(TYPES, row, strict=True))
-    return made  # type: ignore[return-value]
+    return made
 
 
 def _measured(
     path: str | Path, sizes: Mapping[int, float]
-) -> dict[tuple[str, int], dict[str, Number]]:
+) -> dict[tuple[str, int], dict[str, float]]:
     rates = gavel.read_rates(path)
     found = {}
     for model, name in JOB_TYPES.items():
         for gpus in sorted({1, *sizes}):
-            row = {kind: rates.rate(name, gpus, kind.lower()) for kind in TYPES}
+            row = {kind: float(rates.rate(name, gpus, kind.lower())) for kind in TYPES}
             if all(row.values()):
                 found[model, gpus] = row
             elif gpus == 1:
-                problem = f"{name!r} has no rate on " + ", ".join(k for k, r in row.items() if not r)
+                problem = f"{name!r} has no rate on " + ", ".join(
+                    k for k, r in row.items() if not r
+                )
                 raise InstanceError(str(path), "", problem, "give rates of one GPU on every type")
     return found

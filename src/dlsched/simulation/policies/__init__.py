@@ -26,7 +26,13 @@ BUILT_IN: Mapping[str, str] = {
     "opportunistic": "dlsched.simulation.policies.lyra_baselines:Opportunistic",
     "gandiva": "dlsched.simulation.policies.lyra_baselines:Gandiva",
     "afs": "dlsched.simulation.policies.lyra_baselines:Afs",
+    "mast": "dlsched.simulation.policies.mast:Mast",
+    "federated": "dlsched.simulation.policies.mast:Federated",
+    "local": "dlsched.simulation.policies.mast:Local",
     "pollux": "dlsched.simulation.policies.lyra_baselines:Pollux",
+    "gavel": "dlsched.simulation.policies.gavel:Gavel",
+    "hadar": "dlsched.simulation.policies.hadar:Hadar",
+    "yarn_cs": "dlsched.simulation.policies.yarn:YarnCs",
 }
 """Where each policy of dlsched is; a module is imported when its policy is asked for."""
 

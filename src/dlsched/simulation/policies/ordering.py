@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +19,8 @@ class OrderingPolicy(BasePolicy):
     Each job in turn runs if as many GPUs are left as it needs, else it is skipped. A running job
     that still runs stays where it is; the others are placed by `Placement`. At every arrival and
     completion the order is made anew.
+
+    Servers of the loan pool go back as they come **(D)**: the order says nothing of loans.
 
     Attributes
     ----------
@@ -38,6 +41,14 @@ class OrderingPolicy(BasePolicy):
         """Return the changes that make the first jobs of the order run."""
         jobs = state.arrays
         vacant = state.free
+        lent = [name for name in state.cluster.loan_servers if name in state.free_gpus]
+        if lent:
+            vacant[[state.cluster.order[1][name] for name in lent]] = 0
+        decision = self._fill(state, jobs, vacant)
+        return replace(decision, returned=sorted(lent)) if lent else decision
+
+    def _fill(self, state: State, jobs: Arrays, vacant: Vector) -> Decision:
+        """Return the changes, where these GPUs are vacant on the servers that may be used."""
         free = int(vacant.sum()) + int(jobs.gpus @ jobs.running)
         if int(jobs.gpus.sum()) <= free:
             return self._run_all(state, vacant)

@@ -33,24 +33,31 @@ class Placement:
         for share in allocation.shares:
             self.free[self._index[share.server]] += share.gpus
 
-    def place(self, gpus: int) -> Allocation | None:
+    def place(self, gpus: int, worker: int = 1) -> Allocation | None:
         """Take GPUs for a job, and return them; None, with nothing taken, if too few are free.
 
         One server, the one with the fewest free GPUs that suffice; else whole empty servers while
         they are not larger than what is missing, and one server for the rest; else single GPUs,
         from the servers with the fewest free ones on **(D)**: a job never waits while as many GPUs
-        are free as it needs.
+        are free as it needs, unless it has workers of several GPUs.
+
+        Parameters
+        ----------
+        worker
+            GPUs of one worker, which are on one server.
         """
         if gpus > int(self.free.sum()):
             return None
-        taken = self._one(gpus) or self._whole(gpus) or self._spread(gpus)
+        taken = self._one(gpus) or self._whole(gpus, worker) or self._spread(gpus, worker)
+        if not taken:
+            return None
         for i, count in taken:
             self.free[i] -= count
         return Allocation(tuple(Share(self._names[i], count) for i, count in taken))
 
     def place_all(self, jobs: Iterable[Job]) -> dict[Id, Allocation]:
         """Place jobs in the order given; one that does not fit is left out."""
-        placed = ((job.id, self.place(job.gpus)) for job in jobs)
+        placed = ((job.id, self.place(job.gpus, job.gpus_per_worker)) for job in jobs)
         return {name: allocation for name, allocation in placed if allocation is not None}
 
     def _one(self, gpus: int, skip: frozenset[int] = frozenset()) -> list[tuple[int, int]]:
@@ -60,10 +67,10 @@ class Placement:
         best = int(np.argmin(room))
         return [(best, gpus)] if self.free[best] >= gpus and best not in skip else []
 
-    def _whole(self, gpus: int) -> list[tuple[int, int]]:
+    def _whole(self, gpus: int, worker: int) -> list[tuple[int, int]]:
         taken, missing = [], gpus
         for i in np.flatnonzero(self.free == self._size):
-            if self._size[i] <= missing:
+            if self._size[i] <= missing and not self._size[i] % worker:
                 taken.append((int(i), int(self._size[i])))
                 missing -= int(self._size[i])
             if not missing:
@@ -71,11 +78,11 @@ class Placement:
         rest = self._one(missing, frozenset(i for i, _ in taken)) if taken else []
         return taken + rest if rest else []
 
-    def _spread(self, gpus: int) -> list[tuple[int, int]]:
+    def _spread(self, gpus: int, worker: int) -> list[tuple[int, int]]:
         taken, missing = [], gpus
         for i in np.argsort(self.free, kind="stable"):
-            count = min(missing, int(self.free[i]))
+            count = min(missing, int(self.free[i]) // worker * worker)
             if count:
                 taken.append((int(i), count))
                 missing -= count
-        return taken
+        return taken if not missing else []

@@ -13,6 +13,7 @@ from dlsched.schema import Number
 from dlsched.simulation.clock import ticks
 from dlsched.simulation.decision import Decision
 from dlsched.simulation.policies.ordering import OrderingPolicy
+from dlsched.simulation.policies.typed import held_by_type, rates_of, realize, supply
 from dlsched.simulation.state import Arrays, State, Vector, number
 
 
@@ -32,6 +33,10 @@ class Tiresias(OrderingPolicy):
         comparison has two queues, of which the paper gives no limit.
     interval
         Seconds between rounds; None, the default, to decide at events.
+    one_type
+        Whether all GPUs of a job are of one type: that which it holds, if enough of it are left,
+        else the one with the most free GPUs **(D)**. Hadar's section IV-B says that Tiresias leaves
+        GPUs of other types unused. Otherwise types are not distinguished.
     """
 
     name = "tiresias"
@@ -42,6 +47,7 @@ class Tiresias(OrderingPolicy):
         *,
         limits: Sequence[Number] = (3250, 7200),
         interval: Number | None = None,
+        one_type: bool = False,
     ) -> None:
         super().__init__(method)
         if any(a >= b for a, b in zip((0, *limits), limits, strict=False)):
@@ -49,6 +55,7 @@ class Tiresias(OrderingPolicy):
         self.limits = np.array([ticks(limit) for limit in limits], np.int64)
         self.interval = interval
         self.on_events = interval is None
+        self.one_type = one_type
 
     def key(self, jobs: Arrays) -> Vector:
         """Return the queue of each job."""
@@ -57,7 +64,7 @@ class Tiresias(OrderingPolicy):
 
     def decide(self, state: State) -> Decision:
         """Return the changes, and when the next running job reaches a limit."""
-        decision = super().decide(state)
+        decision = self._by_type(state) if self.one_type else super().decide(state)
         if not self.on_events:
             return decision
         jobs = state.arrays
@@ -78,3 +85,20 @@ class Tiresias(OrderingPolicy):
         left = self.limits[queue[moving]] - jobs.service[moving]
         wait = int(np.min(-(-left // jobs.gpus[moving])))
         return replace(decision, wake=number(ticks(state.time) + wait))
+
+    def _by_type(self, state: State) -> Decision:
+        """Return the changes that make the first jobs of the order run, each on one type."""
+        jobs, free = state.arrays, supply(state)
+        counts = {}
+        for i in np.lexsort((jobs.job, self.key(jobs))):
+            job = state.workload.jobs[jobs.job[i]]
+            held = state.allocations.get(job.id)
+            present = held_by_type(held, state.cluster) if held is not None else {}
+            usable = sorted(rates_of(job, free), key=lambda k: (k not in present, -free[k]))
+            for kind in usable:
+                if free[kind] >= job.gpus:
+                    counts[job.id] = {kind: job.gpus}
+                    free[kind] -= job.gpus
+                    break
+        start, preempt = realize(state, counts)
+        return Decision(start, preempt)

@@ -1,0 +1,179 @@
+"""From a cluster's state to the problem of its jobs from then on, and back (Hadar, section III)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from dlsched.errors import OptionError
+from dlsched.problems.utility.generate import KINDS, MODELS
+from dlsched.problems.utility.rounds import Rounds
+from dlsched.problems.utility.schema import Instance
+from dlsched.schema import Id, Number
+from dlsched.state import ClusterState, JobState, Server, uniform
+
+SERVERS = 15
+
+_LEAST = Fraction(1, 1_000_000)
+"""Seconds of work that are left of a job that is not complete, at least."""
+
+
+def instance(
+    state: ClusterState,
+    *,
+    slots: int | None = None,
+    slot_seconds: Number = 360,
+    utility: str = "effective_throughput",
+    kind_seed: int = 0,
+) -> Instance:
+    """Return the jobs present, with what is left of them, from this moment on.
+
+    Every job that runs or waits may be given other GPUs.
+
+    Parameters
+    ----------
+    slots
+        Slots to come; None for as many as `horizon` says.
+    slot_seconds
+        Seconds of a slot, or round.
+    utility
+        ``"effective_throughput"``, all iterations of a job over the time from submission to
+        completion (section III-A), as a table, as part of that time has passed; or ``"linear"``,
+        the slots of the horizon that are left at completion.
+    kind_seed
+        With a job's id alone, decides the model of a job without rates, for servers without types
+        of GPUs; such servers have the types V100, P100 and K80 in turn.
+
+    Raises
+    ------
+    OptionError
+        If some servers have types of GPUs and others have none.
+    """
+    rounds = moment(state, slot_seconds=slot_seconds, kind_seed=kind_seed)
+    whole, gone = rounds.instance, rounds.slot - 1
+    left = whole.slots - gone if slots is None else slots
+    kind = "table" if utility == "effective_throughput" else utility
+    rows = []
+    for job, remaining in zip(whole.jobs, rounds.left, strict=True):
+        before = rounds.slot - job.arrival
+        unit = Fraction(job.iterations) / Fraction(slot_seconds)
+        row = {
+            "id": job.id,
+            "arrival": 1,
+            "workers": job.workers,
+            "iterations": float(remaining),
+            "rates": job.rates,
+        }
+        if kind == "table":
+            row["utilities"] = [float(unit / (before + c)) for c in range(1, left + 1)]
+        rows.append(row)
+    data = _data(
+        [machine.model_dump() for machine in whole.machines], rows, left, slot_seconds, kind
+    )
+    return Instance.parse(data, "the cluster's state")
+
+
+def moment(
+    state: ClusterState,
+    *,
+    slots: int | None = None,
+    slot_seconds: Number = 360,
+    utility: str = "effective_throughput",
+    kind_seed: int = 0,
+) -> Rounds:
+    """Return the state on which policies that decide slot by slot decide, as in `Rounds`.
+
+    Slot 1 begins at 0; a job arrives in the first slot that begins at its submission or later.
+
+    Parameters
+    ----------
+    slots
+        Slots from 0 on, at least those until this moment; None for those and `horizon`.
+    """
+    types, rates = _types(state.servers), _rates(state, kind_seed)
+    machines = [
+        {"id": server.id, "gpus": {types[server.id]: server.gpus}} for server in state.servers
+    ]
+    slot = int(state.time // slot_seconds) + 1
+    rows, left = [], []
+    for job in sorted((*state.running, *state.waiting), key=lambda job: job.submit):
+        base = job.rates.get(job.gpu_type or "", 1)
+        work = job.remaining + job.attained if job.work is None else job.work
+        remaining = max(_LEAST, Fraction(job.remaining)) * Fraction(base)
+        left.append(remaining)
+        rows.append(
+            {
+                "id": job.id,
+                "arrival": min(slot, math.ceil(job.submit / slot_seconds) + 1),
+                "workers": job.gpus,
+                "iterations": float(max(remaining, Fraction(work) * Fraction(base))),
+                "rates": rates[job.id],
+            }
+        )
+    if slots is None:
+        slots = slot - 1 + horizon(left, rows, state.gpus, slot_seconds)
+    made = Instance.parse(
+        _data(machines, rows, slots, slot_seconds, utility), "the cluster's state"
+    )
+    rounds = Rounds(made)
+    rounds.slot, rounds.left = slot, list(left)
+    return rounds
+
+
+def horizon(
+    left: Sequence[Number], rows: Sequence[Mapping[str, Any]], gpus: int, slot_seconds: Number
+) -> int:
+    """Return a number of slots within which jobs can be done **(D)**; the paper states no T.
+
+    Their GPU slots, each at its slowest type, over all GPUs; plus the slots of the longest job.
+    """
+    slots = [
+        math.ceil(remaining / (min(row["rates"].values()) * slot_seconds)) if row["rates"] else 0
+        for remaining, row in zip(left, rows, strict=True)
+    ]
+    area = sum(n * int(row["workers"]) for n, row in zip(slots, rows, strict=True))
+    return max(1, math.ceil(area / max(1, gpus)) + max(slots, default=0))
+
+
+def _data(machines: Any, jobs: Any, slots: int, slot_seconds: Number, kind: str) -> dict[str, Any]:
+    return {
+        "dlsched": 1,
+        "problem": "utility",
+        "name": "unnamed",
+        "slots": slots,
+        "slot_seconds": slot_seconds,
+        "utility": {"kind": kind},
+        "machines": machines,
+        "jobs": jobs,
+    }
+
+
+def _types(servers: Sequence[Server]) -> dict[Id, str]:
+    """Return the type of each server's GPUs; three types in turn if none has any."""
+    typed = [server for server in servers if server.gpu_type is not None]
+    if typed and len(typed) < len(servers):
+        missing = next(server.id for server in servers if server.gpu_type is None)
+        raise OptionError(f"server {missing} has no type of GPUs, others have; state all or none")
+    if typed:
+        return {server.id: server.gpu_type or "" for server in servers}
+    return {server.id: KINDS[i % len(KINDS)] for i, server in enumerate(servers)}
+
+
+def _rates(state: ClusterState, kind_seed: int) -> dict[Id, dict[str, Number]]:
+    """Return each job's rates on the types of the state's servers."""
+    types = _types(state.servers)
+    present = set(types.values())
+    drawn = not any(server.gpu_type is not None for server in state.servers)
+
+    def rates(job: JobState) -> dict[str, Number]:
+        if job.rates:
+            return {kind: rate for kind, rate in job.rates.items() if kind in present}
+        if not drawn:
+            return dict.fromkeys(sorted(present), 1)
+        chosen = list(MODELS.values())[int(uniform(f"model:{job.id}", kind_seed) * len(MODELS))]
+        speeds = {kind: Fraction(repr(v)) for kind, v in zip(KINDS, chosen, strict=True)}
+        return {kind: speed for kind, speed in speeds.items() if kind in present}
+
+    return {job.id: rates(job) for job in (*state.running, *state.waiting)}

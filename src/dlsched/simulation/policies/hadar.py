@@ -1,0 +1,180 @@
+"""Hadar: in each round the jobs of the largest payoffs at the prices of GPUs (section III)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+
+import dlsched
+from dlsched.errors import OptionError
+from dlsched.problems.utility import state as adapter
+from dlsched.problems.utility.hadar import Hadar as Decider
+from dlsched.problems.utility.rounds import Grants
+from dlsched.schema import Id, Number
+from dlsched.simulation.decision import Decision
+from dlsched.simulation.policies.muri import solved_by
+from dlsched.simulation.policies.typed import UNTYPED, held_by_type, realize
+from dlsched.simulation.policy import BasePolicy
+from dlsched.simulation.state import JobView, State, job_state
+from dlsched.state import ClusterState
+from dlsched.state import Server as ServerState
+
+OWN: Final = ("hadar", "hadar_pooled", "hadar_literal")
+"""Methods of utility that decide slot by slot: only the slot of the round is decided."""
+MODES: Final = ("sticky", "full")
+UTILITIES: Final = ("effective_throughput", "linear")
+
+Given = dict[Id, dict[str, int]]
+"""GPUs by type of each job that runs."""
+
+
+class Hadar(BasePolicy):
+    """Hadar's online algorithm (Algorithms 1 and 2) in rounds.
+
+    Problem: ``utility``. In each round the prices of all GPUs, per machine and type, start from no
+    use (gamma at zero), and the jobs of the largest payoffs run; a job's utility is its effective
+    throughput from submission to completion. See `dlsched.problems.utility.hadar` for the repairs
+    of Algorithm 2. The horizon, of which the paper states nothing, is
+    `dlsched.problems.utility.state.horizon`, and grows when it turns out too short **(D)**.
+
+    A job that gets as many GPUs of each type as it holds stays on its servers **(D)**: the rate
+    depends on the types alone. A job that completes within a round leaves its GPUs idle until the
+    next **(D)**.
+
+    Parameters
+    ----------
+    method
+        None for the paper's, ``"hadar"``. ``"hadar_pooled"`` and ``"hadar_literal"`` likewise
+        decide the round alone. Any other method of utility plans all jobs present to the horizon,
+        and the first slot of the plan is the round; if it finds no plan, `hadar` decides.
+    mode
+        ``"sticky"``: until a job completes, running jobs keep their GPUs, and only jobs that are
+        new are placed, on free GPUs (section IV-B, Scalability). ``"full"``: every round decides
+        on all jobs.
+    utility
+        ``"effective_throughput"`` as in the paper, iterations per second from submission to
+        completion; or ``"linear"``, the slots of the horizon that are left at completion (ours:
+        effective throughput puts short jobs last, and counts iterations of different models alike).
+    interval
+        Seconds of a round (section IV: six minutes).
+    slots
+        Horizon of the plans of other methods, from each round on; None for that above.
+    **options
+        Options of `dlsched.solve` for other methods, as ``time_limit``, and of the method.
+
+    Raises
+    ------
+    OptionError
+        If there is no such mode or utility.
+    """
+
+    name: ClassVar[str] = "hadar"
+    problem: ClassVar[str | None] = "utility"
+    on_events: bool = False
+
+    def __init__(
+        self,
+        method: Any = None,
+        *,
+        mode: str = "sticky",
+        utility: str = "effective_throughput",
+        interval: Number = 360,
+        slots: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__("hadar" if method is None else method, **options)
+        if mode not in MODES:
+            raise OptionError(f"mode={mode!r} is neither 'sticky' nor 'full'")
+        if utility not in UTILITIES:
+            raise OptionError(f"utility={utility!r} is none of {', '.join(UTILITIES)}")
+        self.mode, self.utility, self.interval, self.slots = mode, utility, interval, slots
+        self._how: dict[str, Any] = {"slot_seconds": interval, "utility": utility}
+
+    def decide(self, state: State) -> Decision:
+        """Return the changes that make the jobs of this round run."""
+        jobs = state.arrays.job
+        before = int(self.memory.get("latest", -1))
+        known = int((jobs <= before).sum())
+        # Jobs were there at the last round that are not any more, or this is the first round.
+        left = known < int(self.memory.get("count", 1))
+        fresh = {state.workload.jobs[j].id for j in jobs[jobs > before]}
+        new = [view for view in state.waiting if view.id in fresh]
+        self.memory |= {"latest": int(jobs[-1]), "count": len(jobs)}
+        if left or self.mode == "full" or not state.allocations:
+            counts, solved = self._choose(state, None)
+        elif new:
+            counts, solved = self._choose(state, new)
+            for name, allocation in state.allocations.items():
+                counts[name] = held_by_type(allocation, state.cluster)
+        else:
+            return Decision()
+        start, preempt = realize(state, counts)
+        return Decision(start, preempt, solved=solved)
+
+    def _choose(self, state: State, new: Sequence[JobView] | None) -> tuple[Given, dict[str, Any]]:
+        """Return the jobs that get GPUs: of all jobs, or new ones that get free GPUs."""
+        seen = _snapshot(state, new)
+        if not seen.servers:
+            return {}, {}
+        if self.method not in OWN:
+            made = adapter.instance(seen, slots=self.slots, **self._how)
+            result = dlsched.solve(made, self.method, seed=state.seed, **self.options)
+            if result.solution is not None:
+                first = {
+                    name: held[0].gpus
+                    for name, held in result.solution.schedule.items()
+                    if held and held[0].slot == 1
+                }
+                if first:
+                    return _by_type(first), solved_by(result)
+        return self._decide(seen, whole=new is None)
+
+    def _decide(self, seen: ClusterState, whole: bool) -> tuple[Given, dict[str, Any]]:
+        """Return the decision of the paper's algorithm, in one round."""
+        method = self.method if self.method in OWN else "hadar"
+        rounds = adapter.moment(seen, **self._how)
+        slots = max(int(self.memory.get("slots", 0)), rounds.instance.slots)
+        self.memory["slots"] = slots
+        if slots != rounds.instance.slots:
+            rounds = adapter.moment(seen, **self._how, slots=slots)
+        decider = Decider(rounds.instance, by_machine=method != "hadar_pooled")
+        grants = decider.literal(rounds) if method == "hadar_literal" else decider.decide(rounds)
+        solved: dict[str, Any] = {"method": method}
+        if decider.scanned:
+            solved["scanned"] = True
+        return _by_type(_named(grants, rounds.instance.jobs)), solved
+
+
+def _named(grants: Grants, jobs: Sequence[Any]) -> dict[Id, Mapping[str, Mapping[str, int]]]:
+    return {jobs[j].id: gpus for j, gpus in grants.items()}
+
+
+def _by_type(held: Mapping[Id, Mapping[str, Mapping[str, int]]]) -> Given:
+    """Return GPUs by type of GPUs by machine and type."""
+    found: Given = {}
+    for name, machines in held.items():
+        row = found[name] = {}
+        for kinds in machines.values():
+            for kind, count in kinds.items():
+                row[kind] = row.get(kind, 0) + count
+    return found
+
+
+def _snapshot(state: State, new: Sequence[JobView] | None) -> ClusterState:
+    """Return what the problem's adapter takes: all jobs and GPUs, or new jobs and free GPUs."""
+    views = {view.id: view for view in (*state.running, *state.waiting)}
+    order = [views[state.workload.jobs[j].id] for j in state.arrays.job]
+    servers = tuple(
+        ServerState(
+            view.server.id,
+            view.server.gpus if new is None else view.free,
+            view.server.pool,
+            view.server.gpu_type or UNTYPED,
+        )
+        for view in state.servers
+        if new is None or view.free
+    )
+    chosen = order if new is None else new
+    jobs = tuple(replace(job_state(view), allocation=()) for view in chosen)
+    return ClusterState(time=state.time, servers=servers, running=(), waiting=jobs)

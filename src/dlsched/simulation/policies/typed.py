@@ -1,0 +1,92 @@
+"""GPUs by type: what jobs hold, and where the GPUs that a policy gives by type are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from dlsched.schema import Id, Number
+from dlsched.simulation.cluster import Cluster, Server
+from dlsched.simulation.decision import Allocation, Share
+from dlsched.simulation.job import Job
+from dlsched.simulation.policies.placement import Placement
+from dlsched.simulation.state import State
+
+UNTYPED: Final = "untyped"
+"""The type of GPUs of servers that state none."""
+
+Counts: TypeAlias = Mapping[str, int]
+"""GPUs by type."""
+
+
+def kind_of(server: Server) -> str:
+    """Return the type of a server's GPUs."""
+    return server.gpu_type or UNTYPED
+
+
+def supply(state: State) -> dict[str, int]:
+    """Return the GPUs of each type on the servers that may be used, in the cluster's order."""
+    total: dict[str, int] = {}
+    for view in state.servers:
+        kind = kind_of(view.server)
+        total[kind] = total.get(kind, 0) + view.server.gpus
+    return total
+
+
+def rates_of(job: Job, kinds: Iterable[str]) -> dict[str, Number]:
+    """Return a job's iterations per second by type; 1 on every type for a job without rates.
+
+    Types on which it cannot run are left out.
+    """
+    if not job.rates:
+        return dict.fromkeys(kinds, 1)
+    return {kind: job.rates[kind] for kind in kinds if kind in job.rates}
+
+
+def base_rate(job: Job) -> Number:
+    """Return the iterations per second for which `Job.work` is stated."""
+    return 1 if job.gpu_type is None else job.rates[job.gpu_type]
+
+
+def held_by_type(allocation: Allocation, cluster: Cluster) -> dict[str, int]:
+    """Return the GPUs that a job holds, by type."""
+    found: dict[str, int] = {}
+    for share in allocation.shares:
+        kind = kind_of(cluster.by_id[share.server])
+        found[kind] = found.get(kind, 0) + share.gpus
+    return found
+
+
+def realize(state: State, counts: Mapping[Id, Counts]) -> tuple[dict[Id, Allocation], list[Id]]:
+    """Return what starts and what is preempted, so that these jobs run, and no others.
+
+    A job that holds as many GPUs of each type already stays where it is, so that it needs no
+    restart. The others are placed with the larger gangs first, by `Placement` on the servers of
+    each type.
+    """
+    cluster, held = state.cluster, state.allocations
+    stays = {
+        name
+        for name, allocation in held.items()
+        if name in counts and held_by_type(allocation, cluster) == dict(counts[name])
+    }
+    free = state.free
+    index = cluster.order[1]
+    for name, allocation in held.items():
+        if name not in stays:
+            for share in allocation.shares:
+                free[index[share.server]] += share.gpus
+    kinds = np.array([kind_of(server) for server in cluster.servers])
+    places = {kind: Placement(cluster, np.where(kinds == kind, free, 0)) for kind in set(kinds)}
+    start = {}
+    moving = [name for name in counts if name not in stays]
+    for name in sorted(moving, key=lambda name: -sum(counts[name].values())):
+        shares: list[Share] = []
+        for kind, count in counts[name].items():
+            placed = places[kind].place(count)
+            assert placed is not None, "counts by type fit the servers"
+            shares.extend(placed.shares)
+        start[name] = Allocation(tuple(shares))
+    return start, [name for name in held if name not in counts]
