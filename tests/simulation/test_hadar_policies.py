@@ -10,6 +10,7 @@ import pytest
 import dlsched
 from dlsched.errors import DlschedError, InstanceError, OptionError, UnknownName
 from dlsched.problems.utility import state as adapter
+from dlsched.problems.utility.schema import Instance
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.generators import hadar_cluster, hadar_workload
 from dlsched.state import ClusterState, JobState, Server
@@ -220,3 +221,31 @@ def test_an_instance_of_a_moment_of_a_trace() -> None:
     assert made.jobs
     assert len(made.jobs) == len(shot.state.running) + len(shot.state.waiting)
     assert dlsched.solve(made, "srtf").solution is not None
+
+
+NODES = Cluster.of([{"gpus": 1, "gpu_type": "V100", "count": 2}, {"gpus": 1, "gpu_type": "K80"}])
+
+
+def test_hadare_adds_up_its_copies() -> None:
+    """One job has copies on all three nodes: five times as fast as on K80."""
+    run = audited(jobs((1, 8), min_gpus=1, max_gpus=3), NODES, "hadare")
+    assert ends(run) == [1.6]
+    alone = audited(jobs((1, 8)), NODES, "hadare")
+    assert ends(alone) == [4]
+
+
+def test_hadare_decides_as_the_problem_does() -> None:
+    """Its rounds are the slots of the method of the same name for the forking problem."""
+    rounds = [7, 3, 12, 5]
+    run = audited(jobs(*((1, n) for n in rounds), min_gpus=1, max_gpus=3), NODES, "hadare")
+    data = {
+        "dlsched": 1, "problem": "utility", "name": "forked", "slots": 20, "slot_seconds": SLOT,
+        "forking": True,
+        "machines": [{"id": s.id, "gpus": {s.gpu_type: 1}} for s in NODES.servers],
+        "jobs": [{"id": "abcd"[i], "arrival": 1, "workers": 1, "iterations": n * SLOT,
+                  "rates": {"V100": 2, "K80": 1}} for i, n in enumerate(rounds)],
+    }  # fmt: skip
+    solved = dlsched.solve(Instance.parse(data, "the test"), "hadare")
+    assert solved.solution is not None
+    last = {name: held[-1].slot for name, held in solved.solution.schedule.items()}
+    assert {row.id: -(-row.end // SLOT) for row in run.jobs.itertuples()} == last

@@ -32,6 +32,7 @@ BUILT_IN: Mapping[str, str] = {
     "pollux": "dlsched.simulation.policies.lyra_baselines:Pollux",
     "gavel": "dlsched.simulation.policies.gavel:Gavel",
     "hadar": "dlsched.simulation.policies.hadar:Hadar",
+    "hadare": "dlsched.simulation.policies.hadare:HadarE",
     "yarn_cs": "dlsched.simulation.policies.yarn:YarnCs",
 }
 """Where each policy of dlsched is; a module is imported when its policy is asked for."""
