@@ -121,10 +121,10 @@ def policies() -> Iterator[str]:
 
 def methods() -> Iterator[str]:
     """Yield MAST's rule, the library's `joint` and the exact method in the same place."""
-    cluster = mast_cluster(2, 2, 6, types=1)
-    workload = mast_workload(cluster, 4, load=LOADS[0], scale=0.5)
+    cluster = mast_cluster(2, 2, 8, types=1)
+    workload = mast_workload(cluster, HOURS, load=LOADS[0], scale=0.5)
     yield (
-        f"## {len(workload.jobs)} workloads on 2 regions of 2 clusters of 6 machines, load "
+        f"## {len(workload.jobs)} workloads on 2 regions of 2 clusters of 8 machines, load "
         f"{LOADS[0]:g}\n"
     )
     yield (
@@ -133,7 +133,7 @@ def methods() -> Iterator[str]:
     )
     yield "|" + "---|" * 7
     for method in ("mast", "joint", "exact"):
-        limit = {} if method == "mast" else {"time_limit": 10}
+        limit = {} if method == "mast" else {"time_limit": 60}
         run, seconds = measured(workload, cluster, "mast", method, **limit)
         s = run.summary
         solved = [entry for entry in run.rounds["solved"] if '"status"' in entry]

@@ -108,8 +108,8 @@ def mast_workload(
 
     A priority has as many of the tenants as of the workloads, at least one, and a workload is of
     each of them alike **(D)**. The quotas are in proportion to what the tenant's workloads need,
-    together `quota` of the supply, but at least 128 GPUs, the 99th percentile of a workload
-    **(D)**.
+    together `quota` of the supply, but at least what the largest workload needs, up to 128 GPUs,
+    the 99th percentile **(D)**.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def mast_workload(
         letter = "w" if row["submit"] else "r"
         count[letter] += 1
         row["id"] = f"{letter}{count[letter]}"
-    least = GPUS[-1][1]
+    least = min(GPUS[-1][1], max(draw.most.values()))
     total = sum(draw.supply.values())
     quotas = {
         tenant: max(least, round(quota * total * share)) for tenant, share in draw.shares.items()
