@@ -1,10 +1,12 @@
 """Lyra's evaluation as a simulation: Tables 5 and 6, Figure 10, and what an optimum saves.
 
     python benchmarks/lyra_simulation.py [--training 28 --inference 33 --days 7 --seeds 0 1]
+    python benchmarks/lyra_simulation.py --parts table5 table6:0 others:0 optimum:1 figure10:0
 
 Prints markdown and writes it to benchmarks/figures/lyra_simulation.md. With ``--keep FILE`` the
 results are stored there as they come, and those that are there already are not run again. The
-defaults are a sixteenth of the paper's cluster and half of its days. Every simulation is audited.
+defaults are a sixteenth of the paper's cluster and half of its days. A part may name its seeds.
+Every simulation is audited.
 """
 
 from __future__ import annotations
@@ -275,21 +277,29 @@ def main() -> None:
     size = Size(options.training, options.inference, options.days, options.load)
     keep = keeper(options.keep)
     lines = []
-    for part in options.parts:
+    for entry in options.parts:
+        part, _, named = entry.partition(":")
+        seeds = [int(seed) for seed in named.split(",")] if named else options.seeds
         title = {"table5": "Table 5", "table6": "Table 6: placement without groups",
                  "others": "Loss, wrong estimates, checkpoints",
                  "optimum": "What an optimum saves",
                  "figure10": "Figure 10: reclaiming in the same states"}[part]  # fmt: skip
-        lines += [f"## {title}", ""]
+        said = ", ".join(map(str, seeds))
+        lines += [f"## {title} (seeds {said})", ""]
         if part == "figure10":
-            lines += figure_10(Size(56, 65, 2, 1.5), options.seeds, keep)
+            lines += figure_10(Size(56, 65, 2, 1.5), seeds, keep)
         else:
-            lines += table(TABLES[part], size, options.seeds, keep)
+            lines += table(TABLES[part], size, seeds, keep)
         lines.append("")
     head = [
         "# Lyra's simulation",
         "",
-        f"`python benchmarks/lyra_simulation.py` on {machine()}",
+        f"`python benchmarks/lyra_simulation.py --parts {' '.join(options.parts)}` on {machine()}",
+        "",
+        f"{size.training} training and {size.inference} inference servers, {size.days:g} days, a "
+        f"load of {size.load:g}, drawn by `lyra_workload`; the paper's trace, 15 days on 443 and "
+        "520 servers, is not public. So directions count, not numbers. Means over the seeds. CPU "
+        "seconds were taken on a machine with other work.",
         "",
     ]
     text = "\n".join([*head, *lines])

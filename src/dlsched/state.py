@@ -27,14 +27,16 @@ class Server:
     ----------
     pool
         ``"training"``, or ``"loan"`` for an inference server on loan (Lyra).
-    gpu_type
-        Type of its GPUs; None if the cluster does not distinguish types.
+    gpu_type, region, cluster
+        Type of its GPUs, its region and its cluster there; None if nobody asks.
     """
 
     id: Id
     gpus: int
     pool: str = "training"
     gpu_type: str | None = None
+    region: str | None = None
+    cluster: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +64,17 @@ class JobState:
     scaling_loss
         Share of its throughput that each GPU above `min_gpus` loses.
     rates, gpu_type
-        Iterations per second by type of GPU, and the type for which `remaining` is stated.
+        Iterations per second by type of GPU, and the type for which `remaining` is stated. With
+        rates on fewer than two types, it is the type that it needs.
     work
         Time that it needs altogether, as `remaining`; None for the sum of `remaining` and
         `attained`.
+    tenant, priority
+        Who submitted it, and the priority of that tenant; None if nobody asks.
+    within_quota
+        Whether a running job counts against its tenant's quota (MAST, section 4.2).
+    regions
+        The regions that have its data; empty for all.
     """
 
     id: Id
@@ -85,6 +94,10 @@ class JobState:
     rates: Mapping[str, Number] = field(default_factory=dict)
     gpu_type: str | None = None
     work: Number | None = None
+    tenant: str | None = None
+    priority: Number | None = None
+    within_quota: bool = True
+    regions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

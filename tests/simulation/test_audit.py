@@ -222,6 +222,7 @@ FLOATS: dict[str, tuple[str, str]] = {
         "work",
         "UPDATE segments SET speed = CAST(speed * {} AS TEXT) WHERE work > 0 AND rowid % 3 = 1",
     ),
+    "overhead": ("overhead", "UPDATE segments SET overhead = (end - start) * {} WHERE rowid = 1"),
     "total": ("unfinished", "UPDATE segments SET work = work * {} WHERE ending = 'completed'"),
     "completion": ("end", "UPDATE completions SET time = time * {}"),
     "metric": ("end", "UPDATE meta SET value = value * {} WHERE key = 'end'"),

@@ -44,7 +44,7 @@ def test_elastic_without_loan_has_one_capacity() -> None:
 
 def test_workers_knows_the_groups() -> None:
     """A server with base workers, and one with flexible workers; full ones are left out."""
-    instance = workers.instance(STATE, flexible={"wait": 1})
+    instance = workers.epoch(STATE, flexible={"wait": 1})
     assert [(s.id, s.free, s.group) for s in instance.servers] == [
         ("t1", 5, None),
         ("i2", 2, "flexible"),
@@ -58,11 +58,10 @@ def test_workers_keeps_a_pool_that_was_chosen() -> None:
     job = JobState("f", gpus=2, min_gpus=2, max_gpus=2, submit=0, remaining=9, fungible=True)
     state = ClusterState(0, SERVERS, (), (job,))
     preferred = {
-        pool: workers.instance(state, pools={"f": pool}).jobs[0].pools
-        for pool in ("training", "loan")
+        pool: workers.epoch(state, pools={"f": pool}).jobs[0].pools for pool in ("training", "loan")
     }
     assert preferred == {"training": ("training",), "loan": ("loan", "training")}
-    assert workers.instance(state).jobs[0].pools == ("training", "loan")
+    assert workers.epoch(state).jobs[0].pools == ("training", "loan")
 
 
 def test_reclaiming_leaves_out_other_servers() -> None:
@@ -77,6 +76,6 @@ def test_parts_of_workers_are_refused() -> None:
     """GPUs that are no multiple of a worker's are an error, with the job's name."""
     odd = JobState("odd", gpus=3, min_gpus=3, max_gpus=3, submit=0, remaining=9, gpus_per_worker=2)
     state = ClusterState(0, SERVERS, (), (odd,))
-    for make in (elastic.epoch, workers.instance):
+    for make in (elastic.epoch, workers.epoch):
         with pytest.raises(OptionError, match="odd"):
             make(state)

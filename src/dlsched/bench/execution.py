@@ -17,7 +17,9 @@ from typing import Any
 from dlsched import api, registry
 from dlsched.bench import instance_spec
 from dlsched.bench.machine import machine, versions
+from dlsched.bench.simulations import run_simulation
 from dlsched.bench.task import Task
+from dlsched.bench.workload_spec import WorkloadSpec
 from dlsched.errors import describe, plain
 from dlsched.files import json_text
 from dlsched.result import Result
@@ -45,7 +47,7 @@ class Outcome:
     row
         The row of the store, by column.
     solution
-        The solution's file, gzipped; ``None`` without a solution.
+        The solution's file, gzipped, or a simulation's log; ``None`` without a solution.
     resident_bytes
         Resident memory of the worker process after the run.
     unclean
@@ -117,6 +119,8 @@ def execute(task: Task, begin: Callable[[], None] = lambda: None) -> Outcome:
 def _run(task: Task, columns: dict[str, Any], begin: Callable[[], None]) -> bytes | None:
     if task.folder not in sys.path:
         sys.path.insert(0, task.folder)
+    if isinstance(task.instance, WorkloadSpec):
+        return run_simulation(task, task.instance, columns, begin)
     owner = registry.problem(task.instance.problem)
     instance = task.instance.make()
     columns["instance_sha256"] = instance.sha256

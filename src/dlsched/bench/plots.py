@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -59,3 +61,19 @@ def _figure(draw: Callable[..., None], *what: Any) -> Figure:
     draw(axes, *what)
     charts.dress(axes, own=True)
     return figure
+
+
+def svg(picture: Picture, place: str) -> bytes:
+    """Return a picture as SVG; `place` distinguishes those of one page."""
+    import matplotlib as mpl
+
+    stream = io.BytesIO()
+    with mpl.rc_context({"svg.hashsalt": f"{place}-{picture.name}"}):  # reproducible files
+        picture.figure.savefig(stream, format="svg", metadata={"Date": None})
+    return stream.getvalue()
+
+
+def embedded(picture: Picture, content: bytes) -> dict[str, str]:
+    """Return a picture with its content as a link, for the page."""
+    data = base64.b64encode(content).decode()
+    return {"caption": picture.caption, "source": f"data:image/svg+xml;base64,{data}"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -11,14 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
-from dlsched.bench import statistics
+from dlsched.bench import simulation_report, statistics
 from dlsched.bench.execution import FAILED
-from dlsched.bench.plots import Picture, pictures
+from dlsched.bench.page_table import Table, frame_table, page_table
+from dlsched.bench.plots import embedded, pictures, svg
 from dlsched.bench.safe_csv import csv_bytes
+from dlsched.bench.simulation_report import Section
+from dlsched.bench.simulations import simulation_rows
 from dlsched.bench.statistics import EvaluatedRun
 from dlsched.bench.store import Store
 from dlsched.extras import require
-from dlsched.figures import display, percent, seconds
+from dlsched.figures import display
 from dlsched.files import write_bytes
 from dlsched.table import data_frame
 
@@ -27,21 +29,10 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 2000
 """Largest number of runs in the page; the CSV file has all runs."""
-_PERCENTS = ("mean", *statistics.PERCENTILES, "worst", "gap", "gap_to_best")
-_COUNTS = (
-    "runs",
-    "proven",
-    "feasible",
-    "bound only",
-    "no solution",
-    "failed",
-    "at a limit",
-    "gaps",
-)
-_WIDE = ("reason",)
+_PACKED = ("runs", "simulations")
+"""Tables that are written as Parquet, too."""
 _RARE_ENDINGS = ("bound only", "no solution", "at a limit")
 """Counts that the page leaves out where all are 0, so that a summary fits the page."""
-Table = dict[str, Any]
 
 
 def write_report(
@@ -57,14 +48,15 @@ def write_report(
         The folder that ``dlsched bench`` wrote; the sweep may still be running.
     out
         The folder for ``index.html``, ``runs.csv``, ``runs.parquet``, ``summary.csv``,
-        ``gaps.csv`` and the pictures as SVG; by default ``report`` in `folder`.
+        ``gaps.csv`` and the pictures as SVG; by default ``report`` in `folder`. Simulations are in
+        ``simulations.csv`` and ``simulations.parquet``; without other runs these tables are alone.
     on_part
         Called with a name of what is made next.
 
     Returns
     -------
     list
-        The files written. ``runs.parquet`` is among them only if pyarrow is installed.
+        The files written. Parquet files are among them only if pyarrow is installed.
 
     Raises
     ------
@@ -78,6 +70,8 @@ def write_report(
     on_part("the statistics")
     with Store(folder) as store:
         rows, about, planned = store.rows(), store.about, store.planned
+        simulated = simulation_rows(store.simulations())
+        workloads = list(simulation_report.sections(store, simulated, on_part))
     target = Path(out) if out is not None else Path(folder) / "report"
     evaluated = statistics.evaluate_rows(rows)
     frame = data_frame(statistics.run_rows(evaluated))
@@ -88,22 +82,30 @@ def write_report(
         write_bytes(target / name, content)
         written.append(target / name)
 
-    for name, table in (("runs", frame), ("summary", summary), ("gaps", by_level)):
+    tables = {"runs": frame, "summary": summary, "gaps": by_level}
+    if not rows and simulated:
+        tables = {}
+    if simulated:
+        tables["simulations"] = data_frame(simulated)
+    for name, table in tables.items():
         keep(f"{name}.csv", csv_bytes(table))
-    parquet = _parquet(frame)
-    if parquet is not None:
-        keep("runs.parquet", parquet)
+        packed = _parquet(table) if name in _PACKED else None
+        if packed is not None:
+            keep(f"{name}.parquet", packed)
     drawn: dict[str, list[dict[str, str]]] = {}
     for problem in dict.fromkeys(row["problem"] for row in rows):
         own = [run for run in evaluated if run.row["problem"] == problem]
         drawn[problem] = []
         on_part(f"the charts of {problem}")
         for picture in pictures(problem, own):
-            svg = _svg(picture, problem)
-            keep(f"{problem}-{picture.name}.svg", svg)
-            drawn[problem].append(_embedded(picture, svg))
+            content = svg(picture, problem)
+            keep(f"{problem}-{picture.name}.svg", content)
+            drawn[problem].append(embedded(picture, content))
+    for workload in workloads:
+        for name, content in workload.files():
+            keep(name, content)
     on_part("the page")
-    page = _page(evaluated, summary, by_level, drawn, about, planned)
+    page = _page(evaluated, summary, by_level, drawn, workloads, simulated, about, planned)
     keep("index.html", page.encode())
     return written
 
@@ -118,25 +120,13 @@ def _parquet(frame: pandas.DataFrame) -> bytes | None:
     return stream.getvalue()
 
 
-def _svg(picture: Picture, problem: str) -> bytes:
-    import matplotlib as mpl
-
-    stream = io.BytesIO()
-    with mpl.rc_context({"svg.hashsalt": f"{problem}-{picture.name}"}):  # reproducible files
-        picture.figure.savefig(stream, format="svg", metadata={"Date": None})
-    return stream.getvalue()
-
-
-def _embedded(picture: Picture, svg: bytes) -> dict[str, str]:
-    data = base64.b64encode(svg).decode()
-    return {"caption": picture.caption, "source": f"data:image/svg+xml;base64,{data}"}
-
-
 def _page(
     runs: Sequence[EvaluatedRun],
     summary: pandas.DataFrame,
     by_level: pandas.DataFrame,
     drawn: dict[str, list[dict[str, str]]],
+    workloads: Sequence[Section],
+    simulated: Sequence[dict[str, Any]],
     about: dict[str, str],
     planned: int,
 ) -> str:
@@ -144,14 +134,15 @@ def _page(
 
     source = resources.files("dlsched.bench").joinpath("report.html.jinja").read_text("utf-8")
     template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(source)
-    rows = [run.row for run in runs]
+    methods = [run.row for run in runs]
+    rows = [*methods, *simulated]
     sections = [
         {
             "name": problem,
             "title": registry.problem(problem).title,
             "level": registry.problem(problem).levels[0].name,
-            "summary": _table(_with_runs(_of(summary, problem))),
-            "levels": _table(_of(by_level, problem)),
+            "summary": frame_table(_with_runs(_of(summary, problem))),
+            "levels": frame_table(_of(by_level, problem)),
             "growth": _growth([run for run in runs if run.row["problem"] == problem]),
             "pictures": found,
         }
@@ -161,7 +152,9 @@ def _page(
         about=about,
         planned=planned,
         made=len(rows),
+        listed=len(methods),
         sections=sections,
+        workloads=[workload.page() for workload in workloads],
         findings=findings(runs),
         failures=_failures(rows),
         runs=_runs(runs[:MOST_ROWS]),
@@ -197,7 +190,7 @@ def _failures(rows: Iterable[dict[str, Any]]) -> Table:
             place = row["problem"], row["method"], row["status"], reason
             groups.setdefault(place, []).append(row)
     names = ["problem", "method", "status", "reason", "runs", "example"]
-    return _page_table(
+    return page_table(
         names, ([*place, len(own), own[0]["instance"]] for place, own in groups.items())
     )
 
@@ -210,7 +203,7 @@ def _growth(runs: Sequence[EvaluatedRun]) -> Table:
         points = gaps and f"{100 * gaps.slope:+.2f} ± {100 * gaps.error:.2f} points per doubling"
         if time or gaps:
             found.append([label, power, points])
-    return _page_table(["method", "seconds grow as", "gap_to_best grows by"], found)
+    return page_table(["method", "seconds grow as", "gap_to_best grows by"], found)
 
 
 def _runs(runs: Sequence[EvaluatedRun]) -> Table:
@@ -226,7 +219,7 @@ def _runs(runs: Sequence[EvaluatedRun]) -> Table:
             "peak MiB": memory and round(memory / 2**20),
         }
         rows.append([row.get(name) for name in names])
-    return _page_table(names, rows)
+    return page_table(names, rows)
 
 
 def _of(frame: pandas.DataFrame, problem: str) -> pandas.DataFrame:
@@ -236,34 +229,6 @@ def _of(frame: pandas.DataFrame, problem: str) -> pandas.DataFrame:
 def _with_runs(frame: pandas.DataFrame) -> pandas.DataFrame:
     """Return a summary without the endings that no run had."""
     return frame.drop(columns=[name for name in _RARE_ENDINGS if not frame[name].any()])
-
-
-def _table(frame: pandas.DataFrame) -> Table:
-    records = frame.astype(object).where(frame.notna(), None)
-    return _page_table(list(frame.columns), records.to_numpy().tolist())
-
-
-def _page_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-    """Return a table for the page: per cell its text and its sort key."""
-    numeric = {*_PERCENTS, *_COUNTS, "seconds", "size", "seed", "peak MiB"}
-    return {
-        "columns": [
-            {"name": name, "numeric": name in numeric, "wide": name in _WIDE} for name in names
-        ],
-        "rows": [
-            [
-                {"text": _cell(name, value), "key": "" if value is None else value}
-                for name, value in zip(names, row, strict=True)
-            ]
-            for row in rows
-        ],
-    }
-
-
-def _cell(name: str, value: Any) -> str:
-    if name in _PERCENTS:
-        return percent(value)
-    return seconds(value) if name == "seconds" else display(value)
 
 
 def _versions(row: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched.bench import pools
 from dlsched.bench.safe_csv import csv_bytes
+from dlsched.bench.simulations import simulation_rows
 from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.bench.store import FILE, Store
 from dlsched.bench.suite import Suite, read_suite
@@ -34,14 +35,14 @@ def run_suite(
     on_plan: Callable[[int], None] | None = None,
     on_stage: Callable[[object, str | None], None] | None = None,
 ) -> pandas.DataFrame:
-    """Run every method of a suite on every instance.
+    """Run every method of a suite on every instance, and every simulation.
 
     Parameters
     ----------
     suite
         A suite, or its file.
     out
-        Folder for ``results.sqlite``, ``results.csv`` and ``solutions/``; see `Store`.
+        Folder for ``results.sqlite``, ``results.csv``, ``solutions/`` and ``logs/``; see `Store`.
     jobs
         Number of runs at a time on this machine. Times are comparable only if each run has a core
         of its own.
@@ -65,6 +66,7 @@ def run_suite(
     -------
     pandas.DataFrame
         One row per run, in the order of the suite; `dlsched.table.COLUMNS` has the columns.
+        Simulations come last; see `dlsched.bench.simulations.simulation_rows`.
 
     Raises
     ------
@@ -109,6 +111,7 @@ def run_suite(
                     on_row(outcome.row, remaining)
         finally:
             outcomes.close()
-            frame = data_frame(run_rows(evaluate_rows(store.rows())))
+            rows = run_rows(evaluate_rows(store.rows())) + simulation_rows(store.simulations())
+            frame = data_frame(rows)
             write_bytes(Path(out) / "results.csv", csv_bytes(frame))
     return frame

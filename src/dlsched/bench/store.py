@@ -3,7 +3,8 @@
 ``results.sqlite`` has two tables. ``runs`` has a row for every run ever made in the folder, under
 its key (the digest of everything that it depends on). ``plan`` has the keys of the current sweep,
 in order; the view ``results`` has the runs of the plan. ``solutions/`` has each solution once,
-under its digest. A row is written after its solution, in a transaction of its own.
+under its digest, ``logs/`` each simulation's log. A row is written after its solution or log, in a
+transaction of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dlsched.bench.execution import Outcome
 from dlsched.bench.safe_csv import csv_bytes
+from dlsched.bench.workload_spec import SIMULATION
 from dlsched.errors import InstanceError, plain
 from dlsched.extras import require
 from dlsched.files import replace_file
@@ -245,7 +247,9 @@ class Store:
     def add(self, outcome: Outcome) -> None:
         """Store a run: its solution, then its row, which replaces one with the same key."""
         if outcome.solution is not None:
-            file = self.solution_file(outcome.row["solution_sha256"])
+            simulated = outcome.row["problem"] == SIMULATION
+            place = self.log_file if simulated else self.solution_file
+            file = place(outcome.row["solution_sha256"])
             if not file.exists():
                 replace_file(file, outcome.solution)
         with self._clear_errors():
@@ -254,6 +258,10 @@ class Store:
     def solution_file(self, sha256: str) -> Path:
         """Return the path of the solution with this digest."""
         return self.folder / "solutions" / sha256[:2] / f"{sha256}.sol.json.gz"
+
+    def log_file(self, sha256: str) -> Path:
+        """Return the path of the simulation's log with this digest."""
+        return self.folder / "logs" / sha256[:2] / f"{sha256}.sqlite.gz"
 
     @property
     def planned(self) -> int:
@@ -268,14 +276,20 @@ class Store:
             return dict(tuple(row) for row in self.base.execute("SELECT name, value FROM about"))
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the results so far, in the order of the plan.
+        """Return the results so far, in the order of the plan, without simulations.
 
         Different instances with one name have 8 digits of their digest added to it.
         """
+        return self._results("problem != ?")
+
+    def simulations(self) -> list[dict[str, Any]]:
+        """Return the simulations so far, in the same way."""
+        return self._results("problem = ?")
+
+    def _results(self, which: str) -> list[dict[str, Any]]:
+        sql = f"SELECT * FROM results WHERE {which}"
         with self._clear_errors():
-            return distinguish(
-                [_current(row) for row in self.base.execute("SELECT * FROM results")]
-            )
+            return distinguish([_current(row) for row in self.base.execute(sql, (SIMULATION,))])
 
 
 def _current(row: sqlite3.Row) -> dict[str, Any]:

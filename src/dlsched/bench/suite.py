@@ -26,6 +26,7 @@
     name = "random"
     seeds = [0, 1, 2]
 
+or ``[[simulation]]`` entries (`dlsched.bench.simulation_entry`),
 or ``include = ["one.toml", "another.toml"]``: the runs of these suites, with their own limits.
 """
 
@@ -44,7 +45,9 @@ from pydantic import Field, PrivateAttr, model_validator
 from dlsched import api, library, registry
 from dlsched.bench import sources
 from dlsched.bench.instance_spec import InstanceSpec
+from dlsched.bench.simulation_entry import SimulationEntry
 from dlsched.bench.task import Limits, Task
+from dlsched.bench.workload_spec import WorkloadSpec
 from dlsched.errors import DlschedError, InstanceError, OptionError
 from dlsched.schema.document import Document
 from dlsched.schema.fields import Amount, Count, Id, PositiveAmount, PositiveCount
@@ -161,6 +164,9 @@ class Suite(Document):
         How often every run is repeated; different answers are reported.
     include
         Suites whose runs are added; paths relative to this file.
+    simulation
+        Traces on clusters with policies. Of the limits, they have those of time and memory; a
+        simulation that takes longer than the time limit is of no use, and its process is killed.
     """
 
     name: Id
@@ -175,7 +181,9 @@ class Suite(Document):
     include: tuple[Id, ...] = ()
     instances: tuple[Source, ...] = ()
     methods: tuple[MethodSpec, ...] = ()
+    simulation: tuple[SimulationEntry, ...] = ()
 
+    _workloads: list[WorkloadSpec] = PrivateAttr(default_factory=list)
     _specs: list[InstanceSpec] = PrivateAttr(default_factory=list)
     _parts: list[Suite] = PrivateAttr(default_factory=list)
 
@@ -183,7 +191,7 @@ class Suite(Document):
     def _not_empty(self) -> Self:
         for field in ("instances", "methods"):
             other = self.methods if field == "instances" else self.instances
-            if not getattr(self, field) and (other or not self.include):
+            if not getattr(self, field) and (other or not (self.include or self.simulation)):
                 raise Flaw((field,), "is missing", f"add a [[{field}]] table")
         return self
 
@@ -225,6 +233,12 @@ class Suite(Document):
             for method in self.method_specs(spec.problem):
                 for seed, repetition in itertools.product(method.seeds, range(self.repetitions)):
                     yield Task(spec, method.name, method.options, seed, repetition, limits, folder)
+        wall = min(limits.wall_limit, limits.time_limit or limits.wall_limit)
+        limits = Limits(wall_limit=wall, memory_limit_gib=limits.memory_limit_gib)
+        for entry, workload in zip(self.simulation, self._workloads, strict=True):
+            for (policy, seed), k in itertools.product(entry.runs(), range(self.repetitions)):
+                options = policy.arguments(entry.variant)
+                yield Task(workload, policy.policy, options, seed, k, limits, folder)
 
     def resolve(self, folder: Path, where: str) -> None:
         """Find every instance and method before the first run.
@@ -244,6 +258,12 @@ class Suite(Document):
                 self._specs.extend(source.specs(folder))
             except Flaw as flaw:
                 field = ".".join(map(str, (f"instances[{s}]", *flaw.path)))
+                raise InstanceError(where, field, flaw.problem, flaw.remedy) from None
+        for s, entry in enumerate(self.simulation):
+            try:
+                self._workloads.append(entry.spec(folder))
+            except Flaw as flaw:
+                field = ".".join(map(str, (f"simulation[{s}]", *flaw.path)))
                 raise InstanceError(where, field, flaw.problem, flaw.remedy) from None
         for m, method in enumerate(self.methods):
             for problem in dict.fromkeys(spec.problem for spec in self._specs):

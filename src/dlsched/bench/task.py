@@ -15,12 +15,16 @@ from dlsched import registry
 from dlsched.bench import sources
 from dlsched.bench.instance_spec import InstanceSpec
 from dlsched.bench.machine import versions
+from dlsched.bench.workload_spec import SIMULATION, WorkloadSpec
 from dlsched.errors import UnknownName
+from dlsched.simulation.policies import find_policy
 
 _HARMLESS = ("__init__", "figures", "submission", "table", "records", "files")
 """Modules beside the package's `__init__.py` that no result depends on."""
 _PACKAGES = ("api", "registry", "schema", "solvers")
 """Packages, apart from the problem's own, that every result depends on."""
+_OF_SIMULATIONS = ("simulation", "traces", "problems")
+"""Packages that the result of a simulation depends on, too."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,12 @@ class Limits:
 class Task:
     """One run: an instance, a method with options and seed, limits; ``repetition`` counts from 0.
 
+    A simulation has a workload as its instance and a policy as its method; its options are the
+    keyword arguments of `dlsched.simulation.simulate`, ``method`` and ``variant`` among them.
     ``folder`` is where the user's own modules are looked for.
     """
 
-    instance: InstanceSpec
+    instance: InstanceSpec | WorkloadSpec
     method: str
     options: Mapping[str, Any]
     seed: int
@@ -85,10 +91,15 @@ class Task:
             "repetition": self.repetition,
             "limits": asdict(self.limits),
             "code": _code_of(self.instance.problem),
-            "own": _own_code(self.instance.problem, self.method, self.folder),
+            "own": self._own_code(),
             "versions": versions(),
         }
         return hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()
+
+    def _own_code(self) -> str:
+        if self.instance.problem != SIMULATION:
+            return _own_code(self.instance.problem, self.method, self.folder)
+        return _policy_code(self.method, str(self.options.get("method") or ""), self.folder)
 
 
 @cache
@@ -96,7 +107,8 @@ def _code_of(problem: str) -> str:
     """Return the digest of dlsched's own code that a result of this problem depends on."""
     root = Path(dlsched.__file__).parent
     files = [file for file in root.glob("*.py") if file.stem not in _HARMLESS]
-    for folder in (*_PACKAGES, f"problems/{problem}"):
+    more = _OF_SIMULATIONS if problem == SIMULATION else (f"problems/{problem}",)
+    for folder in (*_PACKAGES, *more):
         files += (root / folder).rglob("*.py")
     return _digest(sorted(files))
 
@@ -112,6 +124,19 @@ def _own_code(problem: str, method: str, folder: str) -> str:
         if module.partition(".")[0] == "dlsched":
             return ""
     return sources.digest_of(module, folder)
+
+
+def _policy_code(policy: str, method: str, folder: str) -> str:
+    """Return the digest of the code of a policy and of its method, unless they are of dlsched."""
+    home = policy.partition(":")[0]
+    if ":" not in policy:
+        try:
+            home = find_policy(policy).__module__
+        except UnknownName:  # one of the published simulators, or the run fails with this error
+            home = "dlsched"
+    homes = [home, *([method.partition(":")[0]] if ":" in method else [])]
+    own = [each for each in homes if each.partition(".")[0] != "dlsched"]
+    return " ".join(sources.digest_of(each, folder) for each in own)
 
 
 def _digest(files: Iterable[Path]) -> str:

@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from dlsched.bench import Store, read_suite
+from dlsched.bench.simulations import simulation_rows
 from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.cli.flags import Json
 from dlsched.cli.output import put_json, put_line
 from dlsched.cli.progress import say
-from dlsched.cli.sweep import put_sweep, run_shown
+from dlsched.cli.sweep import put_simulations, put_sweep, run_shown
 from dlsched.cli.verdict import status_of
 from dlsched.run import Stage
 
@@ -41,10 +42,12 @@ def bench(
     say(Stage.LOADING, f"the results in {output}")
     with Store(output) as store:
         runs = evaluate_rows(store.rows())
+        simulated = simulation_rows(store.simulations())
     if as_json:
-        put_json(run_rows(runs))
+        put_json(run_rows(runs) + simulated)
     else:
         put_sweep(runs)
+        put_simulations(simulated)
         put_line(f"results in {output}")
         put_line(f"dlsched report {output} writes a page of them")
-    raise typer.Exit(status_of(run.row for run in runs))
+    raise typer.Exit(status_of([*(run.row for run in runs), *simulated]))

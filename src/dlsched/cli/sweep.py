@@ -10,6 +10,7 @@ from typing import Any
 from dlsched.bench import Suite, run_suite, statistics
 from dlsched.bench.execution import FAILED
 from dlsched.bench.report import findings
+from dlsched.bench.simulations import SHOWN, Row, table_rows
 from dlsched.bench.statistics import EvaluatedRun
 from dlsched.cli.output import Column, LeftOut, put_line, put_table
 from dlsched.cli.progress import count, note, say
@@ -19,6 +20,8 @@ from dlsched.run import Stage
 MOST_LINES = 20
 _COUNTS = {"runs": 0, "proven": 2, "feasible": 3, "bound only": 7, "no solution": 6, "failed": 0}
 """Columns of counts, and their `Column.drop`."""
+_METRICS = dict(zip(SHOWN, (0, 5, 6, 7, 8), strict=True))
+"""Columns of metrics of simulations, and their `Column.drop`."""
 
 
 def run_shown(suite: Suite, out: Path, **options: Any) -> None:
@@ -72,13 +75,58 @@ def put_sweep(runs: Sequence[EvaluatedRun], left_out: LeftOut | None = None) -> 
             left_out=left_out,
         )
     left_out.put()
-    failed = [run.row for run in runs if run.row["status"] in FAILED]
+    put_failed([run.row for run in runs])
+    for line in findings(runs)[:MOST_LINES]:
+        put_line(line)
+
+
+def put_simulations(rows: Sequence[Row]) -> None:
+    """Write a table for each workload, then the simulations that failed."""
+    left_out = LeftOut()
+    for name in dict.fromkeys(row["instance"] for row in rows):
+        lines = table_rows([row for row in rows if row["instance"] == name])
+        seeds = len({line["seed"] for line in lines}) > 1
+        put_table(
+            [
+                "policy",
+                Column("method", drop=1),
+                Column("options", drop=2),
+                Column("seed", right=True, drop=3),
+                *(Column(metric, right=True, drop=drop) for metric, drop in _METRICS.items()),
+                Column("bound", right=True, drop=4),
+                Column("gap", right=True, drop=1),
+                Column("seconds", right=True, drop=9),
+                Column("status", drop=1),
+            ],
+            (
+                [
+                    line["policy"],
+                    line["method"],
+                    line["options"],
+                    line["seed"] if seeds else None,
+                    *(line[metric] for metric in SHOWN[:-1]),
+                    percent(line["utilization"]),
+                    line["bound"],
+                    percent(line["gap"]),
+                    seconds(line["seconds"]),
+                    line["status"],
+                ]
+                for line in lines
+            ),
+            title=name,
+            left_out=left_out,
+        )
+    left_out.put()
+    put_failed(rows)
+
+
+def put_failed(rows: Sequence[Row]) -> None:
+    """Write the reasons of the runs that failed."""
+    failed = [row for row in rows if row["status"] in FAILED]
     for row in failed[:MOST_LINES]:
         put_line(f"{row['instance']} {row['method']}: {row['status']}: {row['reason']}")
     if len(failed) > MOST_LINES:
         put_line(f"and {len(failed) - MOST_LINES} more failed runs")
-    for line in findings(runs)[:MOST_LINES]:
-        put_line(line)
 
 
 def _resolved(line: dict[str, Any]) -> str | None:

@@ -26,8 +26,8 @@ class Server(Document):
         Type of its GPUs, number of its CPUs and GB of its memory; None if no policy asks.
     pool
         ``"training"``, or ``"loan"`` for a server that is there only while it is lent.
-    region
-        Name of its region or cluster, for policies that choose one.
+    region, cluster
+        Names of its region, and of its cluster within the region, for policies that choose one.
     """
 
     id: Id
@@ -37,6 +37,7 @@ class Server(Document):
     memory: Amount | None = None
     pool: str = TRAINING
     region: str | None = None
+    cluster: str | None = None
 
 
 class Loan(Document):

@@ -61,6 +61,8 @@ class Job(Document):
         What a scheduler takes for `work`; None if that is known.
     tenant, priority
         Who submitted it, and its priority as recorded; what is high is the policy's to say.
+    regions
+        The regions that have its data (MAST, section 4.3); empty for all.
     cpus, memory
         CPUs and GB that it asks for, in total.
     """
@@ -88,6 +90,7 @@ class Job(Document):
     estimate: PositiveAmount | None = None
     tenant: str | None = None
     priority: Amount | None = None
+    regions: tuple[Id, ...] = ()
     cpus: Amount = 0
     memory: Amount = 0
 

@@ -144,6 +144,17 @@ class Log:
         """Close the database."""
         self.database.close()
 
+    def to_bytes(self) -> bytes:
+        """Return what a file of the committed log would contain."""
+        return self.database.serialize()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Return a log in memory with this content, which `to_bytes` returned."""
+        made = cls()
+        made.database.deserialize(content)
+        return made
+
     def clear(self) -> None:
         """Remove all rows; the header stays."""
         with self.database as database:

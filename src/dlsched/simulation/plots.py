@@ -78,7 +78,11 @@ def draw_timeline(run: Simulation, ax: Axes | None = None, *, color_by: str | No
 
 
 def draw_over_time(
-    runs: Iterable[Simulation], what: str = "waiting", ax: Axes | None = None
+    runs: Iterable[Simulation],
+    what: str = "waiting",
+    ax: Axes | None = None,
+    *,
+    names: Sequence[str] = (),
 ) -> Axes:
     """Draw a count over time, one curve for each simulation.
 
@@ -86,6 +90,8 @@ def draw_over_time(
     ----------
     what
         One of `COUNTS`.
+    names
+        Names of the simulations in the legend; policy and method by default.
 
     Raises
     ------
@@ -97,18 +103,24 @@ def draw_over_time(
     own = ax is None
     axes = new_axes(2.6) if ax is None else ax
     unit, length = _unit(max(float(run.jobs["end"].max()) for run in every))
-    for run, style in zip(every, styles(), strict=False):
+    labels = names or [_name(run) for run in every]
+    for run, label, style in zip(every, labels, styles(), strict=False):
         times, values = _count(run, what)
         look = style | {"marker": None, "drawstyle": "steps-post"}
-        axes.plot(times / length, values, label=_name(run), **look)
+        axes.plot(times / length, values, label=label, **look)
     axes.set_ylim(bottom=0)
+    axes.locator_params(axis="y", integer=True)
     set_labels(axes, unit, COUNTS[what])
     dress(axes, own=own)
     return axes
 
 
 def draw_distribution(
-    runs: Iterable[Simulation], what: str = "jct", ax: Axes | None = None
+    runs: Iterable[Simulation],
+    what: str = "jct",
+    ax: Axes | None = None,
+    *,
+    names: Sequence[str] = (),
 ) -> Axes:
     """Draw the share of jobs within a time, one curve for each simulation, time logarithmic.
 
@@ -116,6 +128,8 @@ def draw_distribution(
     ----------
     what
         One of `VALUES`.
+    names
+        Names of the simulations in the legend; policy and method by default.
 
     Raises
     ------
@@ -125,12 +139,15 @@ def draw_distribution(
     _require(what, VALUES)
     own = ax is None
     axes = new_axes(2.6) if ax is None else ax
-    for run, style in zip(runs, styles(), strict=False):
+    every = list(runs)
+    labels = names or [_name(run) for run in every]
+    for run, label, style in zip(every, labels, styles(), strict=False):
         values = np.sort(run.jobs[what].dropna().to_numpy(float))
         shares = np.arange(1, len(values) + 1) / len(values)
         look = style | {"drawstyle": "steps-post", "markevery": (0.1, 0.25)}
-        axes.plot(np.maximum(values, 1.0), shares, label=_name(run), **look)
+        axes.plot(np.maximum(values, 1.0), shares, label=label, **look)
     axes.set(xscale="log", ylim=(-0.02, 1.02))
+    _decimal_ticks(axes)
     set_labels(axes, f"{VALUES[what]}, seconds", "share of jobs within it")
     dress(axes, own=own)
     return axes
@@ -176,6 +193,17 @@ def _server_ticks(ax: Axes, run: Simulation) -> None:
     for start in starts[1:-1]:
         if len(starts) < 40:
             ax.axhline(start, color="#7f7f7f", linewidth=0.3)
+
+
+def _decimal_ticks(axes: Axes) -> None:
+    """Write times as decimal numbers, as many as have room beside each other."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    low, high = axes.get_xlim()
+    few = high > 1000 * low
+    axes.xaxis.set_major_locator(LogLocator(subs=(1,) if few else (1, 2, 5)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _unit(end: float) -> tuple[str, float]:

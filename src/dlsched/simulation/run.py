@@ -57,8 +57,13 @@ class Simulation:
             Whether the bound allows for jobs that share GPUs; None if this policy made them do so.
         """
         if sharing is None:
-            sharing = any(row[SHARING] is not None for row in self.log.rows("segments"))
+            sharing = self.shares_gpus
         return bound(self.workload, self.cluster, metric, sharing=sharing)
+
+    @cached_property
+    def shares_gpus(self) -> bool:
+        """Whether the policy made jobs share GPUs."""
+        return any(row[SHARING] is not None for row in self.log.rows("segments"))
 
     @property
     def complete(self) -> bool:

@@ -163,10 +163,8 @@ class State:
         return ClusterState(
             time=self.time,
             servers=tuple(
-                ServerState(
-                    view.server.id, view.server.gpus, view.server.pool, view.server.gpu_type
-                )
-                for view in self.servers
+                ServerState(own.id, own.gpus, own.pool, own.gpu_type, own.region, own.cluster)
+                for own, *_ in self.servers
             ),
             running=tuple(map(job_state, self.running)),
             waiting=tuple(map(job_state, self.waiting)),
@@ -194,6 +192,9 @@ def job_state(view: JobView) -> JobState:
         rates=view.job.rates,
         gpu_type=view.job.gpu_type,
         work=view.job.work,
+        tenant=view.job.tenant,
+        priority=view.job.priority,
+        regions=view.job.regions,
     )
 
 

@@ -70,11 +70,15 @@ class Workload(Document):
     ----------
     matrices
         Matrices of throughput that jobs name in `Job.profile`.
+    quotas
+        GPUs that jobs of a tenant may hold at the same time within its quota (MAST, section 4.2);
+        a tenant that is not named has no limit.
     """
 
     name: Id
     jobs: tuple[Job, ...]
     matrices: dict[str, Matrix] = Field(default_factory=dict)
+    quotas: dict[Id, Amount] = Field(default_factory=dict)
 
     @classmethod
     def from_trace(

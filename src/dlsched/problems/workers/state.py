@@ -1,26 +1,97 @@
-"""From a cluster's state to the instance of workers (Lyra, section 5.3)."""
+"""From a cluster's state to the instance of workers for the waiting jobs (Lyra, section 5.3)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from dlsched.errors import OptionError
+from dlsched.problems.workers.generate import SCENARIOS
 from dlsched.problems.workers.schema import Instance, Pool
 from dlsched.schema import Id
-from dlsched.state import ClusterState, JobState
+from dlsched.state import ClusterState, JobState, uniform
 
 SERVERS = 64
+LOAN = 520 / (443 + 520)
+"""Share of Lyra's servers that are the inference cluster's (section 7.1)."""
 
 
 def instance(
+    state: ClusterState,
+    *,
+    loan: float = LOAN,
+    fungible: float = SCENARIOS["basic"].fungible,
+    heterogeneous: float = SCENARIOS["basic"].heterogeneous,
+    separate_groups: bool = True,
+    kind_seed: int = 0,
+) -> Instance:
+    """Return where the workers of the waiting jobs go, beside the running jobs.
+
+    A worker has one GPU; a job has `min_gpus` base workers, and flexible ones up to `max_gpus`. The
+    last of the servers are on loan. One of these on which some base worker runs is of the base
+    group **(D)**, as a trace does not separate groups; the flexible GPUs of a running job are those
+    above its `min_gpus` that it was given last.
+
+    Parameters
+    ----------
+    loan
+        Share of the servers that are on loan, rounded down.
+    fungible, heterogeneous
+        Shares of the jobs, as in the generator's scenario basic.
+    separate_groups
+        Whether a loan server holds base workers or flexible workers, but not both.
+    kind_seed
+        With a job's id alone, decides whether the job is fungible, and whether heterogeneous.
+
+    Raises
+    ------
+    OptionError
+        If `loan` is not from 0 to 1.
+    """
+    if not 0 <= loan <= 1:
+        raise OptionError(f"loan={loan} must be from 0 to 1")
+    training = len(state.servers) - math.floor(loan * len(state.servers))
+    base, flexible = _held(state.running)
+    servers: list[dict[str, Any]] = []
+    for s, server in enumerate(state.servers):
+        used = base.get(server.id, 0) + flexible.get(server.id, 0)
+        row = {"id": server.id, "gpus": server.gpus, "free": server.gpus - used}
+        row["pool"] = "training" if s < training else "loan"
+        if used and s >= training:
+            row["group"] = "base" if base.get(server.id) else "flexible"
+        servers.append(row)
+    data = {
+        "dlsched": 1,
+        "problem": "workers",
+        "name": "unnamed",
+        "separate_groups": separate_groups,
+        "servers": servers,
+        "jobs": [
+            {
+                "id": job.id,
+                "gpus_per_worker": 1,
+                "base": job.min_gpus,
+                "flexible": job.max_gpus - job.min_gpus,
+                "elastic": job.max_gpus > job.min_gpus,
+                "fungible": uniform(f"fungible:{job.id}", kind_seed) < fungible,
+                "heterogeneous": uniform(f"heterogeneous:{job.id}", kind_seed) < heterogeneous,
+            }
+            for job in state.waiting
+            if job.min_gpus
+        ],
+    }
+    return Instance.parse(data, "the cluster's state")
+
+
+def epoch(
     state: ClusterState,
     *,
     flexible: Mapping[Id, int] | None = None,
     pools: Mapping[Id, Pool] | None = None,
     separate_groups: bool = True,
 ) -> Instance:
-    """Return where the workers of the waiting jobs can be placed.
+    """Return where the workers of the waiting jobs go, with pools and kinds as the state says.
 
     The base workers of a job are those of its `min_gpus`. A server on loan is in the group of base
     workers if one of a running job is there, and else in that of flexible workers if one is there;
@@ -37,23 +108,20 @@ def instance(
     separate_groups
         Whether a server on loan holds workers of one kind only.
     """
-    free = {server.id: server.gpus for server in state.servers}
-    group: dict[Id, str] = {}
-    for job in state.running:
-        left = job.min_gpus
-        for server, gpus in job.allocation:
-            free[server] -= gpus
-            if left > 0:
-                group[server] = "base"
-            elif server not in group:
-                group[server] = "flexible"
-            left -= gpus
-    servers = [
-        {"id": server.id, "pool": server.pool, "gpus": server.gpus, "free": free[server.id]}
-        | ({"group": group[server.id]} if server.pool == "loan" and server.id in group else {})
-        for server in state.servers
-        if free[server.id]
-    ]
+    base, flexible_gpus = _held(state.running)
+    servers = []
+    for server in state.servers:
+        used = base.get(server.id, 0) + flexible_gpus.get(server.id, 0)
+        row: dict[str, Any] = {
+            "id": server.id,
+            "pool": server.pool,
+            "gpus": server.gpus,
+            "free": server.gpus - used,
+        }
+        if used and server.pool == "loan":
+            row["group"] = "base" if base.get(server.id) else "flexible"
+        if used < server.gpus:
+            servers.append(row)
     data = {
         "dlsched": 1,
         "problem": "workers",
@@ -80,3 +148,17 @@ def _job(job: JobState, flexible: Mapping[Id, int] | None, pool: Pool | None) ->
         "fungible": job.fungible and (pool != "training" or job.heterogeneous),
         "heterogeneous": job.heterogeneous,
     }
+
+
+def _held(running: tuple[JobState, ...]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return by server the GPUs of base workers and those of flexible ones."""
+    base: dict[str, int] = {}
+    flexible: dict[str, int] = {}
+    for job in running:
+        left = job.min_gpus
+        for server, gpus in job.allocation:
+            fixed = min(gpus, left)
+            left -= fixed
+            base[server] = base.get(server, 0) + fixed
+            flexible[server] = flexible.get(server, 0) + gpus - fixed
+    return base, flexible

@@ -67,14 +67,13 @@ def _check_job(
                 ready = stretch.start + (record.jobs[j].restart_ticks if pause is None else pause)
             due = max(0, min(ready, stretch.end) - stretch.start)
             _check_overhead(record, stretch, due)
-        elif not 0 <= stretch.overhead <= stretch.end - stretch.start:
-            _check_overhead(record, stretch, min(max(0.0, stretch.overhead), _length(stretch)))
+        else:
+            length = stretch.end - stretch.start
+            within = min(max(0.0, stretch.overhead), length)
+            if not record.same(stretch.overhead, within, stretch.end):
+                _check_overhead(record, stretch, within)
         yield Held(stretch, start.speed, after is None)
         before = stretch
-
-
-def _length(stretch: Stretch) -> Any:
-    return stretch.end - stretch.start
 
 
 def _goes_on(before: Stretch | None, stretch: Stretch) -> bool:

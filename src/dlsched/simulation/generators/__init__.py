@@ -2,6 +2,7 @@
 
 from dlsched.simulation.generators.hadar import hadar_cluster, hadar_workload
 from dlsched.simulation.generators.lyra import inference_load, lyra_cluster, lyra_workload
+from dlsched.simulation.generators.mast import mast_cluster, mast_workload
 from dlsched.simulation.generators.synergy import synergy_workload
 
 __all__ = [
@@ -10,5 +11,7 @@ __all__ = [
     "inference_load",
     "lyra_cluster",
     "lyra_workload",
+    "mast_cluster",
+    "mast_workload",
     "synergy_workload",
 ]

@@ -161,7 +161,7 @@ class Lyra(BasePolicy):
         """Place the workers of jobs that start; those that do not fit wait on."""
         if not jobs:
             return {}
-        instance = workers_adapter.instance(
+        instance = workers_adapter.epoch(
             draft.snapshot(draft.held, jobs),
             flexible=flexible,
             pools=pools if self._groups else None,
@@ -183,7 +183,7 @@ class Lyra(BasePolicy):
         if not missing:
             return
         snapshot = draft.snapshot(draft.held)
-        instance = workers_adapter.instance(snapshot, separate_groups=self._groups)
+        instance = workers_adapter.epoch(snapshot, separate_groups=self._groups)
         fleet = BestFit(instance)
         ids = [server.id for server in instance.servers]
         missing.sort(key=lambda row: -draft.jobs[row[0]].gpus_per_worker)

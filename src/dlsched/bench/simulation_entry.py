@@ -1,0 +1,196 @@
+"""The ``[[simulation]]`` entries of a suite.
+
+.. code-block:: toml
+
+    [[simulation]]
+    trace = "sample-philly"
+    servers = 4
+    gpus = 8
+    policies = ["srtf", { policy = "muri_s", method = "exact" }]
+    bounds = true
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from dlsched.bench.workload_spec import WorkloadSpec
+from dlsched.errors import DlschedError
+from dlsched.schema.document import Document
+from dlsched.schema.fields import Amount, Count, Id, PositiveCount
+from dlsched.schema.flaws import Flaw
+from dlsched.simulation import Cluster
+from dlsched.simulation.api import VARIANTS
+from dlsched.simulation.cluster import TRAINING
+from dlsched.simulation.policies import find_policy
+from dlsched.simulation.published import PUBLISHED
+
+
+class ServerKind(Document):
+    """Servers that are alike: the fields of `dlsched.simulation.Server`, and how many."""
+
+    gpus: PositiveCount
+    count: PositiveCount = 1
+    gpu_type: str | None = None
+    cpus: Amount | None = None
+    memory: Amount | None = None
+    pool: str = TRAINING
+    region: str | None = None
+
+
+class PolicyEntry(Document):
+    """A policy of a simulation.
+
+    Attributes
+    ----------
+    policy
+        A policy's name, or ``module:class``.
+    method
+        What solves its problem, as in `dlsched.simulation.simulate`; by default the paper's own.
+    options
+        Options of the policy.
+    """
+
+    policy: Id
+    method: Id | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    def arguments(self, variant: str) -> dict[str, Any]:
+        """Return the keyword arguments of `simulate` that differ from the defaults."""
+        given = {"method": self.method, "variant": variant if variant != VARIANTS[0] else None}
+        return {n: value for n, value in given.items() if value is not None} | plain(self.options)
+
+
+class SimulationEntry(Document):
+    """A trace on a cluster, and the policies that are simulated on it.
+
+    Attributes
+    ----------
+    trace
+        A file's path, relative to the suite, or the name of a trace that comes with dlsched.
+    profiles, profile_options
+        A set of profiles, and its options, as in `Workload.from_trace`.
+    together
+        Whether all jobs count as submitted at the start.
+    limit
+        The first jobs only.
+    servers, gpus
+        Number of servers, and of GPUs on each; 8 by default.
+    kinds
+        Several kinds of servers, instead.
+    policies
+        Names, or tables with ``policy``, ``method``, ``options``.
+    seeds
+        Random seeds; one run for each.
+    variant
+        ``"paper"`` or ``"published"``, as in `dlsched.simulation.simulate`.
+    bounds
+        Whether lower bounds over all policies are computed, too.
+    """
+
+    trace: Id
+    policies: tuple[PolicyEntry, ...]
+    profiles: Id | None = None
+    profile_options: dict[str, Any] = Field(default_factory=dict)
+    together: bool = False
+    limit: PositiveCount | None = None
+    servers: PositiveCount = 8
+    gpus: PositiveCount = 8
+    kinds: tuple[ServerKind, ...] = ()
+    seeds: tuple[Count, ...] = (0,)
+    variant: str = VARIANTS[0]
+    bounds: bool = False
+
+    @field_validator("policies", mode="before")
+    @classmethod
+    def _names_are_policies(cls, value: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            return value
+        return [{"policy": each} if isinstance(each, str) else each for each in value]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if not self.policies:
+            raise Flaw(("policies",), "is empty", "name at least one policy")
+        if self.kinds and self.model_fields_set & {"servers", "gpus"}:
+            raise Flaw(("kinds",), "stands beside servers or gpus", "remove one of them")
+        if self.variant not in VARIANTS:
+            raise Flaw(("variant",), "is no variant", f"write one of: {', '.join(VARIANTS)}")
+        if self.bounds and self.variant != VARIANTS[0]:
+            # (D) The published simulators' accidents may undercut what the papers' text allows.
+            raise Flaw(("bounds",), "do not hold for the published variant", "leave them out")
+        for i, entry in enumerate(self.policies):
+            self._validate(entry, i)
+        return self
+
+    def _validate(self, entry: PolicyEntry, i: int) -> None:
+        """Refuse a policy or an option that there is not."""
+        if ":" in entry.policy:
+            return
+        try:
+            kind = find_policy(entry.policy) if self.variant == VARIANTS[0] else None
+        except DlschedError as error:
+            raise Flaw(
+                ("policies", i, "policy"), str(error), "see: dlsched list policies"
+            ) from None
+        if kind is None:
+            if entry.policy not in PUBLISHED:
+                remedy = f"those: {', '.join(PUBLISHED)}"
+                raise Flaw(("policies", i, "policy"), "has no published variant", remedy)
+            return
+        known = [
+            p.name
+            for p in list(inspect.signature(kind).parameters.values())[1:]
+            if p.kind is not p.VAR_KEYWORD
+        ]
+        for name in entry.options:
+            if name not in known:
+                field = ("policies", i, "options", name)
+                raise Flaw(field, "is no option of it", f"it has: {', '.join(known) or 'none'}")
+
+    @property
+    def cluster(self) -> Cluster:
+        """The servers."""
+        if not self.kinds:
+            return Cluster.uniform(self.servers, self.gpus)
+        return Cluster.of([kind.model_dump(exclude_none=True) for kind in self.kinds])
+
+    def spec(self, folder: Path) -> WorkloadSpec:
+        """Return the specification of the workload; the trace is read now.
+
+        Raises
+        ------
+        Flaw
+            If the trace or its profiles cannot be used; with the field's path.
+        """
+        path = folder / self.trace
+        source = str(path.resolve()) if path.exists() else self.trace
+        options = {"profiles": self.profiles, "together": self.together, "limit": self.limit}
+        more = plain(self.profile_options)
+        try:
+            return WorkloadSpec.of(source, self.trace, options | more, self.cluster, self.bounds)
+        except (DlschedError, TypeError) as error:
+            remedy = "a path is relative to the suite; profiles must suit the trace"
+            raise Flaw(("trace",), f"cannot be used: {error}", remedy) from None
+
+    def runs(self) -> Iterator[tuple[PolicyEntry, int]]:
+        """Yield policies and seeds in order."""
+        for entry in self.policies:
+            for seed in self.seeds:
+                yield entry, seed
+
+
+def plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return frozen options as plain data, which can be sent to other processes."""
+    return {name: _plain(value) for name, value in options.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return plain(value)
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,248 @@
+"""MAST: which waiting workloads start, in which region, and who is preempted (MAST, section 4)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import dlsched
+from dlsched.problems.dispatch import Solution, rank
+from dlsched.problems.dispatch import state as adapter
+from dlsched.schema import Id, Number
+from dlsched.simulation.clock import TICKS, ticks
+from dlsched.simulation.decision import Allocation, Decision, Share
+from dlsched.simulation.policies.muri import solved_by
+from dlsched.simulation.policy import BasePolicy
+from dlsched.simulation.state import State
+from dlsched.state import ClusterState, JobState, Server
+
+
+class Mast(BasePolicy):
+    """Every waiting workload by priority and credit, wherever its data is: problem ``dispatch``.
+
+    A job is a workload of one job; its priority is `Job.priority`, 1 the highest. At every arrival
+    and completion the waiting ones are ranked (section 4.2), and the problem says what starts where
+    and who is preempted for it (4.3). What the paper leaves open:
+
+    - Whether a workload is within quota is decided when it starts, and holds until it stops
+      **(D)**. The quotas are `Workload.quotas`, of GPUs only **(D)**.
+    - The window over which a tenant's use is averaged (expression 11) forgets exponentially
+      **(D)**.
+    - A victim's running time is that since its last start **(D)**: newly started jobs are to be
+      spared.
+    - A preempted workload's GPUs are free at once **(D)**; what that takes is part of the restart.
+
+    In the log, ``solved["new"]`` has the priority of each workload that begins to wait, which is
+    the lowest where it is over quota; `dlsched.simulation.latency` reads it.
+
+    Parameters
+    ----------
+    method
+        Method of ``dispatch``, as ``"joint"`` or ``"exact"``; None is the paper's (`mast`).
+    interval
+        Seconds between two passes, the paper's is 300 (section 5.4); None to decide at every
+        arrival and completion.
+    window
+        Seconds after which a tenant's use counts 1 / e.
+    fair_weight
+        Credit of a tenant that has used nothing, with that of a second of waiting as 1 **(D)**.
+    time_limit
+        Seconds for the problem of one pass.
+    """
+
+    name: ClassVar[str] = "mast"
+    problem: ClassVar[str | None] = "dispatch"
+
+    def __init__(
+        self,
+        method: Any = None,
+        *,
+        interval: Number | None = None,
+        window: Number = 3600,
+        fair_weight: Number = 1000,
+        time_limit: float | None = None,
+    ) -> None:
+        super().__init__(method)
+        self.interval, self.on_events = interval, interval is None
+        self.window, self.fair_weight, self.time_limit = window, fair_weight, time_limit
+        self.memory = {"since": {}, "over": [], "waits": [], "use": {}, "rate": {}, "at": 0}
+
+    def decide(self, state: State) -> Decision:
+        """Return what starts, and who is preempted for it."""
+        now = ticks(state.time)
+        self._measure(now)
+        snapshot = self._seen(state.snapshot(), now)
+        preempt: list[Id] = []
+        start: dict[Id, Allocation] = {}
+        solved: dict[str, Any] = {}
+        if snapshot.waiting:
+            instance = adapter.instance(
+                snapshot,
+                quotas=state.workload.quotas,
+                window_use={name: round(use, 3) for name, use in self.memory["use"].items()},
+                fair_weight=self.fair_weight,
+            )
+            ranking = {ranked.workload: ranked for ranked in rank(instance)}
+            before = set(self.memory["waits"])
+            result = dlsched.solve(
+                instance, self.method or "mast", time_limit=self.time_limit, seed=state.seed
+            )
+            new = {view.id: ranking[view.id].priority for view in snapshot.waiting
+                   if view.id not in before}  # fmt: skip
+            solved = {"new": new}
+            if isinstance(result.solution, Solution):
+                solved |= solved_by(result)
+                preempt = list(result.solution.preempt)
+                start = {
+                    name: Allocation(tuple(Share(server, gpus) for server, gpus in held.items()))
+                    for name, held in adapter.placement(instance, result.solution).items()
+                }
+            over = [name for name in start if not ranking[name].within_quota]
+            self._remember(state, now, preempt, start, over)
+        else:
+            self._remember(state, now, preempt, start, [])
+        return Decision(start, preempt, solved=solved)
+
+    def _seen(self, snapshot: ClusterState, now: int) -> ClusterState:
+        """Return what the problem sees: the running jobs since their last start."""
+        since, over = self.memory["since"], set(self.memory["over"])
+        running = tuple(
+            replace(
+                job,
+                attained=Fraction(now - since[job.id], TICKS),
+                within_quota=job.id not in over,
+            )
+            for job in snapshot.running
+        )
+        return replace(snapshot, running=running)
+
+    def _measure(self, now: int) -> None:
+        """Add what the tenants held since the last decision to their use."""
+        memory = self.memory
+        kept = math.exp((memory["at"] - now) / (TICKS * float(self.window)))
+        use, rate = memory["use"], memory["rate"]
+        memory["use"] = {
+            tenant: use.get(tenant, 0.0) * kept + rate.get(tenant, 0) * (1 - kept)
+            for tenant in {**use, **rate}
+        }
+        memory["at"] = now
+
+    def _remember(
+        self,
+        state: State,
+        now: int,
+        preempt: list[Id],
+        start: Mapping[Id, Allocation],
+        over: list[Id],
+    ) -> None:
+        """Store who runs from now on, since when, over quota or not, and who waits."""
+        memory = self.memory
+        stay = set(state.allocations) - set(preempt)
+        since = {name: tick for name, tick in memory["since"].items() if name in stay}
+        rate: Counter[str] = Counter()
+        for name in (*(n for n in state.allocations if n in stay), *start):
+            job = state.workload.by_id[name]
+            if job.tenant is not None:
+                rate[job.tenant] += job.gpus
+        memory |= {
+            "since": since | dict.fromkeys(start, now),
+            "over": [name for name in memory["over"] if name in stay] + over,
+            "waits": [view.id for view in state.waiting if view.id not in start],
+            "rate": dict(rate),
+        }
+
+
+class Federated(Mast):
+    """Each workload is bound on arrival to the region of least load, and waits there (section 5.6).
+
+    The region is that with the least demand over supply of the workload's type of GPU, of those
+    with its data and a cluster that is large enough: GPUs held there and those of the workloads
+    bound there. All else is as in `Mast`, as in the paper's simulator: the queue of a region is by
+    priority and credit, and lower priorities are preempted. A workload that is preempted stays
+    bound **(D)**.
+    """
+
+    name: ClassVar[str] = "federated"
+
+    def __init__(self, method: Any = None, **options: Any) -> None:
+        super().__init__(method, **options)
+        self.memory["bound"] = {}
+
+    def site(self, server: Server) -> str:
+        """Return the name of the place that workloads are bound to."""
+        return server.region or adapter.REGION
+
+    def _seen(self, snapshot: ClusterState, now: int) -> ClusterState:
+        """Return a state in which a waiting job's data is only where it is bound to."""
+        snapshot = super()._seen(snapshot, now)
+        present = {job.id for job in (*snapshot.running, *snapshot.waiting)}
+        memory = self.memory["bound"]
+        bound = {name: site for name, site in memory.items() if name in present}
+        loads = _Loads(snapshot, self.site, bound)
+        for job in snapshot.waiting:
+            if job.id not in bound:
+                bound[job.id] = loads.bind(job)
+        self.memory["bound"] = bound
+        return replace(
+            snapshot,
+            servers=tuple(replace(s, region=self.site(s)) for s in snapshot.servers),
+            waiting=tuple(replace(job, regions=(bound[job.id],)) for job in snapshot.waiting),
+        )
+
+
+class Local(Federated):
+    """Each workload is bound on arrival to the cluster of least load (solution 1 of Table 1)."""
+
+    name: ClassVar[str] = "local"
+
+    def site(self, server: Server) -> str:
+        """Return the name of a server's cluster."""
+        return adapter.cluster_of(server)
+
+
+class _Loads:
+    """Demand and supply of each place, by type of GPU."""
+
+    def __init__(self, state: ClusterState, site: Any, bound: Mapping[Id, str]) -> None:
+        self.region: dict[str, str | None] = {}
+        self.supply: Counter[tuple[str, str | None]] = Counter()
+        self.demand: Counter[tuple[str, str | None]] = Counter()
+        clusters: defaultdict[tuple[str, str | None], Counter[str]] = defaultdict(Counter)
+        home = {}
+        for server in state.servers:
+            name = home[server.id] = site(server)
+            self.region[name] = server.region
+            self.supply[name, server.gpu_type] += server.gpus
+            clusters[name, server.gpu_type][adapter.cluster_of(server)] += server.gpus
+        self.largest = {key: max(count.values()) for key, count in clusters.items()}
+        kind = {server.id: server.gpu_type for server in state.servers}
+        types = set(kind.values())
+        self.only = types.pop() if len(types) == 1 else None
+        for job in state.running:
+            for name, gpus in job.allocation:
+                self.demand[home[name], kind[name]] += gpus
+        for job in state.waiting:
+            if job.id in bound:
+                self.demand[bound[job.id], job.gpu_type or self.only] += job.gpus
+
+    def bind(self, job: JobState) -> str:
+        """Return the place of least load for a job, and count it there; ties to the earlier."""
+        kind = job.gpu_type or self.only
+        able = [
+            name
+            for name, region in self.region.items()
+            if self.largest.get((name, kind), 0) >= job.gpus
+            and (not job.regions or region in job.regions)
+        ]
+        # Where no cluster is large enough the job waits for ever, as under MAST.
+        places = able or list(self.region)
+        found = min(
+            places,
+            key=lambda name: Fraction(self.demand[name, kind], self.supply[name, kind] or 1),
+        )
+        self.demand[found, kind] += job.gpus
+        return found

@@ -1,0 +1,124 @@
+"""MAST's policies, worked out by hand, and audited."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dlsched.errors import OptionError
+from dlsched.simulation import Cluster, Simulation, Workload, simulate
+from dlsched.simulation.generators import mast_cluster, mast_workload
+from dlsched.simulation.latency import allocation_rate, preemptions, violations, waits
+
+CLUSTER = Cluster.of(
+    [{"gpus": 8, "region": "east"}, {"gpus": 8, "region": "west", "gpu_type": None}]
+)
+
+
+def job(name: str, submit: int, gpus: int, work: int, priority: int, **more: Any) -> dict[str, Any]:
+    """Return a job of a tenant of this priority."""
+    row = {"id": name, "submit": submit, "gpus": gpus, "work": work, "priority": priority}
+    return row | {"tenant": f"t{priority}"} | more
+
+
+def run(policy: str, *jobs: dict[str, Any], quotas: dict[str, int] | None = None) -> Simulation:
+    """Return an audited simulation."""
+    data = {"name": "by-hand", "jobs": jobs, "quotas": quotas or {}}
+    done = simulate(Workload.parse(data, "the test"), CLUSTER, policy)
+    assert done.audit(), done.audit()
+    return done
+
+
+def ends(done: Simulation) -> dict[str, float]:
+    """Return when each job ends."""
+    return dict(zip(done.jobs["id"], done.jobs["end"], strict=True))
+
+
+THREE = (
+    job("a", 0, 8, 1000, 4),
+    job("b", 0, 4, 100, 4),
+    job("c", 10, 8, 50, 4, regions=["west"]),
+)
+
+
+def test_a_workload_waits_for_room_where_its_data_is() -> None:
+    """East is full with a; c's data is in the west, where b runs until 100, at equal priority."""
+    assert ends(run("mast", *THREE)) == {"a": 1000, "b": 100, "c": 150}
+
+
+def test_the_lowest_priority_is_preempted() -> None:
+    """The new workload of priority 1 stops the one of priority 6, which goes on after it."""
+    low, mid = job("low", 0, 8, 100, 6, restart=5), job("mid", 0, 8, 100, 4)
+    done = run("mast", low, mid, job("high", 40, 8, 30, 1))
+    # 35 seconds are done at 40; the rest begins at 70 with a restart.
+    assert ends(done) == {"low": 70 + 5 + 65, "mid": 100, "high": 70}
+    table = preemptions(done.log)
+    assert table["preemptions"].to_dict() == {1: 0, 4: 0, 6: 1}
+    found = waits(done.log)
+    assert found["seconds"].tolist() == [0, 0, 30, 0]
+    assert found["submitted"].tolist() == [True, True, False, True]
+    assert violations(done.log, 10, begin=-1)["violations"].to_dict() == {1: 0, 4: 0, 6: 1}
+
+
+def test_a_workload_over_quota_is_preempted_by_one_within() -> None:
+    """The tenant's second workload is over its quota: the lowest priority, and so a victim."""
+    jobs = (job("one", 0, 8, 100, 2), job("two", 0, 8, 100, 2), job("other", 10, 8, 20, 4))
+    done = run("mast", *jobs, quotas={"t2": 8})
+    assert ends(done) == {"one": 100, "two": 120, "other": 30}
+    assert waits(done.log)["rank"].tolist() == [2, 7, 7, 4]
+    # Within quota both stay, and the other one waits.
+    assert ends(run("mast", *jobs)) == {"one": 100, "two": 100, "other": 120}
+
+
+@pytest.mark.parametrize("policy", ["federated", "local"])
+def test_early_binding_waits_although_there_is_room(policy: str) -> None:
+    """The loads are equal when c arrives, so it is bound to the east, where the long one runs."""
+    jobs = (job("long", 0, 8, 500, 4), job("short", 0, 8, 100, 4), job("c", 10, 8, 50, 4))
+    assert ends(run(policy, *jobs)) == {"long": 500, "short": 100, "c": 550}
+    assert ends(run("mast", *jobs)) == {"long": 500, "short": 100, "c": 150}
+
+
+def test_allocation_rate() -> None:
+    """Eight of 16 GPUs for 100 s, of 200 s."""
+    assert allocation_rate(run("mast", job("a", 0, 8, 100, 4)).log, 0, 200) == pytest.approx(0.25)
+
+
+def test_generated_workloads() -> None:
+    """Sizes, durations and priorities have the paper's percentiles; what is drawn is audited."""
+    cluster = mast_cluster(2, 1, 70, types=1)
+    workload = mast_workload(cluster, 300, load=1)
+    drawn = [row for row in workload.jobs if row.submit]
+    gpus, hours = sorted(row.gpus for row in drawn), sorted(row.work / 3600 for row in drawn)
+    for values, middle, high in ((gpus, 16, 64), (hours, 1 / 3, 6.7)):
+        assert values[len(drawn) // 2] == pytest.approx(middle, rel=0.1)
+        assert values[9 * len(drawn) // 10] == pytest.approx(high, rel=0.1)
+    share = sum(row.priority == 4 for row in drawn) / len(drawn)
+    assert share == pytest.approx(0.54, abs=0.02)
+    offered = sum(row.gpus * row.work for row in drawn) / (300 * 3600 * cluster.gpus)
+    assert float(offered) == pytest.approx(1, abs=0.15)
+
+
+def test_generated_workloads_depend_on_the_seed() -> None:
+    """The same seed gives the same workload, another one another."""
+    cluster = mast_cluster(2, 1, 10)
+    first, again, other = (mast_workload(cluster, 10, seed=seed) for seed in (0, 0, 1))
+    assert first == again != other
+
+
+def test_a_simulation_of_a_generated_workload() -> None:
+    """Several types, regions and quotas: the audit finds nothing."""
+    cluster = mast_cluster(2, 2, 4, cpu_machines=4)
+    workload = mast_workload(cluster, 1, load=1.5)
+    assert {row.gpu_type for row in workload.jobs} == {"A100", "V100", "cpu"}
+    assert simulate(workload, cluster, "mast", interval=300).audit()
+
+
+def test_options_out_of_range() -> None:
+    """Bad options are refused."""
+    with pytest.raises(OptionError, match="hours, load and scale"):
+        mast_workload(mast_cluster(), 0)
+    with pytest.raises(OptionError, match="no region, cluster or gpu_type"):
+        mast_workload(Cluster.uniform())
+    with pytest.raises(OptionError, match="types=4"):
+        mast_cluster(types=4)
