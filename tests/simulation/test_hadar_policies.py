@@ -89,6 +89,14 @@ def test_gavels_shares_follow_the_program() -> None:
         simulate(workload, Cluster.of(TWO_TYPES), "gavel", method="exact")
 
 
+@pytest.mark.parametrize("program", ["makespan", "finish_time_fairness"])
+def test_programs_that_read_the_work_that_remains(program: str) -> None:
+    """Iterations that remain have more digits than a double, and all jobs complete."""
+    workload = jobs((1, 1.2345), (1, 2.3456), rates={"V100": 7.052081, "K80": 3.333333}, restart=1)
+    run = audited(workload, Cluster.of(TWO_TYPES), "gavel", method=program)
+    assert run.summary["completed"] == 2
+
+
 def test_yarn_cs_blocks_and_mixes_types() -> None:
     """The head of the queue takes both types at the slower rate; a small job behind one that does
     not fit waits with it, and completions count at rounds alone.

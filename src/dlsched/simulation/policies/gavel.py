@@ -136,7 +136,7 @@ class Gavel(BasePolicy):
                 # A job without work still has to start.
                 left = view.remaining or Fraction(1, TICKS)
                 timed = {
-                    "steps": left * base_rate(job),
+                    "steps": float(left * base_rate(job)),
                     "elapsed": max(0.0, now - float(job.submit)),
                 }
             jobs.append(gavel.Job(job.id, label, job.gpus, **timed))
