@@ -29,6 +29,11 @@ from dlsched.simulation.generators import lyra_cluster, lyra_workload
 FIGURES = Path(__file__).resolve().parent / "figures" / "lyra_simulation.md"
 RECLAIMING = ("random", "scf", "lyra", "densest", "exact")
 DAY = 86_400
+RECLAIM_STEP = 3600
+"""Seconds between changes of the loan in Figure 10, so that several servers are reclaimed at once,
+as in the paper's larger cluster."""
+OVERLOADED = (56, 65, 2, 3.0)
+"""Cluster, days and load of Figure 10, so that the servers on loan are in use, as in Figure 9."""
 
 
 class Case(NamedTuple):
@@ -164,6 +169,8 @@ def table(cases: Sequence[Case], size: Size, seeds: Sequence[int], keep: Keep) -
     )
     yield "|" + "---|" * 15
     for case in cases:
+        if any(keep.missing(f"{case.label}/{seed}") for seed in seeds):
+            continue
         rows = [keep(f"{case.label}/{seed}", lambda c=case, s=seed: run_case(c, size, s))
                 for seed in seeds]  # fmt: skip
 
@@ -196,8 +203,12 @@ def same_states(size: Size, seed: int) -> dict[str, Any]:
         )
         return results["lyra"].solution
 
-    case = Case("", (None, None, None), workload=INELASTIC)
-    workload, cluster = made(case, size, seed)
+    workload = lyra_workload(
+        size.training, days=size.days, load=size.load, elastic=False, most_days=0.5, seed=seed
+    )
+    cluster = lyra_cluster(
+        size.training, size.inference, days=size.days, step=RECLAIM_STEP, seed=seed
+    )
     simulate(workload, cluster, "lyra", method=compare, seed=seed)
     return {"found": found}
 
@@ -212,6 +223,8 @@ def figure_10(size: Size, seeds: Sequence[int], keep: Keep) -> Iterator[str]:
     several = [row for row in found if row["demand"] > 1]
     most = max((row["demand"] for row in found), default=0)
     yield (
+        f"{size.training} training and {size.inference} inference servers, {size.days:g} days, a "
+        f"load of {size.load:g}, no elastic jobs, a loan that changes every hour. "
         f"{len(found)} reclaims in which jobs had to be preempted, of up to {most} servers after "
         f"empty ones; {len(several)} of more than one server. Preempted jobs of those that run on "
         "these servers, and GPUs vacated on servers that stay by GPUs returned: means over the "
@@ -242,24 +255,35 @@ def _shares(found: Sequence[dict[str, Any]], name: str, level: int) -> float:
     return 100 * _mean(row[name][level] / row[whole] for row in found)
 
 
-Keep = Callable[[str, Callable[[], dict[str, Any]]], dict[str, Any]]
+class Keep:
+    """Runs what is not yet in a file, and stores it there.
 
+    Parameters
+    ----------
+    path
+        The file; None for none.
+    only
+        Whether nothing is run: rows of tables that are not in the file are left out.
+    """
 
-def keeper(path: Path | None) -> Keep:
-    """Return a function that runs what is not yet in a file, and stores it there."""
-    known: dict[str, Any] = {}
-    if path is not None and path.exists():
-        known = json.loads(path.read_text(encoding="utf-8"))
+    def __init__(self, path: Path | None, only: bool = False) -> None:
+        self.path, self.only = path, only
+        self.known: dict[str, Any] = {}
+        if path is not None and path.exists():
+            self.known = json.loads(path.read_text(encoding="utf-8"))
 
-    def keep(key: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        if key not in known:
-            known[key] = run()
-            if path is not None:
-                path.write_text(json.dumps(known), encoding="utf-8")
-        found: dict[str, Any] = known[key]
+    def missing(self, key: str) -> bool:
+        """Return whether a result is to be left out."""
+        return self.only and key not in self.known
+
+    def __call__(self, key: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Return a result, from the file or of a run."""
+        if key not in self.known:
+            self.known[key] = run()
+            if self.path is not None:
+                self.path.write_text(json.dumps(self.known), encoding="utf-8")
+        found: dict[str, Any] = self.known[key]
         return found
-
-    return keep
 
 
 def main() -> None:
@@ -271,11 +295,12 @@ def main() -> None:
     parser.add_argument("--load", type=float, default=0.82)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--only-kept", action="store_true", help="run nothing; leave rows out")
     parser.add_argument("--parts", nargs="+", default=[*TABLES, "figure10"])
     parser.add_argument("--quiet", action="store_true", help="run, and write nothing")
     options = parser.parse_args()
     size = Size(options.training, options.inference, options.days, options.load)
-    keep = keeper(options.keep)
+    keep = Keep(options.keep, options.only_kept)
     lines = []
     for entry in options.parts:
         part, _, named = entry.partition(":")
@@ -287,7 +312,7 @@ def main() -> None:
         said = ", ".join(map(str, seeds))
         lines += [f"## {title} (seeds {said})", ""]
         if part == "figure10":
-            lines += figure_10(Size(56, 65, 2, 1.5), seeds, keep)
+            lines += figure_10(Size(*OVERLOADED), seeds, keep)
         else:
             lines += table(TABLES[part], size, seeds, keep)
         lines.append("")
