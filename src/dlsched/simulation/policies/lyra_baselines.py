@@ -43,7 +43,7 @@ class _Queue(BasePolicy):
         placement = Placement(draft.state.cluster, free)
         again = set(self.memory.get("killed", ()))
         for job in jobs:
-            placed = placement.place(job.gpus)
+            placed = placement.place(job.gpus, job.gpus_per_worker)
             if placed is None:
                 return False
             draft.start(job.id, {s.server: s.gpus for s in placed.shares}, job.id in again)
