@@ -324,7 +324,8 @@ def main() -> None:
         f"{size.training} training and {size.inference} inference servers, {size.days:g} days, a "
         f"load of {size.load:g}, drawn by `lyra_workload`; the paper's trace, 15 days on 443 and "
         "520 servers, is not public. So directions count, not numbers. Means over the seeds. CPU "
-        "seconds were taken on a machine with other work.",
+        "seconds were taken on a machine with other work."
+        + (" Rows that were not run are left out." if options.only_kept else ""),
         "",
     ]
     text = "\n".join([*head, *lines])
