@@ -281,8 +281,8 @@ def test_adapters_are_found_by_the_problems_name() -> None:
     """A problem without one is told which have one; a wrong option which there are."""
     shot = snapshot(hand(), 50, servers=2)
     able = "reclaiming, elastic, interleaving"
-    with pytest.raises(OptionError, match=f"utility has no adapter .* those that have: {able}"):
-        shot.instance("utility")
+    with pytest.raises(OptionError, match=f"placement has no adapter .* those that have: {able}"):
+        shot.instance("placement")
     with pytest.raises(OptionError, match=r"reclaiming has no option 'order'; it has: \['demand'"):
         shot.instance("reclaiming", order="srsf")
     with pytest.raises(dlsched.UnknownName, match="did you mean 'reclaiming'"):
