@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dlsched.errors import OptionError
-from dlsched.simulation import Cluster, Workload, simulate
+from dlsched.simulation import Allocation, Cluster, Decision, Share, State, Workload, simulate
 from dlsched.simulation.bounds import bound, pooled
 from dlsched.simulation.bounds.demands import Demands, mixtures
 from dlsched.simulation.bounds.makespan import longest_job, pooled_work
@@ -55,6 +55,23 @@ def test_mean_busy_times_of_two_jobs() -> None:
     d = Demands(gpus=1, release=(0, 1), area=(4, 2), length=(4, 2))
     # First from 0 to 1 and 3 to 6: (1 + 36 - 9) / 2 / 4 = 3.5, floor 3; second from 1 to 3: 2.
     assert pooled.total_by_busy_time(d) == 3 + 2 + Fraction(4 + 2, 2)
+
+
+class OnOneGpu:
+    """Every job runs on one GPU."""
+
+    def decide(self, state: State) -> Decision:
+        """Start the job that arrives."""
+        return Decision({view.id: Allocation((Share("s1", 1),)) for view in state.waiting})
+
+
+def test_fewer_gpus_may_do_more_each() -> None:
+    """Two GPUs do 1.5 times the work of one: 10 s of two take 15 s of one, not 20."""
+    job = {"id": "a", "submit": 0, "gpus": 2, "min_gpus": 1, "scaling_loss": 0.5, "work": 10}
+    workload = Workload.parse({"name": "hand", "jobs": [job]}, "hand")
+    run = simulate(workload, Cluster.uniform(1, 1), OnOneGpu())
+    assert run.summary["makespan"] == run.summary["mean_jct"] == 15
+    assert run.bound("makespan").value == run.bound("mean_jct").value == 15
 
 
 def test_makespan_of_work_that_comes_late() -> None:

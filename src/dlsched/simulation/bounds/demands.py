@@ -53,10 +53,10 @@ def demands(
 def _demand(
     job: Job, workload: Workload, cluster: Cluster, weights: Sequence[Fraction] | None
 ) -> tuple[int, int]:
-    per_gpu = _speed_per_gpu(job, workload, cluster)
-    work = Fraction(job.work_ticks)
-    length = work * job.gpus / (per_gpu * job.max_gpus)
-    area = work * job.gpus / per_gpu
+    # GPUs above the fewest may add less than one GPU without loss: `Job.throughput` counts those.
+    work = job.work_ticks * Fraction(job.throughput(job.gpus))
+    work /= _speed_per_gpu(job, workload, cluster)
+    area, length = work, work / Fraction(job.throughput(job.max_gpus))
     stages = [Fraction(stage) for stage in job.stages]
     if weights is not None and any(stages):
         charge = sum((w * s for w, s in zip(weights, stages, strict=True)), Fraction(0))
