@@ -74,6 +74,15 @@ def test_policies_are_audited(policy: str) -> None:
     check_policy(policy, range(6))
 
 
+@pytest.mark.parametrize("policy", BUILT_IN)
+def test_no_policy_is_better_than_a_bound(policy: str) -> None:
+    """Mean completion time and makespan of every policy are at least their lower bounds."""
+    for seed in range(4):
+        run = simulate(*profiled_case(seed), policy, seed=seed)
+        for metric in ("mean_jct", "makespan"):
+            assert float(run.bound(metric).value) <= run.summary[metric] * (1 + 1e-12), seed
+
+
 @pytest.mark.parametrize("policy", PUBLISHED)
 def test_published_variants_are_audited(policy: str) -> None:
     """The logs of the published simulators, in floats, have no violation either."""
