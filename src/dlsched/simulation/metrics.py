@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STAGES = {len(RECORDED): RECORDED, len(RESOURCES): RESOURCES}
-"""Names of the resources that jobs with so many stages use."""
+"""Names of the resources by the number of stages of a job."""
 
 
 def frame(log: Log, table: str) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from dlsched.errors import DlschedError
@@ -22,7 +23,7 @@ class Policy(Protocol):
         """Return what changes at this moment."""
 
 
-class BasePolicy:
+class BasePolicy(ABC):
     """What the simulator asks of a policy, with the defaults; derive from it to change them.
 
     Attributes
@@ -56,6 +57,6 @@ class BasePolicy:
         self.options = options
         self.memory: dict[str, Any] = {}
 
+    @abstractmethod
     def decide(self, state: State) -> Decision:
         """Return what changes at this moment."""
-        raise NotImplementedError

@@ -26,8 +26,8 @@ FIGURES = {
     "max_group_2": (("trace1_pr", "trace3_pr"), {"method": "template", "max_group_size": 2}),
     "max_group_3": (("trace1_pr", "trace3_pr"), {"method": "template", "max_group_size": 3}),
 }
-WITHIN = {("trace1_pr", "muri_l"): 0.011}
-"""How near other matchings come where it is not 1 %: here the makespan is 1.07 % shorter."""
+APART = ("trace1_pr", "muri_l")
+"""The one case in which other matchings miss 1 %: its makespan is 1.07 % shorter."""
 ABLATIONS = [(figure, name) for figure, (names, _) in FIGURES.items() for name in names]
 
 
@@ -69,12 +69,15 @@ def test_the_public_code_run_again() -> None:
     ],
 )
 def test_muri_with_other_matchings(name: str, policy: str) -> None:
-    """With rustworkx's matchings, mean and makespan are within 1 % (`WITHIN`), p99 within 2.5 %."""
+    """With rustworkx's matchings, mean and makespan are within 1 %, p99 within 2.5 %."""
     split = (name, policy) == ("trace3", "muri_l")
     done = run(trace(name), policy, method="muri", split=split)
     figures: dict[str, Any] = dict(printed()["traces"][name][policy])
     p99 = {"p99_jct": figures.pop("p99_jct")}
-    expect(done, figures, WITHIN.get((name, policy), 0.01))
+    if (name, policy) == APART:
+        makespan = figures.pop("makespan")
+        assert 0.985 < done.summary["makespan"] / makespan < 0.99
+    expect(done, figures, 0.01)
     expect(done, p99, 0.025)
 
 

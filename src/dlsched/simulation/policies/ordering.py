@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import ClassVar
 
@@ -33,9 +34,9 @@ class OrderingPolicy(BasePolicy):
     preemptive: ClassVar[bool] = True
     strict: ClassVar[bool] = False
 
+    @abstractmethod
     def key(self, jobs: Arrays) -> Vector:
         """Return the key of each job."""
-        raise NotImplementedError
 
     def decide(self, state: State) -> Decision:
         """Return the changes that make the first jobs of the order run."""
