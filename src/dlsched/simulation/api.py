@@ -87,6 +87,8 @@ def simulate(
         "workload": json.loads(workload.model_dump_json(exclude_defaults=True)),
         "cluster": json.loads(cluster.model_dump_json(exclude_defaults=True)),
     }
+    if getattr(made, "layers", None) is not None:
+        meta["layers"] = made.layers  # type: ignore[union-attr]
     record, state = _open(log, resume, meta)
     if "end" in record.meta():
         return Simulation(record)

@@ -12,6 +12,7 @@ from dlsched.schema import Id
 from dlsched.simulation.clock import ticks
 from dlsched.simulation.cluster import LOAN, Cluster
 from dlsched.simulation.holdings import Holdings
+from dlsched.simulation.layers import PRIORITY
 from dlsched.simulation.log import DecisionRow, Log
 from dlsched.simulation.policy import Policy, PolicyError
 from dlsched.simulation.state import JobView, ServerView, State, number
@@ -46,7 +47,12 @@ class Engine:
         self.now = -1
         self.arrived = self.completed = self.decisions = self.idle = self.loans = 0
         self.wake: int | None = None
-        self.holdings = Holdings(workload, cluster, log)
+        layers = getattr(policy, "layers", None)
+        if layers is not None and (layers != PRIORITY or cluster.loan_servers):
+            raise PolicyError(
+                f"layers={layers!r} must be {PRIORITY!r}, on a cluster without servers on loan"
+            )
+        self.holdings = Holdings(workload, cluster, log, layered=layers is not None)
         self.holdings.resources.open(s.id for s in cluster.servers if s.pool != LOAN)
         self.pool = [s.id for s in cluster.servers if s.pool == LOAN]
         for j, job in enumerate(self.jobs):
