@@ -1,12 +1,12 @@
-"""`simulate` and `compare_policies`."""
+"""`simulate`: a workload, a cluster and a policy make a simulation."""
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.simulation.cluster import Cluster
@@ -17,9 +17,6 @@ from dlsched.simulation.policy import Policy
 from dlsched.simulation.published import PUBLISHED
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload import Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 VARIANTS = ("paper", "published")
 
@@ -108,32 +105,6 @@ def simulate(
         if memory is not None:
             made.memory = memory  # type: ignore[attr-defined]
     return Simulation(record)
-
-
-def compare_policies(
-    workload: Workload,
-    cluster: Cluster,
-    policies: Iterable[str | Policy | tuple[str, Any]],
-    **options: Any,
-) -> pd.DataFrame:
-    """Simulate several policies; return one row each, with the metrics of `Simulation.summary`.
-
-    Parameters
-    ----------
-    policies
-        Names, policies, or pairs of a name and a method.
-    **options
-        Options of `simulate`, for all of them.
-    """
-    import pandas as pd
-
-    rows = []
-    for entry in policies:
-        policy, method = entry if isinstance(entry, tuple) else (entry, None)
-        run = simulate(workload, cluster, policy, method=method, **options)
-        labels = {"policy": run.meta["policy"], "method": run.meta["method"]}
-        rows.append(labels | run.summary)
-    return pd.DataFrame(rows)
 
 
 def _open(
