@@ -15,9 +15,10 @@ seconds"``). Tables:
     One row per stretch of time in which a job holds the same GPUs at the same speed: ``job`` (its
     position in the workload), ``start``, ``end``, ``gpus``, ``shares`` (JSON: ``[server, GPUs]`` or
     ``[server, GPUs, CPUs, GB]`` each; with layers a list of the GPUs' numbers is the fifth),
-    ``sharing`` (name of the group that holds these GPUs together, or null), ``speed`` (text: work per unit of time, as "p/q" or a float), ``overhead``
-    (time without progress, within the stretch), ``work`` (done in it), ``lost`` (work done before,
-    lost at its end), ``ending`` (a value of `Ending`).
+    ``sharing`` (name of the group that holds these GPUs together, or null), ``speed`` (text: work
+    per unit of time, as "p/q" or a float), ``overhead`` (time without progress, within the
+    stretch), ``work`` (done in it), ``lost`` (work done before, lost at its end), ``ending`` (a
+    value of `Ending`).
 ``completions``
     ``job``, ``time``.
 ``decisions``
