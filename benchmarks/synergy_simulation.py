@@ -340,9 +340,9 @@ def trace() -> Iterator[str]:
     yield "trace 1, derived from Philly: the first 300 jobs, with their times, durations and GPUs,"
     yield "on 64 GPUs; a model for each job by the split 20/70/10; variant of the paper. Completion"
     yield "times in hours. Short jobs have less than 4 h of work at the proportional share."
-    yield "Speed-up: a job's completion time in proportion over that by TUNE, the largest. Paper, means: SRTF"
-    yield "30 and 26, LAS 32 and 28, FIFO 71 and 62 (1.15, 1.14, 1.15 times); SRTF, p99 of short"
-    yield "jobs: 9 and 4; speed-ups up to 9.\n"
+    yield "Speed-up: a job's completion time in proportion over that by TUNE, the largest."
+    yield "Paper, means: SRTF 30 and 26, LAS 32 and 28, FIFO 71 and 62 (1.15, 1.14, 1.15 times);"
+    yield "SRTF, p99 of short jobs: 9 and 4; speed-ups up to 9.\n"
     yield table(
         ["order", "proportional", "tune", "ratio", "bound over all policies",
          "p99 of short, proportional", "tune", "largest speed-up"]
