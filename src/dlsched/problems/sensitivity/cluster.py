@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.sensitivity.schema import Allocation, Choice, Instance, Job, Solution
-from dlsched.schema import Number, granularity
+from dlsched.schema import Number
 
 Placed: TypeAlias = dict[int, int]
 """GPUs by server."""
@@ -30,14 +30,10 @@ class Cluster:
         self.instance = instance
         servers = instance.servers
         self.share = servers.proportional
-        cpus: list[Number] = [servers.cpus, self.share[0]]
-        memory: list[Number] = [servers.memory, self.share[1]]
-        for choices in instance.choices.values():
-            cpus += [c.cpus for c in choices]
-            memory += [c.memory for c in choices]
-        self.units = granularity(cpus), granularity(memory)
+        (cpu_unit, most_cpus), (memory_unit, most_memory) = instance.amounts
+        self.units = cpu_unit, memory_unit
         gpus = max([servers.gpus, *(p.gpus for p in instance.profiles.values())])
-        largest = max(self._units(max(cpus), 0), self._units(max(memory), 1)) * (gpus + 1)
+        largest = max(self._units(most_cpus, 0), self._units(most_memory, 1)) * (gpus + 1)
         self.dtype: Any = np.int64 if largest < _LARGEST else object
         self.full: Vector = np.array(
             [servers.gpus, self._units(servers.cpus, 0), self._units(servers.memory, 1)],
