@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.sensitivity.schema import Allocation, Choice, Instance, Job, Solution
-from dlsched.schema import Number
+from dlsched.schema import FrozenDict, Number
 
 Placed: TypeAlias = dict[int, int]
 """GPUs by server."""
@@ -138,11 +138,18 @@ def _filled(order: Iterable[int], capacity: Vector, gpus: int) -> Placed:
 
 
 def solution_of(instance: Instance, given: Mapping[str, tuple[Choice, Placed]]) -> Solution:
-    """Return a solution from jobs' choices and GPUs, in the instance's order of jobs."""
+    """Return a solution from jobs' choices and GPUs, in the instance's order of jobs.
+
+    Without validation, which for thousands of jobs takes longer than most heuristics: the amounts
+    are the instance's own, and the checker examines every solution.
+    """
+    names = [str(s) for s in range(instance.servers.count)]
     allocation = {}
     for job in instance.jobs:
         if job.id in given:
             choice, placed = given[job.id]
-            gpus = {str(server): count for server, count in placed.items()}
-            allocation[job.id] = Allocation(cpus=choice.cpus, memory=choice.memory, gpus=gpus)
-    return Solution(allocation=allocation)
+            gpus = FrozenDict({names[server]: count for server, count in placed.items()})
+            allocation[job.id] = Allocation.model_construct(
+                cpus=choice.cpus, memory=choice.memory, gpus=gpus
+            )
+    return Solution.model_construct(allocation=FrozenDict(allocation))
