@@ -147,8 +147,8 @@ def test_rows_are_what_simulate_returns(folder: Path) -> None:
         run = load_simulation(file.read_bytes())
     assert run.audit() and run.log.rows("segments") == expected.log.rows("segments")
     assert rows[3]["mean_jct"] == rows[4]["mean_jct"] and "mean_jct_bound" not in rows[3]
-    with open("out/results.csv", newline="") as file:
-        table = list(csv.DictReader(file))
+    with open("out/results.csv", newline="") as lines:
+        table = list(csv.DictReader(lines))
     assert [line["method"] for line in table] == ["lyra", *(row["method"] for row in rows)]
     assert float(table[1]["mean_jct"]) == rows[0]["mean_jct"]
 
