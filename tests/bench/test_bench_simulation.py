@@ -319,4 +319,4 @@ def test_example_suite() -> None:
     """The suite that comes with dlsched is on sample traces, with bounds."""
     suite = read_suite(Path(__file__).parents[2] / "benchmarks" / "suites" / "simulation.toml")
     assert all(entry.trace.startswith("sample-") and entry.bounds for entry in suite.simulation)
-    assert len(suite.tasks()) == 8
+    assert len(suite.tasks()) == 10
