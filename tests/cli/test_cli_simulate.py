@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from dlsched.cli import app
 from dlsched.simulation import list_policies
+from dlsched.simulation.policies import SOLVING, find_policy, policy_options
 
 TRACE = ("simulate", "sample-philly", "--servers", "4")
 SYNERGY = ("--policy", "synergy", "--profiles", "synergy")
@@ -82,12 +83,22 @@ def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
         ((*SYNERGY, "--profile-option", "shape=2"), "--profiles synergy has no 'shape'"),
         ((*SYNERGY, "--profile-option", "cpus_per_gpu=few"), "write a whole number"),
         ((*SYNERGY, "--profile-option", "measured=gone.json"), "gone.json: cannot be read"),
+        ((*SYNERGY, "--set", "gap=small"), "write a number"),
         (SYNERGY, "or --cpus and --memory"),
     ],
 )
 def test_what_cannot_be_simulated(flags: tuple[str, ...], message: str) -> None:
     """A wrong name, option or size is one error that names it, and exit status 2."""
     assert message in run(*TRACE, *flags, status=2).stderr
+
+
+def test_options_of_a_policy_are_those_of_its_parents_and_its_solver() -> None:
+    """Options that a class passes on can be set where they end; others cannot."""
+    options = {name: policy_options(find_policy(name)) for name in list_policies()}
+    assert set(options["synergy"]) == {"order", "interval", *SOLVING}
+    assert options["afs"] == options["lyra"] and "elastic" in options["lyra"]
+    assert options["local"] == options["mast"] and "gap" not in options["mast"]
+    assert options["fifo"] == {}
 
 
 def test_list_policies() -> None:

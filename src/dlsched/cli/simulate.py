@@ -12,13 +12,13 @@ from dlsched.cli.exits import Exit, put_note
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
 from dlsched.cli.progress import note, say
-from dlsched.cli.settings import parameters, settings
+from dlsched.cli.settings import settings
 from dlsched.errors import OptionError
 from dlsched.run import Stage
 from dlsched.simulation import Cluster, Simulation, Workload
 from dlsched.simulation import simulate as run_simulation
 from dlsched.simulation.clock import TICKS
-from dlsched.simulation.policies import find_policy
+from dlsched.simulation.policies import find_policy, policy_options
 from dlsched.simulation.profiles import profile_options
 
 _DAY = 86400
@@ -80,7 +80,7 @@ def simulate(
 ) -> None:
     """Simulate a policy on a trace; its log is audited. Times are in seconds."""
     kind = find_policy(policy)
-    chosen = settings(setting or [], parameters(kind.__init__, 2), f"the policy {policy}")
+    chosen = settings(setting or [], policy_options(kind), f"the policy {policy}")
     added = _profile_options(profiles, profile_option or [])
     say(Stage.LOADING, trace)
     workload = Workload.from_trace(trace, profiles, together=together, limit=limit, **added)
