@@ -66,11 +66,42 @@ def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
         (("--policy", "srtf", "--set", "speed=2"), "has no 'speed'"),
         (("--policy", "srtf", "--profiles", "nobody"), "set of profiles"),
         (("--policy", "srtf", "--gpus", "1"), "leave the job out"),
+        (("--policy", "srtf", "--method", "exact"), "srtf solves no problem"),
+        (("--policy", "hadar", "--set", "speed=2"), "hadar has no option 'speed'"),
+        (("--policy", "federated", "--set", "speed=2"), "federated cannot take its options"),
+        (("--policy", "yarn_cs", "--set", "interval=0"), "interval is 0; give seconds above 0"),
+        (("--policy", "fifo", "--variant", "published"), "fifo has no published variant"),
+        (("--policy", "antman"), "no policy is called 'antman'"),
+        (("--policy", "synergy", "--profiles", "synergy"), "have CPUs and memory"),
     ],
 )
 def test_what_cannot_be_simulated(flags: tuple[str, ...], message: str) -> None:
     """A wrong name, option or size is one error that names it, and exit status 2."""
     assert message in run(*TRACE, *flags, status=2).stderr
+
+
+def test_a_policy_that_has_only_a_published_variant() -> None:
+    """AntMan is found with --variant published; what is missing is the trace's iterations."""
+    flags = ("--policy", "antman", "--variant", "published", "--set", "interval=60")
+    assert "jobs[0].iterations: is missing" in run(*TRACE, *flags, status=2).stderr
+
+
+def test_cpus_memory_and_options_of_a_method() -> None:
+    """Synergy's servers have CPUs and memory; a limit of its method is an option of it."""
+    flags = ("--profiles", "synergy", "--cpus", "24", "--memory", "500", "--set", "time_limit=60")
+    assert data(*TRACE, "--policy", "synergy", *flags, "--limit", "9")["completed"] == 9
+
+
+def test_a_damaged_log_is_one_error(tmp_path: Path) -> None:
+    """A log whose pages were overwritten cannot be resumed; the error names the file."""
+    log = tmp_path / "run.sqlite"
+    data(*TRACE, "--policy", "srtf", "--log", str(log))
+    content = bytearray(log.read_bytes())
+    content[5000:35_000] = b"x" * 30_000
+    log.write_bytes(content)
+    flags = ("--policy", "srtf", "--log", str(log), "--resume")
+    error = run(*TRACE, *flags, status=2).stderr
+    assert "cannot be read (database disk image is malformed); name another file" in error
 
 
 def test_list_policies() -> None:

@@ -12,12 +12,13 @@ from dlsched.cli.exits import Exit, put_note
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
 from dlsched.cli.progress import note, say
-from dlsched.cli.settings import parameters, settings
+from dlsched.cli.settings import parameters, settings, takes_more
 from dlsched.run import Stage
 from dlsched.simulation import Cluster, Simulation, Workload
 from dlsched.simulation import simulate as run_simulation
 from dlsched.simulation.clock import TICKS
 from dlsched.simulation.policies import find_policy
+from dlsched.simulation.policy import BasePolicy
 
 _DAY = 86400
 _SHOWN = 5
@@ -38,6 +39,12 @@ def simulate(
     ] = None,
     servers: Annotated[int, typer.Option("--servers", metavar="N", min=1)] = 8,
     gpus: Annotated[int, typer.Option("--gpus", metavar="N", min=1, help="On each server.")] = 8,
+    cpus: Annotated[
+        int | None, typer.Option("--cpus", metavar="N", min=1, help="On each server.")
+    ] = None,
+    memory: Annotated[
+        int | None, typer.Option("--memory", metavar="GB", min=1, help="On each server.")
+    ] = None,
     profiles: Annotated[
         str | None,
         typer.Option("--profiles", metavar="NAME", help="What is added to the trace: muri, ..."),
@@ -65,11 +72,10 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Simulate a policy on a trace; its log is audited. Times are in seconds."""
-    kind = find_policy(policy)
-    chosen = settings(setting or [], parameters(kind.__init__, 2), f"the policy {policy}")
+    chosen = _options(policy, variant, setting or [])
     say(Stage.LOADING, trace)
     workload = Workload.from_trace(trace, profiles, together=together, limit=limit)
-    cluster = Cluster.uniform(servers, gpus)
+    cluster = Cluster.uniform(servers, gpus, cpus=cpus, memory=memory)
 
     def on_progress(now: float, completed: int, total: int) -> None:
         days = now / (TICKS if variant == "paper" else 1) / _DAY
@@ -92,6 +98,18 @@ def simulate(
     for violation in report.violations[:_SHOWN]:
         put_note(str(violation))
     raise typer.Exit(Exit.BROKEN if report.violations else Exit.OK)
+
+
+def _options(policy: str, variant: str, pairs: list[str]) -> dict[str, Any]:
+    """Return the options of a policy; those of a published simulator are checked by itself."""
+    names = {pair.partition("=")[0]: None for pair in pairs}
+    if variant == "published":
+        return settings(pairs, names, f"the published variant of {policy}")
+    function = find_policy(policy).__init__
+    own = parameters(function, 2)
+    if takes_more(function) and function is not BasePolicy.__init__:
+        own = names | own
+    return settings(pairs, own, f"the policy {policy}")
 
 
 def _answer(run: Simulation, bounds: bool) -> dict[str, Any]:
