@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from dlsched.schema import Id, Number
-from dlsched.simulation.clock import ticks
+from dlsched.simulation.clock import HORIZON, ticks
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.decision import Allocation, Share
 from dlsched.simulation.layers import Layers, is_opportunistic
@@ -53,7 +53,8 @@ class Holdings:
 
     def arrive(self, j: int, now: int) -> None:
         """Add a job that is submitted."""
-        self.active[j] = Progress(left=self.jobs[j].work_ticks, since=now)
+        work = self.jobs[j].work_ticks
+        self.active[j] = Progress(left=work, since=now, least=work)
         self.table.add(j)
         self.table.update(j, self.active[j])
 
@@ -66,6 +67,10 @@ class Holdings:
     def _valid(self, end: tuple[int, int, int]) -> bool:
         _, j, version = end
         return j in self.active and self.active[j].version == version
+
+    def least_left(self, now: int) -> int:
+        """Return the least work that was ever left, of all jobs present together."""
+        return sum(min(p.least, p.left - p.done(now)) for p in self.active.values())
 
     def complete(self, now: int) -> int:
         """Remove the jobs that are complete at this time; return how many."""
@@ -87,8 +92,8 @@ class Holdings:
         preempt: Iterable[Id],
         start: Mapping[Id, Allocation],
         overhead: Mapping[Id, Number],
-    ) -> tuple[int, int]:
-        """Preempt and start jobs; return how many start or move, and how many are preempted.
+    ) -> tuple[int, int, int]:
+        """Preempt and start jobs; return how many start or move, move, and are preempted.
 
         Parameters
         ----------
@@ -111,18 +116,19 @@ class Holdings:
             stopped += 1
         required = [self._required(name, new) for name, new in start.items()]
         changed = [(j, new) for j, new in required if self.held.get(self.jobs[j].id) != new]
-        for j, _ in changed:
-            if self.jobs[j].id in self.held:
-                groups.add(self._release(j, now, Ending.CHANGED))
+        moved = [j for j, _ in changed if self.jobs[j].id in self.held]
+        groups.update(self._release(j, now, Ending.CHANGED) for j in moved)
         for j, allocation in changed:
             stated = amount(self.jobs[j], "overhead", overhead.get(self.jobs[j].id))
             pause = None if stated is None else ticks(stated)
+            if pause is not None and pause >= HORIZON // self.cluster.gpus:
+                raise PolicyError(f"job {self.jobs[j].id}: an overhead of {stated} s is too long")
             self._start(j, allocation, now, pause)
             groups.add(allocation.group)
             given = None if allocation.speed is None else str(Fraction(allocation.speed))
             self.log.add("starts", (decision, j, pause, given))
         self._set_speeds(groups, now)
-        return len(changed), stopped
+        return len(changed), len(moved), stopped
 
     def _required(self, name: Id, allocation: Allocation) -> tuple[int, Allocation]:
         j = self.position.get(name)
@@ -212,6 +218,7 @@ class Holdings:
         start, overhead = progress.since, min(progress.working, now) - progress.since
         work, lost = progress.close(now), 0
         if ending is Ending.PREEMPTED and not job.checkpoints:
+            progress.least = min(progress.least, progress.left)
             lost = job.work_ticks - progress.left
             progress.left = job.work_ticks
         if now > start or ending is not Ending.CHANGED:
