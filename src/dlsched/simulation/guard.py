@@ -15,7 +15,7 @@ from dlsched.simulation.job import Job
 from dlsched.simulation.policy import Policy, PolicyError
 from dlsched.simulation.state import State
 
-STUCK_AFTER: Final = 10_000
+STUCK_AFTER: Final = 5000
 """Decisions that lead nowhere, with no other event between them, until a policy is stuck."""
 
 

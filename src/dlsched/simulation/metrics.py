@@ -9,7 +9,7 @@ import numpy as np
 
 from dlsched.problems.interleaving.profiles import RESOURCES
 from dlsched.problems.interleaving.state import RECORDED
-from dlsched.simulation.clock import TICKS
+from dlsched.simulation.clock import TICKS, ticks
 from dlsched.simulation.log import TABLES, Ending, Log
 from dlsched.simulation.queue import blocking_index, fairness
 
@@ -22,14 +22,22 @@ STAGES = {len(RECORDED): RECORDED, len(RESOURCES): RESOURCES}
 
 def frame(log: Log, table: str) -> pd.DataFrame:
     """Return a table of a log as a data frame; times in seconds as floats."""
-    import pandas as pd
-
-    rows = pd.DataFrame(log.rows(table), columns=list(TABLES[table]))
-    unit = TICKS if log.meta()["clock"] == "microseconds" else 1
+    rows = _rows(log, table)
     for column in ("time", "start", "end", "overhead", "work", "lost"):
         if column in rows:
-            rows[column] = rows[column].astype(float) / unit
+            rows[column] = rows[column].astype(float) / _unit(log)
     return rows
+
+
+def _rows(log: Log, table: str) -> pd.DataFrame:
+    """Return a table of a log as it is: differences of whole microseconds are exact."""
+    import pandas as pd
+
+    return pd.DataFrame(log.rows(table), columns=list(TABLES[table]))
+
+
+def _unit(log: Log) -> int:
+    return TICKS if log.meta()["clock"] == "microseconds" else 1
 
 
 def jobs_frame(log: Log) -> pd.DataFrame:
@@ -42,28 +50,29 @@ def jobs_frame(log: Log) -> pd.DataFrame:
     """
     import pandas as pd
 
+    unit, own = _unit(log), log.meta()["workload"]["jobs"]
+    submit = [ticks(job["submit"]) if unit == TICKS else float(job["submit"]) for job in own]
     jobs = pd.DataFrame(
-        [
-            {
-                "id": job["id"],
-                "gpus": job["gpus"],
-                "submit": float(job["submit"]),
-                "work": float(job["work"]),
-            }
-            for job in log.meta()["workload"]["jobs"]
-        ]
+        {
+            "id": [job["id"] for job in own],
+            "gpus": [job["gpus"] for job in own],
+            "submit": np.array(submit) / unit,
+            "work": [float(job["work"]) for job in own],
+        }
     )
-    segments = frame(log, "segments")
+    segments = _rows(log, "segments")
     segments["length"] = segments["end"] - segments["start"]
     segments["service"] = segments["length"] * segments["gpus"]
     by_job = segments.groupby("job")
-    jobs["start"] = by_job["start"].min()
-    jobs["end"] = frame(log, "completions").set_index("job")["time"]
-    jobs["jct"] = jobs["end"] - jobs["submit"]
-    jobs["attained"] = by_job["length"].sum()
-    jobs["service"] = by_job["service"].sum()
-    jobs[["attained", "service"]] = jobs[["attained", "service"]].fillna(0.0)
-    jobs["queueing"] = jobs["jct"] - jobs["attained"]
+    completions = _rows(log, "completions").set_index("job")["time"]
+    attained = by_job["length"].sum().reindex(jobs.index, fill_value=0)
+    jct = completions - pd.Series(submit).reindex(completions.index)
+    jobs["start"] = by_job["start"].min() / unit
+    jobs["end"] = completions / unit
+    jobs["jct"] = jct / unit
+    jobs["attained"] = attained / unit
+    jobs["service"] = by_job["service"].sum().reindex(jobs.index, fill_value=0) / unit
+    jobs["queueing"] = (jct - attained.reindex(completions.index)) / unit
     preempted = segments[segments["ending"] == Ending.PREEMPTED]
     jobs["preemptions"] = preempted.groupby("job").size().reindex(jobs.index, fill_value=0)
     return jobs
@@ -80,7 +89,8 @@ def summary(log: Log) -> dict[str, Any]:
         Time of the last completion.
     ``mean_slowdown``, ``mean_fairness``
         Completion time over the time alone; over the time with an equal share of the cluster
-        (`dlsched.simulation.queue.fairness`).
+        (`dlsched.simulation.queue.fairness`). Jobs without work are left out; 1 if there are no
+        others **(D)**.
     ``mean_queue_length``, ``blocking_index``
         Jobs that wait, over time; see `dlsched.simulation.queue.blocking_index`.
     ``utilization``, ``busy_...``
@@ -96,6 +106,9 @@ def summary(log: Log) -> dict[str, Any]:
     if not len(ended):
         return {"jobs": len(jobs), "completed": 0}
     makespan = float(jobs["end"].max())
+    # Where nothing takes time, all that is held is 0.
+    span = makespan or 1.0
+    some = ended["work"] > 0
     timings = [row[1] for row in log.rows("timings")]
     return {
         "jobs": len(jobs),
@@ -103,12 +116,12 @@ def summary(log: Log) -> dict[str, Any]:
         **_distribution(ended["jct"], "jct"),
         "makespan": makespan,
         **_distribution(ended["queueing"], "queueing"),
-        "mean_slowdown": float((ended["jct"] / ended["work"]).mean()),
-        "mean_fairness": float(fairness(ended, _gpus(log)).mean()),
-        "mean_queue_length": float(ended["queueing"].sum()) / makespan,
+        "mean_slowdown": float((ended["jct"] / ended["work"])[some].mean()) if any(some) else 1.0,
+        "mean_fairness": float(fairness(ended, _gpus(log))[some].mean()) if any(some) else 1.0,
+        "mean_queue_length": float(ended["queueing"].sum()) / span,
         "blocking_index": blocking_index(jobs, work_segments(log), makespan),
-        "utilization": gpu_seconds(log) / (_gpus(log) * makespan),
-        **busy(log, makespan),
+        "utilization": gpu_seconds(log) / (_gpus(log) * span),
+        **busy(log, span),
         "preemptions": int(jobs["preemptions"].sum()),
         "preempted_share": float((jobs["preemptions"] > 0).mean()),
         "decisions": len(timings),

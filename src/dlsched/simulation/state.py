@@ -180,7 +180,8 @@ def job_state(view: JobView) -> JobState:
         gpus=view.job.gpus,
         min_gpus=view.job.min_gpus,
         max_gpus=view.job.max_gpus,
-        submit=view.job.submit,
+        # On the clock, as the state's time: their difference has no more digits than a double.
+        submit=number(view.job.submit_ticks),
         remaining=view.remaining,
         attained=view.attained,
         allocation=tuple((share.server, share.gpus) for share in held),

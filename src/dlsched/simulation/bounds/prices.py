@@ -199,6 +199,8 @@ def _relaxation(
 def _search(d: Demands, upper: float, rounds: int) -> Prices:
     """Return good prices: projected subgradients, steps by the distance to `upper`."""
     kept = [j for j in range(len(d.area)) if d.area[j] and d.length[j]]
+    if not kept:
+        return Prices((0,), (0,))
     fixed = float(sum(d.release[j] + d.length[j] for j in range(len(d.area)) if not d.area[j]))
     releases = np.array([d.release[j] for j in kept], float)
     areas = np.array([d.area[j] for j in kept], float)
