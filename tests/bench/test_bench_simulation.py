@@ -60,6 +60,21 @@ class Fails(Fifo):
 JOBS = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n" + "".join(
     f"{i},{1 + i % 4},{10 * i},100,resnet18,{100 + 37 * i % 60},10\n" for i in range(15)
 )
+MEASURED = {
+    "axes": {"cpu_per_gpu": [1, 2, 3], "mem_gb_per_gpu_9x2": [20.83, 62.5]},
+    "class_of": {"net": "image"},
+    "sets": {
+        "few": {
+            "fair_cpu_per_gpu": 2,
+            "models": {
+                "net_1": {
+                    "model": "net", "gpus": 1, "iter_time_s_at_fair": 0.5,
+                    "tput": [[0.4, 0.5], [0.9, 1.0], [1.4, 1.5]],
+                }
+            },
+        }
+    },
+}  # fmt: skip
 ONE = """
 [[simulation]]
 trace = "sample-philly"
@@ -254,7 +269,15 @@ def test_report_of_simulations_alone(folder: Path, monkeypatch: pytest.MonkeyPat
         ('["fifo"]', '[{ policy = "fifo", options = { x = 1 } }]', "options.x", "no option"),
         ("limit = 4", "limits = 4", "simulation[0].limits", "unknown field"),
         ("limit = 4", "limit = 0", "simulation[0].limit", ""),
-        ("limit = 4", 'profiles = "none"', "simulation[0].trace", "set of profiles"),
+        ("limit = 4", 'profiles = "none"', "simulation[0].profiles", "set of profiles"),
+        (
+            "limit = 4",
+            'profiles = "muri"\nprofile_options = { speed = 2 }',
+            "simulation[0].profile_options",
+            "'speed'; they have: resources",
+        ),
+        ("limit = 4", "profile_options = { x = 2 }", "[0].profile_options", "name the set"),
+        ("limit = 4", "cpus = 2\nkinds = [{ gpus = 8 }]", "simulation[0].kinds", "beside cpus"),
         ('"sample-philly"', '"gone.csv"', "simulation[0].trace", "gone.csv"),
         ("limit = 4", "kinds = [{ gpus = 0 }]", "simulation[0].kinds[0].gpus", ""),
         ("limit = 4", "gpus = 2\nkinds = [{ gpus = 8 }]", "simulation[0].kinds", "beside"),
@@ -268,6 +291,25 @@ def test_entry_that_cannot_be_used(folder: Path, old: str, new: str, field: str,
     ran = runner.invoke(app, ["bench", "bad.toml", "-o", "new"], env={"COLUMNS": "200"})
     assert ran.exit_code == 2 and not (folder / "new").exists()
     assert field in ran.stderr and said in ran.stderr and "bad.toml" in ran.stderr
+
+
+def test_profile_options_and_servers_with_cpus(folder: Path) -> None:
+    """A path among the options is relative to the suite; servers have the CPUs that it states."""
+    (folder / "sub").mkdir()
+    (folder / "sub" / "measured.json").write_text(json.dumps(MEASURED))
+    options = 'measured = "measured.json", split = "1/0/0", cpus_per_gpu = 2'
+    (folder / "sub" / "suite.toml").write_text(
+        'name = "x"\n' + ONE.replace("fifo", "synergy")
+        + f'servers = 1\ncpus = 16\nmemory = 500\nprofiles = "synergy"\n'
+        f"profile_options = {{ {options} }}\n"
+    )  # fmt: skip
+    (task,) = read_suite("sub/suite.toml").tasks()
+    assert isinstance(task.instance, WorkloadSpec)
+    workload, cluster = task.instance.make()
+    assert set(workload.matrices) == {"net"} and workload.jobs[0].iteration_time == 0.5
+    assert {(server.cpus, server.memory) for server in cluster.servers} == {(16, 500)}
+    assert "measured='measured.json'" in task.instance.source
+    assert execute(task).row["status"] == "feasible"
 
 
 def test_example_suite() -> None:

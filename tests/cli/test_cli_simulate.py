@@ -14,6 +14,7 @@ from dlsched.cli import app
 from dlsched.simulation import list_policies
 
 TRACE = ("simulate", "sample-philly", "--servers", "4")
+SYNERGY = ("--policy", "synergy", "--profiles", "synergy")
 
 
 def run(*arguments: str, status: int = 0) -> Result:
@@ -45,6 +46,17 @@ def test_jobs_together_wait_longer() -> None:
     assert together["mean_queueing"] > apart["mean_queueing"]
 
 
+def test_profile_options() -> None:
+    """With as many CPUs as the jobs want they are faster than in proportion, by their models."""
+    sized = (*TRACE, *SYNERGY, "--cpus", "24", "--memory", "500", "--limit", "12")
+    images = ("--profile-option", "split=1/0/0", "--profile-option", "cpus_per_gpu=3")
+    tuned = data(*sized, *images)
+    fair = data(*sized, *images, "--method", "proportional")
+    language = data(*sized, "--profile-option", "split=0/1/0")
+    assert tuned["violations"] == fair["violations"] == 0
+    assert tuned["mean_jct"] < fair["mean_jct"] == language["mean_jct"]
+
+
 def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
     """A second run refuses the first one's log; with --resume it reads it."""
     log = tmp_path / "run.sqlite"
@@ -66,6 +78,11 @@ def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
         (("--policy", "srtf", "--set", "speed=2"), "has no 'speed'"),
         (("--policy", "srtf", "--profiles", "nobody"), "set of profiles"),
         (("--policy", "srtf", "--gpus", "1"), "leave the job out"),
+        (("--policy", "srtf", "--profile-option", "split=1/1/1"), "belongs to --profiles"),
+        ((*SYNERGY, "--profile-option", "shape=2"), "--profiles synergy has no 'shape'"),
+        ((*SYNERGY, "--profile-option", "cpus_per_gpu=few"), "write a whole number"),
+        ((*SYNERGY, "--profile-option", "measured=gone.json"), "gone.json: cannot be read"),
+        (SYNERGY, "or --cpus and --memory"),
     ],
 )
 def test_what_cannot_be_simulated(flags: tuple[str, ...], message: str) -> None:

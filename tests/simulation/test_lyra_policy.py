@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dlsched.errors import OptionError
+from dlsched.errors import OptionError, UnknownName
 from dlsched.problems.elastic import Instance
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.engine import Engine
@@ -47,6 +47,13 @@ def reclaims(run: Simulation) -> list[dict[str, Any]]:
 
 ON_LOAN = {"id": "f", "gpus": 4, "work": 1000, "fungible": True, "gpus_per_worker": 4}
 FIRST = {"id": "first", "gpus": 8, "work": 960, "gpus_per_worker": 8}
+
+
+@pytest.mark.parametrize("option", ["method", "elastic", "workers"])
+def test_an_unknown_method_is_refused_before_it_is_needed(option: str) -> None:
+    """A wrong name is an error although no round solves its problem."""
+    with pytest.raises(UnknownName, match="no method for"):
+        simulate(workload(FIRST), cluster(), "lyra", **{option: "nonsense"})
 
 
 def test_shortest_job_first() -> None:

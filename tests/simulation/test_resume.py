@@ -158,7 +158,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "policy": {"policy": "fifo"},
     "seed": {"seed": 1},
     "cluster": {"cluster": Cluster.uniform(servers=2, gpus=2)},
-    "method": {"method": "exact"},
+    "method": {"policy": "mast", "method": "exact"},
 }
 
 
@@ -166,7 +166,7 @@ OTHER: dict[str, dict[str, Any]] = {
 def test_another_simulation_is_not_resumed(tmp_path: Path, key: str) -> None:
     """The error names what differs; the log stays as it was."""
     path = tmp_path / "log"
-    simulate(**small(), log=path).log.close()
+    simulate(**small(policy="mast" if key == "method" else "srtf"), log=path).log.close()
     before = path.read_bytes()
     with pytest.raises(LogError, match=f"another simulation: {key} differs"):
         simulate(**small(**OTHER[key]), log=path, resume=True)

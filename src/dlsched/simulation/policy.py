@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from dlsched.errors import DlschedError
-from dlsched.schema import Number
+from dlsched.errors import DlschedError, OptionError
+from dlsched.schema import Flaw, Number, exact
+from dlsched.simulation.clock import ticks
 from dlsched.simulation.decision import Decision
 from dlsched.simulation.state import State
 
@@ -38,9 +39,15 @@ class BasePolicy(ABC):
         Every policy decides when the loan shrinks below the servers of its pool that are in use: it
         has to return some.
     problem
-        Name of the problem that it solves to decide; None if there is none.
+        Name of the problem that it solves to decide, or of the module that does; None if there is
+        none, and so no method.
     method
         Method for that problem, as in `dlsched.solve`; None for the paper's own.
+    layers
+        ``"priority"`` if jobs hold GPUs in two layers, each GPU at most once in each: jobs of
+        priority 0, or without one, as if the others were not there; all others beside them, at the
+        speed that `dlsched.simulation.speeds.idle_speed` gives. Its decisions state
+        `Share.devices`. None, the default, for GPUs that one job or group holds.
     memory
         What it remembers from one decision to the next: JSON values, stored in the log, so that an
         interrupted simulation goes on. Anything else that it keeps must follow from its options.
@@ -49,6 +56,7 @@ class BasePolicy(ABC):
 
     name: ClassVar[str] = "policy"
     problem: ClassVar[str | None] = None
+    layers: ClassVar[str | None] = None
     interval: Number | None = None
     on_events: bool = True
 
@@ -60,3 +68,31 @@ class BasePolicy(ABC):
     @abstractmethod
     def decide(self, state: State) -> Decision:
         """Return what changes at this moment."""
+
+
+def policy_name(policy: object) -> str:
+    """Return a policy's name in tables, logs and messages: its own, or that of its class."""
+    kind: Any = policy if hasattr(policy, "__qualname__") else type(policy)
+    return str(getattr(policy, "name", None) or f"{kind.__module__}:{kind.__qualname__}")
+
+
+def interval_ticks(policy: Policy) -> int | None:
+    """Return the time between two rounds of a policy in microseconds; None for no rounds.
+
+    Raises
+    ------
+    OptionError
+        If it is not above 0.
+    """
+    interval = getattr(policy, "interval", None)
+    if interval is None:
+        return None
+    try:
+        value = exact(interval)
+    except Flaw as flaw:
+        raise OptionError(f"policy {policy_name(policy)}: interval {flaw}") from None
+    if value <= 0:
+        raise OptionError(
+            f"policy {policy_name(policy)}: interval is {interval}; give seconds above 0, or None"
+        )
+    return ticks(value)

@@ -9,6 +9,7 @@ import dlsched
 from dlsched.problems.elastic import state as elastic_adapter
 from dlsched.problems.workers import state as workers_adapter
 from dlsched.problems.workers.fleet import BestFit
+from dlsched.registry import problem
 from dlsched.schema import Id, Number
 from dlsched.simulation.decision import Decision
 from dlsched.simulation.policies.lyra_draft import Draft, job_state
@@ -63,6 +64,13 @@ class Lyra(BasePolicy):
         Seconds between rounds.
     time_limit
         Seconds for one problem.
+
+    Raises
+    ------
+    UnknownName
+        If one of the three problems has no such method.
+    OptionError
+        If a method is another problem's.
     """
 
     name: ClassVar[str] = "lyra"
@@ -79,6 +87,11 @@ class Lyra(BasePolicy):
     ) -> None:
         super().__init__(method)
         self.elastic, self.workers = elastic or "lyra", workers or "bfd"
+        # Otherwise a wrong name would be found when a server is first reclaimed, or never.
+        chosen = {"reclaiming": method, "elastic": self.elastic, "workers": self.workers}
+        for name, choice in chosen.items():
+            if choice not in (None, "exact"):
+                problem(name).resolve(choice)
         self.interval, self.on_events = interval, False
         self.limits: dict[str, Any] = {} if time_limit is None else {"time_limit": time_limit}
 

@@ -190,7 +190,7 @@ def server_size(cluster: Cluster) -> dict[str, Any]:
     if len(sizes) > 1 or cpus is None or memory is None:
         raise OptionError(
             "Synergy's servers are alike and have CPUs and memory; write "
-            "Cluster.uniform(servers, gpus, cpus=..., memory=...)"
+            "Cluster.uniform(servers, gpus, cpus=..., memory=...), or --cpus and --memory"
         )
     return {"count": len(cluster.servers), "gpus": gpus, "cpus": cpus, "memory": memory}
 
