@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.simulation.decision import Decision
 from dlsched.simulation.policies.placement import Placement
@@ -53,24 +54,40 @@ class OrderingPolicy(BasePolicy):
         free = int(vacant.sum()) + int(jobs.gpus @ jobs.running)
         if int(jobs.gpus.sum()) <= free:
             return self._run_all(state, vacant)
-        # Stable, so that ties are in the order of submission.
-        order = np.argsort(self.key(jobs), kind="stable")
-        if not self.preemptive:
-            order = np.concatenate(
-                (order[jobs.running[order] == 1], order[jobs.running[order] == 0])
-            )
-        held = jobs.running[order] == 1
-        runs = np.zeros(len(order), bool)
-        runs[select(jobs.gpus[order], free, self.strict)] = True
+        key, held = self.key(jobs), jobs.running == 1
+        order = self._order(key, held, jobs.gpus, free)
+        chosen = order[select(jobs.gpus[order], free, self.strict)]
+        stopped = held.copy()
+        stopped[chosen] = False
+        last = np.flatnonzero(stopped)
         every = state.workload.jobs
-        preempt = [every[j].id for j in jobs.job[order[held & ~runs]]]
-        new = [every[j] for j in jobs.job[order[runs & ~held]]]
+        preempt = [every[j].id for j in jobs.job[last[np.argsort(key[last], kind="stable")]]]
+        new = [every[j] for j in jobs.job[chosen[~held[chosen]]]]
         if not new:
             return Decision({}, preempt)
         placement = Placement(state.cluster, vacant)
         for name in preempt:
             placement.release(state.allocations[name])
         return Decision(placement.place_all(new), preempt)
+
+    def _order(self, key: Vector, held: NDArray[np.bool_], gpus: Vector, free: int) -> Vector:
+        """Return the positions of the jobs in order: all, or the first ones if no others can run.
+
+        As many jobs as GPUs are sorted first, with those that tie with the last; a long queue is
+        sorted only if GPUs are then left that would suffice for a job behind them.
+        """
+        # Stable, so that ties are in the order of submission.
+        if not self.preemptive:
+            order = np.argsort(key, kind="stable")
+            return np.concatenate((order[held[order]], order[~held[order]]))
+        if len(key) > 2 * free:
+            near = key <= np.partition(key, free)[free]
+            first = np.flatnonzero(near)
+            order = first[np.argsort(key[first], kind="stable")]
+            left = free - int(gpus[order[select(gpus[order], free, self.strict)]].sum())
+            if self.strict or not left or int(gpus[~near].min(initial=free + 1)) > left:
+                return order
+        return np.argsort(key, kind="stable")
 
     def _run_all(self, state: State, vacant: Vector) -> Decision:
         """Return the decision that starts all waiting jobs: none has to be left out."""
