@@ -1,7 +1,7 @@
 """Muri's published simulator: its printed figures, and what optimal groups are worth in it.
 
     python benchmarks/muri_published.py [trace3 trace1 exact exact_large weights shapes
-                                         bottlenecks noise]
+                                         bottlenecks noise audits]
 
 Needs the traces of ../shared/data/muri. Every simulation is audited from its log. Tables have
 ours, the published value and their relative difference; figures are in
@@ -16,6 +16,7 @@ import random
 import time
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -276,6 +277,23 @@ def noise() -> Iterator[str]:
         yield f"| {policy} | {' | '.join(cells)} | {max(spans):.4f} |"
 
 
+def audits() -> Iterator[str]:
+    """Yield how long an audit takes, beside its simulation."""
+    yield "## Audit of Muri-S\n"
+    yield "| trace | decisions | segments | violations | simulation, CPU s | audit, CPU s |"
+    yield "|" + "---|" * 6
+    prepare("dlsched.simulation.published.muri.stages")
+    for trace in ("trace3_pr", "trace1_pr"):
+        times = [time.process_time()]
+        run = simulate(workload(trace), CLUSTER, "muri_s", variant="published")
+        times.append(time.process_time())
+        details = run.audit().details
+        times.append(time.process_time())
+        counts = [f"{details[name]:,}" for name in ("decisions", "segments", "violations")]
+        cells = [f"{after - before:.1f}" for before, after in pairwise(times)]
+        yield f"| {trace} | {' | '.join(counts + cells)} |"
+
+
 SECTIONS = {
     "trace3": trace3,
     "trace1": trace1,
@@ -285,6 +303,7 @@ SECTIONS = {
     "shapes": shapes,
     "bottlenecks": bottlenecks,
     "noise": noise,
+    "audits": audits,
 }
 
 if __name__ == "__main__":
