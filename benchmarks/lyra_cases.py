@@ -187,11 +187,4 @@ READINGS = (
     ELASTIC,
     BASIC,
 )
-FLEET_CASES = (
-    BASELINE,
-    BASIC,
-    LOAN,
-    Case("Loan only: exact reclaiming", workload=FIXED, options={"method": "exact"}),
-    ELASTIC,
-    Case("Elastic only: exact elastic", loaning=False, options={"elastic": "exact"}),
-)
+FLEET_CASES = (BASELINE, BASIC, LOAN, ELASTIC)
