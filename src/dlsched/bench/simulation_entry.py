@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -27,7 +26,7 @@ from dlsched.schema.flaws import Flaw
 from dlsched.simulation import Cluster
 from dlsched.simulation.api import VARIANTS
 from dlsched.simulation.cluster import TRAINING
-from dlsched.simulation.policies import find_policy
+from dlsched.simulation.policies import find_policy, policy_options
 from dlsched.simulation.profiles import FILES, validate_options
 from dlsched.simulation.published import PUBLISHED
 
@@ -159,11 +158,7 @@ class SimulationEntry(Document):
                 remedy = f"those: {', '.join(PUBLISHED)}"
                 raise Flaw(("policies", i, "policy"), "has no published variant", remedy)
             return
-        known = [
-            p.name
-            for p in list(inspect.signature(kind).parameters.values())[1:]
-            if p.kind is not p.VAR_KEYWORD
-        ]
+        known = policy_options(kind)
         for name in entry.options:
             if name not in known:
                 field = ("policies", i, "options", name)

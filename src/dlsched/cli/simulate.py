@@ -12,13 +12,13 @@ from dlsched.cli.exits import Exit, put_note
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
 from dlsched.cli.progress import note, say
-from dlsched.cli.settings import parameters, settings
+from dlsched.cli.settings import settings
 from dlsched.errors import OptionError
 from dlsched.run import Stage
 from dlsched.simulation import Cluster, Simulation, Workload
 from dlsched.simulation import simulate as run_simulation
 from dlsched.simulation.clock import TICKS
-from dlsched.simulation.policies import find_policy
+from dlsched.simulation.policies import find_policy, policy_options
 from dlsched.simulation.profiles import profile_options
 
 _DAY = 86400
@@ -79,8 +79,7 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Simulate a policy on a trace; its log is audited. Times are in seconds."""
-    kind = find_policy(policy)
-    chosen = settings(setting or [], parameters(kind.__init__, 2), f"the policy {policy}")
+    chosen = _options(policy, variant, setting or [])
     added = _profile_options(profiles, profile_option or [])
     say(Stage.LOADING, trace)
     workload = Workload.from_trace(trace, profiles, together=together, limit=limit, **added)
@@ -107,6 +106,14 @@ def simulate(
     for violation in report.violations[:_SHOWN]:
         put_note(str(violation))
     raise typer.Exit(Exit.BROKEN if report.violations else Exit.OK)
+
+
+def _options(policy: str, variant: str, pairs: list[str]) -> dict[str, Any]:
+    """Return the options of a policy; those of a published simulator are checked by itself."""
+    if variant == "published":
+        names = {pair.partition("=")[0]: None for pair in pairs}
+        return settings(pairs, names, f"the published variant of {policy}")
+    return settings(pairs, policy_options(find_policy(policy)), f"the policy {policy}")
 
 
 def _profile_options(profiles: str | None, pairs: list[str]) -> dict[str, Any]:

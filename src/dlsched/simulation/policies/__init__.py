@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
+import dlsched
 from dlsched.errors import OptionError, UnknownName
 from dlsched.simulation.policy import BasePolicy, Policy
 
@@ -62,6 +63,31 @@ def find_policy(name: str) -> Any:
     raise UnknownName("policy", name, list_policies())
 
 
+SOLVING = ("time_limit", "gap", "threads", "solver")
+"""Options of `dlsched.solve` that the policies pass on which take more options than they name."""
+
+
+def policy_options(kind: Any) -> dict[str, Any]:
+    """Return the options of a policy's class and of those that it passes options on to.
+
+    With their defaults; `SOLVING` are among them if they are passed on to `dlsched.solve`.
+    """
+    found: dict[str, Any] = {}
+    for each in kind.__mro__:
+        if each in (BasePolicy, object) or "__init__" not in each.__dict__:
+            continue
+        parameters = list(inspect.signature(each.__init__).parameters.values())[1:]
+        found = {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD} | found
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            break
+    else:
+        if kind.__init__ is not BasePolicy.__init__ and getattr(kind, "problem", None):
+            solve = inspect.signature(dlsched.solve).parameters
+            found |= {name: solve[name].default for name in SOLVING if name not in found}
+    found.pop("method", None)
+    return found
+
+
 def make_policy(policy: str | Policy, method: Any = None, **options: Any) -> Policy:
     """Return a policy by name, with a method and options; a policy that is made is returned as is.
 
@@ -77,7 +103,8 @@ def make_policy(policy: str | Policy, method: Any = None, **options: Any) -> Pol
         _require_made(policy, method, options)
         return policy
     kind = find_policy(policy)
-    if method is not None and policy in BUILT_IN and kind.problem is None:
+    no_method = policy in BUILT_IN and kind.problem is None and not kind.own_methods
+    if method is not None and no_method:
         raise OptionError(f"the policy {policy} solves no problem; leave method={method!r} out")
     plain = getattr(kind, "__init__", None) is BasePolicy.__init__
     if plain and options:
