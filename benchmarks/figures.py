@@ -60,7 +60,7 @@ def write(name: str, sections: Mapping[str, Section], chosen: list[str]) -> None
 
 def _read(file: Path) -> dict[str, str]:
     text = file.read_text(encoding="utf-8") if file.exists() else ""
-    parts = re.split(r"^(?=<!-- \w+ -->$)", text, flags=re.MULTILINE)[1:]
+    parts = re.split(r"^(?=<!-- \S+ -->$)", text, flags=re.MULTILINE)[1:]
     return {part.split()[1]: part.strip() for part in parts}
 
 

@@ -1,6 +1,6 @@
 """What an optimal grouping is worth over Muri's traces, by the paper's text.
 
-    python benchmarks/muri_simulation.py [trace3 trace3_pr trace1 trace1_pr]
+    python benchmarks/muri_simulation.py [trace3 trace3_pr trace1 trace1_pr baselines]
 
 Without arguments every trace; prints markdown and writes it to
 benchmarks/figures/muri_simulation.md. Needs ../shared/data/muri. Every simulation is audited.
@@ -15,10 +15,11 @@ from typing import Any
 
 from figures import ROOT, arguments, write
 
-from dlsched.simulation import Cluster, Workload, simulate
+from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.bounds import bound
 
 DATA = ROOT.parent / "shared" / "data" / "muri"
+TRACES = ("trace3", "trace3_pr", "trace1", "trace1_pr")
 CLUSTER = Cluster.uniform(8, 8)
 EVENTS: dict[str, Any] = {"interval": None}
 POLICIES: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
@@ -36,8 +37,7 @@ POLICIES: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
 
 def trace(name: str) -> Iterator[str]:
     """Yield the policies' metrics and the lower bounds on one trace."""
-    path = DATA / f"{name.removesuffix('_pr')}.csv"
-    workload = Workload.from_trace(path, "muri", together=name.endswith("_pr"))
+    workload = jobs(name)
     yield f"## {name}: {len(workload.jobs):,} jobs, 8 servers of 8 GPUs\n"
     yield (
         "| policy | method | mean completion s | of the best heuristic's | makespan s | p99 s "
@@ -49,9 +49,7 @@ def trace(name: str) -> Iterator[str]:
         began = time.perf_counter()
         run = simulate(workload, CLUSTER, policy, method=method, **options)
         seconds = time.perf_counter() - began
-        report = run.audit()
-        if not report:
-            raise SystemExit(f"the audit of {run} failed: {report.violations[:3]}")
+        require_sound(run)
         s = run.summary
         if method != "exact":
             heuristic[policy] = min(heuristic.get(policy, float("inf")), s["mean_jct"])
@@ -76,7 +74,38 @@ def trace(name: str) -> Iterator[str]:
     yield ""
 
 
-SECTIONS = {name: partial(trace, name) for name in ("trace3", "trace3_pr", "trace1", "trace1_pr")}
+def baselines() -> Iterator[str]:
+    """Yield the metrics of Themis and AntMan, which the paper compares with, on all traces."""
+    yield "## Themis and AntMan, as far as Muri's text goes\n"
+    yield "| trace | policy | mean completion s | makespan s | p99 s | GPUs held | CPU s |"
+    yield "|" + "---|" * 7
+    for name in TRACES:
+        for policy in ("themis", "antman"):
+            began = time.process_time()
+            run = simulate(jobs(name), CLUSTER, policy)
+            seconds = time.process_time() - began
+            require_sound(run)
+            s = run.summary
+            yield (
+                f"| {name} | {policy} | {s['mean_jct']:,.0f} | {s['makespan']:,.0f} "
+                f"| {s['p99_jct']:,.0f} | {100 * s['utilization']:.1f} % | {seconds:.1f} |"
+            )
+
+
+def jobs(name: str) -> Workload:
+    """Return a trace; those with _pr have all jobs at 0."""
+    path = DATA / f"{name.removesuffix('_pr')}.csv"
+    return Workload.from_trace(path, "muri", together=name.endswith("_pr"))
+
+
+def require_sound(run: Simulation) -> None:
+    """Audit a simulation."""
+    report = run.audit()
+    if not report:
+        raise SystemExit(f"the audit of {run} failed: {report.violations[:3]}")
+
+
+SECTIONS = {**{name: partial(trace, name) for name in TRACES}, "baselines": baselines}
 
 if __name__ == "__main__":
     write("muri_simulation", SECTIONS, arguments())

@@ -7,23 +7,22 @@ import logging
 import math
 from fractions import Fraction
 
-import numpy as np
-
 from dlsched.objective import SOLVER_PRECISION, Bound, relative_gap
 from dlsched.problems.sensitivity import model
 from dlsched.problems.sensitivity.bounds import pooled_bounds, split_bound
 from dlsched.problems.sensitivity.check import check, evaluate
-from dlsched.problems.sensitivity.cluster import Placed, solution_of
+from dlsched.problems.sensitivity.cluster import solution_of
+from dlsched.problems.sensitivity.decoding import solution_from
 from dlsched.problems.sensitivity.heuristics import starts
 from dlsched.problems.sensitivity.packing import TooManyStates
 from dlsched.problems.sensitivity.program import Cutoff, Prices, Program, patterns_of
-from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
+from dlsched.problems.sensitivity.schema import Instance, Solution
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number, simplify
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
-from dlsched.solvers.outcome import Outcome, Vector
+from dlsched.solvers.outcome import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -253,7 +252,7 @@ class _Patterns:
         """Solve the integer program over the patterns known, and offer its solution."""
         outcome = program.integer(run, floor, cutoff)
         if outcome.values is not None:
-            self.offer(self.decode(program, outcome.values))
+            self.offer(solution_from(program, outcome.values))
         return outcome
 
     def enumerate(self, program: Program, cutoff: Cutoff) -> bool:
@@ -309,31 +308,6 @@ class _Patterns:
         self.second.append(Bound(self.value[1], "claimed", "highs on all patterns near the bound"))
         return True
 
-    def decode(self, program: Program, x: Vector) -> Solution:
-        """Return a solution with the options and patterns that a point of the program takes."""
-        counts = np.rint(x).astype(int).tolist()
-        taken, used = counts[: len(program.options)], counts[len(program.options) :]
-        slots: dict[int, list[list[int]]] = {i: [] for i in range(len(program.items))}
-        server = 0
-        for pattern, often in zip(program.patterns, used, strict=True):
-            for _ in range(often):
-                for i, count in enumerate(pattern):
-                    if count:
-                        slots[i].append([server, count])
-                server += 1
-        queues: dict[str, list[str]] = {}
-        for job in reversed(self.instance.jobs):
-            queues.setdefault(job.profile, []).append(job.id)
-        given: dict[str, tuple[Choice, Placed]] = {}
-        for c in sorted(range(len(taken)), key=lambda c: -program.options[c].amount):
-            option = program.options[c]
-            gpus = program.items[option.item].gpus
-            for _ in range(taken[c]):
-                where = _take_items(slots[option.item], option.amount)
-                placed = {s: count * gpus for s, count in where.items()}
-                given[queues[option.profile].pop()] = option.choice, placed
-        return solution_of(self.instance, given)
-
     def claim(
         self, status: Status, termination: Termination | None = None, reason: str = ""
     ) -> Claim:
@@ -346,18 +320,3 @@ class _Patterns:
             bounds=[self.first, self.second],
             start=self.start,
         )
-
-
-def _take_items(slots: list[list[int]], amount: int) -> dict[int, int]:
-    """Take items from [server, count] pairs: the least count that suffices, else the largest."""
-    enough = [s for s in slots if s[1] >= amount]
-    where: dict[int, int] = {}
-    while amount:
-        chosen = min(enough, key=lambda s: s[1]) if enough else max(slots, key=lambda s: s[1])
-        count = min(amount, chosen[1])
-        where[chosen[0]] = where.get(chosen[0], 0) + count
-        chosen[1] -= count
-        amount -= count
-        if not chosen[1]:
-            slots.remove(chosen)
-    return where

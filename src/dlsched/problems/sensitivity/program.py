@@ -79,11 +79,14 @@ class Program:
 
     Columns are the options, taken by jobs, and the patterns, used by servers; the patterns supply
     the items that the options need. ``counts`` are jobs by profile. With `whole` a job may be one
-    item, on one server; with `units` it may be items of single GPUs, on any servers.
+    item, on one server; with `units` it may be items of single GPUs, on any servers. A split job
+    costs the solver `penalty` times the largest throughput; bounds are without it.
     """
 
-    def __init__(self, instance: Instance, *, whole: bool, units: bool) -> None:
-        self.instance = instance
+    def __init__(
+        self, instance: Instance, *, whole: bool, units: bool, penalty: float = 0.0
+    ) -> None:
+        self.instance, self.penalty = instance, penalty
         self.counts = Counter(job.profile for job in instance.jobs)
         self.index: dict[Item, int] = {}
         self.options = [
@@ -97,7 +100,9 @@ class Program:
         self.values = [int(o.choice.throughput / self.granularity) for o in self.options]
         self.unit = max(Fraction(1), Fraction(max(self.values, default=1), _LARGEST_COST))
         """Unit of the solver's costs, as a multiple of the granularity; 1 unless that is fine."""
-        self.costs = np.array([float(value / self.unit) for value in self.values])
+        costs = np.array([float(value / self.unit) for value in self.values])
+        split = np.array([float(o.split) for o in self.options])
+        self.costs = costs - penalty * costs.max(initial=0.0) * split
         self.server = Server(instance.servers, self.items)
         self.patterns: dict[Pattern, None] = {}
         self.least_jobs = 0 if instance.may_wait else 1
@@ -170,7 +175,7 @@ class Program:
             np.concatenate([upper, np.full(k, limit)]),
             np.concatenate([costs, np.zeros(k)]),
             sense="max" if floor is None else "min",
-            granularity=Fraction(floor is not None or self.unit == 1),
+            granularity=Fraction(floor is not None or (self.unit == 1 and not self.penalty)),
         )
 
     def relax(self, run: Run, floor: int | None = None) -> Relaxed | None:
@@ -287,8 +292,14 @@ class Program:
         jobs = sum(count * left[name] for name, count in self.counts.items())
         return jobs + self.instance.servers.count * prices.best
 
-    def integer(self, run: Run, floor: int | None = None, cutoff: Cutoff | None = None) -> Outcome:
-        """Solve the integer program over the patterns known.
+    def integer(
+        self,
+        run: Run,
+        floor: int | None = None,
+        cutoff: Cutoff | None = None,
+        nodes: int | None = None,
+    ) -> Outcome:
+        """Solve the integer program over the patterns known, with at most so many nodes.
 
         With `cutoff`, options that solutions from it on cannot use are fixed at 0.
         """
@@ -301,7 +312,7 @@ class Program:
                 for option, left in zip(self.options, surplus, strict=True)
             ]
             form.upper[: len(out)][np.array(out)] = 0.0
-        return highs.solve(form, 0, run, quiet=True)
+        return highs.solve(form, 0, run, quiet=True, nodes=nodes)
 
     def _surplus(self, prices: Prices) -> list[int]:
         """Return each option's throughput minus the price of its items, rounded up."""

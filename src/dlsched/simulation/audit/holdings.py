@@ -82,7 +82,8 @@ def _goes_on(before: Stretch | None, stretch: Stretch) -> bool:
         before is not None
         and before.ending is Ending.CHANGED
         and before.end == stretch.start
-        and (before.shares, before.sharing) == (stretch.shares, stretch.sharing)
+        and (before.shares, before.sharing, before.devices)
+        == (stretch.shares, stretch.sharing, stretch.devices)
     )
 
 

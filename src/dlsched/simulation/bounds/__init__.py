@@ -45,7 +45,9 @@ def bound(
     metric
         ``"mean_jct"`` or ``"makespan"``.
     sharing
-        Whether policies may let jobs share GPUs by interleaving their stages.
+        Whether policies may let jobs share GPUs: by interleaving their stages, or in layers
+        (`dlsched.simulation.policy.BasePolicy`), where no resource is used more than all of the
+        time either.
 
     Raises
     ------

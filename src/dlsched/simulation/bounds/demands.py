@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from dlsched.simulation.bounds.capacity import Capacity, Steps, steps
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.job import Job
 from dlsched.simulation.workload import Workload
@@ -18,15 +19,23 @@ class Demands(NamedTuple):
     Attributes
     ----------
     gpus
-        GPUs of the cluster.
+        GPUs of the cluster; the most of them at any time if their number changes.
     release, area, length
         Submission; GPU time; time with the GPUs at which it runs fastest.
+    steps
+        (time, GPUs from then on), the first at 0; empty if there are always `gpus`.
     """
 
     gpus: int
     release: tuple[int, ...]
     area: tuple[int, ...]
     length: tuple[int, ...]
+    steps: Steps = ()
+
+    @property
+    def capacity(self) -> Capacity:
+        """The cluster's GPU time."""
+        return Capacity(self.steps or ((0, self.gpus),))
 
 
 def demands(
@@ -47,7 +56,10 @@ def demands(
     """
     rows = [_demand(job, workload, cluster, weights) for job in workload.jobs]
     release = tuple(job.submit_ticks for job in workload.jobs)
-    return Demands(cluster.gpus, release, tuple(a for a, _ in rows), tuple(p for _, p in rows))
+    area, length = tuple(a for a, _ in rows), tuple(p for _, p in rows)
+    found = steps(cluster)
+    most = max(gpus for _, gpus in found)
+    return Demands(most, release, area, length, found if len(found) > 1 else ())
 
 
 def _demand(

@@ -13,12 +13,14 @@ def longest_job(d: Demands) -> Fraction:
 
 
 def pooled_work(d: Demands) -> Fraction:
-    """Return the latest time at which all GPUs can be through, in microseconds.
+    """Return a time before which the GPUs cannot be through, in microseconds.
 
     For each submission: what is submitted then or later takes at least its GPU time over all GPUs.
     """
+    capacity = d.capacity
     latest, left = Fraction(0), 0
     for release, area in zip(reversed(d.release), reversed(d.area), strict=True):
         left += area
-        latest = max(latest, release + Fraction(left, d.gpus))
+        done = capacity.until(release) + left
+        latest = max(latest, Fraction(release), capacity.reached(done) if left else Fraction(0))
     return latest

@@ -1,15 +1,17 @@
 """A bound from prices: what a GPU costs at each time, and what each job then does at best.
 
 For any prices >= 0, the sum over jobs of (completion time + cost of the GPU time used) less the
-value of all GPU time is at most the sum of completion times of any schedule (Lagrangian
-relaxation of the capacity). A job of area a and length p uses at most a / p GPUs at a time, so it
-completes at C at the least cost by using the cheapest p seconds between its submission and C.
-Prices are constant within intervals of time, and 0 after the last one.
+value of all GPU time that there is is at most the sum of completion times of any schedule
+(Lagrangian relaxation of the capacity). GPU time on loan is there while it is lent. A job of area a
+and length p uses at most a / p GPUs at a time, so it completes at C at the least cost by using the
+cheapest p seconds between its submission and C. Prices are constant within intervals of time, and 0
+after the last one.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -72,12 +74,16 @@ def evaluate(d: Demands, prices: Prices) -> Fraction:
                 for k in np.flatnonzero(near <= least + margin)
             )
         )
-    ends = (*prices.starts[1:], prices.starts[-1])
     value = sum(
-        price * (end - start)
-        for price, start, end in zip(prices.values, prices.starts, ends, strict=True)
+        price * time for price, time in zip(prices.values, _supply(d, prices.starts), strict=True)
     )
-    return total - Fraction(d.gpus * value, SCALE)
+    return total - Fraction(value, SCALE)
+
+
+def _supply(d: Demands, starts: Sequence[int]) -> list[int]:
+    """Return the cluster's GPU time in each interval; none in the last, where the price is 0."""
+    until = [d.capacity.until(start) for start in starts]
+    return [later - now for now, later in zip(until, (*until[1:], until[-1]), strict=True)]
 
 
 def _exact(
@@ -193,13 +199,23 @@ def _relaxation(
 def _search(d: Demands, upper: float, rounds: int) -> Prices:
     """Return good prices: projected subgradients, steps by the distance to `upper`."""
     kept = [j for j in range(len(d.area)) if d.area[j] and d.length[j]]
+    if not kept:
+        return Prices((0,), (0,))
     fixed = float(sum(d.release[j] + d.length[j] for j in range(len(d.area)) if not d.area[j]))
     releases = np.array([d.release[j] for j in kept], float)
     areas = np.array([d.area[j] for j in kept], float)
     lengths = np.array([d.length[j] for j in kept], float)
-    starts = _grid(releases, areas, d.gpus)
+    capacity = d.capacity
+    # What the GPUs are in the mean, over the time in which they can do one and a half times all.
+    latest = int(releases.max())
+    horizon = capacity.reached(capacity.until(latest) + 3 * sum(d.area) // 2 + 1)
+    gpus = float(d.gpus)
+    if d.steps:
+        gpus = capacity.until(int(horizon) + 1) / (float(horizon) + 1)
+    starts = _grid(releases, areas, gpus)
+    supply = np.array(_supply(d, [int(start) for start in starts]), float)
     sizes = np.append(np.diff(starts), 0.0)
-    values = _first_prices(starts, releases, areas, d.gpus)
+    values = _first_prices(starts, releases, areas, gpus)
     values[-1] = 0.0
     best, best_values = -np.inf, values.copy()
     theta, since = 1.0, 0
@@ -208,7 +224,7 @@ def _search(d: Demands, upper: float, rounds: int) -> Prices:
         used = np.zeros(len(starts))
         order = np.argsort(values, kind="stable")
         worth = _relaxation(starts, values, order, releases, areas, lengths, used)
-        bound = worth + fixed - d.gpus * float(values @ sizes)
+        bound = worth + fixed - float(values @ supply)
         since += 1
         if bound > best:
             best, best_values, since = bound, values.copy(), 0
@@ -217,7 +233,7 @@ def _search(d: Demands, upper: float, rounds: int) -> Prices:
             direction[:] = 0
             continue
         scale = np.where(sizes > 0, sizes, 1.0)
-        slope = (used - d.gpus * sizes) / scale
+        slope = (used - supply) / scale
         slope[-1] = 0.0
         direction = slope + 0.5 * direction
         norm = float((direction * direction * scale).sum())
@@ -231,7 +247,7 @@ def _search(d: Demands, upper: float, rounds: int) -> Prices:
 
 
 def _grid(
-    releases: NDArray[np.float64], areas: NDArray[np.float64], gpus: int
+    releases: NDArray[np.float64], areas: NDArray[np.float64], gpus: float
 ) -> NDArray[np.float64]:
     """Return starts of intervals up to the time when a pooled machine has done twice all areas."""
     horizon = float(releases.max() + 1.5 * areas.sum() / gpus) + 1.0
@@ -247,7 +263,7 @@ def _first_prices(
     starts: NDArray[np.float64],
     releases: NDArray[np.float64],
     areas: NDArray[np.float64],
-    gpus: int,
+    gpus: float,
 ) -> NDArray[np.float64]:
     """Return the prices of the pooled machine if all jobs were there: those of smallest first."""
     ordered = np.sort(areas)

@@ -14,8 +14,8 @@ from dlsched.simulation.policy import BasePolicy
 from dlsched.simulation.state import Arrays, State, Vector
 
 
-class OrderingPolicy(BasePolicy):
-    """Jobs run in the order of a key, least first; ties in the order of submission.
+class QueuePolicy(BasePolicy):
+    """Jobs run in an order that is made anew whenever it decides.
 
     Each job in turn runs if as many GPUs are left as it needs, else it is skipped. A running job
     that still runs stays where it is; the others are placed by `Placement`. At every arrival and
@@ -35,8 +35,8 @@ class OrderingPolicy(BasePolicy):
     strict: ClassVar[bool] = False
 
     @abstractmethod
-    def key(self, jobs: Arrays) -> Vector:
-        """Return the key of each job."""
+    def order(self, state: State) -> Vector:
+        """Return the positions of the jobs in `State.arrays`, the first to run first."""
 
     def decide(self, state: State) -> Decision:
         """Return the changes that make the first jobs of the order run."""
@@ -53,8 +53,7 @@ class OrderingPolicy(BasePolicy):
         free = int(vacant.sum()) + int(jobs.gpus @ jobs.running)
         if int(jobs.gpus.sum()) <= free:
             return self._run_all(state, vacant)
-        # Stable, so that ties are in the order of submission.
-        order = np.argsort(self.key(jobs), kind="stable")
+        order = self.order(state)
         if not self.preemptive:
             order = np.concatenate(
                 (order[jobs.running[order] == 1], order[jobs.running[order] == 0])
@@ -76,11 +75,24 @@ class OrderingPolicy(BasePolicy):
         """Return the decision that starts all waiting jobs: none has to be left out."""
         jobs, every = state.arrays, state.workload.jobs
         waiting = np.flatnonzero(jobs.running == 0)
-        if not len(waiting):
-            return Decision()
-        order = waiting[np.argsort(self.key(jobs)[waiting], kind="stable")]
-        new = [every[j] for j in jobs.job[order]]
+        if len(waiting) > 1:
+            order = self.order(state)
+            waiting = order[jobs.running[order] == 0]
+        new = [every[j] for j in jobs.job[waiting]]
         return Decision(Placement(state.cluster, vacant).place_all(new))
+
+
+class OrderingPolicy(QueuePolicy):
+    """Jobs run in the order of a key, least first; ties in the order of submission."""
+
+    @abstractmethod
+    def key(self, jobs: Arrays) -> Vector:
+        """Return the key of each job."""
+
+    def order(self, state: State) -> Vector:
+        """Return the positions of the jobs by key, then by submission."""
+        order: Vector = np.argsort(self.key(state.arrays), kind="stable")
+        return order
 
 
 def select(gpus: Vector, free: int, strict: bool = False) -> Vector:
