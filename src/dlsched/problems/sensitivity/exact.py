@@ -15,6 +15,7 @@ from dlsched.problems.sensitivity.cluster import solution_of
 from dlsched.problems.sensitivity.decoding import solution_from
 from dlsched.problems.sensitivity.heuristics import starts
 from dlsched.problems.sensitivity.packing import TooManyStates
+from dlsched.problems.sensitivity.price_round import Rounding
 from dlsched.problems.sensitivity.program import Cutoff, Prices, Program, patterns_of
 from dlsched.problems.sensitivity.schema import Instance, Solution
 from dlsched.registry import method
@@ -176,8 +177,27 @@ class _Patterns:
             return None
         self.first.append(Bound(bound, "certified", "prices and a table of one server"))
         if not self.within(bound) and relaxed is not None:
+            bound = self.tighten(program, bound)
+        if not self.within(bound) and relaxed is not None:
             bound = self.decide(program, relaxed.prices, bound)
         return self.value[0] if self.rounded or self.within(bound) else None
+
+    def tighten(self, program: Program, bound: Number) -> Number:
+        """Return the better of a bound and that of pooled servers; improve the incumbent.
+
+        The relaxation over patterns knows what one server holds, the integer program of pooled
+        servers that jobs are whole: where CPUs are scarce the latter is often attained.
+        """
+        run = self.run.nested(_SECONDS)
+        self.first += pooled_bounds(self.instance, run)
+        pooled = min(Fraction(entry.value) for entry in self.first)
+        assert program.bound is not None
+        program.bound = min(program.bound, math.floor(pooled / program.granularity))
+        if self.several and self.instance.allow_split:
+            found = Rounding(self.instance, self.run).best().solution
+            if found is not None:
+                self.offer(found)
+        return simplify(min(Fraction(bound), program.bound * program.granularity))
 
     def decide(self, program: Program, prices: Prices, bound: Number) -> Number:
         """Close the gap between the incumbent and its bound; return the bound then known."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from dlsched.problems.sensitivity.packing import Item, Pattern, Server, Table
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
+from dlsched.problems.sensitivity.units import row_unit
 from dlsched.run import Run
 from dlsched.schema import Number, granularity
 from dlsched.solvers import highs
@@ -127,10 +128,12 @@ class Program:
         """Add the patterns that are new and not empty."""
         self.patterns |= dict.fromkeys(filter(any, patterns))
 
-    def form(self, floor: int | None = None) -> StandardForm:
+    def form(self, floor: int | None = None, pooled: bool = False) -> StandardForm:
         """Return the program over the patterns known; with a floor it minimises the split jobs.
 
-        Rows: jobs of each profile, items of each kind, servers, and the floor on the throughput.
+        Rows: jobs of each profile, items of each kind, servers, the floor on the throughput, and
+        if `pooled` the CPUs and memory of all servers, which the patterns imply: solvers derive
+        cuts from them.
         """
         from scipy import sparse
 
@@ -158,7 +161,14 @@ class Program:
             columns += range(n)
             entries += (self.costs * scale).tolist()
             extra = [float(floor / self.unit) * scale]
-        height = servers + 1 + len(extra)
+        height, limits = servers + 1 + len(extra), []
+        if pooled:
+            for amounts, most in self._amounts():
+                rows += [height + len(limits)] * n
+                columns += range(n)
+                entries += amounts
+                limits.append(most)
+        height += len(limits)
         A = sparse.csc_array(
             sparse.coo_array(
                 (np.array(entries, dtype=float), (rows, columns)), shape=(height, n + k)
@@ -170,13 +180,26 @@ class Program:
         costs = self.costs if floor is None else np.array([float(o.split) for o in self.options])
         return StandardForm.of(
             A,
-            np.concatenate([self.least_jobs * count, infinite, extra]),
-            np.concatenate([count, np.zeros(kinds), [limit], [np.inf] * len(extra)]),
+            np.concatenate([self.least_jobs * count, infinite, extra, [-np.inf] * len(limits)]),
+            np.concatenate([count, np.zeros(kinds), [limit], [np.inf] * len(extra), limits]),
             np.concatenate([upper, np.full(k, limit)]),
             np.concatenate([costs, np.zeros(k)]),
             sense="max" if floor is None else "min",
             granularity=Fraction(floor is not None or (self.unit == 1 and not self.penalty)),
         )
+
+    def _amounts(self) -> list[tuple[list[float], float]]:
+        """Return the CPUs of each option with those of all servers, and the same of memory."""
+        servers, found = self.instance.servers, []
+        for name in ("cpus", "memory"):
+            each = [
+                self.instance.profiles[o.profile].gpus * getattr(o.choice, name)
+                for o in self.options
+            ]
+            total = servers.count * getattr(servers, name)
+            unit = row_unit(total, each)
+            found.append(([float(amount / unit) for amount in each], float(total / unit)))
+        return found
 
     def relax(self, run: Run, floor: int | None = None) -> Relaxed | None:
         """Solve the relaxation by column generation; ``None`` if a limit struck.
@@ -303,7 +326,7 @@ class Program:
 
         With `cutoff`, options that solutions from it on cannot use are fixed at 0.
         """
-        form = self.form(floor)
+        form = self.form(floor, pooled=True)
         if cutoff is not None:
             surplus, allowance = self._surplus(cutoff.prices), self._allowance(cutoff)
             most = self._most(surplus)
