@@ -11,8 +11,9 @@ from dlsched.problems.sensitivity.bounds import pooled_bounds, split_bound
 from dlsched.problems.sensitivity.check import evaluate
 from dlsched.problems.sensitivity.decoding import solution_from
 from dlsched.problems.sensitivity.knapsack import least_choices
+from dlsched.problems.sensitivity.lagrangian import Prices
 from dlsched.problems.sensitivity.packing import Pattern, TooManyStates
-from dlsched.problems.sensitivity.program import Cutoff, Prices, Program, patterns_of
+from dlsched.problems.sensitivity.program import Program, patterns_of
 from dlsched.problems.sensitivity.schema import Instance, Solution
 from dlsched.registry import method
 from dlsched.result import Claim, Status, Termination
@@ -118,8 +119,8 @@ class Rounding:
             self._offer(int(throughput / program.granularity), even)
             if len(program.patterns) > known:
                 yield
-        better = Cutoff(prices, self.value + 1)
-        if self.value >= 0 and program.complete(_MOST_ENUMERATED, better, self.run):
+        better = program.lagrangian(prices).cutoff(self.value + 1)
+        if self.value >= 0 and program.complete(_MOST_ENUMERATED, [better], self.run):
             yield
 
     def _integer(self) -> None:
