@@ -19,6 +19,7 @@ from dlsched.problems.sensitivity import Instance, Solution, exact, model, packi
 from dlsched.problems.sensitivity.generate import examples
 from dlsched.problems.sensitivity.oracle import brute_force
 from dlsched.problems.sensitivity.packing import Floor, Item, Server
+from dlsched.problems.sensitivity.price_round import packing as proportional_patterns
 from dlsched.problems.sensitivity.program import Program
 from dlsched.problems.sensitivity.reference import solver_version, stage_one, stage_two
 from dlsched.run import Run
@@ -138,15 +139,17 @@ def test_any_prices_bound_the_split_jobs() -> None:
     assert best.status == "optimal"
     program = Program(instance, whole=True, units=True)
     floor = int(best.objective[0] / program.granularity)
+    program.add(proportional_patterns(program))
     assert program.relax(Run()) is not None
     relaxed = program.relax(Run(), floor)
+    assert relaxed is not None
     least = program.lagrangian(relaxed.prices, floor).splits()
     assert least == math.ceil(relaxed.objective - 1e-6) <= best.objective[1]
     rng = np.random.default_rng(3)
     for _ in range(20):
-        duals = -rng.uniform(0, 0.5, len(program.counts) + len(program.items) + 2)
-        duals[-1] *= rng.uniform(0, 0.01)
-        prices = program.prices(np.abs(duals) * np.sign([1] * (len(duals) - 1) + [-1]))
+        duals = rng.uniform(0, 0.5, len(program.counts) + len(program.items) + 2)
+        duals[-1] = -rng.uniform(0, 0.01)  # of the floor
+        prices = program.prices(duals)
         assert program.lagrangian(prices, floor).splits() <= best.objective[1]
 
 
