@@ -69,6 +69,11 @@ def simulated(case: Case, size: Size, seed: int) -> Simulation:
     report = run.audit()
     if not report:
         raise SystemExit(f"{case.label}, seed {seed}: {report.violations[0].message}")
+    jobs = workload.jobs
+    for row in run.log.rows("segments"):
+        job = jobs[row[0]]
+        if '"i' in row[4] and not (job.fungible or job.heterogeneous):
+            raise SystemExit(f"{case.label}, seed {seed}: {job.id} runs on loan")
     return run
 
 

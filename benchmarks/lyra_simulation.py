@@ -87,7 +87,7 @@ def runs(case: Case, size: Size, seeds: Sequence[int], keep: Keep) -> Rows:
 
 def average(rows: Rows, name: str) -> float:
     """Return the mean over the seeds."""
-    return statistics.mean(row[name] for row in rows)
+    return float(statistics.mean(row[name] for row in rows))
 
 
 def optimum(size: Size, seeds: Sequence[int], keep: Keep) -> Iterator[str]:
@@ -226,14 +226,15 @@ def main() -> None:
         *lyra_text.HEAD,
     ]
     for name in options.parts:
-        title, text = lyra_text.PARTS[name]
+        title, text, after = lyra_text.PARTS[name]
         seeds = options.fleet_seeds if name == "fleet" else options.seeds
-        lines += [f"## {title} (seeds {', '.join(map(str, seeds))})", "", *text, ""]
-        lines += [*part(name, seeds, keep), ""]
-    text = "\n".join(lines).rstrip("\n") + "\n"
-    print(text)
+        lines += [f"## {title} (seeds {', '.join(map(str, seeds))})", ""]
+        lines += [*text, *([""] if text else []), *part(name, seeds, keep), ""]
+        lines += [*after, *([""] if after else [])]
+    page = "\n".join(lines).rstrip("\n") + "\n"
+    print(page)
     if not options.quiet:
-        FIGURES.write_text(text, encoding="utf-8")
+        FIGURES.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -127,6 +127,8 @@ def static() -> Iterator[str]:
         "tune",
         "tune_public",
         "water_filling",
+        "balance",
+        "price_round",
         "exact",
         "opt",
     ):

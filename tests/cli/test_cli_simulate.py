@@ -84,7 +84,12 @@ def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
         ((*SYNERGY, "--profile-option", "cpus_per_gpu=few"), "write a whole number"),
         ((*SYNERGY, "--profile-option", "measured=gone.json"), "gone.json: cannot be read"),
         ((*SYNERGY, "--set", "gap=small"), "write a number"),
-        (SYNERGY, "or --cpus and --memory"),
+        (("--policy", "srtf", "--method", "exact"), "srtf solves no problem"),
+        (("--policy", "hadar", "--set", "speed=2"), "hadar has no 'speed'"),
+        (("--policy", "federated", "--set", "speed=2"), "federated has no 'speed'"),
+        (("--policy", "yarn_cs", "--set", "interval=0"), "interval is 0; give seconds above 0"),
+        (("--policy", "fifo", "--variant", "published"), "fifo has no published variant"),
+        (("--policy", "synergy", "--profiles", "synergy"), "have CPUs and memory"),
     ],
 )
 def test_what_cannot_be_simulated(flags: tuple[str, ...], message: str) -> None:
@@ -99,6 +104,30 @@ def test_options_of_a_policy_are_those_of_its_parents_and_its_solver() -> None:
     assert options["afs"] == options["lyra"] and "elastic" in options["lyra"]
     assert options["local"] == options["mast"] and "gap" not in options["mast"]
     assert options["fifo"] == {}
+
+
+def test_a_policy_that_has_only_a_published_variant() -> None:
+    """AntMan is found with --variant published; what is missing is the trace's iterations."""
+    flags = ("--policy", "antman", "--variant", "published", "--set", "interval=60")
+    assert "jobs[0].iterations: is missing" in run(*TRACE, *flags, status=2).stderr
+
+
+def test_cpus_memory_and_options_of_a_method() -> None:
+    """Synergy's servers have CPUs and memory; a limit of its method is an option of it."""
+    flags = ("--profiles", "synergy", "--cpus", "24", "--memory", "500", "--set", "time_limit=60")
+    assert data(*TRACE, "--policy", "synergy", *flags, "--limit", "9")["completed"] == 9
+
+
+def test_a_damaged_log_is_one_error(tmp_path: Path) -> None:
+    """A log whose pages were overwritten cannot be resumed; the error names the file."""
+    log = tmp_path / "run.sqlite"
+    data(*TRACE, "--policy", "srtf", "--log", str(log))
+    content = bytearray(log.read_bytes())
+    content[5000:35_000] = b"x" * 30_000
+    log.write_bytes(content)
+    flags = ("--policy", "srtf", "--log", str(log), "--resume")
+    error = run(*TRACE, *flags, status=2).stderr
+    assert "cannot be read (database disk image is malformed); name another file" in error
 
 
 def test_list_policies() -> None:

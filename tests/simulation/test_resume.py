@@ -222,6 +222,44 @@ def test_other_files_are_no_logs(tmp_path: Path) -> None:
         assert path.read_bytes() == before
 
 
+def test_a_header_that_is_no_json_is_one_error(tmp_path: Path) -> None:
+    """The error names the file and what is wrong with it."""
+    path = tmp_path / "log"
+    simulate(**small(), log=path).log.close()
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE meta SET value = '{' WHERE key = 'seed'")
+    with pytest.raises(LogError, match="log: its header cannot be read"):
+        simulate(**small(), log=path, resume=True)
+
+
+def test_a_full_disk_leaves_what_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error says that the log cannot be written; with room again the simulation goes on."""
+    monkeypatch.setattr(engine, "COMMIT_ROWS", 10)
+    path = tmp_path / "log"
+
+    def fill(log: Log) -> None:
+        pages = log.database.execute("PRAGMA page_count").fetchone()[0]
+        log.database.execute(f"PRAGMA max_page_count = {pages + 1}")
+
+    commit, made = Log.commit, []
+
+    def limited(log: Log, **meta: Any) -> None:
+        if not made:
+            made.append(fill(log))
+        commit(log, **meta)
+
+    case = {"workload": simulation_child.workload(200), "cluster": simulation_child.CLUSTER,
+            "policy": "srtf"}  # fmt: skip
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, "commit", limited)
+        with pytest.raises(LogError, match=r"log: cannot be written .*full\); .* then resume"):
+            simulate(**case, log=path)
+    resumed = simulate(**case, log=path, resume=True)
+    assert tables(resumed.log) == tables(simulate(**case).log)
+
+
 def test_a_simulation_stopped_before_its_first_commit_starts_anew(tmp_path: Path) -> None:
     """Rows without a state to go on from, as a published variant leaves them, are not counted."""
     path = tmp_path / "log"

@@ -79,8 +79,7 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Simulate a policy on a trace; its log is audited. Times are in seconds."""
-    kind = find_policy(policy)
-    chosen = settings(setting or [], policy_options(kind), f"the policy {policy}")
+    chosen = _options(policy, variant, setting or [])
     added = _profile_options(profiles, profile_option or [])
     say(Stage.LOADING, trace)
     workload = Workload.from_trace(trace, profiles, together=together, limit=limit, **added)
@@ -107,6 +106,14 @@ def simulate(
     for violation in report.violations[:_SHOWN]:
         put_note(str(violation))
     raise typer.Exit(Exit.BROKEN if report.violations else Exit.OK)
+
+
+def _options(policy: str, variant: str, pairs: list[str]) -> dict[str, Any]:
+    """Return the options of a policy; those of a published simulator are checked by itself."""
+    if variant == "published":
+        names = {pair.partition("=")[0]: None for pair in pairs}
+        return settings(pairs, names, f"the published variant of {policy}")
+    return settings(pairs, policy_options(find_policy(policy)), f"the policy {policy}")
 
 
 def _profile_options(profiles: str | None, pairs: list[str]) -> dict[str, Any]:

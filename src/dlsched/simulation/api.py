@@ -122,7 +122,7 @@ def _open(
     """Return the log, and the state to go on from if there is one."""
     there = path is not None and Path(path).exists()
     if there and not resume:
-        raise LogError(f"{path} is there already; name another file, or go on with resume=True")
+        raise LogError(f"{path} is there already; name another file, or resume it")
     record = Log(path)
     found = record.meta()
     if not found:

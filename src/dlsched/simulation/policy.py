@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from dlsched.errors import DlschedError, OptionError
@@ -39,8 +40,9 @@ class BasePolicy(ABC):
         Every policy decides when the loan shrinks below the servers of its pool that are in use: it
         has to return some.
     problem
-        Name of the problem that it solves to decide, or of the module that does; None if there is
-        none, and so no method.
+        Name of the problem that it solves to decide; None if there is none.
+    own_methods
+        Whether it has methods although it solves no problem, as the programs of Gavel.
     method
         Method for that problem, as in `dlsched.solve`; None for the paper's own.
     layers
@@ -57,6 +59,7 @@ class BasePolicy(ABC):
     name: ClassVar[str] = "policy"
     problem: ClassVar[str | None] = None
     layers: ClassVar[str | None] = None
+    own_methods: ClassVar[bool] = False
     interval: Number | None = None
     on_events: bool = True
 
@@ -74,6 +77,23 @@ def policy_name(policy: object) -> str:
     """Return a policy's name in tables, logs and messages: its own, or that of its class."""
     kind: Any = policy if hasattr(policy, "__qualname__") else type(policy)
     return str(getattr(policy, "name", None) or f"{kind.__module__}:{kind.__qualname__}")
+
+
+def refuse_unused(options: Iterable[str], whose: str) -> None:
+    """Refuse options of other methods that a policy's own method would not use.
+
+    A time limit is allowed: a method that needs none keeps it.
+
+    Raises
+    ------
+    OptionError
+        Naming the first.
+    """
+    unused = [name for name in options if name != "time_limit"]
+    if unused:
+        raise OptionError(
+            f"{whose} has no option {unused[0]!r}; leave it out, or take a method that has it"
+        )
 
 
 def interval_ticks(policy: Policy) -> int | None:

@@ -77,17 +77,17 @@ class _Choice(NamedTuple):
     @classmethod
     def of(cls, layout: Layout, demand: int, weight: float, preempted: Any) -> _Choice:
         """Return the idle servers with the most GPUs of preempted jobs."""
-        n, m = len(layout.guest_at) - 1, len(preempted)
-        hosted = np.repeat(np.arange(m), np.diff(layout.host_at))
+        n, m = len(layout.jobs_at) - 1, len(preempted)
+        hosted = np.repeat(np.arange(m), np.diff(layout.hosts_at))
         holder = np.repeat(np.arange(m), np.diff(layout.held_at))
         gpus = layout.gpus * (preempted & (layout.weight > 0))[holder]
         vacated = np.bincount(layout.held, gpus, minlength=n)
-        vacated[layout.host[~preempted[hosted]]] = -1
+        vacated[layout.hosts[~preempted[hosted]]] = -1
         servers = np.argsort(-vacated, kind="stable")[:demand]
         chosen = np.zeros(n, dtype=np.bool_)
         chosen[servers] = True
         stopped = np.zeros(m, dtype=np.bool_)
-        stopped[hosted[chosen[layout.host]]] = True
+        stopped[hosted[chosen[layout.hosts]]] = True
         elsewhere = stopped[holder] & ~chosen[layout.held]
         return cls(weight, int(layout.gpus[elsewhere].sum()), preempted, servers.tolist())
 

@@ -1,46 +1,18 @@
 """Which jobs to preempt so that enough servers are idle: the compiled loops of `densest`.
 
 A server is idle if all its jobs are preempted. Jobs of weight 0 count as preempted from the start,
-as they cost nothing. Loops are written out where numpy has an expression for them: each such
-expression costs a second of compilation.
+as they cost nothing.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from dlsched.compilation import Floats, Ints, entry, loop
+from dlsched.compilation import entry, loop
 from dlsched.problems.reclaiming.layout import Layout
-
-
-class Scores(NamedTuple):
-    """What would follow if all jobs of a server were preempted, by server; and work space.
-
-    Attributes
-    ----------
-    weight
-        Weight of its jobs that run.
-    relief
-        How much nearer to idle all servers come, in servers; see `_measure`.
-    idle
-        Servers that become idle.
-    running, load
-        Number and weight of its jobs that run.
-    shared, common, near
-        Work space of `_measure`: by server, the number and weight of the jobs that it shares with
-        the server measured; and which servers share any. The first two are 0 between calls.
-    """
-
-    weight: Floats
-    relief: Floats
-    idle: Ints
-    running: Ints
-    load: Floats
-    shared: Ints
-    common: Floats
-    near: Ints
+from dlsched.problems.reclaiming.scores import Scores, cheapest, measure, recount, renew
 
 
 @entry(
@@ -55,7 +27,7 @@ def empty(layout: Any, demand: int, doublings: int, order: Any, preempted: Any) 
     demand
         Servers that have to be idle, at most as many as there are.
     doublings
-        The exponent of `_measure` is 2 to this power.
+        The exponent of `measure` is 2 to this power.
     order
         Positions of all jobs, in the order in which they are resumed if possible.
     preempted
@@ -90,15 +62,15 @@ def ruin(layout: Any, preempted: Any, count: int, draws: Any) -> None:
     draws
         `count` x 2 numbers from 0 to 1: which server without a neighbour, and which neighbour.
     """
-    n = len(layout.guest_at) - 1
+    n = len(layout.jobs_at) - 1
     idle = np.zeros(n, dtype=np.int64)
     state = np.zeros(n, dtype=np.int64)  # 1: idle and not in the queue
     found = 0
     for s in range(n):
         running, heavy = 0, 0
-        for e in range(layout.guest_at[s], layout.guest_at[s + 1]):
-            running += not preempted[layout.guest[e]]
-            heavy += layout.weight[layout.guest[e]] > 0.0
+        for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+            running += not preempted[layout.jobs[e]]
+            heavy += layout.weight[layout.jobs[e]] > 0.0
         if running == 0 and heavy > 0:
             idle[found] = s
             state[s] = 1
@@ -116,62 +88,15 @@ def ruin(layout: Any, preempted: Any, count: int, draws: Any) -> None:
         at = i + int(draws[i, 1] * (ends - i))
         s = queue[at]
         queue[at] = queue[i]
-        for e in range(layout.guest_at[s], layout.guest_at[s + 1]):
-            j = layout.guest[e]
+        for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+            j = layout.jobs[e]
             preempted[j] = False
-            for f in range(layout.host_at[j], layout.host_at[j + 1]):
-                t = layout.host[f]
+            for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                t = layout.hosts[f]
                 if state[t] == 1:
                     queue[ends] = t
                     state[t] = 0
                     ends += 1
-
-
-@loop
-def _measure(layout: Any, preempted: Any, scores: Any, s: int, doublings: int) -> None:
-    """Compute weight, relief and idle servers of a server anew.
-
-    The relief is the sum, over all servers, of (the weight of running jobs there that are also on
-    this server / the weight of all running jobs there) ** exponent. It is 1 for a server that
-    becomes idle, and near 0, if the exponent is large, for one that keeps a part of its jobs.
-    """
-    weight, near = 0.0, 0
-    for e in range(layout.guest_at[s], layout.guest_at[s + 1]):
-        j = layout.guest[e]
-        if not preempted[j]:
-            weight += layout.weight[j]
-            for f in range(layout.host_at[j], layout.host_at[j + 1]):
-                t = layout.host[f]
-                if scores.shared[t] == 0:
-                    scores.near[near] = t
-                    near += 1
-                scores.shared[t] += 1
-                scores.common[t] += layout.weight[j]
-    relief, idle = 0.0, 0
-    for i in range(near):
-        t = scores.near[i]
-        if scores.shared[t] == scores.running[t]:
-            idle += 1
-            relief += 1.0
-        else:
-            share = scores.common[t] / scores.load[t]
-            for _ in range(doublings):
-                share *= share
-            relief += share
-        scores.shared[t], scores.common[t] = 0, 0.0
-    scores.weight[s], scores.relief[s], scores.idle[s] = weight, relief, idle
-
-
-@loop
-def _count(layout: Any, preempted: Any, scores: Any, s: int) -> None:
-    """Compute number and weight of a server's running jobs anew, so that no rounding adds up."""
-    running, load = 0, 0.0
-    for e in range(layout.guest_at[s], layout.guest_at[s + 1]):
-        j = layout.guest[e]
-        if not preempted[j]:
-            running += 1
-            load += layout.weight[j]
-    scores.running[s], scores.load[s] = running, load
 
 
 @loop
@@ -182,15 +107,16 @@ def _preempt(layout: Any, demand: int, doublings: int, preempted: Any) -> None:
     is another way to end: with the lightest server that makes all of these idle at once. The best
     such end is taken.
     """
-    n = len(layout.guest_at) - 1
+    n = len(layout.jobs_at) - 1
     scores = Scores(
         np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64),
-        np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n), np.zeros(n, dtype=np.int64),
+        np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n),
+        np.zeros(n, dtype=np.int64), np.zeros(n), np.zeros(n, dtype=np.int64),
     )  # fmt: skip
     for s in range(n):
-        _count(layout, preempted, scores, s)
+        recount(layout, preempted, scores, s)
     for s in range(n):
-        _measure(layout, preempted, scores, s, doublings)
+        measure(layout, preempted, scores, s, doublings)
     missing = demand
     for s in range(n):
         missing -= scores.running[s] == 0
@@ -201,7 +127,7 @@ def _preempt(layout: Any, demand: int, doublings: int, preempted: Any) -> None:
     seen = np.zeros(n, dtype=np.int64)
     changed = np.zeros(n, dtype=np.int64)
     while missing > 0:
-        best, ending = _cheapest(scores, missing)
+        best, ending = cheapest(layout, preempted, scores, missing)
         if ending >= 0 and total + scores.weight[ending] < least:
             end, last, least = steps, ending, total + scores.weight[ending]
         total += scores.weight[best]
@@ -209,9 +135,9 @@ def _preempt(layout: Any, demand: int, doublings: int, preempted: Any) -> None:
         steps += 1
         touched = _take(layout, preempted, best, seen, 2 * steps - 1, changed)
         for i in range(touched):
-            _count(layout, preempted, scores, changed[i])
+            recount(layout, preempted, scores, changed[i])
             missing -= scores.running[changed[i]] == 0
-        _renew(layout, preempted, scores, doublings, changed[:touched], seen, 2 * steps)
+        renew(layout, preempted, scores, doublings, changed[:touched], seen, 2 * steps)
     if steps > 0:
         for j in range(len(preempted)):
             preempted[j] = before[j]
@@ -221,49 +147,18 @@ def _preempt(layout: Any, demand: int, doublings: int, preempted: Any) -> None:
 
 
 @loop
-def _renew(
-    layout: Any, preempted: Any, scores: Any, doublings: int, changed: Any, seen: Any, mark: int
-) -> None:
-    """Measure the servers that share a running job with one of those that changed."""
-    for s in changed:
-        for e in range(layout.guest_at[s], layout.guest_at[s + 1]):
-            j = layout.guest[e]
-            if not preempted[j]:
-                for f in range(layout.host_at[j], layout.host_at[j + 1]):
-                    t = layout.host[f]
-                    if seen[t] != mark:
-                        seen[t] = mark
-                        _measure(layout, preempted, scores, t, doublings)
-
-
-@loop
-def _cheapest(scores: Any, missing: int) -> Any:
-    """Return the server to take, and the lightest one that makes all missing servers idle or -1."""
-    best, rate = -1, np.inf
-    ending, least = -1, np.inf
-    for s in range(len(scores.weight)):
-        if scores.running[s] > 0:
-            cost = scores.weight[s] / min(float(missing), scores.relief[s])
-            if best < 0 or cost < rate:
-                best, rate = s, cost
-            if scores.idle[s] >= missing and scores.weight[s] < least:
-                ending, least = s, scores.weight[s]
-    return best, ending
-
-
-@loop
 def _take(layout: Any, preempted: Any, s: int, seen: Any, mark: int, changed: Any) -> int:
     """Preempt all jobs of a server; fill in the servers that they were on, and return how many.
 
     They get a mark in `seen`; those that have it are left out.
     """
     touched = 0
-    for e in range(layout.guest_at[s], layout.guest_at[s + 1]):
-        j = layout.guest[e]
+    for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+        j = layout.jobs[e]
         if not preempted[j]:
             preempted[j] = True
-            for f in range(layout.host_at[j], layout.host_at[j + 1]):
-                t = layout.host[f]
+            for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                t = layout.hosts[f]
                 if seen[t] != mark:
                     seen[t] = mark
                     changed[touched] = t
@@ -274,20 +169,20 @@ def _take(layout: Any, preempted: Any, s: int, seen: Any, mark: int, changed: An
 @loop
 def _resume(layout: Any, demand: int, order: Any, preempted: Any) -> None:
     """Resume jobs, in an order, as long as enough servers stay idle."""
-    n = len(layout.guest_at) - 1
+    n = len(layout.jobs_at) - 1
     running = np.zeros(n, dtype=np.int64)
     idle = 0
     for s in range(n):
-        for e in range(layout.guest_at[s], layout.guest_at[s + 1]):
-            running[s] += not preempted[layout.guest[e]]
+        for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+            running[s] += not preempted[layout.jobs[e]]
         idle += running[s] == 0
     for j in order:
         if preempted[j] and layout.weight[j] > 0.0:
             lost = 0
-            for f in range(layout.host_at[j], layout.host_at[j + 1]):
-                lost += running[layout.host[f]] == 0
+            for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                lost += running[layout.hosts[f]] == 0
             if idle - lost >= demand:
                 preempted[j] = False
                 idle -= lost
-                for f in range(layout.host_at[j], layout.host_at[j + 1]):
-                    running[layout.host[f]] += 1
+                for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                    running[layout.hosts[f]] += 1

@@ -19,26 +19,26 @@ _EXACT = 2**53
 class Layout(NamedTuple):
     """The jobs' servers, the servers' jobs, and the GPUs that jobs hold, by position.
 
-    Rows of different lengths stand one after the other: row ``i`` of `host` is
-    ``host[host_at[i] : host_at[i + 1]]``.
+    Rows of different lengths stand one after the other: row ``i`` of `hosts` is
+    ``hosts[hosts_at[i] : hosts_at[i + 1]]``.
 
     Attributes
     ----------
     weight
         By job, in a unit that does not depend on the instance's.
-    host_at, host
+    hosts_at, hosts
         By job: the servers with a base worker of it.
-    guest_at, guest
+    jobs_at, jobs
         By server: the jobs with a base worker on it.
     held_at, held, gpus
         By job: the servers on which it has any worker, and its GPUs there.
     """
 
     weight: Floats
-    host_at: Ints
-    host: Ints
-    guest_at: Ints
-    guest: Ints
+    hosts_at: Ints
+    hosts: Ints
+    jobs_at: Ints
+    jobs: Ints
     held_at: Ints
     held: Ints
     gpus: Ints
@@ -47,16 +47,16 @@ class Layout(NamedTuple):
 def layout_of(instance: Instance) -> Layout:
     """Return an instance's layout."""
     base, held = instance.base_servers, instance.held
-    host_at, host = _rows(base)
+    hosts_at, hosts = _rows(base)
     held_at, where = _rows(held)
-    jobs = np.repeat(np.arange(len(base)), np.diff(host_at))
-    guests = np.bincount(host, minlength=len(instance.servers))
+    owners = np.repeat(np.arange(len(base)), np.diff(hosts_at))
+    counts = np.bincount(hosts, minlength=len(instance.servers))
     return Layout(
         np.array(comparable_weights(instance), dtype=np.float64),
-        host_at,
-        host,
-        np.concatenate(([0], np.cumsum(guests))).astype(np.int64),
-        jobs[np.argsort(host, kind="stable")],
+        hosts_at,
+        hosts,
+        np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        owners[np.argsort(hosts, kind="stable")],
         held_at,
         where,
         np.fromiter(chain.from_iterable(h.values() for h in held), np.int64, len(where)),

@@ -35,18 +35,19 @@ def balance(instance: Instance, run: Run) -> Claim:
     found = balanced(instance, run)
     if found is not None:
         return Claim(solution=found)
-    if stopped := run.stop_reason():
-        return Claim(status=Status.NO_SOLUTION, termination=stopped)
     reason = "no server has the free GPUs of a job that may not be split"
     return Claim(status=Status.NO_SOLUTION, termination=Termination.FINISHED, reason=reason)
 
 
 def balanced(instance: Instance, run: Run) -> Solution | None:
-    """Return the solution of `balance`, or ``None``."""
+    """Return the solution of `balance`; ``None`` if a job that may not wait has no place.
+
+    If a limit strikes before there are targets, they are the shares.
+    """
+    least = least_choices(instance)
     targets = pooled_targets(instance, run)
     if targets is None:
-        return None
-    least = least_choices(instance)
+        targets = Targets({job.id: least[job.profile] for job in instance.jobs}, (0.5, 0.5))
     wanted = _wanted(instance, targets, least)
     placed = spread(instance, wanted)
     if placed is None:

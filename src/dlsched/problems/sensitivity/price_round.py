@@ -27,7 +27,7 @@ _PENALTY = 1e-4
 """Cost of a split job, as a fraction of the largest throughput of a job."""
 _NODES = 100
 """Upper limit of the nodes of an integer program, instead of a time limit."""
-_MOST_ENUMERATED = 2_000
+_MOST_ENUMERATED = 1000
 """Upper limit of the patterns that are enumerated at the end."""
 
 
@@ -41,7 +41,7 @@ def price_round(instance: Instance, run: Run) -> Claim:
     few are split. The bound of the relaxation is certified as in `patterns`, and on large clusters
     the gap to it is small. Where it is above 0.1 %, the patterns of `balance` are added, and then,
     if that does not suffice, all patterns that a better solution can use, if there are at most
-    2,000. The integer programs end at 100 nodes.
+    1,000. The integer programs end at 100 nodes.
 
     An instance whose servers have too many sums of CPUs or memory for pricing is left to
     `balance`, with the bound of `pooled`.
@@ -58,8 +58,8 @@ def price_round(instance: Instance, run: Run) -> Claim:
         return Claim(solution=best.solution, bounds=[best.bounds, forced])
     return Claim(
         status=Status.NO_SOLUTION,
-        termination=run.stop_reason() or Termination.FINISHED,
-        reason="" if run.stop_reason() else "no patterns that were generated hold all jobs",
+        termination=Termination.FINISHED,
+        reason="no patterns that were generated hold all jobs",
         bounds=[best.bounds, forced],
     )
 

@@ -13,6 +13,8 @@ from dlsched.problems.sensitivity.cluster import Placed
 from dlsched.problems.sensitivity.schema import Instance
 
 _EPS = 1e-9
+_MOST_KINDS = 256
+"""Upper limit of the kinds of jobs, by GPUs and load, that exchanges distinguish."""
 Loads: TypeAlias = NDArray[np.float64]
 
 
@@ -80,11 +82,13 @@ class Exchanges:
 
     Two jobs with equal GPUs, each on one server, change places. The most loaded server comes
     first; of all exchanges that reduce the sum of the excess most, the one of the smallest
-    difference in load is made. A server without such an exchange is left as it is.
+    difference in load is made. A server without such an exchange is left as it is. Loads with
+    more than `_MOST_KINDS` values are rounded.
     """
 
     def __init__(self, wanted: Sequence[Wanted], placed: Sequence[Placed], servers: int) -> None:
         self.placed = placed
+        digits = next(d for d in (9, 3, 2, 1) if d == 1 or _count(wanted, d) <= _MOST_KINDS)
         kinds: dict[tuple[int, float], int] = {}
         self.on: list[dict[int, list[int]]] = [{} for _ in range(servers)]
         self.over = np.full(servers, -1.0)
@@ -93,7 +97,7 @@ class Exchanges:
             for s, count in where.items():
                 self.over[s] += count * each
             if len(where) == 1:
-                kind = kinds.setdefault((gpus, round(gpus * each, 9)), len(kinds))
+                kind = kinds.setdefault((gpus, round(gpus * each, digits)), len(kinds))
                 self.on[next(iter(where))].setdefault(kind, []).append(k)
         self.number = np.zeros((servers, len(kinds)), dtype=np.int64)
         for s, here in enumerate(self.on):
@@ -114,6 +118,9 @@ class Exchanges:
             if excess[a] <= _EPS:
                 break
             gives = np.flatnonzero(self.number[a])
+            if not len(gives):
+                excess[a] = 0.0
+                continue
             d = less[gives]
             after = np.maximum(excess[a] - d, 0)[None] + np.maximum(
                 self.over[:, None, None] + d[None], 0
@@ -144,3 +151,8 @@ class Exchanges:
         moved = self.load[x] - self.load[y]
         self.over[a] -= moved
         self.over[b] += moved
+
+
+def _count(wanted: Sequence[Wanted], digits: int) -> int:
+    """Return the number of kinds of jobs by GPUs and rounded load."""
+    return len({(w.gpus, round(w.gpus * w.load, digits)) for w in wanted})

@@ -103,7 +103,8 @@ def make_policy(policy: str | Policy, method: Any = None, **options: Any) -> Pol
         _require_made(policy, method, options)
         return policy
     kind = find_policy(policy)
-    if method is not None and policy in BUILT_IN and kind.problem is None:
+    no_method = policy in BUILT_IN and kind.problem is None and not kind.own_methods
+    if method is not None and no_method:
         raise OptionError(f"the policy {policy} solves no problem; leave method={method!r} out")
     plain = getattr(kind, "__init__", None) is BasePolicy.__init__
     if plain and options:

@@ -52,7 +52,7 @@ class Gavel(BasePolicy):
     """
 
     name = "gavel"
-    problem: ClassVar[str | None] = "gavel"
+    own_methods: ClassVar[bool] = True
     on_events = False
 
     def __init__(self, method: Any = None, *, interval: Number = 360) -> None:

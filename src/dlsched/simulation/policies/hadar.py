@@ -15,7 +15,7 @@ from dlsched.schema import Id, Number
 from dlsched.simulation.decision import Decision
 from dlsched.simulation.policies.muri import solved_by
 from dlsched.simulation.policies.typed import UNTYPED, held_by_type, realize
-from dlsched.simulation.policy import BasePolicy
+from dlsched.simulation.policy import BasePolicy, refuse_unused
 from dlsched.simulation.state import JobView, State, job_state
 from dlsched.state import ClusterState
 from dlsched.state import Server as ServerState
@@ -86,6 +86,8 @@ class Hadar(BasePolicy):
         **options: Any,
     ) -> None:
         super().__init__("hadar" if method is None else method, **options)
+        if self.method == "hadar":
+            refuse_unused(options, "hadar")
         if mode not in MODES:
             raise OptionError(f"mode={mode!r} is none of {', '.join(MODES)}")
         if utility not in adapter.UTILITIES:
