@@ -140,7 +140,8 @@ def test_policy_that_fails_is_a_failed_run(folder: Path) -> None:
     failed = [row for row in stored() if row["status"] != "feasible"]
     assert [row["method"] for row in failed] == ["mine_policy:Fails"] * 2
     assert {row["status"] for row in failed} == {"error"}
-    assert {row["reason"] for row in failed} == {"ValueError: no <decision>"}
+    reason = "PolicyError: policy fifo at 0 s: it raised ValueError: no <decision>"
+    assert {row["reason"] for row in failed} == {reason}
 
 
 def test_only_what_has_changed_is_run_again(folder: Path) -> None:
@@ -212,7 +213,8 @@ def test_command_prints_a_table_for_each_workload(folder: Path) -> None:
     ]  # fmt: skip
     assert "tiresias" in first and "limits=[60]" in first
     assert second.split()[:2] == ["policy", "seed"]
-    assert "mine_policy:Fails: error: ValueError: no <decision>" in second
+    reason = "PolicyError: policy fifo at 0 s: it raised ValueError: no <decision>"
+    assert f"mine_policy:Fails: error: {reason}" in second
     rows = json.loads(runner.invoke(app, [*bench, "--json"]).stdout)
     assert [row["method"] for row in rows[:2]] == ["lyra", "srtf"]
 
@@ -252,6 +254,15 @@ def test_report_of_simulations_alone(folder: Path, monkeypatch: pytest.MonkeyPat
         ('"fifo"', '"fido"', "simulation[0].policies[0].policy", "fifo"),
         ('["fifo"]', "[]", "simulation[0].policies", "empty"),
         ('["fifo"]', '[{ policy = "fifo", options = { x = 1 } }]', "options.x", "no option"),
+        ('["fifo"]', '[{ policy = "fifo", method = "exact" }]', "policies[0]", "solves no problem"),
+        (
+            '["fifo"]',
+            '[{ policy = "yarn_cs", options = { interval = 0 } }]',
+            "simulation[0].policies[0]",
+            "interval is 0; give seconds above 0",
+        ),
+        ('["fifo"]', '[{ policy = "hadar", options = { x = 1 } }]', "policies[0]", "no option 'x'"),
+        ("limit = 4", "seeds = []", "simulation[0].seeds", "is empty"),
         ("limit = 4", "limits = 4", "simulation[0].limits", "unknown field"),
         ("limit = 4", "limit = 0", "simulation[0].limit", ""),
         ("limit = 4", 'profiles = "none"', "simulation[0].trace", "set of profiles"),

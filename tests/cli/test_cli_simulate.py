@@ -66,6 +66,7 @@ def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
         (("--policy", "srtf", "--set", "speed=2"), "has no 'speed'"),
         (("--policy", "srtf", "--profiles", "nobody"), "set of profiles"),
         (("--policy", "srtf", "--gpus", "1"), "leave the job out"),
+        (("--policy", "srtf", "--resume"), "name its file: --log FILE"),
         (("--policy", "srtf", "--method", "exact"), "srtf solves no problem"),
         (("--policy", "hadar", "--set", "speed=2"), "hadar has no option 'speed'"),
         (("--policy", "federated", "--set", "speed=2"), "federated cannot take its options"),

@@ -27,7 +27,8 @@ from dlsched.schema.flaws import Flaw
 from dlsched.simulation import Cluster
 from dlsched.simulation.api import VARIANTS
 from dlsched.simulation.cluster import TRAINING
-from dlsched.simulation.policies import find_policy
+from dlsched.simulation.policies import find_policy, make_policy
+from dlsched.simulation.policy import BasePolicy, interval_ticks
 from dlsched.simulation.published import PUBLISHED
 
 
@@ -124,6 +125,8 @@ class SimulationEntry(Document):
         if self.bounds and self.variant != VARIANTS[0]:
             # (D) The published simulators' accidents may undercut what the papers' text allows.
             raise Flaw(("bounds",), "do not hold for the published variant", "leave them out")
+        if not self.seeds:
+            raise Flaw(("seeds",), "is empty", "give one, or leave it out")
         for i, entry in enumerate(self.policies):
             self._validate(entry, i)
         return self
@@ -143,15 +146,18 @@ class SimulationEntry(Document):
                 remedy = f"those: {', '.join(PUBLISHED)}"
                 raise Flaw(("policies", i, "policy"), "has no published variant", remedy)
             return
-        known = [
-            p.name
-            for p in list(inspect.signature(kind).parameters.values())[1:]
-            if p.kind is not p.VAR_KEYWORD
-        ]
+        parameters = list(inspect.signature(kind).parameters.values())[1:]
+        known = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+        # A policy with options of its own may pass others on, to its method.
+        closed = len(known) == len(parameters) or kind.__init__ is BasePolicy.__init__
         for name in entry.options:
-            if name not in known:
+            if closed and name not in known:
                 field = ("policies", i, "options", name)
                 raise Flaw(field, "is no option of it", f"it has: {', '.join(known) or 'none'}")
+        try:
+            interval_ticks(make_policy(entry.policy, entry.method, **plain(entry.options)))
+        except DlschedError as error:
+            raise Flaw(("policies", i), "cannot be used", str(error)) from None
 
     @property
     def cluster(self) -> Cluster:

@@ -13,6 +13,7 @@ from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
 from dlsched.cli.progress import note, say
 from dlsched.cli.settings import parameters, settings, takes_more
+from dlsched.errors import OptionError
 from dlsched.run import Stage
 from dlsched.simulation import Cluster, Simulation, Workload
 from dlsched.simulation import simulate as run_simulation
@@ -34,7 +35,10 @@ def simulate(
     method: Annotated[
         str | None,
         typer.Option(
-            "--method", "-m", metavar="METHOD", help="What solves the policy's problem; its own."
+            "--method",
+            "-m",
+            metavar="METHOD",
+            help="What solves the policy's problem; the paper's.",
         ),
     ] = None,
     servers: Annotated[int, typer.Option("--servers", metavar="N", min=1)] = 8,
@@ -47,7 +51,7 @@ def simulate(
     ] = None,
     profiles: Annotated[
         str | None,
-        typer.Option("--profiles", metavar="NAME", help="What is added to the trace: muri, ..."),
+        typer.Option("--profiles", metavar="NAME", help="Added to the trace: muri, synergy."),
     ] = None,
     together: Annotated[
         bool, typer.Option("--together", help="All jobs count as submitted at the start.")
@@ -56,7 +60,8 @@ def simulate(
         int | None, typer.Option("--limit", metavar="N", min=1, help="The first N jobs only.")
     ] = None,
     setting: Annotated[
-        list[str] | None, typer.Option("--set", metavar="K=V", help="An option of the policy.")
+        list[str] | None,
+        typer.Option("--set", metavar="K=V", help="An option of the policy."),
     ] = None,
     variant: Annotated[
         str, typer.Option("--variant", metavar="V", help="paper, or published.")
@@ -72,6 +77,8 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Simulate a policy on a trace; its log is audited. Times are in seconds."""
+    if resume and log is None:
+        raise OptionError("--resume goes on with a log; name its file: --log FILE")
     chosen = _options(policy, variant, setting or [])
     say(Stage.LOADING, trace)
     workload = Workload.from_trace(trace, profiles, together=together, limit=limit)
