@@ -35,7 +35,10 @@ def simulate(
     method: Annotated[
         str | None,
         typer.Option(
-            "--method", "-m", metavar="METHOD", help="What solves the policy's problem; its own."
+            "--method",
+            "-m",
+            metavar="METHOD",
+            help="What solves the policy's problem; the paper's.",
         ),
     ] = None,
     servers: Annotated[int, typer.Option("--servers", metavar="N", min=1)] = 8,
@@ -63,7 +66,8 @@ def simulate(
         int | None, typer.Option("--limit", metavar="N", min=1, help="The first N jobs only.")
     ] = None,
     setting: Annotated[
-        list[str] | None, typer.Option("--set", metavar="K=V", help="An option of the policy.")
+        list[str] | None,
+        typer.Option("--set", metavar="K=V", help="An option of the policy."),
     ] = None,
     variant: Annotated[
         str, typer.Option("--variant", metavar="V", help="paper, or published.")
@@ -79,6 +83,8 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Simulate a policy on a trace; its log is audited. Times are in seconds."""
+    if resume and log is None:
+        raise OptionError("--resume goes on with a log; name its file: --log FILE")
     chosen = _options(policy, variant, setting or [])
     added = _profile_options(profiles, profile_option or [])
     say(Stage.LOADING, trace)
