@@ -109,17 +109,18 @@ def _preempt(layout: Any, demand: int, doublings: int, preempted: Any) -> None:
     """
     n = len(layout.jobs_at) - 1
     scores = Scores(
-        np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64),
-        np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n),
-        np.zeros(n, dtype=np.int64), np.zeros(n), np.zeros(n, dtype=np.int64),
+        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64),
+        np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64),
+        np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n), np.zeros(n, dtype=np.int64),
     )  # fmt: skip
     for s in range(n):
         recount(layout, preempted, scores, s)
-    for s in range(n):
-        measure(layout, preempted, scores, s, doublings)
     missing = demand
     for s in range(n):
-        missing -= scores.running[s] == 0
+        if scores.running[s] > 0:
+            measure(layout, preempted, scores, s, doublings)
+        else:
+            missing -= 1
     before = preempted.copy()
     taken = np.zeros(max(missing, 0), dtype=np.int64)
     steps, total = 0, 0.0

@@ -18,6 +18,8 @@ class Scores(NamedTuple):
 
     Attributes
     ----------
+    rate
+        Weight divided by relief; infinite for a server that is idle already.
     weight
         Weight of its jobs that run.
     relief
@@ -34,6 +36,7 @@ class Scores(NamedTuple):
         the server measured; and which servers share any. The first two are 0 between calls.
     """
 
+    rate: Floats
     weight: Floats
     relief: Floats
     idle: Ints
@@ -54,31 +57,35 @@ def measure(layout: Any, preempted: Any, scores: Any, s: int, doublings: int) ->
     this server / the weight of all running jobs there) ** exponent. It is 1 for a server that
     becomes idle, and near 0, if the exponent is large, for one that keeps a part of its jobs.
     """
-    weight, near = 0.0, 0
+    hosts, hosts_at = layout.hosts, layout.hosts_at
+    shared, common, near = scores.shared, scores.common, scores.near
+    weight, found = 0.0, 0
     for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
         j = layout.jobs[e]
         if not preempted[j]:
-            weight += layout.weight[j]
-            for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
-                t = layout.hosts[f]
-                if scores.shared[t] == 0:
-                    scores.near[near] = t
-                    near += 1
-                scores.shared[t] += 1
-                scores.common[t] += layout.weight[j]
+            own = layout.weight[j]
+            weight += own
+            for f in range(hosts_at[j], hosts_at[j + 1]):
+                t = hosts[f]
+                if shared[t] == 0:
+                    near[found] = t
+                    found += 1
+                shared[t] += 1
+                common[t] += own
     relief, idle = 0.0, 0
-    for i in range(near):
-        t = scores.near[i]
-        if scores.shared[t] == scores.running[t]:
+    for i in range(found):
+        t = near[i]
+        if shared[t] == scores.running[t]:
             idle += 1
             relief += 1.0
         else:
-            share = scores.common[t] / scores.load[t]
+            share = common[t] / scores.load[t]
             for _ in range(doublings):
                 share *= share
             relief += share
-        scores.shared[t], scores.common[t] = 0, 0.0
+        shared[t], common[t] = 0, 0.0
     scores.weight[s], scores.relief[s], scores.idle[s] = weight, relief, idle
+    scores.rate[s] = weight / relief
     scores.damage[s] = -1
 
 
@@ -92,6 +99,8 @@ def recount(layout: Any, preempted: Any, scores: Any, s: int) -> None:
             running += 1
             load += layout.weight[j]
     scores.running[s], scores.load[s] = running, load
+    if running == 0:
+        scores.rate[s], scores.relief[s] = np.inf, 0.0
 
 
 @loop
@@ -116,45 +125,51 @@ def cheapest(layout: Any, preempted: Any, scores: Any, missing: int) -> Any:
 
     Ties go to the least collateral damage, then to the earlier server.
     """
-    rate, least = np.inf, np.inf
-    for s in range(len(scores.weight)):
-        if scores.running[s] > 0:
-            rate = min(rate, scores.weight[s] / min(float(missing), scores.relief[s]))
-            if scores.idle[s] >= missing:
-                least = min(least, scores.weight[s])
-    best, ending = -1, -1
-    for s in range(len(scores.weight)):
-        if scores.running[s] > 0:
-            if scores.weight[s] / min(float(missing), scores.relief[s]) == rate:
-                best = _less_damage(layout, preempted, scores, missing, best, s)
-            if scores.idle[s] >= missing and scores.weight[s] == least:
-                ending = _less_damage(layout, preempted, scores, missing, ending, s)
+    best, rate, damage = -1, np.inf, -1.0  # damage below 0: not computed yet
+    ending, least, other = -1, np.inf, -1.0
+    for s in range(len(scores.rate)):
+        cost = scores.rate[s]
+        if scores.relief[s] >= missing:
+            cost = scores.weight[s] / missing
+            if scores.idle[s] >= missing and scores.weight[s] < least:
+                ending, least, other = s, scores.weight[s], -1.0
+            elif scores.idle[s] >= missing and scores.weight[s] == least and other != 0.0:
+                if other < 0.0:
+                    other = _damage(layout, preempted, scores, missing, ending)
+                here = _damage(layout, preempted, scores, missing, s)
+                if here < other:
+                    ending, other = s, here
+        if cost < rate:
+            best, rate, damage = s, cost, -1.0
+        elif cost == rate and damage != 0.0 and best >= 0:
+            if damage < 0.0:
+                damage = _damage(layout, preempted, scores, missing, best)
+            here = float(scores.damage[s])
+            if here < 0.0 or scores.idle[s] > missing:  # a call takes longer than all of this
+                here = _damage(layout, preempted, scores, missing, s)
+            if here < damage:
+                best, damage = s, here
     return best, ending
 
 
 @loop
-def _less_damage(layout: Any, preempted: Any, scores: Any, missing: int, other: int, s: int) -> int:
-    """Return the server with less collateral damage; without an `other`, -1, it is this one.
+def _damage(layout: Any, preempted: Any, scores: Any, missing: int, s: int) -> float:
+    """Return a server's collateral damage.
 
     Of the servers that become idle no more than are missing can be returned: of the GPUs on them
-    the average share is added.
+    the average share is damage, too.
     """
-    _damage(layout, preempted, scores, s)
-    least, chosen = np.inf, s
-    for t in (other, s):
-        if t >= 0:
-            excess = max(0, scores.idle[t] - missing)
-            damage = scores.damage[t] + scores.gathered[t] * excess / max(1, scores.idle[t])
-            if damage < least:
-                least, chosen = damage, t
-    return chosen
+    if scores.damage[s] < 0:
+        _collect(layout, preempted, scores, s)
+    damage = float(scores.damage[s])
+    if scores.idle[s] > missing:
+        damage += scores.gathered[s] * (scores.idle[s] - missing) / scores.idle[s]
+    return damage
 
 
 @loop
-def _damage(layout: Any, preempted: Any, scores: Any, s: int) -> None:
-    """Compute a server's `damage` and `gathered`, if they are not known."""
-    if scores.damage[s] >= 0:
-        return
+def _collect(layout: Any, preempted: Any, scores: Any, s: int) -> None:
+    """Compute a server's `damage` and `gathered`."""
     for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
         j = layout.jobs[e]
         if not preempted[j]:
