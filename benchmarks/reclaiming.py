@@ -115,7 +115,8 @@ def demands(seeds: int = SEEDS) -> Iterator[str]:
         for row in rows:
             row.add(seed)
     yield f"## {SERVERS} servers of 8 GPUs, {seeds} seeds per demand\n"
-    yield "Medians of processor time: build, solve and check. `levels=1` is the first level alone."
+    yield "Medians of processor time: build, solve, check and labels; the machine had other work."
+    yield "`levels=1` is the first level alone."
     yield "The exact methods run once per instance, the rules five times (their median counts)."
     yield "The ratio is that of the medians of exact and lyra; the paper's exhaustive search took"
     yield "420,000 times its heuristic. Certified: level 1 proved from duals in exact arithmetic.\n"

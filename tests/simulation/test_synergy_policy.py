@@ -13,7 +13,7 @@ from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.simulation import Allocation, Cluster, Decision, Share
 from dlsched.simulation.api import simulate
 from dlsched.simulation.generators import synergy_workload
-from dlsched.simulation.policies.synergy import _candidates
+from dlsched.simulation.policies.synergy import Synergy, _candidates
 from dlsched.simulation.policies.synergy_rounds import RoundSolver
 from dlsched.simulation.state import Arrays, State
 
@@ -185,3 +185,32 @@ def test_bad_input() -> None:
     bare = jobs.model_copy(update={"jobs": (jobs.jobs[0].model_copy(update={"profile": None}),)})
     with pytest.raises(InstanceError, match=r"jobs\[0\].profile: .*read the trace with profiles"):
         simulate(bare, server(), "synergy")
+
+
+class Counting(Synergy):
+    """Synergy that counts the jobs named in each of its decisions."""
+
+    def __init__(self) -> None:
+        """Begin with no decision."""
+        super().__init__("tune")
+        self._named: list[tuple[int, int]] = []
+
+    def decide(self, state: State) -> Decision:
+        """Return the decision."""
+        made = super().decide(state)
+        self._named.append((len(made.start), len(made.preempt)))
+        return made
+
+
+def test_only_changes_are_decided() -> None:
+    """A decision names jobs whose allocation changes; so in a second simulation of the policy."""
+    jobs = workload(("hungry", 900), ("modest", 900), ("modest", 300))
+    policy = Counting()
+    first = simulate(jobs, server(), policy)
+    # The first two run; the hungry one ends at 600, at one and a half times the speed.
+    assert policy._named == [(2, 0), (0, 0), (1, 0)]
+    policy._named.clear()
+    second = simulate(jobs, server(), policy)
+    assert policy._named == [(2, 0), (0, 0), (1, 0)]
+    assert second.log.rows("segments") == first.log.rows("segments")
+    assert first.audit()

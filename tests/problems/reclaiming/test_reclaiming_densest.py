@@ -168,5 +168,6 @@ def test_rounds_end_with_the_time_limit() -> None:
     plain = dlsched.solve(made, "densest")
     limited = dlsched.solve(made, "densest", rounds=10**9, time_limit=1e-9)
     assert limited.solution.returned == plain.solution.returned
-    with pytest.raises(dlsched.OptionError, match="rounds=-1 must be at least 0"):
-        dlsched.solve(made, "densest", rounds=-1)
+    for wrong in (-1, 2.5, "3"):
+        with pytest.raises(dlsched.OptionError, match=f"rounds={wrong!r} must be a whole number"):
+            dlsched.solve(made, "densest", rounds=wrong)

@@ -13,7 +13,7 @@ from dlsched.problems.reclaiming.schema import Instance, Solution, solution_of
 from dlsched.registry import method
 from dlsched.run import Run
 
-_FEW_JOBS = 200
+_FEW_JOBS = 100
 """Up to this many jobs the loops take less time as Python than to be compiled."""
 _DOUBLINGS = (2, 6)
 """Base-2 logarithms of the exponents 4 and 64."""
@@ -46,8 +46,8 @@ def densest(instance: Instance, run: Run, rounds: int = 0) -> Solution:
         get their jobs back; then the same loop, with an exponent from 2 to 64, meets the demand
         again. What is not worse is kept. A time limit ends them early.
     """
-    if rounds < 0:
-        raise OptionError(f"rounds={rounds} must be at least 0")
+    if not isinstance(rounds, int) or rounds < 0:
+        raise OptionError(f"rounds={rounds!r} must be a whole number from 0")
     layout, demand = layout_of(instance), instance.demand
     order = np.argsort(-layout.weight, kind="stable")
     found = []
@@ -59,10 +59,10 @@ def densest(instance: Instance, run: Run, rounds: int = 0) -> Solution:
     for _ in range(rounds if demand else 0):
         if run.stop_reason():
             break
-        trial = _Choice.of(layout, demand, *_round(layout, demand, kept.preempted, run.rng))
-        if trial.weight <= kept.weight:
-            kept = trial
-            best = min(best, trial, key=_Choice.objective)
+        weight, preempted = _round(layout, demand, kept.preempted, run.rng)
+        if weight <= kept.weight:
+            kept = _Choice.of(layout, demand, weight, preempted)
+            best = min(best, kept, key=_Choice.objective)
     return solution_of(instance, sorted(best.servers))
 
 
