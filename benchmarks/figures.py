@@ -45,7 +45,6 @@ def write(name: str, sections: Mapping[str, Section], chosen: list[str]) -> None
     if unknown:
         sys.exit(f"no section {', '.join(sorted(unknown))}; there are {', '.join(sections)}")
     file = FOLDER / f"{name}.md"
-    kept = _read(file)
     for section, measure in sections.items():
         if chosen and section not in chosen:
             continue
@@ -54,7 +53,8 @@ def write(name: str, sections: Mapping[str, Section], chosen: list[str]) -> None
             print(line, flush=True)
             lines.append(line)
         lines.append(f"\nMachine: {machine()}")
-        kept[section] = "\n".join(lines)
+        # Read now: another process may have measured another section meanwhile.
+        kept = _read(file) | {section: "\n".join(lines)}
         _write(file, name, [kept[s] for s in sections if s in kept])
 
 

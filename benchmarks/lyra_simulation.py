@@ -1,6 +1,6 @@
 """Lyra's evaluation as a simulation: its tables, Figure 10, and what an optimum saves.
 
-    python benchmarks/lyra_simulation.py [--parts table5 table6 ...] [--seeds 0 1 2]
+    python benchmarks/lyra_simulation.py [--parts table5 table6 ...]
     python benchmarks/lyra_simulation.py --keep results.json
 
 Prints markdown and writes it to benchmarks/figures/lyra_simulation.md. With ``--keep FILE`` the
@@ -61,28 +61,53 @@ COLUMNS = (
 )
 
 
-def table(cases: Sequence[Case], size: Size, seeds: Sequence[int], keep: Keep) -> Iterator[str]:
+def table(
+    cases: Sequence[Case], size: Size, seeds: Sequence[int], keep: Keep, bounded: bool = False
+) -> Iterator[str]:
     """Yield a table of cases: our figures, means over the seeds, beside the paper's."""
     paper = ("paper: queueing", "completion", "preempted, %")
-    yield f"| scheme | {' | '.join(name for name, _, _ in COLUMNS)} | {' | '.join(paper)} |"
-    yield "|" + "---|" * (1 + len(COLUMNS) + len(paper))
+    names = [name for name, _, _ in COLUMNS] + ["lower bound on completion, s"] * bounded
+    yield f"| scheme | {' | '.join(names)} | {' | '.join(paper)} |"
+    yield "|" + "---|" * (1 + len(names) + len(paper))
     for case in cases:
-        rows = runs(case, size, seeds, keep)
+        rows = list(runs(case, size, seeds, keep).values())
         if rows:
             ours = [format(average(rows, name), form) for _, name, form in COLUMNS]
+            if bounded:
+                found = bounds(case, size, seeds, keep)
+                ours.append(f"{average(found, 'value'):,.0f}" if found else "-")
             said = ["-" if value is None else f"{value:,g}" for value in case.paper]
             yield f"| {case.label} | {' | '.join([*ours, *said])} |"
 
 
-def runs(case: Case, size: Size, seeds: Sequence[int], keep: Keep) -> Rows:
-    """Return the figures of a case, one of each seed; none if some are to be left out."""
-    keys = [f"{case.label}/{'-'.join(map(str, size))}/{seed}" for seed in seeds]
-    if any(map(keep.missing, keys)):
-        return []
+def runs(case: Case, size: Size, seeds: Sequence[int], keep: Keep) -> dict[int, dict[str, Any]]:
+    """Return the figures of a case by seed; without those that are to be left out."""
+    wanted = [s for s in seeds if case.only_seeds is None or s in case.only_seeds]
+    keys = {seed: f"{case.label}/{_name(size)}/{seed}" for seed in wanted}
+    return {
+        seed: keep(key, lambda s=seed: run_case(case, size, s))  # type: ignore[misc]
+        for seed, key in keys.items()
+        if not keep.missing(key)
+    }
+
+
+def bounds(case: Case, size: Size, seeds: Sequence[int], keep: Keep) -> Rows:
+    """Return the lower bounds on the mean completion time of a case's workload, by seed."""
+    keys = {seed: f"bound/{inputs(case)}/{_name(size)}/{seed}" for seed in seeds}
     return [
-        keep(key, lambda s=seed: run_case(case, size, s))  # type: ignore[misc]
-        for key, seed in zip(keys, seeds, strict=True)
+        keep(key, lambda s=seed: lower_bound(case, size, s))  # type: ignore[misc]
+        for seed, key in keys.items()
+        if not keep.missing(key)
     ]
+
+
+def inputs(case: Case) -> str:
+    """Return what workload and cluster of a case depend on."""
+    return f"{sorted(case.workload.items())} {case.loaning} {sorted(case.cluster.items())}"
+
+
+def _name(size: Size) -> str:
+    return "-".join(map(str, size))
 
 
 def average(rows: Rows, name: str) -> float:
@@ -93,38 +118,43 @@ def average(rows: Rows, name: str) -> float:
 def optimum(size: Size, seeds: Sequence[int], keep: Keep) -> Iterator[str]:
     """Yield a table: the paper's heuristics, other methods in the round, and the lower bound."""
     yield (
-        "| scheme | queueing, s | saved | completion, s | saved | least and most saved by seed "
-        "| preempted, % | proved, % of rounds | ms a decision | most |"
+        "| scheme | seeds | queueing, s | saved | completion, s | saved | least and most by seed "
+        "| preempted, % | proved, % of what was solved | ms a decision | most |"
     )
-    yield "|" + "---|" * 10
+    yield "|" + "---|" * 11
     for first, *others in GROUPS:
         base = runs(first, size, seeds, keep)
         for case in (first, *others):
-            rows = runs(case, size, seeds, keep)
-            if not rows or not base:
+            known = runs(case, size, seeds, keep)
+            common = sorted(base.keys() & known.keys())
+            if not common:
                 continue
+            rows, against = [known[s] for s in common], [base[s] for s in common]
             saved = [100 * (1 - r["mean_jct"] / b["mean_jct"])
-                     for r, b in zip(rows, base, strict=True)]  # fmt: skip
-            known = sum(row["solved"] for row in rows)
+                     for r, b in zip(rows, against, strict=True)]  # fmt: skip
+            proved = sum(r["proved"] for r in rows) / max(1, sum(r["solved"] for r in rows))
+            compared = [
+                f"{average(rows, 'mean_queueing'):,.0f}", _saved(rows, against, "mean_queueing"),
+                f"{average(rows, 'mean_jct'):,.0f}", _saved(rows, against, "mean_jct"),
+                f"{min(saved):.2f} to {max(saved):.2f} %",
+            ]  # fmt: skip
+            if case is first:
+                compared[1::2] = ["", ""]
+                compared[-1] = ""
             yield (
-                f"| {case.label} | {average(rows, 'mean_queueing'):,.0f} "
-                f"| {_saved(rows, base, 'mean_queueing')} | {average(rows, 'mean_jct'):,.0f} "
-                f"| {_saved(rows, base, 'mean_jct')} | {min(saved):.2f} to {max(saved):.2f} % "
-                f"| {average(rows, 'preempted'):.2f} "
-                f"| {100 * sum(row['proved'] for row in rows) / max(1, known):.0f} "
+                f"| {case.label} | {', '.join(map(str, common))} | {' | '.join(compared)} "
+                f"| {average(rows, 'preempted'):.2f} | {100 * proved:.0f} "
                 f"| {1000 * average(rows, 'mean_decision_seconds'):.1f} "
                 f"| {1000 * max(row['max_decision_seconds'] for row in rows):.0f} |"
             )
-        keys = [f"bound/{first.label}/{'-'.join(map(str, size))}/{seed}" for seed in seeds]
-        if base and not any(map(keep.missing, keys)):
-            bounds = [keep(key, lambda c=first, s=seed: lower_bound(c, size, s))  # type: ignore[misc]
-                      for key, seed in zip(keys, seeds, strict=True)]  # fmt: skip
-            value = statistics.mean(row["value"] for row in bounds)
-            most = 100 * (1 - value / average(base, "mean_jct"))
-            source = ", ".join(sorted({row["source"] for row in bounds}))
+        found = bounds(first, size, sorted(base), keep)
+        if found:
+            value = average(found, "value")
+            most = 100 * (1 - value / average(list(base.values()), "mean_jct"))
+            source = ", ".join(sorted({row["source"] for row in found}))
             yield (
-                f"| lower bound over all policies: {source} | | | {value:,.0f} | at most "
-                f"{most:.1f} % | | | | | |"
+                f"| lower bound over all policies: {source} | {', '.join(map(str, sorted(base)))} "
+                f"| | | {value:,.0f} | at most {most:.1f} % | | | | | |"
             )
 
 
@@ -134,7 +164,7 @@ def _saved(rows: Rows, base: Rows, name: str) -> str:
 
 def table_7(size: Size, seeds: Sequence[int], keep: Keep) -> Iterator[str]:
     """Yield queueing and completion of the jobs that ran on loan."""
-    found = [keep(f"table7/{'-'.join(map(str, size))}/{seed}", lambda s=seed: on_loan(size, s))  # type: ignore[misc]
+    found = [keep(f"table7/{_name(size)}/{seed}", lambda s=seed: on_loan(size, s))  # type: ignore[misc]
              for seed in seeds]  # fmt: skip
     yield f"{statistics.mean(row['jobs'] for row in found):,.0f} jobs a run."
     yield ""
@@ -194,8 +224,8 @@ def part(name: str, seeds: Sequence[int], keep: Keep) -> Iterator[str]:
     """Yield the lines of a part."""
     if name == "table7":
         yield from table_7(SMALL, seeds, keep)
-    elif name in ("optimum", "busy"):
-        yield from optimum(SMALL if name == "optimum" else BUSY, seeds, keep)
+    elif name == "optimum":
+        yield from optimum(BUSY, seeds, keep)
     elif name == "figure10":
         yield from figure_10(OVERLOADED, seeds, keep)
     elif name == "fleet":
@@ -204,14 +234,13 @@ def part(name: str, seeds: Sequence[int], keep: Keep) -> Iterator[str]:
         yield from table(READINGS, BUSY, seeds, keep)
     else:
         cases = {"table5": TABLE_5, "table6": TABLE_6, "others": OTHERS}[name]
-        yield from table(cases, SMALL, seeds, keep)
+        yield from table(cases, SMALL, seeds, keep, bounded=name == "table5")
 
 
 def main() -> None:
     """Run the parts named, all by default."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--fleet-seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--seeds", type=int, nargs="+", help="instead of those of each part")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--only-kept", action="store_true", help="run nothing; leave rows out")
     parser.add_argument("--parts", nargs="+", default=list(lyra_text.PARTS))
@@ -226,9 +255,10 @@ def main() -> None:
         *lyra_text.HEAD,
     ]
     for name in options.parts:
-        title, text, after = lyra_text.PARTS[name]
-        seeds = options.fleet_seeds if name == "fleet" else options.seeds
-        lines += [f"## {title} (seeds {', '.join(map(str, seeds))})", ""]
+        title, text, after, usual = lyra_text.PARTS[name]
+        seeds = options.seeds or usual
+        said = ", ".join(map(str, seeds))
+        lines += [f"## {title} ({'seeds' if len(seeds) > 1 else 'seed'} {said})", ""]
         lines += [*text, *([""] if text else []), *part(name, seeds, keep), ""]
         lines += [*after, *([""] if after else [])]
     page = "\n".join(lines).rstrip("\n") + "\n"

@@ -476,15 +476,15 @@ def mostly_image() -> Iterator[str]:
 def generated() -> Iterator[str]:
     """Yield the same on inputs that come with the package."""
     yield "## The same on generated profiles: 16 GPUs\n"
-    yield "100 jobs, all submitted at 0. `exact` ends where a round's optimum is proved to 1 %: the"
+    yield "60 jobs, all submitted at 0. `exact` ends where a round's optimum is proved to 2 %: the"
     yield "generated throughputs have three decimals, and full proofs take minutes a round.\n"
     yield table(["image/language/speech", "order", *METHODS, "bound", "saved"])
     for split in ("20/70/10", "60/30/10"):
-        jobs = synergy_workload(100, load=None, split=split, scale=0.05)
+        jobs = synergy_workload(60, load=None, split=split, scale=0.05)
         for order in ("fifo", "srtf"):
             mean = {}
             for method in METHODS:
-                more = {"gap": 0.01} if method == "exact" else {}
+                more = {"gap": 0.02} if method == "exact" else {}
                 made = run(jobs, servers(2), method, order=order, **more)
                 mean[method] = made.summary["mean_jct"] / 3600
             least = float(made.bound("mean_jct").value) / 3600

@@ -34,3 +34,20 @@ def test_a_section_is_kept_whatever_its_name(figures: ModuleType, tmp_path: Path
     text = (tmp_path / "drawn.md").read_text()
     assert "of load-1.3" in text
     assert "of methods" in text
+
+
+def test_a_section_measured_meanwhile_is_kept(figures: ModuleType, tmp_path: Path) -> None:
+    """What another process writes while a section is measured stays in the file."""
+
+    def other() -> Iterator[str]:
+        yield "of the other process"
+
+    def own() -> Iterator[str]:
+        figures.write("drawn", sections, ["other"])
+        yield "of this one"
+
+    sections = {"own": own, "other": other}
+    figures.write("drawn", sections, ["own"])
+    text = (tmp_path / "drawn.md").read_text()
+    assert "of this one" in text
+    assert "of the other process" in text

@@ -135,3 +135,21 @@ def test_list_policies() -> None:
     rows = data("list", "policies")["policies"]
     assert [row["policy"] for row in rows] == list_policies()
     assert all(row["summary"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("variant", "said"), [("paper", "go on with --resume"), ("published", "begins anew with")]
+)
+def test_ctrl_c_says_what_resume_does(
+    variant: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A simulation that is interrupted can go on; a published simulator cannot."""
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dlsched.cli.simulate.run_simulation", interrupted)
+    wanted = (*TRACE, "--policy", "srtf", "--variant", variant, "--log", str(tmp_path / "log"))
+    ran = CliRunner().invoke(app, list(wanted))
+    assert ran.exit_code != 0
+    assert said in " ".join(ran.output.split())

@@ -32,8 +32,6 @@ class Task:
     preemptions: int = 0
     held: list[tuple[Time, Time]] = field(default_factory=list)
     """From when to when it held its GPUs, one entry per piece of time."""
-    done: list[tuple[Time, Time]] = field(default_factory=list)
-    """At which times it had how much work left."""
 
     def pass_time(self, start: Time, end: Time) -> None:
         """Hold the GPUs from a time to another, and work after the restart overhead."""

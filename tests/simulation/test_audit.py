@@ -74,6 +74,8 @@ STATEMENTS: dict[str, str] = {
     "not_completed": "DELETE FROM completions WHERE rowid = 3",
     "completed_twice": "INSERT INTO completions SELECT * FROM completions WHERE rowid = 3",
     "completion": "UPDATE completions SET time = time + 1 WHERE rowid = 4",
+    "unchanged": f"INSERT INTO segments SELECT job, start, start, gpus, shares, sharing, speed, 0, "
+    f"0, 0, 'changed' FROM segments WHERE {FIRST}",
     "order": "UPDATE decisions SET time = 0 WHERE rowid = 5 AND time > 0",
     "cause": "UPDATE decisions SET cause = 'wake' WHERE rowid = 1",
     "waiting": f"UPDATE decisions SET waiting = waiting + 1 WHERE {ALONE}",

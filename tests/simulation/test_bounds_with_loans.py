@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.bounds import bound, pooled
-from dlsched.simulation.bounds.capacity import Capacity, steps
-from dlsched.simulation.bounds.demands import Demands
+from dlsched.simulation.bounds.capacity import Capacity
+from dlsched.simulation.bounds.demands import Pool
 from dlsched.simulation.bounds.makespan import pooled_work
-from dlsched.simulation.bounds.prices import SCALE, Prices, evaluate
+from dlsched.simulation.bounds.modes import gpu_classes
 from dlsched.simulation.generators import lyra_workload
 
 MORE_LATER = ((0, 1), (10, 3))
@@ -29,9 +28,10 @@ def cluster_with_loan(*loans: tuple[int, int]) -> Cluster:
 
 def test_the_largest_servers_on_loan_count() -> None:
     """Of servers of 2, 1 and 2 GPUs two on loan are 4; before the first change none is lent."""
-    cluster = cluster_with_loan((5, 2), (9, 3), (20, 0))
+    classes = gpu_classes(cluster_with_loan((5, 2), (9, 3), (20, 0)))
     second = 1_000_000
-    assert steps(cluster) == ((0, 4), (5 * second, 8), (9 * second, 9), (20 * second, 4))
+    (lent,) = [steps for (_, owner), steps in classes.items() if owner == "loan"]
+    assert lent == ((0, 0), (5 * second, 4), (9 * second, 5), (20 * second, 0))
 
 
 def test_gpu_time_and_when_it_is_reached() -> None:
@@ -43,7 +43,7 @@ def test_gpu_time_and_when_it_is_reached() -> None:
 
 def test_a_job_across_a_change_by_hand() -> None:
     """Sixteen GPU seconds from 0: ten until 10, the other six until 12."""
-    d = Demands(gpus=3, release=(0,), area=(16,), length=(4,), steps=MORE_LATER)
+    d = Pool(steps=MORE_LATER, release=(0,), area=(16,), length=(4,))
     assert pooled.total_by_remaining_time(d) == pooled_work(d) == 12
     # The mean of the times: (50 + 3 (144 - 100) / 2) / 16 = 7.25, floor 7; plus half the length.
     assert pooled.total_by_busy_time(d) == 7 + 2
@@ -51,27 +51,13 @@ def test_a_job_across_a_change_by_hand() -> None:
 
 def test_the_shortest_job_comes_first_after_a_change_too() -> None:
     """Of 16 from 0 and 3 from 9, the second is done from 9 to 10 2/3, the first by 13."""
-    d = Demands(gpus=3, release=(0, 9), area=(16, 3), length=(4, 1), steps=MORE_LATER)
+    d = Pool(steps=MORE_LATER, release=(0, 9), area=(16, 3), length=(4, 1))
     assert pooled.total_by_remaining_time(d) == Fraction(32, 3) + 13
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_value_of_prices_counts_the_gpus_that_are_there(seed: int) -> None:
-    """The value of prices is the cost of each job at its best, less that of all GPU seconds."""
-    rng = np.random.default_rng(seed)
-    change, gpus = int(rng.integers(1, 20)), [int(x) for x in rng.integers(0, 4, 2)]
-    d = Demands(3, (2,), (12,), (4,), ((0, gpus[0]), (change, gpus[1])))
-    starts = (0, 7, 15, 22)
-    prices = Prices(starts, (*(int(x) for x in rng.integers(0, SCALE, 3)), 0))
-    costs = [prices.values[sum(t >= s for s in starts) - 1] for t in range(40)]
-    best = min(c + Fraction(3 * sum(sorted(costs[2:c])[:4]), SCALE) for c in range(6, 40))
-    supply = sum(cost * gpus[t >= change] for t, cost in enumerate(costs))
-    assert evaluate(d, prices) == best // 1 - Fraction(supply, SCALE)
 
 
 def test_servers_that_are_lent_late_raise_the_bound() -> None:
     """Four jobs of 4 GPUs and 10 s: one after another until servers are lent at 35."""
-    jobs = [{"id": f"j{i}", "submit": 0, "gpus": 4, "work": 10} for i in range(4)]
+    jobs = [{"id": f"j{i}", "submit": 0, "gpus": 4, "work": 10, "fungible": True} for i in range(4)]
     workload = Workload.parse({"name": "hand", "jobs": jobs}, "hand")
     late, early = cluster_with_loan((35, 3)), cluster_with_loan((0, 3))
     assert bound(workload, late, "makespan").value == 35 + Fraction(20, 9)

@@ -12,6 +12,7 @@ from dlsched.simulation import Decision, State, simulate
 from dlsched.simulation.clock import TICKS
 from dlsched.simulation.policies import BUILT_IN
 from dlsched.simulation.published import PUBLISHED
+from dlsched.simulation.run import Simulation
 
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -74,13 +75,48 @@ def test_policies_are_audited(policy: str) -> None:
     check_policy(policy, range(6))
 
 
+def check_bounds(run: Simulation) -> None:
+    """Compare mean completion time and makespan with their lower bounds."""
+    for metric in ("mean_jct", "makespan"):
+        limit = float(run.bound(metric).value)
+        assert limit <= run.summary[metric] * (1 + 1e-12), (run, metric, limit)
+
+
 @pytest.mark.parametrize("policy", BUILT_IN)
 def test_no_policy_is_better_than_a_bound(policy: str) -> None:
     """Mean completion time and makespan of every policy are at least their lower bounds."""
     for seed in range(4):
-        run = simulate(*profiled_case(seed), policy, seed=seed)
-        for metric in ("mean_jct", "makespan"):
-            assert float(run.bound(metric).value) <= run.summary[metric] * (1 + 1e-12), seed
+        check_bounds(simulate(*profiled_case(seed), policy, seed=seed))
+
+
+@pytest.mark.parametrize("policy", PUBLISHED)
+def test_no_published_policy_is_better_than_a_bound(policy: str) -> None:
+    """So are those of the published simulators, with the bounds for how they share GPUs."""
+    for seed in range(3):
+        run = simulate(*profiled_case(seed, 3), policy, seed=seed, variant="published")
+        check_bounds(run)
+
+
+def check_random_bounds(seeds: Iterable[int]) -> None:
+    """Compare random decisions with the bounds, on several types, a loan, and elastic jobs."""
+    for seed in seeds:
+        check_bounds(simulate(*random_case(seed), RandomPolicy(states=False), seed=seed))
+
+
+def test_no_random_decisions_are_better_than_a_bound() -> None:
+    """Nor are random decisions, with several types, loans, elastic jobs and groups."""
+    check_random_bounds(range(12))
+
+
+@pytest.mark.slow
+def test_a_thousand_simulations_are_not_better_than_a_bound() -> None:
+    """The same for random decisions and all policies, a thousand times."""
+    check_random_bounds(range(1000, 2000))
+    for seed in range(1000, 1040):
+        for policy in BUILT_IN:
+            check_bounds(simulate(*profiled_case(seed), policy, seed=seed))
+        for policy in PUBLISHED:
+            check_bounds(simulate(*profiled_case(seed, 3), policy, seed=seed, variant="published"))
 
 
 @pytest.mark.parametrize("policy", PUBLISHED)

@@ -117,9 +117,11 @@ def _make(spec: WorkloadSpec) -> tuple[Workload, Cluster, str]:
 
 
 @lru_cache(maxsize=4)
-def bound_of(spec: WorkloadSpec, metric: str, sharing: bool) -> MetricBound:
+def bound_of(
+    spec: WorkloadSpec, metric: str, sharing: bool, published: str | None = None
+) -> MetricBound:
     """Return a bound over all policies; the last ones of this process are cached."""
-    return bound(*spec.make(), metric, sharing=sharing)
+    return bound(*spec.make(), metric, sharing=sharing, published=published)
 
 
 def _digest(*parts: Workload | Cluster) -> str:

@@ -94,7 +94,8 @@ def simulate(
                              log=log, resume=resume, on_progress=on_progress, **chosen)  # fmt: skip
     except KeyboardInterrupt:
         if log is not None:
-            put_note(f"what was simulated is in {log}; go on with --resume")
+            again = "go on with" if variant == "paper" else "a published simulator begins anew with"
+            put_note(f"what was simulated is in {log}; {again} --resume")
         raise
     say(Stage.CHECKING, "the log")
     report = run.audit()

@@ -53,7 +53,8 @@ def simulate(
     log
         SQLite file of the log, written as the simulation goes; None keeps it in memory.
     resume
-        Whether to go on with the log, if it is there, from where it was last written.
+        Whether to go on with the log, if it is there, from where it was last written. A published
+        variant cannot go on midway: a log that is not complete is emptied, and it begins anew.
     on_progress
         Called with the simulated time in microseconds, the jobs completed and their total.
     stuck_after

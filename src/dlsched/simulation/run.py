@@ -55,7 +55,10 @@ class Simulation:
             ``"mean_jct"`` or ``"makespan"``.
         sharing
             Whether the bound allows for jobs that share GPUs; None if this policy made them do so.
+            A published variant shares them as it does.
         """
+        if self.meta["variant"] == "published":
+            return bound(self.workload, self.cluster, metric, published=self.meta["policy"])
         if sharing is None:
             sharing = self.shares_gpus
         return bound(self.workload, self.cluster, metric, sharing=sharing)

@@ -11,8 +11,9 @@ from dlsched.problems.sensitivity.bounds import pooled_bounds, split_bound
 from dlsched.problems.sensitivity.check import evaluate
 from dlsched.problems.sensitivity.decoding import solution_from
 from dlsched.problems.sensitivity.knapsack import least_choices
+from dlsched.problems.sensitivity.lagrangian import Prices
 from dlsched.problems.sensitivity.packing import Pattern, TooManyStates
-from dlsched.problems.sensitivity.program import Cutoff, Prices, Program, patterns_of
+from dlsched.problems.sensitivity.program import Program, patterns_of
 from dlsched.problems.sensitivity.schema import Instance, Solution
 from dlsched.registry import method
 from dlsched.result import Claim, Status, Termination
@@ -51,9 +52,9 @@ def price_round(instance: Instance, run: Run) -> Claim:
         none = Bound(0, "certified", "there are no jobs")
         return Claim(solution=Solution(allocation={}), bounds=[[none], forced])
     try:
-        best = _Search(instance, run).best()
+        best = Rounding(instance, run).best()
     except TooManyStates:
-        best = _Best(balanced(instance, run), pooled_bounds(instance, run))
+        best = Rounded(balanced(instance, run), pooled_bounds(instance, run))
     if best.solution is not None:
         return Claim(solution=best.solution, bounds=[best.bounds, forced])
     return Claim(
@@ -64,15 +65,15 @@ def price_round(instance: Instance, run: Run) -> Claim:
     )
 
 
-class _Best(NamedTuple):
+class Rounded(NamedTuple):
     """The best solution found, and bounds on the throughput."""
 
     solution: Solution | None
     bounds: list[Bound]
 
 
-class _Search:
-    """The program, and the best point of it as throughput and solution."""
+class Rounding:
+    """The program of `price_round`, and the best point of it as throughput and solution."""
 
     def __init__(self, instance: Instance, run: Run) -> None:
         self.instance, self.run = instance, run
@@ -82,7 +83,7 @@ class _Search:
         """Throughput of the incumbent as a multiple of the granularity; -1 without one."""
         self.solution: Solution | None = None
 
-    def best(self) -> _Best:
+    def best(self) -> Rounded:
         """Add patterns until the gap is small; return what is found."""
         program = self.program
         program.add(packing(program))
@@ -96,10 +97,10 @@ class _Search:
                 if self.near or self.run.stop_reason():
                     break
         if program.bound is None:
-            return _Best(self.solution, [])
+            return Rounded(self.solution, [])
         bound = simplify(program.bound * program.granularity)
         how = "prices and a table of one server"
-        return _Best(self.solution, [Bound(bound, "certified", how)])
+        return Rounded(self.solution, [Bound(bound, "certified", how)])
 
     @property
     def near(self) -> bool:
@@ -118,8 +119,8 @@ class _Search:
             self._offer(int(throughput / program.granularity), even)
             if len(program.patterns) > known:
                 yield
-        better = Cutoff(prices, self.value + 1)
-        if self.value >= 0 and program.complete(_MOST_ENUMERATED, better, self.run):
+        better = program.lagrangian(prices).cutoff(self.value + 1)
+        if self.value >= 0 and program.complete(_MOST_ENUMERATED, [better], self.run):
             yield
 
     def _integer(self) -> None:

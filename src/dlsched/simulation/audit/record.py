@@ -12,11 +12,16 @@ from typing import Any, Final, NamedTuple
 from dlsched.errors import InstanceError
 from dlsched.simulation.audit.findings import Findings
 from dlsched.simulation.cluster import LOAN, Cluster
-from dlsched.simulation.log import DecisionRow, Ending, Log, Segment
+from dlsched.simulation.log import VERSION, DecisionRow, Ending, Log, LogError, Segment
 from dlsched.simulation.workload import Workload
 
 TOLERANCE: Final = 1e-9
 """Of the published variants' float seconds, relative; whole microseconds are compared exactly."""
+
+MOST_SLACK: Final = 1e-3
+"""Seconds; a published variant that takes events further apart as one is not believed."""
+PUBLISHED: Final = ("unit", "slack")
+"""Entries of the header that only published variants have."""
 
 Shares = tuple[tuple[str, int, float | None, float | None], ...]
 """Server, GPUs, CPUs, GB; sorted by server."""
@@ -83,6 +88,7 @@ class Record:
         meta = log.meta()
         self.meta = meta
         self.exact = meta["clock"] == "microseconds"
+        self._check_header()
         self.slack = float(meta.get("slack", 0))
         self.layered = meta.get("layers") == "priority"
         self.workload = Workload.parse(meta["workload"], "the log's workload")
@@ -100,7 +106,8 @@ class Record:
         self.decisions = [
             DecisionRow(*row)
             for i, row in enumerate(log.rows("decisions"))
-            if self._readable(f"decisions[{i}]", row, (0,), range(2, 6), range(1, 2))
+            if self._readable(f"decisions[{i}]", row, (0,), range(2, 6), (1, 6))
+            and self._is_json(f"decisions[{i}].solved", row[6])
         ]
         self.completions = [
             (i, *row)
@@ -113,9 +120,33 @@ class Record:
             for i, row in enumerate(log.rows("loans"))
             if self._readable(f"loans[{i}]", row, (0,), (2,), (1,))
         ]
+        for i, (decision, seconds) in enumerate(log.rows("timings")):
+            fits = isinstance(seconds, int | float) and 0 <= seconds < math.inf
+            if not fits or not isinstance(decision, int):
+                row = f"{decision!r}, {seconds!r}"
+                findings.add("unreadable", f"timings[{i}]", f"{row} is not what its columns hold")
         self.starts: dict[tuple[Any, int], Start] = {}
         self.started: dict[int, list[int]] = defaultdict(list)
         self._read_starts(log)
+
+    def _check_header(self) -> None:
+        """Check the version, and that entries of published variants are in their logs alone."""
+        wrong = {}
+        if self.meta.get("version") != VERSION:
+            wrong["version"] = f"is not {VERSION}"
+        if self.meta.get("variant", "paper") != ("paper" if self.exact else "published"):
+            wrong["variant"] = f"does not have the clock {self.meta['clock']!r}"
+        if self.exact:
+            wrong |= {key: "is for published variants" for key in PUBLISHED if key in self.meta}
+        elif not 0 <= self.meta.get("slack", 0) <= MOST_SLACK:
+            wrong["slack"] = f"is not from 0 to {MOST_SLACK} s"
+        if "end" in self.meta and not self._is_time(self.meta["end"]):
+            wrong["end"] = "is no time"
+        for key, problem in wrong.items():
+            message = f"{self.meta.get(key)!r} {problem}"
+            self.findings.add("unreadable", f"meta.{key}", message)
+        if "end" in wrong:
+            self.meta.pop("end")
 
     def same(self, first: Any, second: Any, scale: Any = 0) -> bool:
         """Return whether two values are equal: exactly, or within the tolerance.
@@ -156,6 +187,15 @@ class Record:
         for value in wrong:
             self.findings.add("unreadable", where, f"{value!r} is not what its column holds")
         return not wrong
+
+    def _is_json(self, where: str, text: str) -> bool:
+        try:
+            fits = text == "{}" or isinstance(json.loads(text), dict)
+        except ValueError:
+            fits = False
+        if not fits:
+            self.findings.add("unreadable", where, f"{text!r} is no JSON object")
+        return fits
 
     def _stretches(self, log: Log) -> Iterator[Stretch]:
         endings = {str(ending): ending for ending in Ending}
@@ -237,7 +277,7 @@ def read(log: Log, findings: Findings) -> Record | None:
     """Return a log, read; None, with the reason among the findings, if its header is unusable."""
     try:
         return Record(log, findings)
-    except (KeyError, InstanceError) as error:
+    except (KeyError, TypeError, InstanceError, LogError) as error:
         reason = f"no entry {error}" if isinstance(error, KeyError) else str(error)
         findings.add("unreadable", "meta", reason)
         return None

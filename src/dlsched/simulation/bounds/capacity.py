@@ -1,4 +1,4 @@
-"""How much GPU time a cluster has until when, where servers are on loan for some of the time."""
+"""How much a machine can do until when, where servers are on loan for some of the time."""
 
 from __future__ import annotations
 
@@ -7,69 +7,49 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 
-from dlsched.simulation.clock import ticks
-from dlsched.simulation.cluster import LOAN, Cluster
-
 Steps = tuple[tuple[int, int], ...]
-
-
-def steps(cluster: Cluster) -> Steps:
-    """Return (time in microseconds, GPUs from then on) of a cluster, from time 0 on.
-
-    Of the loan pool the largest servers count that may be lent together.
-    """
-    always = sum(server.gpus for server in cluster.servers if server.pool != LOAN)
-    lent = sorted((s.gpus for s in cluster.servers if s.pool == LOAN), reverse=True)
-    found = {0: always}
-    for loan in cluster.loans:
-        found[ticks(loan.time)] = always + sum(lent[: loan.servers])
-    return tuple(found.items())
+"""(time in microseconds, work per microsecond from then on), the first at 0; whole numbers."""
 
 
 class Capacity:
-    """GPU time of a number of GPUs that changes at given times; all numbers are whole.
-
-    Parameters
-    ----------
-    steps
-        (time in microseconds, GPUs from then on); the first is at 0.
+    """What a machine can do, if the work per microsecond changes at given times.
 
     Attributes
     ----------
-    starts, gpus, done
-        By step: its start, its GPUs, and the GPU time before it.
+    starts, rate, done
+        By step: its start, the work per microsecond in it, and the work before it.
     """
 
     def __init__(self, steps: Steps) -> None:
         self.starts = [start for start, _ in steps]
-        self.gpus = [gpus for _, gpus in steps]
+        self.rate = [rate for _, rate in steps]
         self.done = [0]
-        for (start, gpus), (end, _) in pairwise(steps):
-            self.done.append(self.done[-1] + gpus * (end - start))
+        for (start, rate), (end, _) in pairwise(steps):
+            self.done.append(self.done[-1] + rate * (end - start))
 
     def until(self, time: int) -> int:
-        """Return the GPU time until a time."""
+        """Return the work until a time."""
         k = bisect_right(self.starts, time) - 1
-        return self.done[k] + self.gpus[k] * (time - self.starts[k])
+        return self.done[k] + self.rate[k] * (time - self.starts[k])
 
     def step(self, done: int) -> int:
-        """Return the step in which the GPU time comes up to a number above 0."""
-        return bisect_left(self.done, done) - 1
+        """Return the step in which the work comes up to a number."""
+        return max(0, bisect_left(self.done, done) - 1)
 
     def reached(self, done: int) -> Fraction:
-        """Return the earliest time at which the GPU time comes up to a number above 0.
+        """Return the earliest time at which the work comes up to a number.
 
-        If there are no GPUs any more, it is the time since which there are none.
+        If nothing is done any more, it is the time since when.
         """
         k = self.step(done)
-        if not self.gpus[k]:
+        if not self.rate[k]:
             return Fraction(self.starts[k])
-        return self.starts[k] + Fraction(done - self.done[k], self.gpus[k])
+        return self.starts[k] + Fraction(done - self.done[k], self.rate[k])
 
     def pieces(self, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """Yield (step, first, last) of a stretch of GPU time, cut where the GPUs change.
+        """Yield (step, first, last) of a stretch of work, cut where the rate changes.
 
-        First and last are GPU times, counted from that before the step.
+        First and last are counted from the work before the step.
         """
         k = self.step(begin + 1)
         while begin < end:

@@ -3,7 +3,7 @@
 Any schedule of the cluster is a schedule of the pooled machine in which job j is done at a rate of
 at most area / length of j, so that what is least on the machine is no more than in the cluster.
 While servers are on loan the machine is faster. Its clock is the GPU time that it has had, in
-microseconds times GPUs, and all arithmetic is in whole numbers.
+weighted GPUs times microseconds, and all arithmetic is in whole numbers.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from dlsched.simulation.bounds.capacity import Capacity
-from dlsched.simulation.bounds.demands import Demands
+from dlsched.simulation.bounds.demands import Pool
 
 
-def total_of_submission_and_length(d: Demands) -> Fraction:
+def total_of_submission_and_length(d: Pool) -> Fraction:
     """Return the sum of the jobs' submissions and lengths, in microseconds."""
     return Fraction(sum(d.release) + sum(d.length))
 
 
-def total_by_remaining_time(d: Demands) -> Fraction:
+def total_by_remaining_time(d: Pool) -> Fraction:
     """Return the least sum of completion times on the pooled machine, in microseconds.
 
     Shortest remaining processing time first minimises it (Schrage, 1968), however the machine's
@@ -30,19 +30,19 @@ def total_by_remaining_time(d: Demands) -> Fraction:
     capacity = d.capacity
     left = list(d.area)
     count, moments = [0] * len(capacity.done), [0] * len(capacity.done)
-    for j, _, end in _preemptive(d, capacity, left, by_remaining=True):
+    for j, _, end in stretches(d, capacity, left, by_remaining=True):
         if not left[j]:
             k = capacity.step(end)
             count[k] += 1
             moments[k] += end - capacity.done[k]
     # A job of no area is never processed: it is complete when it is submitted.
     total = Fraction(sum(r for r, a in zip(d.release, d.area, strict=True) if not a))
-    for n, moment, start, gpus in zip(count, moments, capacity.starts, capacity.gpus, strict=True):
-        total += n * start + (Fraction(moment, gpus) if gpus else 0)
+    for n, moment, start, rate in zip(count, moments, capacity.starts, capacity.rate, strict=True):
+        total += n * start + (Fraction(moment, rate) if rate else 0)
     return total
 
 
-def total_by_busy_time(d: Demands) -> Fraction:
+def total_by_busy_time(d: Pool) -> Fraction:
     """Return a lower bound on the sum of completion times by mean busy times, in microseconds.
 
     A job's mean busy time is the mean time at which it is done. It completes at least half of its
@@ -54,11 +54,11 @@ def total_by_busy_time(d: Demands) -> Fraction:
     capacity = d.capacity
     left = list(d.area)
     moments = [0] * len(left)
-    for j, begin, end in _preemptive(d, capacity, left, by_remaining=False):
+    for j, begin, end in stretches(d, capacity, left, by_remaining=False):
         for k, first, last in capacity.pieces(begin, end):
             moments[j] += capacity.starts[k] * (last - first)
-            if capacity.gpus[k]:
-                moments[j] += (last - first) * (last + first) // (2 * capacity.gpus[k])
+            if capacity.rate[k]:
+                moments[j] += (last - first) * (last + first) // (2 * capacity.rate[k])
     total = sum(
         moment // area if area else release
         for moment, area, release in zip(moments, d.area, d.release, strict=True)
@@ -66,8 +66,8 @@ def total_by_busy_time(d: Demands) -> Fraction:
     return total + Fraction(sum(d.length), 2)
 
 
-def _preemptive(
-    d: Demands, capacity: Capacity, left: list[int], *, by_remaining: bool
+def stretches(
+    d: Pool, capacity: Capacity, left: list[int], *, by_remaining: bool
 ) -> Iterator[tuple[int, int, int]]:
     """Yield stretches (job, start, end) of a machine that does the job of least key; update `left`.
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.simulation.decision import Decision
 from dlsched.simulation.policies.placement import Placement
@@ -53,23 +54,35 @@ class QueuePolicy(BasePolicy):
         free = int(vacant.sum()) + int(jobs.gpus @ jobs.running)
         if int(jobs.gpus.sum()) <= free:
             return self._run_all(state, vacant)
-        order = self.order(state)
-        if not self.preemptive:
-            order = np.concatenate(
-                (order[jobs.running[order] == 1], order[jobs.running[order] == 0])
-            )
-        held = jobs.running[order] == 1
-        runs = np.zeros(len(order), bool)
-        runs[select(jobs.gpus[order], free, self.strict)] = True
+        held = jobs.running == 1
+        order = self.first(state, held, free)
+        chosen = order[select(jobs.gpus[order], free, self.strict)]
+        stopped = held.copy()
+        stopped[chosen] = False
         every = state.workload.jobs
-        preempt = [every[j].id for j in jobs.job[order[held & ~runs]]]
-        new = [every[j] for j in jobs.job[order[runs & ~held]]]
+        preempt = [every[j].id for j in jobs.job[stopped]]
+        new = [every[j] for j in jobs.job[chosen[~held[chosen]]]]
         if not new:
             return Decision({}, preempt)
         placement = Placement(state.cluster, vacant)
         for name in preempt:
             placement.release(state.allocations[name])
         return Decision(placement.place_all(new), preempt)
+
+    def first(self, state: State, held: NDArray[np.bool_], free: int) -> Vector:
+        """Return the positions of the jobs in order: all, or the first ones if no others can run.
+
+        Parameters
+        ----------
+        held
+            Which jobs hold GPUs: without preemption they come first.
+        free
+            GPUs for all jobs.
+        """
+        order = self.order(state)
+        if self.preemptive:
+            return order
+        return np.concatenate((order[held[order]], order[~held[order]]))
 
     def _run_all(self, state: State, vacant: Vector) -> Decision:
         """Return the decision that starts all waiting jobs: none has to be left out."""
@@ -93,6 +106,22 @@ class OrderingPolicy(QueuePolicy):
         """Return the positions of the jobs by key, then by submission."""
         order: Vector = np.argsort(self.key(state.arrays), kind="stable")
         return order
+
+    def first(self, state: State, held: NDArray[np.bool_], free: int) -> Vector:
+        """Return the positions of the jobs in order: all, or the first ones if no others can run.
+
+        As many jobs as GPUs are sorted first, with those that tie with the last; a long queue is
+        sorted only if GPUs are then left that would suffice for a job behind them.
+        """
+        key, gpus = self.key(state.arrays), state.arrays.gpus
+        if self.preemptive and len(key) > 2 * free:
+            near = key <= np.partition(key, free)[free]
+            front = np.flatnonzero(near)
+            order = front[np.argsort(key[front], kind="stable")]
+            left = free - int(gpus[order[select(gpus[order], free, self.strict)]].sum())
+            if self.strict or not left or int(gpus[~near].min(initial=free + 1)) > left:
+                return order
+        return super().first(state, held, free)
 
 
 def select(gpus: Vector, free: int, strict: bool = False) -> Vector:
