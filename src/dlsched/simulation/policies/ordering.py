@@ -14,6 +14,9 @@ from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policy import BasePolicy
 from dlsched.simulation.state import Arrays, State, Vector
 
+SORTED = 64
+"""Jobs of a long queue that are sorted beyond those for which there are GPUs."""
+
 
 class OrderingPolicy(BasePolicy):
     """Jobs run in the order of a key, least first; ties in the order of submission.
@@ -73,20 +76,22 @@ class OrderingPolicy(BasePolicy):
     def _order(self, key: Vector, held: NDArray[np.bool_], gpus: Vector, free: int) -> Vector:
         """Return the positions of the jobs in order: all, or the first ones if no others can run.
 
-        As many jobs as GPUs are sorted first, with those that tie with the last; a long queue is
-        sorted only if GPUs are then left that would suffice for a job behind them.
+        Of a long queue about as many jobs as run are sorted, with those that tie with the last;
+        more only if GPUs are then left that would suffice for a job behind them.
         """
         # Stable, so that ties are in the order of submission.
         if not self.preemptive:
             order = np.argsort(key, kind="stable")
             return np.concatenate((order[held[order]], order[~held[order]]))
-        if len(key) > 2 * free:
-            near = key <= np.partition(key, free)[free]
+        count = 2 * int(held.sum()) + SORTED
+        while 2 * count < len(key):
+            near = key <= np.partition(key, count)[count]
             first = np.flatnonzero(near)
             order = first[np.argsort(key[first], kind="stable")]
             left = free - int(gpus[order[select(gpus[order], free, self.strict)]].sum())
-            if self.strict or not left or int(gpus[~near].min(initial=free + 1)) > left:
+            if not left or int(gpus[~near].min(initial=free + 1)) > left:
                 return order
+            count *= 4
         return np.argsort(key, kind="stable")
 
     def _run_all(self, state: State, vacant: Vector) -> Decision:
