@@ -113,7 +113,8 @@ def profiled_case(seed: int, stages: int = 4) -> tuple[Workload, Cluster]:
 class RandomPolicy(BasePolicy):
     """Starts, moves, groups and preempts jobs at random; returns servers of the loan as it must.
 
-    Its options are ``interval`` and ``on_events``. It preempts less and less, so that it ends.
+    Its options are ``interval``, ``on_events``, and ``states``: whether it states speeds.
+    It preempts less and less, so that it ends.
     """
 
     name = "random"
@@ -122,17 +123,18 @@ class RandomPolicy(BasePolicy):
         super().__init__(method, **options)
         self.interval = options.get("interval")
         self.on_events = options.get("on_events", True)
+        self.states = options.get("states", True)
 
     def decide(self, state: State) -> Decision:
         """Return a random decision that is possible."""
-        return _Draft(state).decision()
+        return _Draft(state, self.states).decision()
 
 
 class _Draft:
     """A decision in the making: what is free, and what every job holds."""
 
-    def __init__(self, state: State) -> None:
-        self.state = state
+    def __init__(self, state: State, states: bool) -> None:
+        self.state, self.states = state, states
         self.rng = random.Random(int(state.rng.integers(2**60)))
         self.pools = {server.id: server.pool for server in state.cluster.servers}
         self.free = {view.server.id: view.free for view in state.servers}
@@ -210,7 +212,7 @@ class _Draft:
         new = joined or self._place(job)
         if new is None:
             return
-        if rng.random() < 0.15:
+        if rng.random() < 0.15 and self.states:
             new = new._replace(speed=rng.choice([Fraction(1, 3), 2, 0, Fraction(5, 7)]))
         if joined is None:
             for share in new.shares:

@@ -10,9 +10,9 @@ import pytest
 from dlsched.errors import OptionError
 from dlsched.simulation import Allocation, Cluster, Decision, Share, State, Workload, simulate
 from dlsched.simulation.bounds import bound, pooled
-from dlsched.simulation.bounds.demands import Demands, mixtures
+from dlsched.simulation.bounds.charges import mixtures
+from dlsched.simulation.bounds.demands import Pool
 from dlsched.simulation.bounds.makespan import longest_job, pooled_work
-from dlsched.simulation.bounds.prices import SCALE, Prices, evaluate
 
 POLICIES = ("fifo", "srtf", "srsf", "las", "muri_s", "muri_l")
 
@@ -37,22 +37,24 @@ def random_workload(seed: int, *, stages: bool = True) -> Workload:
 def test_no_policy_is_better_than_a_bound(seed: int) -> None:
     """Every policy's mean completion time and makespan are at least the bounds that hold for it."""
     workload, cluster = random_workload(seed), Cluster.uniform(2, 4)
-    for policy in POLICIES:
-        run = simulate(workload, cluster, policy)
-        for metric in ("mean_jct", "makespan"):
-            assert float(run.bound(metric).value) <= run.summary[metric] * (1 + 1e-12), policy
+    for metric in ("mean_jct", "makespan"):
+        limit = {x: float(bound(workload, cluster, metric, sharing=x).value) for x in (True, False)}
+        assert limit[True] <= limit[False] * (1 + 1e-3)
+        for policy in POLICIES:
+            run = simulate(workload, cluster, policy)
+            assert limit[run.shares_gpus] <= run.summary[metric] * (1 + 1e-12), policy
 
 
 def test_the_pooled_machine_takes_the_shortest_remaining_job() -> None:
     """Two GPUs: a job of 8 GPU seconds from 0, one of 2 from 1 that comes before the rest of it."""
-    d = Demands(gpus=2, release=(0, 1), area=(8, 2), length=(4, 1))
+    d = Pool(steps=((0, 2),), release=(0, 1), area=(8, 2), length=(4, 1))
     # The first works from 0 to 1 (6 left), the second from 1 to 2, the first from 2 to 5.
     assert pooled.total_by_remaining_time(d) == 5 + 2
 
 
 def test_mean_busy_times_of_two_jobs() -> None:
     """Smallest area first, whole or not: mean busy times plus half of each length."""
-    d = Demands(gpus=1, release=(0, 1), area=(4, 2), length=(4, 2))
+    d = Pool(steps=((0, 1),), release=(0, 1), area=(4, 2), length=(4, 2))
     # First from 0 to 1 and 3 to 6: (1 + 36 - 9) / 2 / 4 = 3.5, floor 3; second from 1 to 3: 2.
     assert pooled.total_by_busy_time(d) == 3 + 2 + Fraction(4 + 2, 2)
 
@@ -74,49 +76,44 @@ def test_fewer_gpus_may_do_more_each() -> None:
     assert run.bound("makespan").value == run.bound("mean_jct").value == 15
 
 
+def test_a_loan_counts_while_it_lasts() -> None:
+    """Two jobs of 10 s; the second GPU is lent from 30 s on, so one of them waits for the other."""
+    jobs = [{"id": x, "submit": 0, "gpus": 1, "work": 10, "fungible": True} for x in "ab"]
+    workload = Workload.parse({"name": "hand", "jobs": jobs}, "hand")
+    servers = [{"id": "s1", "gpus": 1}, {"id": "s2", "gpus": 1, "pool": "loan"}]
+    lent = {"servers": servers, "loans": [{"time": 30, "servers": 1}]}
+    value = bound(workload, Cluster.parse(lent, "hand")).value
+    assert 14.5 < value <= 15
+
+
+def test_a_slow_type_counts_for_less() -> None:
+    """Three jobs, one GPU that takes 10 s and one that takes 30 s: two after each other, 22.5 s."""
+    row = {"submit": 0, "gpus": 1, "work": 10, "gpu_type": "fast", "rates": {"fast": 3, "slow": 1}}
+    jobs = [{"id": f"j{i}"} | row for i in range(3)]
+    workload = Workload.parse({"name": "hand", "jobs": jobs}, "hand")
+    cluster = Cluster.of([{"gpus": 1, "gpu_type": kind} for kind in ("fast", "slow")])
+    # In T seconds they do T / 10 and T / 30 jobs; of types that count alike it would be 15 s.
+    found = bound(workload, cluster, "makespan")
+    assert abs(found.value - Fraction(45, 2)) < Fraction(1, 10**6)
+    assert found.value <= Fraction(45, 2)
+
+
+def test_cpus_are_a_resource() -> None:
+    """Two jobs twice as fast with 3 CPUs each as with one; there are 4: half the time each."""
+    matrix = {"cpus": [1, 3], "memory": [1], "throughput": [[1], [2]], "share": [1, 1]}
+    row = {"submit": 0, "gpus": 1, "work": 12, "profile": "hungry"}
+    data = {"name": "hand", "jobs": [{"id": x} | row for x in "ab"], "matrices": {"hungry": matrix}}
+    workload = Workload.parse(data, "hand")
+    # In T seconds both have 3 CPUs for half of T: 2 (T / 2 + 2 T / 2) = 24, so T = 8, not 6.
+    found = bound(workload, Cluster.uniform(1, 2, cpus=4, memory=9), "makespan").value
+    assert abs(found - 8) < Fraction(1, 10**6)
+    assert found <= 8
+
+
 def test_makespan_of_work_that_comes_late() -> None:
     """What is submitted at 10 takes 6 more GPU seconds on two GPUs, or its own length of 4."""
-    d = Demands(gpus=2, release=(0, 10), area=(2, 6), length=(1, 4))
+    d = Pool(steps=((0, 2),), release=(0, 10), area=(2, 6), length=(1, 4))
     assert (pooled_work(d), longest_job(d)) == (13, 14)
-
-
-def slow_value(d: Demands, prices: Prices) -> Fraction:
-    """Return the value of prices by trying every whole completion time, second by second."""
-    ends = (*prices.starts[1:], None)
-    horizon = prices.starts[-1] + max(d.release) + sum(d.length) + 1
-
-    def price(t: int) -> int:
-        for start, end, value in zip(prices.starts, ends, prices.values, strict=True):
-            if start <= t and (end is None or t < end):
-                return value
-        raise AssertionError
-
-    costs = [price(t) for t in range(horizon)]
-    total = Fraction(0)
-    for r, a, p in zip(d.release, d.area, d.length, strict=True):
-        options = (
-            c + Fraction(a * sum(sorted(costs[r:c])[:p]), p * SCALE) for c in range(r + p, horizon)
-        )
-        total += min(options) // 1
-    return total - Fraction(d.gpus * sum(costs[: prices.starts[-1]]), SCALE)
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_value_of_prices_is_that_of_trying_every_completion_time(seed: int) -> None:
-    """The exact value of random prices is that of the definition, for whole times."""
-    rng = np.random.default_rng(seed)
-    n, k = int(rng.integers(1, 5)), int(rng.integers(2, 6))
-    length = tuple(int(x) for x in rng.integers(1, 12, n))
-    d = Demands(
-        gpus=int(rng.integers(1, 4)),
-        release=tuple(sorted(int(x) for x in rng.integers(0, 15, n))),
-        area=tuple(p * int(rng.integers(1, 4)) for p in length),
-        length=length,
-    )
-    starts = (0, *sorted(int(x) for x in rng.choice(np.arange(1, 30), k, replace=False)))
-    values = (*(int(x) for x in rng.integers(0, 2 * SCALE, k) // int(rng.integers(1, 9))), 0)
-    prices = Prices(starts, values)
-    assert evaluate(d, prices) == slow_value(d, prices)
 
 
 def test_weights_of_resources_are_mixtures() -> None:

@@ -51,11 +51,6 @@ def parameters(function: Any, skip: int = 1) -> dict[str, Any]:
     return {p.name: p.default for p in rest if p.kind is not p.VAR_KEYWORD}
 
 
-def takes_more(function: Any) -> bool:
-    """Return whether a function takes parameters that it does not name."""
-    return any(p.kind is p.VAR_KEYWORD for p in inspect.signature(function).parameters.values())
-
-
 def _value(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=lambda word: word)

@@ -12,14 +12,14 @@ from dlsched.cli.exits import Exit, put_note
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
 from dlsched.cli.progress import note, say
-from dlsched.cli.settings import parameters, settings, takes_more
+from dlsched.cli.settings import settings
 from dlsched.errors import OptionError
 from dlsched.run import Stage
 from dlsched.simulation import Cluster, Simulation, Workload
 from dlsched.simulation import simulate as run_simulation
 from dlsched.simulation.clock import TICKS
-from dlsched.simulation.policies import find_policy
-from dlsched.simulation.policy import BasePolicy
+from dlsched.simulation.policies import find_policy, policy_options
+from dlsched.simulation.profiles import profile_options
 
 _DAY = 86400
 _SHOWN = 5
@@ -35,10 +35,7 @@ def simulate(
     method: Annotated[
         str | None,
         typer.Option(
-            "--method",
-            "-m",
-            metavar="METHOD",
-            help="What solves the policy's problem; the paper's.",
+            "--method", "-m", metavar="METHOD", help="What solves the policy's problem; its own."
         ),
     ] = None,
     servers: Annotated[int, typer.Option("--servers", metavar="N", min=1)] = 8,
@@ -47,11 +44,17 @@ def simulate(
         int | None, typer.Option("--cpus", metavar="N", min=1, help="On each server.")
     ] = None,
     memory: Annotated[
-        int | None, typer.Option("--memory", metavar="GB", min=1, help="On each server.")
+        int | None, typer.Option("--memory", metavar="GB", min=1, help="Of each server.")
     ] = None,
     profiles: Annotated[
         str | None,
-        typer.Option("--profiles", metavar="NAME", help="Added to the trace: muri, synergy."),
+        typer.Option(
+            "--profiles", metavar="NAME", help="What is added to the trace: muri or synergy."
+        ),
+    ] = None,
+    profile_option: Annotated[
+        list[str] | None,
+        typer.Option("--profile-option", metavar="K=V", help="An option of --profiles."),
     ] = None,
     together: Annotated[
         bool, typer.Option("--together", help="All jobs count as submitted at the start.")
@@ -60,8 +63,7 @@ def simulate(
         int | None, typer.Option("--limit", metavar="N", min=1, help="The first N jobs only.")
     ] = None,
     setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="K=V", help="An option of the policy."),
+        list[str] | None, typer.Option("--set", metavar="K=V", help="An option of the policy.")
     ] = None,
     variant: Annotated[
         str, typer.Option("--variant", metavar="V", help="paper, or published.")
@@ -80,8 +82,9 @@ def simulate(
     if resume and log is None:
         raise OptionError("--resume goes on with a log; name its file: --log FILE")
     chosen = _options(policy, variant, setting or [])
+    added = _profile_options(profiles, profile_option or [])
     say(Stage.LOADING, trace)
-    workload = Workload.from_trace(trace, profiles, together=together, limit=limit)
+    workload = Workload.from_trace(trace, profiles, together=together, limit=limit, **added)
     cluster = Cluster.uniform(servers, gpus, cpus=cpus, memory=memory)
 
     def on_progress(now: float, completed: int, total: int) -> None:
@@ -93,7 +96,8 @@ def simulate(
                              log=log, resume=resume, on_progress=on_progress, **chosen)  # fmt: skip
     except KeyboardInterrupt:
         if log is not None:
-            put_note(f"what was simulated is in {log}; go on with --resume")
+            again = "go on with" if variant == "paper" else "a published simulator begins anew with"
+            put_note(f"what was simulated is in {log}; {again} --resume")
         raise
     say(Stage.CHECKING, "the log")
     report = run.audit()
@@ -109,14 +113,19 @@ def simulate(
 
 def _options(policy: str, variant: str, pairs: list[str]) -> dict[str, Any]:
     """Return the options of a policy; those of a published simulator are checked by itself."""
-    names = {pair.partition("=")[0]: None for pair in pairs}
     if variant == "published":
+        names = {pair.partition("=")[0]: None for pair in pairs}
         return settings(pairs, names, f"the published variant of {policy}")
-    function = find_policy(policy).__init__
-    own = parameters(function, 2)
-    if takes_more(function) and function is not BasePolicy.__init__:
-        own = names | own
-    return settings(pairs, own, f"the policy {policy}")
+    return settings(pairs, policy_options(find_policy(policy)), f"the policy {policy}")
+
+
+def _profile_options(profiles: str | None, pairs: list[str]) -> dict[str, Any]:
+    """Return the options of a set of profiles, of the types of their defaults."""
+    if profiles is None:
+        if pairs:
+            raise OptionError("--profile-option belongs to --profiles; name the set of profiles")
+        return {}
+    return settings(pairs, profile_options(profiles), f"--profiles {profiles}")
 
 
 def _answer(run: Simulation, bounds: bool) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""`simulate` and `compare_policies`."""
+"""`simulate`: a workload, a cluster and a policy make a simulation."""
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.simulation.cluster import Cluster
@@ -18,9 +18,6 @@ from dlsched.simulation.policy import Policy, policy_name
 from dlsched.simulation.published import PUBLISHED
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload import Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 VARIANTS = ("paper", "published")
 
@@ -56,7 +53,8 @@ def simulate(
     log
         SQLite file of the log, written as the simulation goes; None keeps it in memory.
     resume
-        Whether to go on with the log, if it is there, from where it was last written.
+        Whether to go on with the log, if it is there, from where it was last written. A published
+        variant cannot go on midway: a log that is not complete is emptied, and it begins anew.
     on_progress
         Called with the simulated time in microseconds, the jobs completed and their total.
     stuck_after
@@ -96,6 +94,8 @@ def simulate(
         "workload": json.loads(workload.model_dump_json(exclude_defaults=True)),
         "cluster": json.loads(cluster.model_dump_json(exclude_defaults=True)),
     }
+    if getattr(made, "layers", None) is not None:
+        meta["layers"] = made.layers  # type: ignore[union-attr]
     record, state = _open(log, resume, meta)
     if "end" in record.meta():
         return Simulation(record)
@@ -115,32 +115,6 @@ def simulate(
         if memory is not None:
             made.memory = memory  # type: ignore[attr-defined]
     return Simulation(record)
-
-
-def compare_policies(
-    workload: Workload,
-    cluster: Cluster,
-    policies: Iterable[str | Policy | tuple[str, Any]],
-    **options: Any,
-) -> pd.DataFrame:
-    """Simulate several policies; return one row each, with the metrics of `Simulation.summary`.
-
-    Parameters
-    ----------
-    policies
-        Names, policies, or pairs of a name and a method.
-    **options
-        Options of `simulate`, for all of them.
-    """
-    import pandas as pd
-
-    rows = []
-    for entry in policies:
-        policy, method = entry if isinstance(entry, tuple) else (entry, None)
-        run = simulate(workload, cluster, policy, method=method, **options)
-        labels = {"policy": run.meta["policy"], "method": run.meta["method"]}
-        rows.append(labels | run.summary)
-    return pd.DataFrame(rows)
 
 
 def _open(

@@ -11,6 +11,7 @@ from dlsched.simulation.clock import HORIZON, TICKS, ticks
 from dlsched.simulation.cluster import LOAN, Cluster
 from dlsched.simulation.guard import STUCK_AFTER, Watch, check_job, decide, to_json, wake_ticks
 from dlsched.simulation.holdings import Holdings
+from dlsched.simulation.layers import PRIORITY
 from dlsched.simulation.log import DecisionRow, Log
 from dlsched.simulation.policy import Policy, PolicyError, interval_ticks, policy_name
 from dlsched.simulation.state import State, number
@@ -51,7 +52,12 @@ class Engine:
         self.wake: int | None = None
         self.watch = Watch(stuck_after)
         self.latest = HORIZON // cluster.gpus
-        self.holdings = Holdings(workload, cluster, log)
+        layers = getattr(policy, "layers", None)
+        if layers is not None and (layers != PRIORITY or cluster.loan_servers):
+            raise PolicyError(
+                f"layers={layers!r} must be {PRIORITY!r}, on a cluster without servers on loan"
+            )
+        self.holdings = Holdings(workload, cluster, log, layered=layers is not None)
         self.holdings.resources.open(s.id for s in cluster.servers if s.pool != LOAN)
         self.pool = [s.id for s in cluster.servers if s.pool == LOAN]
         for j, job in enumerate(self.jobs):

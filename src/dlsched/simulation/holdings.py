@@ -12,6 +12,7 @@ from dlsched.schema import Id, Number
 from dlsched.simulation.clock import HORIZON, ticks
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.decision import Allocation, Share
+from dlsched.simulation.layers import Layers, is_opportunistic
 from dlsched.simulation.log import Ending, Log, Segment
 from dlsched.simulation.policy import PolicyError
 from dlsched.simulation.progress import Progress
@@ -32,9 +33,13 @@ class Holdings:
         What each running job holds, in the order of their last start.
     members
         The jobs of each group that shares GPUs.
+    layers
+        Who holds which GPU, where the policy has layers; else None.
     """
 
-    def __init__(self, workload: Workload, cluster: Cluster, log: Log) -> None:
+    def __init__(
+        self, workload: Workload, cluster: Cluster, log: Log, *, layered: bool = False
+    ) -> None:
         self.jobs, self.cluster, self.log = workload.jobs, cluster, log
         self.matrices = workload.matrices
         self.position = {job.id: j for j, job in enumerate(self.jobs)}
@@ -43,6 +48,7 @@ class Holdings:
         self.members: dict[Id, list[int]] = {}
         self.table = Table(self.jobs)
         self.resources = Resources(cluster)
+        self.layers = Layers(workload.jobs, cluster) if layered else None
         self._ends: list[tuple[int, int, int]] = []
 
     def arrive(self, j: int, now: int) -> None:
@@ -134,7 +140,7 @@ class Holdings:
         job, progress = self.jobs[j], self.active[j]
         together = self.members.get(new.group, []) if new.group is not None else []
         if not together:
-            self.resources.take(new.shares, job.id)
+            self._take(j, new)
         elif self.held[self.jobs[together[0]].id].shares != new.shares:
             raise PolicyError(f"jobs of the group {new.group} hold different GPUs; they share all")
         if new.group is not None:
@@ -149,22 +155,40 @@ class Holdings:
     def _release(self, j: int, now: int, ending: Ending) -> Id | None:
         """End a job's stretch and free what it holds; return the group that it leaves."""
         self._close(j, now, ending)
-        allocation = self.held.pop(self.jobs[j].id)
-        progress = self.active[j]
+        job, progress = self.jobs[j], self.active[j]
+        allocation = self.held.pop(job.id)
         progress.allocation, progress.gpus = None, 0
         if allocation.group is not None:
             self.members[allocation.group].remove(j)
             if self.members[allocation.group]:
                 return allocation.group
             del self.members[allocation.group]
-        self.resources.give(allocation.shares)
+        if self.layers is not None:
+            self.layers.give(j, allocation.shares)
+        if self.layers is None or not is_opportunistic(job):
+            self.resources.give(allocation.shares)
         return None
 
+    def _take(self, j: int, new: Allocation) -> None:
+        """Take what a job holds; in the second layer it is not counted as taken."""
+        job = self.jobs[j]
+        if self.layers is not None:
+            if new.group is not None:
+                raise PolicyError(f"job {job.id} is in a group; a policy with layers has none")
+            self.layers.take(j, new.shares)
+        if self.layers is None or not is_opportunistic(job):
+            self.resources.take(new.shares, job.id)
+
     def _set_speeds(self, groups: Iterable[Id | None], now: int) -> None:
-        """Set the speeds of the jobs of groups that have changed."""
+        """Set the speeds of the jobs of groups that have changed, and of those beside others."""
         for group in sorted(name for name in groups if name in self.members and name is not None):
             for j in self.members[group]:
                 self._set_speed(j, now)
+        if self.layers is not None:
+            for j in sorted(self.layers.disturbed):
+                if j in self.active and self.active[j].allocation is not None:
+                    self._set_speed(j, now)
+            self.layers.disturbed.clear()
 
     def _set_speed(self, j: int, now: int) -> None:
         progress = self.active[j]
@@ -173,7 +197,8 @@ class Holdings:
         together = self.members[allocation.group] if allocation.group is not None else []
         partners = [self.jobs[other] for other in together if other != j]
         matrix = self.matrices.get(self.jobs[j].profile or "")
-        new = speed(self.jobs[j], allocation, self.cluster, partners, matrix)
+        above = [] if self.layers is None else self.layers.beside(j, allocation.shares)
+        new = speed(self.jobs[j], allocation, self.cluster, partners, matrix, above)
         if progress.since < now:
             if new == progress.speed:
                 return
@@ -236,7 +261,7 @@ class Holdings:
             assert progress.allocation is not None, "it runs"
             self.held[name] = progress.allocation
             if j not in shared:
-                self.resources.take(progress.allocation.shares, name)
+                self._take(j, progress.allocation)
             end = progress.end()
             if end is not None:
                 heapq.heappush(self._ends, (end, j, progress.version))
@@ -244,4 +269,7 @@ class Holdings:
 
 def _data(share: Share) -> list[Any]:
     amounts = [None if x is None else float(x) for x in (share.cpus, share.memory)]
-    return [share.server, share.gpus, *(amounts if any(x is not None for x in amounts) else ())]
+    held = [share.server, share.gpus]
+    if share.devices is not None:
+        return [*held, *amounts, share.devices]
+    return [*held, *(amounts if any(x is not None for x in amounts) else ())]

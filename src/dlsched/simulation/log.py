@@ -9,15 +9,16 @@ seconds"``). Tables:
     variant, seed; ``state`` is what a simulation needs to go on from here; ``end`` is the time of
     the last completion once the simulation is complete. A published variant may add ``unit``
     (``"iterations"``, its default, or ``"seconds"``: what a job's work is counted in), ``slack``
-    (seconds within which it takes two events as one) and ``layers`` (``"priority"`` where jobs of
-    priority 0 and all others hold GPUs beside each other: each kind holds a GPU at most once).
+    (seconds within which it takes two events as one). ``layers`` is ``"priority"`` where jobs of
+    priority 0 and all others hold GPUs beside each other: each kind holds a GPU at most once.
 ``segments``
     One row per stretch of time in which a job holds the same GPUs at the same speed: ``job`` (its
     position in the workload), ``start``, ``end``, ``gpus``, ``shares`` (JSON: ``[server, GPUs]`` or
-    ``[server, GPUs, CPUs, GB]`` each), ``sharing`` (name of the group that holds these GPUs
-    together, or null), ``speed`` (text: work per unit of time, as "p/q" or a float), ``overhead``
-    (time without progress, within the stretch), ``work`` (done in it), ``lost`` (work done before,
-    lost at its end), ``ending`` (a value of `Ending`).
+    ``[server, GPUs, CPUs, GB]`` each; with layers a list of the GPUs' numbers is the fifth),
+    ``sharing`` (name of the group that holds these GPUs together, or null), ``speed`` (text: work
+    per unit of time, as "p/q" or a float), ``overhead`` (time without progress, within the
+    stretch), ``work`` (done in it), ``lost`` (work done before, lost at its end), ``ending`` (a
+    value of `Ending`).
 ``completions``
     ``job``, ``time``.
 ``decisions``

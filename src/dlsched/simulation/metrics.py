@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -177,8 +178,14 @@ def busy(log: Log, makespan: float) -> dict[str, float]:
 
 
 def gpu_seconds(log: Log) -> float:
-    """Return the GPU-seconds that jobs held; those of GPUs that several jobs share count once."""
+    """Return the GPU-seconds that jobs held; those of GPUs that several jobs share count once.
+
+    Where priorities are layers, this needs the numbers of the GPUs, which the published variants do
+    not log: there the GPU-seconds of both layers are added up.
+    """
     segments = frame(log, "segments").sort_values("start", kind="stable")
+    if "layers" in log.meta():
+        segments = by_device(segments)
     shared = segments["sharing"].notna()
     # The jobs of a group hold the same GPUs: what another one held already does not count again.
     before = segments[shared].groupby("sharing")["end"].transform(lambda end: end.cummax().shift())
@@ -186,6 +193,25 @@ def gpu_seconds(log: Log) -> float:
     start[shared] = np.fmax(start[shared], before)
     length = (segments["end"] - start).clip(lower=0)
     return float((length * segments["gpus"]).sum())
+
+
+def by_device(segments: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each GPU of each segment, shared under its number.
+
+    The segments are returned as they are if their shares do not state the numbers of the GPUs.
+    """
+    names = segments["shares"].map(_devices)
+    if not names.map(bool).all():
+        return segments
+    return segments.assign(sharing=names, gpus=1).explode("sharing", ignore_index=True)
+
+
+def _devices(shares: str) -> list[str]:
+    """Return the numbers of the GPUs of a segment; none if its shares do not state them."""
+    found = []
+    for server, _, *rest in json.loads(shares):
+        found += [f"{server}/{device}" for device in (rest[2] if len(rest) > 2 else ())]
+    return found
 
 
 def rank(ordered: Any, share: float) -> float:

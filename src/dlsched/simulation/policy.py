@@ -45,6 +45,11 @@ class BasePolicy(ABC):
         Whether it has methods although it solves no problem, as the programs of Gavel.
     method
         Method for that problem, as in `dlsched.solve`; None for the paper's own.
+    layers
+        ``"priority"`` if jobs hold GPUs in two layers, each GPU at most once in each: jobs of
+        priority 0, or without one, as if the others were not there; all others beside them, at the
+        speed that `dlsched.simulation.speeds.idle_speed` gives. Its decisions state
+        `Share.devices`. None, the default, for GPUs that one job or group holds.
     memory
         What it remembers from one decision to the next: JSON values, stored in the log, so that an
         interrupted simulation goes on. Anything else that it keeps must follow from its options.
@@ -53,6 +58,7 @@ class BasePolicy(ABC):
 
     name: ClassVar[str] = "policy"
     problem: ClassVar[str | None] = None
+    layers: ClassVar[str | None] = None
     own_methods: ClassVar[bool] = False
     interval: Number | None = None
     on_events: bool = True

@@ -88,7 +88,7 @@ class Progress:
         if held is not None:
             shares, group, stated = held
             allocation = Allocation(
-                tuple(Share(s, g, _exact(c), _exact(m)) for s, g, c, m in shares),
+                tuple(map(_share, shares)),
                 group,
                 _exact(stated),
             )
@@ -108,4 +108,10 @@ def _exact(text: str | None) -> Any:
 
 
 def _plain_share(share: Share) -> list[Any]:
-    return [share.server, share.gpus, _text(share.cpus), _text(share.memory)]
+    amounts = [_text(share.cpus), _text(share.memory)]
+    return [share.server, share.gpus, *amounts, *([] if share.devices is None else [share.devices])]
+
+
+def _share(data: list[Any]) -> Share:
+    server, gpus, cpus, memory, *devices = data
+    return Share(server, gpus, _exact(cpus), _exact(memory), *map(tuple, devices))

@@ -55,15 +55,19 @@ class Simulation:
             ``"mean_jct"`` or ``"makespan"``.
         sharing
             Whether the bound allows for jobs that share GPUs; None if this policy made them do so.
+            A published variant shares them as it does.
         """
+        if self.meta["variant"] == "published":
+            return bound(self.workload, self.cluster, metric, published=self.meta["policy"])
         if sharing is None:
             sharing = self.shares_gpus
         return bound(self.workload, self.cluster, metric, sharing=sharing)
 
     @cached_property
     def shares_gpus(self) -> bool:
-        """Whether the policy made jobs share GPUs."""
-        return any(row[SHARING] is not None for row in self.log.rows("segments"))
+        """Whether the policy made jobs share GPUs, or may have as it has layers."""
+        groups = (row[SHARING] is not None for row in self.log.rows("segments"))
+        return "layers" in self.meta or any(groups)
 
     @property
     def complete(self) -> bool:

@@ -12,12 +12,12 @@ from muri_cases import ends, jobs, random_jobs, run
 from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.simulation import Cluster, Loan
 from dlsched.simulation.api import simulate
+from dlsched.simulation.finish_times import least_ratio_shares
 from dlsched.simulation.log import COMPARED, Log, Segment
 from dlsched.simulation.policy import PolicyError
 from dlsched.simulation.published.muri.antman import slowed
 from dlsched.simulation.published.muri.jobs import states
 from dlsched.simulation.published.muri.recorder import Held, Recorder
-from dlsched.simulation.published.muri.themis import least_ratio_shares
 
 POLICIES = ("srtf", "srsf", "tiresias", "antman", "themis", "muri_s", "muri_l")
 

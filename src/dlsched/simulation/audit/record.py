@@ -20,15 +20,17 @@ TOLERANCE: Final = 1e-9
 
 MOST_SLACK: Final = 1e-3
 """Seconds; a published variant that takes events further apart as one is not believed."""
-PUBLISHED: Final = ("unit", "slack", "layers")
+PUBLISHED: Final = ("unit", "slack")
 """Entries of the header that only published variants have."""
 
 Shares = tuple[tuple[str, int, float | None, float | None], ...]
 """Server, GPUs, CPUs, GB; sorted by server."""
+Devices = tuple[tuple[str, int], ...]
+"""Server and number of each GPU, sorted."""
 
 
 class Stretch(NamedTuple):
-    """A readable row of the table ``segments``."""
+    """A readable row of the table ``segments``; ``devices`` is empty where shares state none."""
 
     row: int
     job: int
@@ -42,6 +44,7 @@ class Stretch(NamedTuple):
     work: Any
     lost: Any
     ending: Ending
+    devices: Devices = ()
 
     @property
     def where(self) -> str:
@@ -76,6 +79,8 @@ class Record:
         The jobs that each decision starts or moves, by its row; complete only if `exact`.
     slack
         Seconds within which a published variant takes two events as one.
+    layered
+        Whether priorities are layers, each of which holds a GPU at most once.
     """
 
     def __init__(self, log: Log, findings: Findings) -> None:
@@ -85,11 +90,12 @@ class Record:
         self.exact = meta["clock"] == "microseconds"
         self._check_header()
         self.slack = float(meta.get("slack", 0))
+        self.layered = meta.get("layers") == "priority"
         self.workload = Workload.parse(meta["workload"], "the log's workload")
         self.cluster = Cluster.parse(meta["cluster"], "the log's cluster")
         self.jobs = self.workload.jobs
         self.pool = {server.id for server in self.cluster.servers if server.pool == LOAN}
-        self._shares: dict[str, Shares | None] = {}
+        self._shares: dict[str, tuple[Shares, Devices] | None] = {}
         self._speeds: dict[str, Any] = {}
         self.by_job: list[list[Stretch]] = [[] for _ in self.jobs]
         self.stretches = list(self._stretches(log))
@@ -200,24 +206,27 @@ class Record:
                 continue
             if not self.known(where, segment.job):
                 continue
-            shares, speed = self._parse_shares(segment.shares), self._parse_speed(segment.speed)
+            held, speed = self._parse_shares(segment.shares), self._parse_speed(segment.speed)
             ending = endings.get(segment.ending)
-            if shares is None or speed is None or ending is None:
-                named = {"shares": shares, "speed": speed, "ending": ending}
+            if held is None or speed is None or ending is None:
+                named = {"shares": held, "speed": speed, "ending": ending}
                 column = next(name for name, value in named.items() if value is None)
                 text = getattr(segment, column)
                 self.findings.add("unreadable", f"{where}.{column}", f"{text!r} has no meaning")
                 continue
             yield Stretch(
-                i, segment.job, segment.start, segment.end, segment.gpus, shares,
+                i, segment.job, segment.start, segment.end, segment.gpus, held[0],
                 segment.sharing, speed, segment.overhead, segment.work, segment.lost, ending,
+                held[1],
             )  # fmt: skip
 
-    def _parse_shares(self, text: str) -> Shares | None:
+    def _parse_shares(self, text: str) -> tuple[Shares, Devices] | None:
         if text not in self._shares:
             try:
-                self._shares[text] = tuple(
-                    sorted((_share(*row) for row in json.loads(text)), key=lambda share: share[0])
+                rows = sorted((_share(*row) for row in json.loads(text)), key=lambda row: row[0])
+                self._shares[text] = (
+                    tuple(row[:4] for row in rows),
+                    tuple((row[0], device) for row in rows for device in row[4]),
                 )
             except (TypeError, ValueError):
                 self._shares[text] = None
@@ -251,13 +260,17 @@ class Record:
             self.starts[self.decisions[decision].time, job] = Start(overhead, stated)
 
 
-def _share(server: Any, gpus: Any, cpus: Any = None, memory: Any = None) -> tuple[Any, ...]:
+def _share(
+    server: Any, gpus: Any, cpus: Any = None, memory: Any = None, devices: Any = ()
+) -> tuple[Any, ...]:
     if not (isinstance(server, str) and isinstance(gpus, int)):
         raise TypeError
     for amount in (cpus, memory):
         if amount is not None and not (isinstance(amount, int | float) and amount >= 0):
             raise TypeError
-    return server, gpus, cpus, memory
+    if not all(isinstance(device, int) for device in devices):
+        raise TypeError
+    return server, gpus, cpus, memory, sorted(devices)
 
 
 def read(log: Log, findings: Findings) -> Record | None:

@@ -1,261 +1,204 @@
-"""A bound from prices: what a GPU costs at each time, and what each job then does at best.
+"""A bound from prices: what a resource costs at each time, and what each job then does at best.
 
-For any prices >= 0, the sum over jobs of (completion time + cost of the GPU time used) less the
-value of all GPU time is at most the sum of completion times of any schedule (Lagrangian
-relaxation of the capacity). A job of area a and length p uses at most a / p GPUs at a time, so it
-completes at C at the least cost by using the cheapest p seconds between its submission and C.
-Prices are constant within intervals of time, and 0 after the last one.
+For any prices >= 0, the sum over jobs of (completion time + cost of the resources used) less the
+value of all resources is at most the sum of completion times of any schedule (Lagrangian relaxation
+of the capacities). A job does at most 1 / length of itself at a time, in the mode that costs least,
+so it completes at C at the least cost by using the cheapest time of its length between its
+submission and C. Prices are constant within intervals of time, and 0 in the last one.
+
+All arithmetic is in whole numbers of 64 bits; prices for which it could overflow are refused.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.compilation import entry, loop
-from dlsched.simulation.bounds.demands import Demands
+from dlsched.errors import OptionError
+from dlsched.simulation.bounds.demands import Demands, Resource
+from dlsched.simulation.bounds.relaxation import Whole, relax
 
-SCALE = 2**30
-"""The final prices are whole multiples of 1 / SCALE."""
-INTERVALS = 96
-ROUNDS = 400
+FINE = 20
+"""Uses of resources are rounded down to multiples of 2**-FINE per length."""
+LONGEST = 2**34
+"""The unit of time is such that no time is longer than so many."""
+LARGEST = 2**61
+"""No sum may be larger."""
 
 
 class Prices(NamedTuple):
-    """Starts of the intervals, in microseconds; the price in each, in units of 1 / `SCALE`."""
+    """Prices of the resources.
 
+    Attributes
+    ----------
+    unit
+        Microseconds per unit of time.
+    bits
+        Prices are in units of 2**-bits: microseconds of completion time per resource and time.
+    starts
+        Of the intervals, in units of time, ascending from 0.
+    values
+        By resource and interval.
+    """
+
+    unit: int
+    bits: int
     starts: tuple[int, ...]
-    values: tuple[int, ...]
+    values: tuple[tuple[int, ...], ...]
 
 
-def total_by_prices(d: Demands, upper: float, rounds: int = ROUNDS) -> tuple[Fraction, Prices]:
-    """Return a lower bound on the sum of completion times in microseconds, and its prices.
+class Inner(NamedTuple):
+    """What the jobs do at prices.
 
-    The prices are improved in floating point by subgradients; the value of the last ones is
-    computed in whole numbers.
+    Attributes
+    ----------
+    worth
+        Of each job, time since submission plus cost, in units of time over 2**bits.
+    used, modes
+        By kind and interval, units of time used, and the mode that costs least.
+    steps
+        Intervals looked at.
+    """
+
+    worth: NDArray[np.int64]
+    used: NDArray[np.int64]
+    modes: NDArray[np.int64]
+    steps: int
+
+
+class Relaxation:
+    """The relaxation of a workload's demands on given intervals.
 
     Parameters
     ----------
-    upper
-        Sum of completion times that some schedule has, or an estimate; it sets the steps only.
+    unit, starts
+        As in `Prices`.
     """
-    prices = _search(d, upper, rounds)
-    return evaluate(d, prices), prices
+
+    def __init__(self, d: Demands, unit: int, starts: Sequence[int]) -> None:
+        self.d, self.unit = d, unit
+        self.starts = np.array(starts, np.int64)
+        # Rounded down: earlier submissions and shorter jobs can only lower the bound.
+        self.release = np.array([release // unit for release in d.release], np.int64)
+        self.length = np.array([length // unit for length in d.lengths], np.int64)
+        self.kind = np.array(d.kind, np.int64)
+        self.first = np.searchsorted(self.starts, self.release, side="right") - 1
+        times = [int(start) * unit for start in starts]
+        amounts = [integrals(resource, times) for resource in d.resources]
+        self.parts = math.lcm(*(amount.denominator for row in amounts for amount in row))
+        self.amounts = np.array([[int(x * self.parts) for x in row] for row in amounts], object)
+        self.longest = max(map(int, (self.starts[-1], self.release.max(), self.length.max())))
+        self.large_uses = [
+            np.array(
+                [
+                    [math.floor(use / kind.length * 2**FINE) for use in mode.uses]
+                    for mode in kind.modes
+                ],
+                object,
+            )
+            for kind in d.kinds
+        ]
+        self.most = max(int(uses.sum(axis=1).max()) for uses in self.large_uses)
+        self.uses = [np.minimum(uses, LARGEST).astype(np.int64) for uses in self.large_uses]
+
+    def kind_prices(self, values: NDArray[np.object_]) -> tuple[Whole, NDArray[np.int64]]:
+        """Return the price per length of each kind, and its cheapest mode, by interval.
+
+        Raises
+        ------
+        OptionError
+            If sums could have more than 64 bits.
+        """
+        small = self.most * int(values.max(initial=0)) < LARGEST
+        prices = np.zeros((len(self.uses), len(self.starts)), np.int64)
+        modes = np.zeros(prices.shape, np.int64)
+        values = values.astype(np.int64) if small else values
+        sizes = np.diff(self.starts)
+        for k, uses in enumerate(self.uses if small else self.large_uses):
+            costs = uses @ values
+            modes[k] = costs.argmin(axis=0)
+            least = costs.min(axis=0) >> FINE
+            if float(least[:-1].astype(float) @ sizes) > LARGEST / 2:
+                raise OptionError("prices are too large: a job's cost could have over 64 bits")
+            prices[k] = least
+        return prices, modes
+
+    def inner(self, bits: int, values: NDArray[np.object_]) -> Inner:
+        """Return what the jobs do at prices in units of 2**-bits, by resource and interval.
+
+        Raises
+        ------
+        OptionError
+            If prices are negative, not 0 in the last interval, or too large or too fine for
+            arithmetic in 64 bits.
+        """
+        if (values < 0).any() or values[:, -1].any():
+            raise OptionError("prices are negative, or not 0 after the last interval")
+        if self.longest << bits > LARGEST:
+            raise OptionError("the prices are too fine for times that long")
+        prices, modes = self.kind_prices(values)
+        worth = np.zeros(len(self.release), np.int64)
+        used = np.zeros(prices.shape, np.int64)
+        steps = relax(self.starts, prices, self.release, self.length, self.first, self.kind,
+                      1 << bits, worth, used)  # fmt: skip
+        return Inner(worth, used, modes, steps)
+
+    def value(self, bits: int, values: NDArray[np.object_], inner: Inner) -> Fraction:
+        """Return the bound on the sum of completion times, in microseconds."""
+        paid = int((values * self.amounts).sum())
+        ends = (sum(self.release.tolist()) << bits) + sum(inner.worth.tolist())
+        return Fraction(ends * self.unit, 2**bits) - Fraction(paid, self.parts * 2**bits)
+
+    def slope(self, inner: Inner) -> NDArray[np.float64]:
+        """Return the resources used less what there is, in units of time."""
+        slope = -self._available.copy()
+        for k, uses in enumerate(self.uses):
+            slope += (uses[inner.modes[k]].T / 2**FINE).astype(float) * inner.used[k]
+        return slope
+
+    @cached_property
+    def _available(self) -> NDArray[np.float64]:
+        return (self.amounts / (self.parts * self.unit)).astype(float)
 
 
 def evaluate(d: Demands, prices: Prices) -> Fraction:
-    """Return the bound of given prices, exactly, in microseconds.
+    """Return the bound of given prices on the sum of completion times, exactly, in microseconds.
 
-    A first pass in floating point finds which intervals may hold a job's best completion; only
-    those are computed exactly. It leaves out an interval only if it is worse by more than a
-    thousand times the rounding error.
+    Raises
+    ------
+    OptionError
+        If the prices are negative, not 0 after the last interval, or too large to be computed with,
+        or the intervals do not ascend from 0.
     """
-    starts, values = np.array(prices.starts, float), np.array(prices.values, float) / SCALE
-    order = np.argsort(values, kind="stable")
-    total = Fraction(0)
-    ordered = [int(i) for i in order]
-    for release, area, length in zip(d.release, d.area, d.length, strict=True):
-        if not length or not area:
-            total += release + length
-            continue
-        near = _options(starts, values, order, float(release), float(area), float(length))
-        least = float(near.min())
-        margin = 1e-9 * (least + float(starts[-1]))
-        # Rounded down, so that the sum has a small denominator.
-        total += math.floor(
-            min(
-                _exact(prices, ordered, release, area, length, int(k))
-                for k in np.flatnonzero(near <= least + margin)
-            )
-        )
-    ends = (*prices.starts[1:], prices.starts[-1])
-    value = sum(
-        price * (end - start)
-        for price, start, end in zip(prices.values, prices.starts, ends, strict=True)
-    )
-    return total - Fraction(d.gpus * value, SCALE)
-
-
-def _exact(
-    prices: Prices, order: list[int], release: int, area: int, length: int, last: int
-) -> Fraction:
-    """Return the least of completion time and cost of a job that completes in an interval."""
     starts = prices.starts
-    begin = max(starts[last], release)
-    room = (starts[last + 1] if last + 1 < len(starts) else begin + length) - begin
-    # Waiting another second costs 1, and GPUs in this interval; cheaper ones before come first.
-    limit = Fraction(length * SCALE, area) + prices.values[last]
-    missing, cost = length, 0
-    for i in order:
-        if i >= last:
-            continue
-        start = max(starts[i], release)
-        seconds = min(starts[i + 1] - start, missing)
-        if prices.values[i] >= limit:
-            seconds = min(seconds, missing - room)
-        if seconds > 0:
-            cost += prices.values[i] * seconds
-            missing -= seconds
-    if missing > room:
-        return Fraction(10**30)
-    cost += prices.values[last] * missing
-    return begin + missing + Fraction(area * cost, length * SCALE)
+    ascending = all(a < b for a, b in pairwise(starts))
+    shape = {len(row) for row in prices.values} == {len(starts)}
+    if not ascending or starts[:1] != (0,) or not shape or len(prices.values) != len(d.resources):
+        raise OptionError("the prices' intervals do not ascend from 0, or are not all priced")
+    if prices.unit < 1 or prices.bits < 0:
+        raise OptionError("the unit of time or of prices is not a positive whole number")
+    relaxation = Relaxation(d, prices.unit, starts)
+    values = np.array(prices.values, object)
+    return relaxation.value(prices.bits, values, relaxation.inner(prices.bits, values))
 
 
-@loop
-def _at(
-    starts: NDArray[np.float64],
-    values: NDArray[np.float64],
-    order: NDArray[np.int64],
-    job: tuple[float, float, float],
-    last: int,
-    used: NDArray[np.float64],
-) -> float:
-    """Return the least of completion time and cost of a job that completes in an interval.
-
-    Its GPU time by interval is added to `used`, unless that is empty. ``order`` are the intervals
-    by price, ``job`` is submission, area and length.
-    """
-    release, area, length = job
-    begin = max(starts[last], release)
-    room = (starts[last + 1] if last + 1 < len(starts) else begin + length) - begin
-    if room <= 0:
-        return np.inf
-    limit = length / area + values[last]
-    missing, cost = length, 0.0
-    for i in order:
-        if i >= last:
-            continue
-        seconds = min(starts[i + 1] - max(starts[i], release), missing)
-        if values[i] >= limit:
-            seconds = min(seconds, missing - room)
-        if seconds > 0:
-            cost += values[i] * seconds
-            missing -= seconds
-            if len(used):
-                used[i] += area * seconds / length
-    if missing > room:
-        return np.inf
-    if len(used):
-        used[last] += area * missing / length
-    return float(begin + missing + area * (cost + values[last] * missing) / length)
-
-
-@entry("float64[::1](float64[::1], float64[::1], int64[::1], float64, float64, float64)")
-def _options(
-    starts: NDArray[np.float64],
-    values: NDArray[np.float64],
-    order: NDArray[np.int64],
-    release: float,
-    area: float,
-    length: float,
-) -> NDArray[np.float64]:
-    """Return the least of completion time and cost by the interval in which a job completes."""
-    result = np.empty(len(starts))
-    for last in range(len(starts)):
-        result[last] = _at(starts, values, order, (release, area, length), last, np.zeros(0))
-    return result
-
-
-@entry(
-    "float64(float64[::1], float64[::1], int64[::1], float64[::1], float64[::1], float64[::1], "
-    "float64[::1])"
-)
-def _relaxation(
-    starts: NDArray[np.float64],
-    values: NDArray[np.float64],
-    order: NDArray[np.int64],
-    releases: NDArray[np.float64],
-    areas: NDArray[np.float64],
-    lengths: NDArray[np.float64],
-    used: NDArray[np.float64],
-) -> float:
-    """Return the sum over jobs of completion time and cost; add their GPU time to `used`."""
-    nothing = np.zeros(0)
-    total = 0.0
-    for j in range(len(releases)):
-        job = (releases[j], areas[j], lengths[j])
-        best, best_last = np.inf, 0
-        for last in range(len(starts)):
-            if starts[last] >= best:
-                break
-            worth = _at(starts, values, order, job, last, nothing)
-            if worth < best:
-                best, best_last = worth, last
-        total += _at(starts, values, order, job, best_last, used)
-    return total
-
-
-def _search(d: Demands, upper: float, rounds: int) -> Prices:
-    """Return good prices: projected subgradients, steps by the distance to `upper`."""
-    kept = [j for j in range(len(d.area)) if d.area[j] and d.length[j]]
-    if not kept:
-        return Prices((0,), (0,))
-    fixed = float(sum(d.release[j] + d.length[j] for j in range(len(d.area)) if not d.area[j]))
-    releases = np.array([d.release[j] for j in kept], float)
-    areas = np.array([d.area[j] for j in kept], float)
-    lengths = np.array([d.length[j] for j in kept], float)
-    starts = _grid(releases, areas, d.gpus)
-    sizes = np.append(np.diff(starts), 0.0)
-    values = _first_prices(starts, releases, areas, d.gpus)
-    values[-1] = 0.0
-    best, best_values = -np.inf, values.copy()
-    theta, since = 1.0, 0
-    direction = np.zeros_like(values)
-    for _ in range(rounds):
-        used = np.zeros(len(starts))
-        order = np.argsort(values, kind="stable")
-        worth = _relaxation(starts, values, order, releases, areas, lengths, used)
-        bound = worth + fixed - d.gpus * float(values @ sizes)
-        since += 1
-        if bound > best:
-            best, best_values, since = bound, values.copy(), 0
-        elif since >= 10:
-            theta, since, values = theta * 0.6, 0, best_values.copy()
-            direction[:] = 0
-            continue
-        scale = np.where(sizes > 0, sizes, 1.0)
-        slope = (used - d.gpus * sizes) / scale
-        slope[-1] = 0.0
-        direction = slope + 0.5 * direction
-        norm = float((direction * direction * scale).sum())
-        if norm <= 0:
-            break
-        step = theta * max(upper - bound, 1e-6 * abs(bound)) / norm
-        values = np.maximum(values + step * direction, 0.0)
-        values[-1] = 0.0
-    whole = np.floor(best_values * SCALE).astype(object)
-    return Prices(tuple(int(s) for s in starts), tuple(int(v) for v in whole))
-
-
-def _grid(
-    releases: NDArray[np.float64], areas: NDArray[np.float64], gpus: int
-) -> NDArray[np.float64]:
-    """Return starts of intervals up to the time when a pooled machine has done twice all areas."""
-    horizon = float(releases.max() + 1.5 * areas.sum() / gpus) + 1.0
-    finish = np.sort(releases) + np.cumsum(np.sort(areas)) / gpus
-    quantiles = np.quantile(np.concatenate((finish, releases)), np.linspace(0, 1, INTERVALS // 2))
-    even = np.linspace(0, horizon, INTERVALS // 2)
-    grid = np.unique(np.floor(np.concatenate(([0.0], quantiles, even, [horizon]))))
-    result: NDArray[np.float64] = np.ascontiguousarray(grid[grid <= horizon])
-    return result
-
-
-def _first_prices(
-    starts: NDArray[np.float64],
-    releases: NDArray[np.float64],
-    areas: NDArray[np.float64],
-    gpus: int,
-) -> NDArray[np.float64]:
-    """Return the prices of the pooled machine if all jobs were there: those of smallest first."""
-    ordered = np.sort(areas)
-    ends = releases.min() + np.cumsum(ordered) / gpus
-    # The price falls by 1 / area per second while a job of this area is done.
-    lengths = ordered / gpus
-    after = np.append(np.cumsum((lengths / ordered)[::-1])[::-1], 0.0)
-    result: NDArray[np.float64] = after[np.searchsorted(ends, starts)]
-    return result
+def integrals(resource: Resource, times: Sequence[int]) -> list[Fraction]:
+    """Return amount times microseconds from each time to the next; 0 from the last one."""
+    whole = [Fraction(0)]
+    for (since, amount), (end, _) in pairwise(resource.steps):
+        whole.append(whole[-1] + amount * (end - since))
+    until: list[Fraction] = []
+    at = 0
+    for time in times:
+        while at + 1 < len(resource.steps) and resource.steps[at + 1][0] <= time:
+            at += 1
+        since, amount = resource.steps[at]
+        until.append(whole[at] + amount * (time - since))
+    return [b - a for a, b in pairwise(until)] + [Fraction(0)]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
+import dlsched
 from dlsched.errors import OptionError, UnknownName
 from dlsched.simulation.policy import BasePolicy, Policy
 
@@ -20,6 +21,8 @@ BUILT_IN: Mapping[str, str] = {
     "srsf": "dlsched.simulation.policies.ordering:Srsf",
     "las": "dlsched.simulation.policies.ordering:Las",
     "tiresias": "dlsched.simulation.policies.tiresias:Tiresias",
+    "themis": "dlsched.simulation.policies.themis:Themis",
+    "antman": "dlsched.simulation.policies.antman:AntMan",
     "muri_s": "dlsched.simulation.policies.muri:MuriS",
     "muri_l": "dlsched.simulation.policies.muri:MuriL",
     "synergy": "dlsched.simulation.policies.synergy:Synergy",
@@ -58,6 +61,31 @@ def find_policy(name: str) -> Any:
     for entry in entry_points(group=GROUP, name=name):
         return entry.load()
     raise UnknownName("policy", name, list_policies())
+
+
+SOLVING = ("time_limit", "gap", "threads", "solver")
+"""Options of `dlsched.solve` that the policies pass on which take more options than they name."""
+
+
+def policy_options(kind: Any) -> dict[str, Any]:
+    """Return the options of a policy's class and of those that it passes options on to.
+
+    With their defaults; `SOLVING` are among them if they are passed on to `dlsched.solve`.
+    """
+    found: dict[str, Any] = {}
+    for each in kind.__mro__:
+        if each in (BasePolicy, object) or "__init__" not in each.__dict__:
+            continue
+        parameters = list(inspect.signature(each.__init__).parameters.values())[1:]
+        found = {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD} | found
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            break
+    else:
+        if kind.__init__ is not BasePolicy.__init__ and getattr(kind, "problem", None):
+            solve = inspect.signature(dlsched.solve).parameters
+            found |= {name: solve[name].default for name in SOLVING if name not in found}
+    found.pop("method", None)
+    return found
 
 
 def make_policy(policy: str | Policy, method: Any = None, **options: Any) -> Policy:

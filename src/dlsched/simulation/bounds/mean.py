@@ -1,0 +1,97 @@
+"""Lower bounds on the sum of completion times: the greatest of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from dlsched.simulation.bounds import pooled
+from dlsched.simulation.bounds.ascent import EFFORT, ROUNDS, Floats, Search
+from dlsched.simulation.bounds.charges import mixtures
+from dlsched.simulation.bounds.demands import Demands, pool
+from dlsched.simulation.bounds.prices import Prices, Relaxation, evaluate
+from dlsched.simulation.bounds.program import capacity_weights
+from dlsched.simulation.bounds.sharing import Facet, Sharing, group_facet, stage_facet
+
+ONE = (Fraction(1),)
+
+
+class Proof(NamedTuple):
+    """What bounds of demands are computed from: weights of a pooled machine, and prices."""
+
+    weights: tuple[Fraction, ...]
+    prices: Prices
+
+    def total(self, d: Demands) -> tuple[Fraction, str]:
+        """Return the greatest bound on the sum of completion times, in microseconds; its source."""
+        return max((evaluate(d, self.prices), "prices of GPU time"), of_pool(d, self.weights))
+
+
+def of_pool(d: Demands, weights: tuple[Fraction, ...]) -> tuple[Fraction, str]:
+    """Return the greatest of the bounds of the pooled machine, and its source."""
+    one = pool(d, weights)
+    return max(
+        (pooled.total_by_remaining_time(one), "shortest remaining time on a pooled machine"),
+        (pooled.total_of_submission_and_length(one), "each job alone"),
+        (pooled.total_by_busy_time(one), "mean busy time on a pooled machine"),
+    )
+
+
+def prove(d: Demands) -> Proof:
+    """Return weights and prices for jobs that have their GPUs to themselves."""
+    weights = ONE if len(d.resources) == 1 else capacity_weights(d)
+    search = Search.of(d, weights)
+    search.run()
+    return Proof(weights, search.best_prices)
+
+
+def prove_sharing(jobs: Sharing) -> tuple[Demands, Proof]:
+    """Return demands of jobs that may share GPUs, with their weights and prices.
+
+    The charges are first those by which all groups take longest. Then they are those by which what
+    the jobs pay is most; both count, with prices of their own. Where groups are too many, charges
+    are the stages on each resource, with prices of their own.
+    """
+    facet = group_facet(jobs, jobs.loads())
+    if facet is None:
+        every = list(mixtures(jobs.resources))
+        busy = [pooled.total_by_busy_time(pool(_mixed(jobs, w), ONE)) for w in every]
+        weights = every[busy.index(max(busy))]
+        unit = [tuple(Fraction(i == k) for i in range(jobs.resources)) for k in range(len(weights))]
+        d = jobs.demands([stage_facet(jobs, row) for row in unit])
+        search = Search.of(d, weights)
+        search.run()
+        return d, Proof(weights, search.best_prices)
+    d = jobs.demands([facet])
+    search = Search.of(d, ONE)
+    search.run(ROUNDS // 2, EFFORT // 2)
+    paid = group_facet(jobs, _payments(jobs, search))
+    assert paid is not None, "the groups were not too many before"
+    both = jobs.demands([paid, facet])
+    relaxation = Relaxation(both, search.relaxation.unit, search.relaxation.starts.tolist())
+    first = search.best_values
+    again = Search(relaxation, np.concatenate([first, np.zeros_like(first)]))
+    again.run(ROUNDS // 2, EFFORT // 2)
+    if again.best > search.best:
+        return both, Proof((Fraction(0), Fraction(1)), again.best_prices)
+    return d, Proof(ONE, search.best_prices)
+
+
+def _mixed(jobs: Sharing, weights: Sequence[Fraction]) -> Demands:
+    facet: Facet = stage_facet(jobs, weights)
+    return jobs.demands([facet])
+
+
+def _payments(jobs: Sharing, search: Search) -> list[float]:
+    """Return what the jobs of each kind pay for their GPU time, if it is not shared."""
+    used: Floats = search.used() @ search.best_values.sum(axis=0)
+    kinds = search.relaxation.d.kind
+    seen = dict(zip(kinds, zip(jobs.kind, jobs.length, jobs.area, strict=True), strict=True))
+    paid = [0.0] * len(jobs.alone)
+    for k, (kind, length, area) in seen.items():
+        paid[kind] += float(used[k]) * float(area / length)
+    least = 1e-6 * max(paid)
+    return [x + least for x in paid]
