@@ -35,10 +35,7 @@ def simulate(
     method: Annotated[
         str | None,
         typer.Option(
-            "--method",
-            "-m",
-            metavar="METHOD",
-            help="What solves the policy's problem; the paper's.",
+            "--method", "-m", metavar="METHOD", help="What solves the policy's problem; its own."
         ),
     ] = None,
     servers: Annotated[int, typer.Option("--servers", metavar="N", min=1)] = 8,
@@ -66,8 +63,7 @@ def simulate(
         int | None, typer.Option("--limit", metavar="N", min=1, help="The first N jobs only.")
     ] = None,
     setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="K=V", help="An option of the policy."),
+        list[str] | None, typer.Option("--set", metavar="K=V", help="An option of the policy.")
     ] = None,
     variant: Annotated[
         str, typer.Option("--variant", metavar="V", help="paper, or published.")
