@@ -50,7 +50,7 @@ def compare_policies(
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
-    known: dict[tuple[str, bool, str | None], float] = {}
+    known: dict[tuple[Any, ...], float] = {}
     for entry in policies:
         policy, method, own = _parts(entry)
         run = simulate(workload, cluster, policy, method=method, **{**options, **own})
@@ -60,7 +60,7 @@ def compare_policies(
             row["saved"] = _less(row["mean_jct"], rows[0]["mean_jct"])
         for metric in METRICS if bounds else ():
             published = run.meta["policy"] if run.meta["variant"] == "published" else None
-            kind = (metric, run.shares_gpus, published)
+            kind = (metric, run.shares_gpus, run.meta.get("layers"), published)
             if kind not in known:
                 known[kind] = float(run.bound(metric).value)
             row[f"{metric}_bound"] = known[kind]

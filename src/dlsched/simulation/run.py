@@ -61,7 +61,8 @@ class Simulation:
             return bound(self.workload, self.cluster, metric, published=self.meta["policy"])
         if sharing is None:
             sharing = self.shares_gpus
-        return bound(self.workload, self.cluster, metric, sharing=sharing)
+        layers = sharing and "layers" in self.meta
+        return bound(self.workload, self.cluster, metric, sharing=sharing, layers=layers)
 
     @cached_property
     def shares_gpus(self) -> bool:

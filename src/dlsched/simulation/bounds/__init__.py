@@ -37,6 +37,7 @@ def bound(
     metric: str = "mean_jct",
     *,
     sharing: bool = False,
+    layers: bool = False,
     published: str | None = None,
 ) -> MetricBound:
     """Return the greatest lower bound on a metric that holds for every policy.
@@ -50,6 +51,8 @@ def bound(
         ``"mean_jct"`` or ``"makespan"``.
     sharing
         Whether policies may let jobs share GPUs by interleaving their stages.
+    layers
+        Whether policies may have layers too (`dlsched.simulation.policy.BasePolicy`); with sharing.
     published
         Name of a policy of a published simulator, as ``"muri_s"``. The bound then holds for all
         policies of that simulator that share GPUs as this one does, in place of `sharing`.
@@ -67,11 +70,11 @@ def bound(
         value, source = find(workload, cluster, published)
     elif metric == "makespan":
         d = demands(workload, cluster)
-        if sharing:
-            d = makespan.sharing_demands(stage_sharing(workload, cluster))
+        if sharing or layers:
+            d = makespan.sharing_demands(stage_sharing(workload, cluster, layers=layers))
         value, source = makespan.of_demands(d)
-    elif sharing:
-        d, proof = mean.prove_sharing(stage_sharing(workload, cluster))
+    elif sharing or layers:
+        d, proof = mean.prove_sharing(stage_sharing(workload, cluster, layers=layers))
         value, source = proof.total(d)
     else:
         d = demands(workload, cluster)

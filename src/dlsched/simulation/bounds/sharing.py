@@ -130,11 +130,17 @@ def group_facet(sharing: Sharing, loads: Sequence[float]) -> Facet | None:
     )
 
 
-def stage_sharing(workload: Workload, cluster: Cluster) -> Sharing:
+def stage_sharing(workload: Workload, cluster: Cluster, *, layers: bool = False) -> Sharing:
     """Return the jobs of a workload, which may share GPUs by the paper's text (Muri, eq. 3).
 
     Jobs can be in a group if they can have equally many GPUs and have stages of the same
     resources; at most as many as there are resources.
+
+    Parameters
+    ----------
+    layers
+        Whether there may be layers too. Two jobs in layers can be faster than any group lets them
+        be, so that groups then bound nothing: they are not listed, and charges are stages.
 
     Raises
     ------
@@ -166,7 +172,9 @@ def stage_sharing(workload: Workload, cluster: Cluster) -> Sharing:
         tuple(kind),
         tuple(sum(times, Fraction(0)) for times in stages),
         tuple(stages),
-        families(sizes, partial(_time, list(number))),
+        (Family(tuple(range(len(number))), None),)
+        if layers
+        else families(sizes, partial(_time, list(number))),
     )
 
 
