@@ -277,6 +277,7 @@ def test_report_of_simulations_alone(folder: Path, monkeypatch: pytest.MonkeyPat
             "simulation[0].policies[0]",
             "interval is 0; give seconds above 0",
         ),
+        ('["fifo"]', '[{ policy = "hadar", options = { x = 1 } }]', "options.x", "no option"),
         ("limit = 4", "seeds = []", "simulation[0].seeds", "is empty"),
         ("limit = 4", "limits = 4", "simulation[0].limits", "unknown field"),
         ("limit = 4", "limit = 0", "simulation[0].limit", ""),
