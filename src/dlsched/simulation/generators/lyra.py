@@ -30,7 +30,8 @@ SHARPNESS: Final = 1.422
 """Exponent of the daily cosine, by which its mean is `MEAN`."""
 NORMALISED_GPUS: Final = 4
 """GPUs that an inference server of 8 T4 counts for **(D)**: a T4 has half the memory of a V100, so
-that a job has twice as many workers there (section 2.1), and as many samples per second."""
+that a job has twice as many workers there (section 2.1), and as many samples per second. By
+section 7.5 three servers compute as much as one of training, which is 2.7 GPUs each."""
 
 SCENARIOS: Final = ("basic", "advanced", "heterogeneous", "ideal")
 FUNGIBLE, HETEROGENEOUS = 0.21, 0.10
