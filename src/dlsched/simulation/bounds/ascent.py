@@ -17,7 +17,7 @@ from dlsched.compilation import prepare
 from dlsched.simulation.bounds import relaxation as loops
 from dlsched.simulation.bounds.demands import Demands, pool
 from dlsched.simulation.bounds.intervals import intervals_and_prices
-from dlsched.simulation.bounds.prices import LARGEST, LONGEST, Prices, Relaxation
+from dlsched.simulation.bounds.prices import FINE, LARGEST, LONGEST, Prices, Relaxation
 
 Floats = NDArray[np.float64]
 INTERVALS = 2000
@@ -122,7 +122,7 @@ class Search:
         """Return prices in units of 2**-bits, as fine as the arithmetic allows."""
         largest = 1.0
         for uses in self.relaxation.uses:
-            cost = (uses.astype(float) / 2**20) @ values
+            cost = (uses / 2**FINE) @ values
             largest = max(largest, float(cost.min(axis=0)[:-1] @ self.sizes[:-1]))
         longest = max(largest * 4, float(self.relaxation.longest) * 2)
         bits = max(0, min(24, int(np.log2(LARGEST / longest))))
