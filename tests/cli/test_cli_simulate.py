@@ -84,6 +84,7 @@ def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
         ((*SYNERGY, "--profile-option", "cpus_per_gpu=few"), "write a whole number"),
         ((*SYNERGY, "--profile-option", "measured=gone.json"), "gone.json: cannot be read"),
         ((*SYNERGY, "--set", "gap=small"), "write a number"),
+        (("--policy", "srtf", "--resume"), "name its file: --log FILE"),
         (("--policy", "srtf", "--method", "exact"), "srtf solves no problem"),
         (("--policy", "hadar", "--set", "speed=2"), "hadar has no 'speed'"),
         (("--policy", "federated", "--set", "speed=2"), "federated has no 'speed'"),

@@ -96,7 +96,7 @@ SLIPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "another version": ("unreadable", ("UPDATE meta SET value = '7' WHERE key = 'version'",)),
     "another variant": (
         "unreadable", ("UPDATE meta SET value = '\"published\"' WHERE key = 'variant'",)),
-    "layers": ("unreadable", ("INSERT INTO meta VALUES ('layers', '\"priority\"')",)),
+    "layers": ("device", ("INSERT INTO meta VALUES ('layers', '\"priority\"')",)),
     "slack": ("unreadable", ("INSERT INTO meta VALUES ('slack', '1')",)),
 }  # fmt: skip
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from synergy_cases import server, workload
 
-from dlsched.errors import OptionError
 from dlsched.simulation import Cluster, Workload, compare_policies
 from dlsched.simulation.bounds import bound
 
@@ -66,7 +65,13 @@ def test_entries_have_methods_and_options_of_their_own() -> None:
     assert (table["mean_jct_bound"] <= table["mean_jct"]).all()
 
 
-def test_published_variant_has_no_bounds() -> None:
-    """The published simulators may beat the bounds, so that they are refused."""
-    with pytest.raises(OptionError, match="published"):
-        compare_policies(JOBS, ONE, ["srtf"], bounds=True, variant="published")
+def test_bounds_of_published_variants_are_of_their_simulators() -> None:
+    """In whole rounds of 300 s a job of 100 s takes no less than its bound."""
+    jobs = workload(("modest", 100), ("hungry", 700))
+    table = compare_policies(
+        jobs, server(), ["synergy", ("synergy", "proportional")], bounds=True, variant="published"
+    )
+    for metric in ("mean_jct", "makespan"):
+        expected = float(bound(jobs, server(), metric, published="synergy").value)
+        assert table[f"{metric}_bound"].tolist() == [expected] * 2
+        assert (table[f"{metric}_gap"] >= 0).all()

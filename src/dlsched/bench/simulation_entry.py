@@ -26,7 +26,8 @@ from dlsched.schema.flaws import Flaw
 from dlsched.simulation import Cluster
 from dlsched.simulation.api import VARIANTS
 from dlsched.simulation.cluster import TRAINING
-from dlsched.simulation.policies import find_policy, policy_options
+from dlsched.simulation.policies import find_policy, make_policy, policy_options
+from dlsched.simulation.policy import interval_ticks
 from dlsched.simulation.profiles import FILES, validate_options
 from dlsched.simulation.published import PUBLISHED
 
@@ -136,6 +137,8 @@ class SimulationEntry(Document):
             raise Flaw(("profile_options",), str(error), "see Workload.from_trace") from None
         if self.variant not in VARIANTS:
             raise Flaw(("variant",), "is no variant", f"write one of: {', '.join(VARIANTS)}")
+        if not self.seeds:
+            raise Flaw(("seeds",), "is empty", "give one, or leave it out")
         for i, entry in enumerate(self.policies):
             self._validate(entry, i)
         return self
@@ -160,6 +163,10 @@ class SimulationEntry(Document):
             if name not in known:
                 field = ("policies", i, "options", name)
                 raise Flaw(field, "is no option of it", f"it has: {', '.join(known) or 'none'}")
+        try:
+            interval_ticks(make_policy(entry.policy, entry.method, **plain(entry.options)))
+        except DlschedError as error:
+            raise Flaw(("policies", i), "cannot be used", str(error)) from None
 
     @property
     def cluster(self) -> Cluster:

@@ -79,6 +79,8 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Simulate a policy on a trace; its log is audited. Times are in seconds."""
+    if resume and log is None:
+        raise OptionError("--resume goes on with a log; name its file: --log FILE")
     chosen = _options(policy, variant, setting or [])
     added = _profile_options(profiles, profile_option or [])
     say(Stage.LOADING, trace)

@@ -61,6 +61,12 @@ def test_jobs_of_weight_0_are_no_obstacle() -> None:
     assert returned(data) == "23"
 
 
+def test_jobs_of_weight_0_are_spared_where_that_costs_nothing() -> None:
+    """All servers are as good as idle; returning s3 alone vacates no GPU elsewhere."""
+    data = instance(1, {"a": "12", "b": "3", "c": "14"}, a=0, b=0, c=0)
+    assert returned(data) == "3"
+
+
 def test_what_is_emptied_beyond_the_demand_is_worth_nothing() -> None:
     """Job a empties four servers for 3, less for each than b's 1; but only one is wanted."""
     data = instance(1, {"a": "1234", "b": "5"}, servers=5, a=3)

@@ -180,8 +180,9 @@ def test_jobs_that_cannot_be() -> None:
         run(jobs([{"iterations": None}]), "srtf")
     with pytest.raises(InstanceError, match=r"jobs\[1\].stages"):
         run(jobs([{}, {"stages": ()}]), "antman")
-    with pytest.raises(PolicyError, match="larger servers"):
-        run(jobs([{"gpus": 9}]), "srtf", Cluster.uniform(1, 8))
+    for policy in ("srtf", "themis"):
+        with pytest.raises(PolicyError, match="larger servers"):
+            run(jobs([{"gpus": 9}]), policy, Cluster.uniform(1, 8))
     lent = Cluster.of([{"gpus": 8}, {"gpus": 8, "pool": "loan"}])
     with pytest.raises(OptionError, match="loans"):
         run(jobs([{}]), "srtf", lent.model_copy(update={"loans": (Loan(time=0, servers=1),)}))

@@ -80,9 +80,16 @@ class _Choice(NamedTuple):
         n, m = len(layout.jobs_at) - 1, len(preempted)
         hosted = np.repeat(np.arange(m), np.diff(layout.hosts_at))
         holder = np.repeat(np.arange(m), np.diff(layout.held_at))
-        gpus = layout.gpus * (preempted & (layout.weight > 0))[holder]
-        vacated = np.bincount(layout.held, gpus, minlength=n)
-        vacated[layout.hosts[~preempted[hosted]]] = -1
+        heavy = (layout.weight > 0)[holder]
+        gone = layout.gpus * (preempted[holder] & heavy)
+        vacated = np.bincount(layout.held, gone, minlength=n).astype(np.float64)
+        if not heavy.all():  # jobs of weight 0 stop only if one of their servers is returned
+            total = np.bincount(holder, layout.gpus, minlength=m)
+            free = (layout.weight == 0)[hosted]
+            based = np.isin(holder * n + layout.held, hosted * n + layout.hosts)
+            vacated -= np.bincount(layout.hosts, total[hosted] * free, minlength=n)
+            vacated += np.bincount(layout.held, layout.gpus * (based & ~heavy), minlength=n)
+        vacated[layout.hosts[~preempted[hosted]]] = -np.inf
         servers = np.argsort(-vacated, kind="stable")[:demand]
         chosen = np.zeros(n, dtype=np.bool_)
         chosen[servers] = True

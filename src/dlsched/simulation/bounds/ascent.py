@@ -17,18 +17,18 @@ from dlsched.compilation import prepare
 from dlsched.simulation.bounds import relaxation as loops
 from dlsched.simulation.bounds.demands import Demands, pool
 from dlsched.simulation.bounds.intervals import intervals_and_prices
-from dlsched.simulation.bounds.prices import LARGEST, LONGEST, Prices, Relaxation
+from dlsched.simulation.bounds.prices import FINE, LARGEST, LONGEST, Prices, Relaxation
 
 Floats = NDArray[np.float64]
 INTERVALS = 2000
-ROUNDS = 240
+ROUNDS = 500
 EFFORT = 150_000_000
 """Intervals looked at in all rounds together, at most."""
 PHASE = 40
 """Rounds of a phase."""
-PATIENCE = 15
-"""Rounds without a better value after which a phase ends."""
-STEP, LAST, SHORTEST = 0.1, 0.2, 0.001
+PATIENCE = 20
+"""Rounds after which a phase ends that has found nothing better."""
+STEP, LAST, SHORTEST = 0.1, 0.2, 0.0002
 """Relative size of the first step; the last one's of a phase over its first; where to stop."""
 KEPT, KEPT_SQUARE = 0.9, 0.99
 """What is kept of the mean slope, and of the mean square, in a round."""
@@ -83,7 +83,7 @@ class Search:
     def run(self, rounds: int = ROUNDS, effort: int = EFFORT) -> None:
         """Improve the prices, in phases that begin at the best ones; each has shorter steps.
 
-        A phase that finds nothing better is followed by one of much shorter steps.
+        A phase that finds nothing better is followed by one of still shorter steps.
         """
         effort, length = effort + self.steps, STEP
         while rounds > 0 and length > SHORTEST:
@@ -92,7 +92,7 @@ class Search:
             if self.steps >= effort:
                 return
             rounds -= max(done, 1)
-            length *= 0.5 if self.best > before else 0.2
+            length *= 0.6 if self.best > before else 0.4
 
     def used(self) -> NDArray[np.int64]:
         """Return the time that jobs of each kind use at the best prices, by interval."""
@@ -105,11 +105,9 @@ class Search:
         mean, square = np.zeros_like(slope), np.zeros_like(slope)
         # Prices near 0 can rise, too.
         base = NEAR * self.values.mean(axis=1, keepdims=True)
-        best, since = self.best, 0
+        before = self.best
         for i in range(rounds):
-            since = 0 if self.best > best else since + 1
-            best = self.best
-            if self.steps >= effort or since > PATIENCE:
+            if self.steps >= effort or (i >= PATIENCE and self.best == before):
                 return i
             mean += (1 - KEPT) * (slope - mean)
             square += (1 - KEPT_SQUARE) * (slope * slope - square)
@@ -124,7 +122,7 @@ class Search:
         """Return prices in units of 2**-bits, as fine as the arithmetic allows."""
         largest = 1.0
         for uses in self.relaxation.uses:
-            cost = (uses.astype(float) / 2**20) @ values
+            cost = (uses / 2**FINE) @ values
             largest = max(largest, float(cost.min(axis=0)[:-1] @ self.sizes[:-1]))
         longest = max(largest * 4, float(self.relaxation.longest) * 2)
         bits = max(0, min(24, int(np.log2(LARGEST / longest))))

@@ -25,8 +25,8 @@ AFTER = 1.02
 def intervals_and_prices(d: Pool, most: int, longest: int) -> tuple[int, list[int], Floats]:
     """Return a unit of time, the starts of intervals in it, and a price in each.
 
-    Intervals start where a job is submitted or completes on the pooled machine, or at quantiles of
-    these times.
+    Intervals start where a job is submitted or completes on the pooled machine; at quantiles of
+    these times if they are many, and in between, evenly, if they are few.
 
     Parameters
     ----------
@@ -49,7 +49,9 @@ def intervals_and_prices(d: Pool, most: int, longest: int) -> tuple[int, list[in
     horizon = max(end.max(initial=0.0), release.max(), float(max(d.length))) * AFTER + 1
     unit = max(1, int(2 * horizon) // longest)
     times = np.unique(np.concatenate(([0.0], release, end)))
-    if len(times) > most:
+    if len(times) < most // 4:
+        times = np.union1d(times, np.linspace(0, times[-1], most // 4))
+    elif len(times) > most:
         times = np.quantile(times, np.linspace(0, 1, most))
     times = np.concatenate((times, np.linspace(times[-1], horizon, EVEN)))
     starts = np.unique((times // unit).astype(np.int64))

@@ -95,7 +95,7 @@ class Relaxation:
         self.parts = math.lcm(*(amount.denominator for row in amounts for amount in row))
         self.amounts = np.array([[int(x * self.parts) for x in row] for row in amounts], object)
         self.longest = max(map(int, (self.starts[-1], self.release.max(), self.length.max())))
-        self.uses = [
+        self.large_uses = [
             np.array(
                 [
                     [math.floor(use / kind.length * 2**FINE) for use in mode.uses]
@@ -105,6 +105,8 @@ class Relaxation:
             )
             for kind in d.kinds
         ]
+        self.most = max(int(uses.sum(axis=1).max()) for uses in self.large_uses)
+        self.uses = [np.minimum(uses, LARGEST).astype(np.int64) for uses in self.large_uses]
 
     def kind_prices(self, values: NDArray[np.object_]) -> tuple[Whole, NDArray[np.int64]]:
         """Return the price per length of each kind, and its cheapest mode, by interval.
@@ -114,16 +116,15 @@ class Relaxation:
         OptionError
             If sums could have more than 64 bits.
         """
-        most = max((int(uses.sum(axis=1).max()) for uses in self.uses), default=0)
-        small = most * int(values.max(initial=0)) < LARGEST
+        small = self.most * int(values.max(initial=0)) < LARGEST
         prices = np.zeros((len(self.uses), len(self.starts)), np.int64)
         modes = np.zeros(prices.shape, np.int64)
         values = values.astype(np.int64) if small else values
         sizes = np.diff(self.starts)
-        for k, uses in enumerate(self.uses):
-            costs = (uses.astype(np.int64) if small else uses) @ values
+        for k, uses in enumerate(self.uses if small else self.large_uses):
+            costs = uses @ values
             modes[k] = costs.argmin(axis=0)
-            least = np.take_along_axis(costs, modes[k][None, :], 0)[0] >> FINE
+            least = costs.min(axis=0) >> FINE
             if float(least[:-1].astype(float) @ sizes) > LARGEST / 2:
                 raise OptionError("prices are too large: a job's cost could have over 64 bits")
             prices[k] = least

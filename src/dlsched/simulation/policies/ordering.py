@@ -14,6 +14,9 @@ from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policy import BasePolicy
 from dlsched.simulation.state import Arrays, State, Vector
 
+SORTED = 64
+"""Jobs of a long queue that are sorted beyond those for which there are GPUs."""
+
 
 class QueuePolicy(BasePolicy):
     """Jobs run in an order that is made anew whenever it decides.
@@ -110,17 +113,19 @@ class OrderingPolicy(QueuePolicy):
     def first(self, state: State, held: NDArray[np.bool_], free: int) -> Vector:
         """Return the positions of the jobs in order: all, or the first ones if no others can run.
 
-        As many jobs as GPUs are sorted first, with those that tie with the last; a long queue is
-        sorted only if GPUs are then left that would suffice for a job behind them.
+        Of a long queue about as many jobs as run are sorted, with those that tie with the last;
+        more only if GPUs are then left that would suffice for a job behind them.
         """
         key, gpus = self.key(state.arrays), state.arrays.gpus
-        if self.preemptive and len(key) > 2 * free:
-            near = key <= np.partition(key, free)[free]
+        count = 2 * int(held.sum()) + SORTED
+        while self.preemptive and 2 * count < len(key):
+            near = key <= np.partition(key, count)[count]
             front = np.flatnonzero(near)
             order = front[np.argsort(key[front], kind="stable")]
             left = free - int(gpus[order[select(gpus[order], free, self.strict)]].sum())
-            if self.strict or not left or int(gpus[~near].min(initial=free + 1)) > left:
+            if not left or int(gpus[~near].min(initial=free + 1)) > left:
                 return order
+            count *= 4
         return super().first(state, held, free)
 
 

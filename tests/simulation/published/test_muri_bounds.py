@@ -1,0 +1,110 @@
+"""Bounds for the simulator of Muri's authors: by hand, and below every figure of its policies."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from muri_cases import jobs, measured, printed, random_jobs, trace
+
+from dlsched.errors import UnknownName
+from dlsched.simulation import Cluster, Workload
+from dlsched.simulation.api import simulate
+from dlsched.simulation.bounds import METRICS, bound
+from dlsched.simulation.bounds.published import early, group_sharing, layers
+from dlsched.simulation.published import MURI
+
+VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
+    *((policy, {}) for policy in MURI),
+    ("muri_s", {"method": "in_order"}),
+    ("muri_s", {"max_group_size": 2}),
+    ("muri_l", {"worst_order": True}),
+    ("muri_l", {"profile_error": 0.5}),
+)
+ALIKE = dict.fromkeys(("srsf", "tiresias", "themis"), "srtf") | {"muri_l": "muri_s"}
+"""Policies by another one that shares GPUs like them."""
+CLUSTER = Cluster.uniform(2, 8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_policy_is_better_than_a_bound(seed: int) -> None:
+    """On random jobs every policy and variant is at or above the bounds for how it shares GPUs."""
+    workload = random_jobs(seed)
+    limits: dict[tuple[str, str], float] = {}
+    for policy, options in VARIANTS:
+        run = simulate(workload, CLUSTER, policy, variant="published", **options)
+        for metric in METRICS:
+            like = (ALIKE.get(policy, policy), metric)
+            if like not in limits:
+                limits[like] = float(run.bound(metric).value)
+            assert limits[like] <= run.summary[metric], (policy, options)
+
+
+@pytest.mark.parametrize("policy", MURI)
+def test_one_job_alone(policy: str) -> None:
+    """A job of 100 iterations of a second takes 100 seconds, less what events may be early."""
+    for metric in METRICS:
+        value = bound(jobs([{}]), CLUSTER, metric, published=policy).value
+        assert 99.9 < value <= 100
+
+
+def test_priorities_have_all_gpus_each_under_antman() -> None:
+    """Two jobs on one GPU take 100 s each if their priorities differ, else 150 on average."""
+    one = Cluster.uniform(1, 1)
+    for priorities, mean in (((0, 1), 100), ((0, 0), 150), ((1, 2), 150)):
+        workload = jobs([{"priority": priority} for priority in priorities])
+        assert bound(workload, one, published="antman").value == pytest.approx(mean, abs=0.1)
+        assert bound(workload, one, published="srtf").value == pytest.approx(150, abs=0.1)
+
+
+def test_two_jobs_share_a_gpu() -> None:
+    """Their iteration takes 1.33 / 1.015 times that of their best order: 131 s for both on a GPU.
+
+    Loading 0.5 s beside the other's 0.25 + 0.25 s, twice: an iteration of one second.
+    """
+    row = {"stages": (0.5, 0.25, 0.25)}
+    workload = jobs([row, row])
+    value = bound(workload, Cluster.uniform(1, 1), "makespan", published="muri_s").value
+    # Groups of three and four could be faster still for each of their jobs; there are only two.
+    assert 60 < value <= Fraction(133, 1015) * 1000
+
+
+def test_jobs_may_be_early_by_what_events_are_joined() -> None:
+    """At a horizon of 1e6 s work is less by 1e-8 of that, and a millisecond, at least."""
+    (d,) = layers(jobs([{"submit": 50}]), CLUSTER, by_priority=False)
+    less = early(d, Fraction(10**12))
+    assert 10_000 + 1_000 <= d.work[0] - less.work[0] <= 10_000 + 1_000 + 3
+    assert 0 < d.release[0] - less.release[0] <= 2
+
+
+def test_many_kinds_of_jobs_are_charged_by_stages() -> None:
+    """With more groups than are listed the bounds are weaker, and still hold."""
+    rows: list[dict[str, Any]] = [
+        {"stages": (0.1, 0.2 + i / 100, 0.3), "iterations": 20 + i} for i in range(40)
+    ]
+    workload, cluster = jobs(rows), Cluster.uniform(1, 2)
+    assert any(family.groups is None for family in group_sharing(workload, cluster).families)
+    run = simulate(workload, cluster, "muri_s", variant="published")
+    for metric in METRICS:
+        assert 0 < run.bound(metric).value <= run.summary[metric]
+
+
+def test_a_policy_without_published_simulator_is_refused() -> None:
+    """The message names those that there are."""
+    with pytest.raises(UnknownName, match="lyra"):
+        bound(jobs([{}]), CLUSTER, published="lyra")
+
+
+@measured
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["trace1", "trace1_pr", "trace3", "trace3_pr"])
+def test_bounds_are_below_the_printed_figures(name: str) -> None:
+    """On the authors' traces; Themis' figures are not its simulator's, and one is below."""
+    figures = printed()["traces"][name]
+    workload: Workload = trace(name)
+    for like, policies in (("srsf", ("srtf", "srsf", "tiresias")), ("antman", ("antman",)),
+                           ("muri_s", ("muri_s", "muri_l"))):  # fmt: skip
+        for metric in METRICS:
+            limit = bound(workload, Cluster.uniform(8, 8), metric, published=like).value
+            assert limit <= min(figures[policy][metric] for policy in policies)
