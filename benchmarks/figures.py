@@ -45,7 +45,6 @@ def write(name: str, sections: Mapping[str, Section], chosen: list[str]) -> None
     if unknown:
         sys.exit(f"no section {', '.join(sorted(unknown))}; there are {', '.join(sections)}")
     file = FOLDER / f"{name}.md"
-    kept = _read(file)
     for section, measure in sections.items():
         if chosen and section not in chosen:
             continue
@@ -54,13 +53,14 @@ def write(name: str, sections: Mapping[str, Section], chosen: list[str]) -> None
             print(line, flush=True)
             lines.append(line)
         lines.append(f"\nMachine: {machine()}")
-        kept[section] = "\n".join(lines)
+        # Read now: another process may have measured another section meanwhile.
+        kept = _read(file) | {section: "\n".join(lines)}
         _write(file, name, [kept[s] for s in sections if s in kept])
 
 
 def _read(file: Path) -> dict[str, str]:
     text = file.read_text(encoding="utf-8") if file.exists() else ""
-    parts = re.split(r"^(?=<!-- \w+ -->$)", text, flags=re.MULTILINE)[1:]
+    parts = re.split(r"^(?=<!-- \S+ -->$)", text, flags=re.MULTILINE)[1:]
     return {part.split()[1]: part.strip() for part in parts}
 
 

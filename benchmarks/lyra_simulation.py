@@ -1,216 +1,185 @@
-"""Lyra's evaluation as a simulation: Tables 5 and 6, Figure 10, and what an optimum saves.
+"""Lyra's evaluation as a simulation: its tables, Figure 10, and what an optimum saves.
 
-    python benchmarks/lyra_simulation.py [--training 28 --inference 33 --days 7 --seeds 0 1]
-    python benchmarks/lyra_simulation.py --parts table5 table6:0 others:0 optimum:1 figure10:0
+    python benchmarks/lyra_simulation.py [--parts table5 table6 ...]
+    python benchmarks/lyra_simulation.py --keep results.json
 
 Prints markdown and writes it to benchmarks/figures/lyra_simulation.md. With ``--keep FILE`` the
 results are stored there as they come, and those that are there already are not run again. The
-defaults are a sixteenth of the paper's cluster and half of its days. A part may name its seeds.
-Every simulation is audited.
+cases are in lyra_cases.py, what is measured in lyra_measures.py. Every simulation is audited.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
+import lyra_text
+from lyra_cases import (
+    BUSY,
+    FLEET,
+    FLEET_CASES,
+    GROUPS,
+    OTHERS,
+    OVERLOADED,
+    READINGS,
+    SMALL,
+    TABLE_5,
+    TABLE_6,
+    Case,
+    Size,
+)
+from lyra_measures import (
+    RECLAIMING,
+    Keep,
+    lower_bound,
+    mean,
+    on_loan,
+    run_case,
+    same_states,
+)
 from machine import machine
 
-import dlsched
-from dlsched.simulation import Cluster, Simulation, Workload, simulate
-from dlsched.simulation.generators import lyra_cluster, lyra_workload
-
 FIGURES = Path(__file__).resolve().parent / "figures" / "lyra_simulation.md"
-RECLAIMING = ("random", "scf", "lyra", "densest", "exact")
-DAY = 86_400
-RECLAIM_STEP = 3600
-"""Seconds between changes of the loan in Figure 10, so that several servers are reclaimed at once,
-as in the paper's larger cluster."""
-OVERLOADED = (56, 65, 2, 3.0)
-"""Cluster, days and load of Figure 10, so that the servers on loan are in use, as in Figure 9."""
-
-
-class Case(NamedTuple):
-    """One row: what is simulated, and the paper's mean queueing, mean completion, preempted %."""
-
-    label: str
-    paper: tuple[float | None, float | None, float | None]
-    policy: str = "lyra"
-    loaning: bool = True
-    workload: dict[str, Any] = {}  # noqa: RUF012  (never changed)
-    options: dict[str, Any] = {}  # noqa: RUF012
-
-
-INELASTIC = {"elastic": False}
-NAIVE = {"workers": "naive_bfd"}
-TABLE_5 = (
-    Case("Baseline (fifo)", (3072, 16610, 0), "fifo", False),
-    Case("Basic", (2010, 11236, 12.24)),
-    Case("Advanced", (1835, 10434, 7.35), workload={"scenario": "advanced"}),
-    Case("Heterogeneous", (1944, 12113, 11.23), workload={"scenario": "heterogeneous"}),
-    Case("Ideal", (1157, 8891, 5.72), workload={"scenario": "ideal"}),
-    Case("Loan only: opportunistic", (2788, 14828, 19.35), "opportunistic", True, INELASTIC),
-    Case("Loan only: random", (2901, 14678, 20.89), "lyra", True, INELASTIC, {"method": "random"}),
-    Case("Loan only: scf", (2783, 14923, 17.48), "lyra", True, INELASTIC, {"method": "scf"}),
-    Case("Loan only: lyra", (2212, 12947, 14.94), "lyra", True, INELASTIC),
-    Case("Elastic only: gandiva", (3035, 15912, None), "gandiva", False),
-    Case("Elastic only: afs", (2284, 15045, None), "afs", False),
-    Case("Elastic only: pollux", (2791, 14534, None), "pollux", False),
-    Case("Elastic only: lyra", (2275, 12048, None), "lyra", False),
+Rows = list[dict[str, Any]]
+COLUMNS = (
+    ("queueing, s: mean", "mean_queueing", ",.0f"),
+    ("median", "median_queueing", ",.0f"),
+    ("p95", "p95_queueing", ",.0f"),
+    ("of it the longest 1 %, %", "longest", ".0%"),
+    ("completion, s: mean", "mean_jct", ",.0f"),
+    ("median", "median_jct", ",.0f"),
+    ("p95", "p95_jct", ",.0f"),
+    ("training in use", "usage", ".2f"),
+    ("loan in use", "loan_usage", ".2f"),
+    ("preempted, %", "preempted", ".2f"),
+    ("servers of flexible workers, %", "flexible", ".0f"),
+    ("scaled", "scaled", ",.0f"),
+    ("CPU s", "cpu", ",.0f"),
+    ("ms a decision", "milliseconds", ".1f"),
 )
-TABLE_6 = (
-    Case("Basic, naive placement", (2231, 13872, 13.22), options=NAIVE),
-    Case("Advanced, naive", (1944, 12474, 10.04), "lyra", True, {"scenario": "advanced"}, NAIVE),
-    Case("Ideal, naive", (1273, 9982, 10.93), "lyra", True, {"scenario": "ideal"}, NAIVE),
-)
-OTHERS = (
-    Case("Basic, loss of 20 %", (2071, 11890, None), workload={"scaling_loss": 0.2}),
-    Case("Ideal, loss of 20 %", (None, 9828, None),
-         workload={"scenario": "ideal", "scaling_loss": 0.2}),
-    Case("Elastic only, 60 % wrong estimates", (None, None, None), "lyra", False, {"wrong": 0.6}),
-    Case("Loan only, 80 % with checkpoints", (None, None, 0.26),
-         workload={**INELASTIC, "checkpoints": 0.8}),
-)  # fmt: skip
-OPTIMUM = (
-    Case("Loan only: exact reclaiming", (None, None, None), "lyra", True, INELASTIC,
-         {"method": "exact"}),
-    Case("Loan only: densest", (None, None, None), "lyra", True, INELASTIC, {"method": "densest"}),
-    Case("Elastic only: exact elastic", (None, None, None), "lyra", False, {},
-         {"elastic": "exact"}),
-    Case("Basic: exact elastic", (None, None, None), options={"elastic": "exact"}),
-    Case("Basic: exact reclaiming and elastic", (None, None, None),
-         options={"method": "exact", "elastic": "exact"}),
-)  # fmt: skip
-TABLES = {"table5": TABLE_5, "table6": TABLE_6, "others": OTHERS, "optimum": OPTIMUM}
 
 
-class Size(NamedTuple):
-    """The cluster, the days, and the load of the workload."""
-
-    training: int
-    inference: int
-    days: float
-    load: float
-
-
-def made(case: Case, size: Size, seed: int) -> tuple[Workload, Cluster]:
-    """Return workload and cluster of a case."""
-    workload = lyra_workload(
-        size.training, days=size.days, load=size.load, seed=seed, **case.workload
-    )
-    if case.policy == "fifo":
-        # The policy has no overheads of its own, and a job that is never preempted has none.
-        plain = tuple(job.model_copy(update={"restart": 0}) for job in workload.jobs)
-        workload = workload.model_copy(update={"jobs": plain})
-    cluster = lyra_cluster(
-        size.training, size.inference, days=size.days, loaning=case.loaning, seed=seed
-    )
-    return workload, cluster
+def table(
+    cases: Sequence[Case], size: Size, seeds: Sequence[int], keep: Keep, bounded: bool = False
+) -> Iterator[str]:
+    """Yield a table of cases: our figures, means over the seeds, beside the paper's."""
+    paper = ("paper: queueing", "completion", "preempted, %")
+    names = [name for name, _, _ in COLUMNS] + ["lower bound on completion, s"] * bounded
+    yield f"| scheme | {' | '.join(names)} | {' | '.join(paper)} |"
+    yield "|" + "---|" * (1 + len(names) + len(paper))
+    for case in cases:
+        rows = [
+            row | {"milliseconds": 1000 * row["mean_decision_seconds"]}
+            for row in runs(case, size, seeds, keep).values()
+        ]
+        if rows:
+            ours = [format(average(rows, name), form) for _, name, form in COLUMNS]
+            if bounded:
+                found = bounds(case, size, seeds, keep)
+                ours.append(f"{average(found, 'value'):,.0f}" if found else "-")
+            said = ["-" if value is None else f"{value:,g}" for value in case.paper]
+            yield f"| {case.label} | {' | '.join([*ours, *said])} |"
 
 
-def run_case(case: Case, size: Size, seed: int) -> dict[str, Any]:
-    """Simulate a case; return its figures."""
-    workload, cluster = made(case, size, seed)
-    began = time.process_time()
-    run = simulate(workload, cluster, case.policy, seed=seed, **case.options)
-    seconds = time.process_time() - began
-    if not run.audit():
-        raise SystemExit(f"{case.label}: {run.audit().violations[0].message}")
-    summary = run.summary
-    names = ("mean_queueing", "median_queueing", "p95_queueing", "mean_jct", "median_jct",
-             "p95_jct", "mean_decision_seconds")  # fmt: skip
-    figures = {name: summary[name] for name in names}
-    figures["preempted"] = 100 * summary["preemptions"] / summary["jobs"]
-    figures["usage"] = usage(run, size)
-    return figures | reclaims(run) | {"cpu": seconds, "jobs": summary["jobs"]}
-
-
-def usage(run: Simulation, size: Size) -> float:
-    """Return the share of the training servers' GPU time in the days of the trace that is held."""
-    end, held = size.days * DAY * 1e6, 0.0
-    for row in run.log.rows("segments"):
-        start, stop, shares = row[1], min(row[2], end), json.loads(row[4])
-        held += max(0, stop - start) * sum(s[1] for s in shares if s[0].startswith("t"))
-    return held / (8 * size.training * end)
-
-
-def reclaims(run: Simulation) -> dict[str, float]:
-    """Return the figures of the decisions in which servers were reclaimed, and of scaling."""
-    solved = [json.loads(row[-1]) for row in run.log.rows("decisions")]
-    found = [row["reclaiming"] for row in solved if row.get("reclaiming")]
-    found = [row for row in found if row["on_loan"]]
-    busy = sum(row["demand"] - row.get("empty", 0) for row in found)
+def runs(case: Case, size: Size, seeds: Sequence[int], keep: Keep) -> dict[int, dict[str, Any]]:
+    """Return the figures of a case by seed; without those that are to be left out."""
+    wanted = [s for s in seeds if case.only_seeds is None or s in case.only_seeds]
+    keys = {seed: f"{case.label}/{_name(size)}/{seed}" for seed in wanted}
     return {
-        "reclaims": len(found),
-        "per_reclaim": 100 * _mean(row["preempted"] / row["on_loan"] for row in found),
-        "collateral": 100 * _mean(row["collateral"] / row["gpus"] for row in found),
-        "flexible": 100 * sum(row.get("flexible", 0) for row in found) / busy if busy else 0.0,
-        "scaled": sum(row.get("scaled", 0) for row in solved),
+        seed: keep(key, lambda s=seed: run_case(case, size, s))  # type: ignore[misc]
+        for seed, key in keys.items()
+        if not keep.missing(key)
     }
 
 
-def _mean(values: Any) -> float:
-    known = list(values)
-    return statistics.mean(known) if known else 0.0
+def bounds(case: Case, size: Size, seeds: Sequence[int], keep: Keep) -> Rows:
+    """Return the lower bounds on the mean completion time of a case's workload, by seed."""
+    keys = {seed: f"bound/{inputs(case)}/{_name(size)}/{seed}" for seed in seeds}
+    return [
+        keep(key, lambda s=seed: lower_bound(case, size, s))  # type: ignore[misc]
+        for seed, key in keys.items()
+        if not keep.missing(key)
+    ]
 
 
-def table(cases: Sequence[Case], size: Size, seeds: Sequence[int], keep: Keep) -> Iterator[str]:
-    """Yield a table of cases: our figures, means over the seeds, beside the paper's."""
+def inputs(case: Case) -> str:
+    """Return what workload and cluster of a case depend on."""
+    return f"{sorted(case.workload.items())} {case.loaning} {sorted(case.cluster.items())}"
+
+
+def _name(size: Size) -> str:
+    return "-".join(map(str, size))
+
+
+def average(rows: Rows, name: str) -> float:
+    """Return the mean over the seeds."""
+    return float(statistics.mean(row[name] for row in rows))
+
+
+def optimum(size: Size, seeds: Sequence[int], keep: Keep) -> Iterator[str]:
+    """Yield a table: the paper's heuristics, other methods in the round, and the lower bound."""
     yield (
-        "| scheme | queueing, s: mean | median | p95 | completion, s: mean | median | p95 | usage "
-        "| preempted, % | servers of flexible workers, % | scaled | CPU s "
-        "| paper: queueing | completion | preempted, % |"
+        "| scheme | seeds | queueing, s | saved | completion, s | saved | least and most by seed "
+        "| preempted, % | proved, % of what was solved | ms a decision | most |"
     )
-    yield "|" + "---|" * 15
-    for case in cases:
-        if any(keep.missing(f"{case.label}/{seed}") for seed in seeds):
-            continue
-        rows = [keep(f"{case.label}/{seed}", lambda c=case, s=seed: run_case(c, size, s))
-                for seed in seeds]  # fmt: skip
+    yield "|" + "---|" * 11
+    for first, *others in GROUPS:
+        base = runs(first, size, seeds, keep)
+        for case in (first, *others):
+            known = runs(case, size, seeds, keep)
+            common = sorted(base.keys() & known.keys())
+            if not common:
+                continue
+            rows, against = [known[s] for s in common], [base[s] for s in common]
+            saved = [100 * (1 - r["mean_jct"] / b["mean_jct"])
+                     for r, b in zip(rows, against, strict=True)]  # fmt: skip
+            proved = sum(r["proved"] for r in rows) / max(1, sum(r["solved"] for r in rows))
+            compared = [
+                f"{average(rows, 'mean_queueing'):,.0f}", _saved(rows, against, "mean_queueing"),
+                f"{average(rows, 'mean_jct'):,.0f}", _saved(rows, against, "mean_jct"),
+                f"{min(saved):.2f} to {max(saved):.2f} %",
+            ]  # fmt: skip
+            if case is first:
+                compared[1::2] = ["", ""]
+                compared[-1] = ""
+            yield (
+                f"| {case.label} | {', '.join(map(str, common))} | {' | '.join(compared)} "
+                f"| {average(rows, 'preempted'):.2f} | {100 * proved:.0f} "
+                f"| {1000 * average(rows, 'mean_decision_seconds'):.1f} "
+                f"| {1000 * max(row['max_decision_seconds'] for row in rows):.0f} |"
+            )
+        found = bounds(first, size, sorted(base), keep)
+        if found:
+            value = average(found, "value")
+            most = 100 * (1 - value / average(list(base.values()), "mean_jct"))
+            source = ", ".join(sorted({row["source"] for row in found}))
+            yield (
+                f"| lower bound over all policies: {source} | {', '.join(map(str, sorted(base)))} "
+                f"| | | {value:,.0f} | at most {most:.1f} % | | | | | |"
+            )
 
-        def mean(name: str, rows: list[dict[str, Any]] = rows) -> float:
-            return statistics.mean(row[name] for row in rows)
 
-        paper = ["-" if value is None else f"{value:,g}" for value in case.paper]
-        yield (
-            f"| {case.label} | {mean('mean_queueing'):,.0f} | {mean('median_queueing'):,.0f} "
-            f"| {mean('p95_queueing'):,.0f} | {mean('mean_jct'):,.0f} | {mean('median_jct'):,.0f} "
-            f"| {mean('p95_jct'):,.0f} | {mean('usage'):.2f} | {mean('preempted'):.2f} "
-            f"| {mean('flexible'):.0f} | {mean('scaled'):,.0f} | {mean('cpu'):.0f} "
-            f"| {' | '.join(paper)} |"
-        )
+def _saved(rows: Rows, base: Rows, name: str) -> str:
+    return f"{100 * (1 - average(rows, name) / average(base, name)):.2f} %"
 
 
-def same_states(size: Size, seed: int) -> dict[str, Any]:
-    """Return what each method of reclaiming does in the states that `lyra` leads to.
-
-    Loan only, without elastic jobs, as Figure 10's first half.
-    """
-    found: list[dict[str, Any]] = []
-
-    def compare(instance: Any, rng: np.random.Generator) -> Any:
-        results = {m: dlsched.solve(instance, m, seed=seed) for m in RECLAIMING}
-        gpus = sum(s.gpus for s in instance.servers[: instance.demand])
-        found.append(
-            {"demand": instance.demand, "jobs": len(instance.jobs), "gpus": gpus}
-            | {m: [float(v) for v in r.objective] for m, r in results.items()}
-        )
-        return results["lyra"].solution
-
-    workload = lyra_workload(
-        size.training, days=size.days, load=size.load, elastic=False, most_days=0.5, seed=seed
-    )
-    cluster = lyra_cluster(
-        size.training, size.inference, days=size.days, step=RECLAIM_STEP, seed=seed
-    )
-    simulate(workload, cluster, "lyra", method=compare, seed=seed)
-    return {"found": found}
+def table_7(size: Size, seeds: Sequence[int], keep: Keep) -> Iterator[str]:
+    """Yield queueing and completion of the jobs that ran on loan."""
+    found = [keep(f"table7/{_name(size)}/{seed}", lambda s=seed: on_loan(size, s))  # type: ignore[misc]
+             for seed in seeds]  # fmt: skip
+    yield f"{statistics.mean(row['jobs'] for row in found):,.0f} jobs a run."
+    yield ""
+    yield "| scheme | queueing, s: mean | median | p95 | completion, s: mean | median | p95 |"
+    yield "|" + "---|" * 7
+    paper = {"baseline": (4573, 1283, 23351, 11547, 2122, 60170),
+             "lyra": (1119, 274, 7256, 6887, 1373, 35776)}  # fmt: skip
+    for name, theirs in paper.items():
+        ours = [statistics.mean(row[name][i] for row in found) for i in range(6)]
+        yield f"| {name} | " + " | ".join(f"{value:,.0f}" for value in ours) + " |"
+        yield f"| {name}, paper | " + " | ".join(f"{value:,.0f}" for value in theirs) + " |"
 
 
 def figure_10(size: Size, seeds: Sequence[int], keep: Keep) -> Iterator[str]:
@@ -218,7 +187,7 @@ def figure_10(size: Size, seeds: Sequence[int], keep: Keep) -> Iterator[str]:
     found = [
         row
         for seed in seeds
-        for row in keep(f"states/{size}/{seed}", lambda s=seed: same_states(size, s))["found"]
+        for row in keep(f"states/{size}/{seed}", lambda s=seed: same_states(size, s))["found"]  # type: ignore[misc]
     ]
     several = [row for row in found if row["demand"] > 1]
     most = max((row["demand"] for row in found), default=0)
@@ -252,86 +221,54 @@ def figure_10(size: Size, seeds: Sequence[int], keep: Keep) -> Iterator[str]:
 
 def _shares(found: Sequence[dict[str, Any]], name: str, level: int) -> float:
     whole = "gpus" if level else "jobs"
-    return 100 * _mean(row[name][level] / row[whole] for row in found)
+    return 100 * mean(row[name][level] / row[whole] for row in found)
 
 
-class Keep:
-    """Runs what is not yet in a file, and stores it there.
-
-    Parameters
-    ----------
-    path
-        The file; None for none.
-    only
-        Whether nothing is run: rows of tables that are not in the file are left out.
-    """
-
-    def __init__(self, path: Path | None, only: bool = False) -> None:
-        self.path, self.only = path, only
-        self.known: dict[str, Any] = {}
-        if path is not None and path.exists():
-            self.known = json.loads(path.read_text(encoding="utf-8"))
-
-    def missing(self, key: str) -> bool:
-        """Return whether a result is to be left out."""
-        return self.only and key not in self.known
-
-    def __call__(self, key: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return a result, from the file or of a run."""
-        if key not in self.known:
-            self.known[key] = run()
-            if self.path is not None:
-                self.path.write_text(json.dumps(self.known), encoding="utf-8")
-        found: dict[str, Any] = self.known[key]
-        return found
+def part(name: str, seeds: Sequence[int], keep: Keep) -> Iterator[str]:
+    """Yield the lines of a part."""
+    if name == "table7":
+        yield from table_7(SMALL, seeds, keep)
+    elif name == "optimum":
+        yield from optimum(BUSY, seeds, keep)
+    elif name == "figure10":
+        yield from figure_10(OVERLOADED, seeds, keep)
+    elif name == "fleet":
+        yield from table(FLEET_CASES, FLEET, seeds, keep)
+    elif name == "readings":
+        yield from table(READINGS, BUSY, seeds, keep)
+    else:
+        cases = {"table5": TABLE_5, "table6": TABLE_6, "others": OTHERS}[name]
+        yield from table(cases, SMALL, seeds, keep, bounded=name == "table5")
 
 
 def main() -> None:
     """Run the parts named, all by default."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--training", type=int, default=28)
-    parser.add_argument("--inference", type=int, default=33)
-    parser.add_argument("--days", type=float, default=7)
-    parser.add_argument("--load", type=float, default=0.82)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seeds", type=int, nargs="+", help="instead of those of each part")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--only-kept", action="store_true", help="run nothing; leave rows out")
-    parser.add_argument("--parts", nargs="+", default=[*TABLES, "figure10"])
+    parser.add_argument("--parts", nargs="+", default=list(lyra_text.PARTS))
     parser.add_argument("--quiet", action="store_true", help="run, and write nothing")
     options = parser.parse_args()
-    size = Size(options.training, options.inference, options.days, options.load)
     keep = Keep(options.keep, options.only_kept)
-    lines = []
-    for entry in options.parts:
-        part, _, named = entry.partition(":")
-        seeds = [int(seed) for seed in named.split(",")] if named else options.seeds
-        title = {"table5": "Table 5", "table6": "Table 6: placement without groups",
-                 "others": "Loss, wrong estimates, checkpoints",
-                 "optimum": "What an optimum saves",
-                 "figure10": "Figure 10: reclaiming in the same states"}[part]  # fmt: skip
-        said = ", ".join(map(str, seeds))
-        lines += [f"## {title} (seeds {said})", ""]
-        if part == "figure10":
-            lines += figure_10(Size(*OVERLOADED), seeds, keep)
-        else:
-            lines += table(TABLES[part], size, seeds, keep)
-        lines.append("")
-    head = [
+    lines = [
         "# Lyra's simulation",
         "",
-        f"`python benchmarks/lyra_simulation.py --parts {' '.join(options.parts)}` on {machine()}",
+        f"`python benchmarks/lyra_simulation.py` on {machine()}",
         "",
-        f"{size.training} training and {size.inference} inference servers, {size.days:g} days, a "
-        f"load of {size.load:g}, drawn by `lyra_workload`; the paper's trace, 15 days on 443 and "
-        "520 servers, is not public. So directions count, not numbers. Means over the seeds. CPU "
-        "seconds were taken on a machine with other work."
-        + (" Rows that were not run are left out." if options.only_kept else ""),
-        "",
+        *lyra_text.HEAD,
     ]
-    text = "\n".join([*head, *lines])
-    print(text)
+    for name in options.parts:
+        title, text, after, usual = lyra_text.PARTS[name]
+        seeds = options.seeds or usual
+        said = ", ".join(map(str, seeds))
+        lines += [f"## {title} ({'seeds' if len(seeds) > 1 else 'seed'} {said})", ""]
+        lines += [*text, *([""] if text else []), *part(name, seeds, keep), ""]
+        lines += [*after, *([""] if after else [])]
+    page = "\n".join(lines).rstrip("\n") + "\n"
+    print(page)
     if not options.quiet:
-        FIGURES.write_text(text, encoding="utf-8")
+        FIGURES.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

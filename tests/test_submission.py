@@ -183,7 +183,8 @@ def small_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
 def test_a_better_solution_is_taken_with_its_credit(small_library: Path, tmp_path: Path) -> None:
     """File, index and page say who found it; the second to send the same is refused."""
     accept, page = import_module("accept"), import_module("page")
-    assert "| milp | dlsched |" in page.text()
+    found_by = library.index()[OPEN]["proof"]["method"]
+    assert f"| {found_by} | dlsched |" in page.text()
     data = dlsched.load_solution(library.solution_file(OPEN)).to_data() | {"method": "by-hand"}
     (tmp_path / "plain.sol.json").write_text(json.dumps(data))
     with pytest.raises(dlsched.InstanceError, match="credit: is missing"):

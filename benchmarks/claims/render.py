@@ -39,8 +39,8 @@ def page() -> str:
         "our words. What was measured is on generated instances and on public traces and profiles,",
         "by the command named, on the machine that its figures name; `benchmarks/figures` has the",
         "tables. A verdict is about what was measured here, not about the authors' own clusters:",
-        "single rounds, and generated or recorded instances. A claim holds in part if only a part",
-        "of it does, or if only a part could be measured, often all but completion times.",
+        "single rounds and simulations, on generated or recorded inputs. A claim holds in part if",
+        "only a part of it does, or if only a part could be measured.",
         "",
         f"{sum(counts.values())} claims: "
         + ", ".join(f"{counts[v]} {words[counts[v] != 1]}" for v, words in VERDICTS.items())

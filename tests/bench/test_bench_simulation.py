@@ -54,18 +54,36 @@ class Last(Fifo):
     name = "last"
 
 class Fails(Fifo):
+    name = "fails"
+
     def decide(self, state):
         raise ValueError("no <decision>")
 """
 JOBS = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n" + "".join(
     f"{i},{1 + i % 4},{10 * i},100,resnet18,{100 + 37 * i % 60},10\n" for i in range(15)
 )
+MEASURED = {
+    "axes": {"cpu_per_gpu": [1, 2, 3], "mem_gb_per_gpu_9x2": [20.83, 62.5]},
+    "class_of": {"net": "image"},
+    "sets": {
+        "few": {
+            "fair_cpu_per_gpu": 2,
+            "models": {
+                "net_1": {
+                    "model": "net", "gpus": 1, "iter_time_s_at_fair": 0.5,
+                    "tput": [[0.4, 0.5], [0.9, 1.0], [1.4, 1.5]],
+                }
+            },
+        }
+    },
+}  # fmt: skip
 ONE = """
 [[simulation]]
 trace = "sample-philly"
 limit = 4
 policies = ["fifo"]
 """
+FAILURE = "PolicyError: policy fails at 0 s: it raised ValueError: no <decision>"
 runner = CliRunner()
 pytestmark = pytest.mark.usefixtures("shared_workers")
 
@@ -129,8 +147,8 @@ def test_rows_are_what_simulate_returns(folder: Path) -> None:
         run = load_simulation(file.read_bytes())
     assert run.audit() and run.log.rows("segments") == expected.log.rows("segments")
     assert rows[3]["mean_jct"] == rows[4]["mean_jct"] and "mean_jct_bound" not in rows[3]
-    with open("out/results.csv", newline="") as file:
-        table = list(csv.DictReader(file))
+    with open("out/results.csv", newline="") as lines:
+        table = list(csv.DictReader(lines))
     assert [line["method"] for line in table] == ["lyra", *(row["method"] for row in rows)]
     assert float(table[1]["mean_jct"]) == rows[0]["mean_jct"]
 
@@ -140,7 +158,7 @@ def test_policy_that_fails_is_a_failed_run(folder: Path) -> None:
     failed = [row for row in stored() if row["status"] != "feasible"]
     assert [row["method"] for row in failed] == ["mine_policy:Fails"] * 2
     assert {row["status"] for row in failed} == {"error"}
-    assert {row["reason"] for row in failed} == {"ValueError: no <decision>"}
+    assert {row["reason"] for row in failed} == {FAILURE}
 
 
 def test_only_what_has_changed_is_run_again(folder: Path) -> None:
@@ -212,7 +230,7 @@ def test_command_prints_a_table_for_each_workload(folder: Path) -> None:
     ]  # fmt: skip
     assert "tiresias" in first and "limits=[60]" in first
     assert second.split()[:2] == ["policy", "seed"]
-    assert "mine_policy:Fails: error: ValueError: no <decision>" in second
+    assert f"mine_policy:Fails: error: {FAILURE}" in second
     rows = json.loads(runner.invoke(app, [*bench, "--json"]).stdout)
     assert [row["method"] for row in rows[:2]] == ["lyra", "srtf"]
 
@@ -252,9 +270,26 @@ def test_report_of_simulations_alone(folder: Path, monkeypatch: pytest.MonkeyPat
         ('"fifo"', '"fido"', "simulation[0].policies[0].policy", "fifo"),
         ('["fifo"]', "[]", "simulation[0].policies", "empty"),
         ('["fifo"]', '[{ policy = "fifo", options = { x = 1 } }]', "options.x", "no option"),
+        ('["fifo"]', '[{ policy = "fifo", method = "exact" }]', "policies[0]", "solves no problem"),
+        (
+            '["fifo"]',
+            '[{ policy = "yarn_cs", options = { interval = 0 } }]',
+            "simulation[0].policies[0]",
+            "interval is 0; give seconds above 0",
+        ),
+        ('["fifo"]', '[{ policy = "hadar", options = { x = 1 } }]', "options.x", "no option"),
+        ("limit = 4", "seeds = []", "simulation[0].seeds", "is empty"),
         ("limit = 4", "limits = 4", "simulation[0].limits", "unknown field"),
         ("limit = 4", "limit = 0", "simulation[0].limit", ""),
-        ("limit = 4", 'profiles = "none"', "simulation[0].trace", "set of profiles"),
+        ("limit = 4", 'profiles = "none"', "simulation[0].profiles", "set of profiles"),
+        (
+            "limit = 4",
+            'profiles = "muri"\nprofile_options = { speed = 2 }',
+            "simulation[0].profile_options",
+            "'speed'; they have: resources",
+        ),
+        ("limit = 4", "profile_options = { x = 2 }", "[0].profile_options", "name the set"),
+        ("limit = 4", "cpus = 2\nkinds = [{ gpus = 8 }]", "simulation[0].kinds", "beside cpus"),
         ('"sample-philly"', '"gone.csv"', "simulation[0].trace", "gone.csv"),
         ("limit = 4", "kinds = [{ gpus = 0 }]", "simulation[0].kinds[0].gpus", ""),
         ("limit = 4", "gpus = 2\nkinds = [{ gpus = 8 }]", "simulation[0].kinds", "beside"),
@@ -270,8 +305,27 @@ def test_entry_that_cannot_be_used(folder: Path, old: str, new: str, field: str,
     assert field in ran.stderr and said in ran.stderr and "bad.toml" in ran.stderr
 
 
+def test_profile_options_and_servers_with_cpus(folder: Path) -> None:
+    """A path among the options is relative to the suite; servers have the CPUs that it states."""
+    (folder / "sub").mkdir()
+    (folder / "sub" / "measured.json").write_text(json.dumps(MEASURED))
+    options = 'measured = "measured.json", split = "1/0/0", cpus_per_gpu = 2'
+    (folder / "sub" / "suite.toml").write_text(
+        'name = "x"\n' + ONE.replace("fifo", "synergy")
+        + f'servers = 1\ncpus = 16\nmemory = 500\nprofiles = "synergy"\n'
+        f"profile_options = {{ {options} }}\n"
+    )  # fmt: skip
+    (task,) = read_suite("sub/suite.toml").tasks()
+    assert isinstance(task.instance, WorkloadSpec)
+    workload, cluster = task.instance.make()
+    assert set(workload.matrices) == {"net"} and workload.jobs[0].iteration_time == 0.5
+    assert {(server.cpus, server.memory) for server in cluster.servers} == {(16, 500)}
+    assert "measured='measured.json'" in task.instance.source
+    assert execute(task).row["status"] == "feasible"
+
+
 def test_example_suite() -> None:
     """The suite that comes with dlsched is on sample traces, with bounds."""
     suite = read_suite(Path(__file__).parents[2] / "benchmarks" / "suites" / "simulation.toml")
     assert all(entry.trace.startswith("sample-") and entry.bounds for entry in suite.simulation)
-    assert len(suite.tasks()) == 8
+    assert len(suite.tasks()) == 10

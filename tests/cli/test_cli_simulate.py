@@ -12,8 +12,10 @@ from typer.testing import CliRunner, Result
 
 from dlsched.cli import app
 from dlsched.simulation import list_policies
+from dlsched.simulation.policies import SOLVING, find_policy, policy_options
 
 TRACE = ("simulate", "sample-philly", "--servers", "4")
+SYNERGY = ("--policy", "synergy", "--profiles", "synergy")
 
 
 def run(*arguments: str, status: int = 0) -> Result:
@@ -45,6 +47,17 @@ def test_jobs_together_wait_longer() -> None:
     assert together["mean_queueing"] > apart["mean_queueing"]
 
 
+def test_profile_options() -> None:
+    """With as many CPUs as the jobs want they are faster than in proportion, by their models."""
+    sized = (*TRACE, *SYNERGY, "--cpus", "24", "--memory", "500", "--limit", "12")
+    images = ("--profile-option", "split=1/0/0", "--profile-option", "cpus_per_gpu=3")
+    tuned = data(*sized, *images)
+    fair = data(*sized, *images, "--method", "proportional")
+    language = data(*sized, "--profile-option", "split=0/1/0")
+    assert tuned["violations"] == fair["violations"] == 0
+    assert tuned["mean_jct"] < fair["mean_jct"] == language["mean_jct"]
+
+
 def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
     """A second run refuses the first one's log; with --resume it reads it."""
     log = tmp_path / "run.sqlite"
@@ -66,6 +79,18 @@ def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
         (("--policy", "srtf", "--set", "speed=2"), "has no 'speed'"),
         (("--policy", "srtf", "--profiles", "nobody"), "set of profiles"),
         (("--policy", "srtf", "--gpus", "1"), "leave the job out"),
+        (("--policy", "srtf", "--profile-option", "split=1/1/1"), "belongs to --profiles"),
+        ((*SYNERGY, "--profile-option", "shape=2"), "--profiles synergy has no 'shape'"),
+        ((*SYNERGY, "--profile-option", "cpus_per_gpu=few"), "write a whole number"),
+        ((*SYNERGY, "--profile-option", "measured=gone.json"), "gone.json: cannot be read"),
+        ((*SYNERGY, "--set", "gap=small"), "write a number"),
+        (("--policy", "srtf", "--resume"), "name its file: --log FILE"),
+        (("--policy", "srtf", "--method", "exact"), "srtf solves no problem"),
+        (("--policy", "hadar", "--set", "speed=2"), "hadar has no 'speed'"),
+        (("--policy", "federated", "--set", "speed=2"), "federated has no 'speed'"),
+        (("--policy", "yarn_cs", "--set", "interval=0"), "interval is 0; give seconds above 0"),
+        (("--policy", "fifo", "--variant", "published"), "fifo has no published variant"),
+        (("--policy", "synergy", "--profiles", "synergy"), "have CPUs and memory"),
     ],
 )
 def test_what_cannot_be_simulated(flags: tuple[str, ...], message: str) -> None:
@@ -73,8 +98,59 @@ def test_what_cannot_be_simulated(flags: tuple[str, ...], message: str) -> None:
     assert message in run(*TRACE, *flags, status=2).stderr
 
 
+def test_options_of_a_policy_are_those_of_its_parents_and_its_solver() -> None:
+    """Options that a class passes on can be set where they end; others cannot."""
+    options = {name: policy_options(find_policy(name)) for name in list_policies()}
+    assert set(options["synergy"]) == {"order", "interval", *SOLVING}
+    assert options["afs"] == options["lyra"] and "elastic" in options["lyra"]
+    assert options["local"] == options["mast"] and "gap" not in options["mast"]
+    assert options["fifo"] == {}
+
+
+def test_a_policy_that_has_only_a_published_variant() -> None:
+    """AntMan is found with --variant published; what is missing is the trace's iterations."""
+    flags = ("--policy", "antman", "--variant", "published", "--set", "interval=60")
+    assert "jobs[0].iterations: is missing" in run(*TRACE, *flags, status=2).stderr
+
+
+def test_cpus_memory_and_options_of_a_method() -> None:
+    """Synergy's servers have CPUs and memory; a limit of its method is an option of it."""
+    flags = ("--profiles", "synergy", "--cpus", "24", "--memory", "500", "--set", "time_limit=60")
+    assert data(*TRACE, "--policy", "synergy", *flags, "--limit", "9")["completed"] == 9
+
+
+def test_a_damaged_log_is_one_error(tmp_path: Path) -> None:
+    """A log whose pages were overwritten cannot be resumed; the error names the file."""
+    log = tmp_path / "run.sqlite"
+    data(*TRACE, "--policy", "srtf", "--log", str(log))
+    content = bytearray(log.read_bytes())
+    content[5000:35_000] = b"x" * 30_000
+    log.write_bytes(content)
+    flags = ("--policy", "srtf", "--log", str(log), "--resume")
+    error = run(*TRACE, *flags, status=2).stderr
+    assert "cannot be read (database disk image is malformed); name another file" in error
+
+
 def test_list_policies() -> None:
     """Every policy is listed with its problem and a summary."""
     rows = data("list", "policies")["policies"]
     assert [row["policy"] for row in rows] == list_policies()
     assert all(row["summary"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("variant", "said"), [("paper", "go on with --resume"), ("published", "begins anew with")]
+)
+def test_ctrl_c_says_what_resume_does(
+    variant: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A simulation that is interrupted can go on; a published simulator cannot."""
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dlsched.cli.simulate.run_simulation", interrupted)
+    wanted = (*TRACE, "--policy", "srtf", "--variant", variant, "--log", str(tmp_path / "log"))
+    ran = CliRunner().invoke(app, list(wanted))
+    assert ran.exit_code != 0
+    assert said in " ".join(ran.output.split())

@@ -47,14 +47,14 @@ def test_no_policy_is_better_than_a_bound(seed: int) -> None:
 
 def test_the_pooled_machine_takes_the_shortest_remaining_job() -> None:
     """Two GPUs: a job of 8 GPU seconds from 0, one of 2 from 1 that comes before the rest of it."""
-    d = Pool(capacity=2, release=(0, 1), area=(8, 2), length=(4, 1))
+    d = Pool(steps=((0, 2),), release=(0, 1), area=(8, 2), length=(4, 1))
     # The first works from 0 to 1 (6 left), the second from 1 to 2, the first from 2 to 5.
     assert pooled.total_by_remaining_time(d) == 5 + 2
 
 
 def test_mean_busy_times_of_two_jobs() -> None:
     """Smallest area first, whole or not: mean busy times plus half of each length."""
-    d = Pool(capacity=1, release=(0, 1), area=(4, 2), length=(4, 2))
+    d = Pool(steps=((0, 1),), release=(0, 1), area=(4, 2), length=(4, 2))
     # First from 0 to 1 and 3 to 6: (1 + 36 - 9) / 2 / 4 = 3.5, floor 3; second from 1 to 3: 2.
     assert pooled.total_by_busy_time(d) == 3 + 2 + Fraction(4 + 2, 2)
 
@@ -112,7 +112,7 @@ def test_cpus_are_a_resource() -> None:
 
 def test_makespan_of_work_that_comes_late() -> None:
     """What is submitted at 10 takes 6 more GPU seconds on two GPUs, or its own length of 4."""
-    d = Pool(capacity=2, release=(0, 10), area=(2, 6), length=(1, 4))
+    d = Pool(steps=((0, 2),), release=(0, 10), area=(2, 6), length=(1, 4))
     assert (pooled_work(d), longest_job(d)) == (13, 14)
 
 

@@ -18,6 +18,7 @@ from dlsched.traces import read_trace
 
 MEASURED = Path(__file__).parents[3] / "shared" / "data" / "gavel" / "isolated_throughputs.json"
 SLOT = 360
+ONE = Cluster.of([{"gpus": 1, "gpu_type": "K80"}])
 TWO_TYPES = [{"gpus": 1, "gpu_type": "V100"}, {"gpus": 1, "gpu_type": "K80"}]
 
 
@@ -163,6 +164,41 @@ def test_hadar_sticky_changes_fewer_rounds() -> None:
             assert row.time == 0 or any(before < end <= row.time for end in completed)
 
 
+def test_hadar_may_keep_what_runs() -> None:
+    """A job on K80 moves to the V100 that becomes free, unless running jobs keep their GPUs."""
+    moved = audited(jobs((1, 2), (1, 4)), Cluster.of(TWO_TYPES), "hadar", utility="inverse_time")
+    kept = audited(
+        jobs((1, 2), (1, 4), (1, 4)), Cluster.of(TWO_TYPES), "hadar", utility="inverse_time",
+        mode="keep",
+    )  # fmt: skip
+    # a: 1 round on V100; b: 1 round on K80, then 1.5 on V100, or 4 on K80 while c is on V100.
+    assert ends(moved) == [1, 2.5]
+    assert ends(kept) == [1, 4, 3]
+    assert kept.summary["preemptions"] == 0
+
+
+@pytest.mark.parametrize("method", ["hadar", "milp"])
+def test_utilities_of_hadar(method: str) -> None:
+    """Which of two jobs is first depends on the unit of iterations with effective throughput alone;
+    the inverse of the completion time and the linear utility prefer the short job.
+    """  # fmt: skip
+
+    def first(utility: str, rate: int) -> str:
+        rows = [
+            {"id": "long", "submit": 0, "gpus": 1, "work": 4 * SLOT, "rates": {"K80": 50}},
+            {"id": "short", "submit": 0, "gpus": 1, "work": 2 * SLOT, "rates": {"K80": rate}},
+        ]
+        data = {"name": "two", "jobs": [row | {"gpu_type": "K80"} for row in rows]}
+        workload = Workload.parse(data, "the test")
+        run = audited(workload, ONE, "hadar", method=method, utility=utility)
+        return "long" if ends(run)[0] == 4 else "short"
+
+    found = {name: (first(name, 1), first(name, 1000)) for name in adapter.UTILITIES}
+    assert found["effective_throughput"] == ("long", "short")
+    assert found["normalized_throughput"][0] == found["normalized_throughput"][1]
+    assert found["inverse_time"] == found["linear"] == ("short", "short")
+
+
 def test_other_methods_plan_the_round() -> None:
     """With the optimum of the plan, one of two jobs has the fast GPU until it is complete."""
     run = audited(jobs((1, 2), (1, 4)), Cluster.of(TWO_TYPES), "hadar", method="milp", slots=6)
@@ -215,6 +251,8 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path) -> None:
         hadar_workload(3, measured=other)
     with pytest.raises(OptionError, match="sticky"):
         simulate(jobs((1, 1)), CLUSTER, "hadar", mode="loose")
+    with pytest.raises(OptionError, match="inverse_time"):
+        simulate(jobs((1, 1)), CLUSTER, "hadar", utility="none")
     half = ClusterState(0, (Server("a", 1, gpu_type="V100"), Server("b", 1)), (), ())
     with pytest.raises(DlschedError, match="server b"):
         adapter.instance(half)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dlsched.errors import OptionError
+import dlsched
+from dlsched.errors import OptionError, UnknownName
 from dlsched.problems.elastic import Instance
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.engine import Engine
@@ -47,6 +48,29 @@ def reclaims(run: Simulation) -> list[dict[str, Any]]:
 
 ON_LOAN = {"id": "f", "gpus": 4, "work": 1000, "fungible": True, "gpus_per_worker": 4}
 FIRST = {"id": "first", "gpus": 8, "work": 960, "gpus_per_worker": 8}
+
+
+@pytest.mark.parametrize("option", ["method", "elastic", "workers"])
+def test_an_unknown_method_is_refused_before_it_is_needed(option: str) -> None:
+    """A wrong name is an error although no round solves its problem."""
+    with pytest.raises(UnknownName, match="no method for"):
+        simulate(workload(FIRST), cluster(), "lyra", **{option: "nonsense"})
+
+
+def test_nothing_is_solved_where_nothing_can_change() -> None:
+    """When the other job ends, the elastic one has all its workers and nobody waits."""
+    solved: list[int] = []
+
+    def counted(instance: Instance, rng: np.random.Generator) -> Any:
+        solved.append(len(instance.jobs))
+        return dlsched.solve(instance, "lyra").solution
+
+    jobs = workload(
+        {"id": "e", "gpus": 2, "min_gpus": 2, "max_gpus": 4, "work": 1000},
+        {"id": "a", "gpus": 2, "work": 100},
+    )
+    assert ends(simulate(jobs, cluster(), "lyra", elastic=counted)) == {"a": 100, "e": 500}
+    assert solved == [2]
 
 
 def test_shortest_job_first() -> None:

@@ -158,7 +158,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "policy": {"policy": "fifo"},
     "seed": {"seed": 1},
     "cluster": {"cluster": Cluster.uniform(servers=2, gpus=2)},
-    "method": {"method": "exact"},
+    "method": {"policy": "mast", "method": "exact"},
 }
 
 
@@ -166,7 +166,7 @@ OTHER: dict[str, dict[str, Any]] = {
 def test_another_simulation_is_not_resumed(tmp_path: Path, key: str) -> None:
     """The error names what differs; the log stays as it was."""
     path = tmp_path / "log"
-    simulate(**small(), log=path).log.close()
+    simulate(**small(policy="mast" if key == "method" else "srtf"), log=path).log.close()
     before = path.read_bytes()
     with pytest.raises(LogError, match=f"another simulation: {key} differs"):
         simulate(**small(**OTHER[key]), log=path, resume=True)
@@ -220,6 +220,44 @@ def test_other_files_are_no_logs(tmp_path: Path) -> None:
         with pytest.raises(LogError, match="cannot be used as a log"):
             simulate(**small(), log=path, resume=True)
         assert path.read_bytes() == before
+
+
+def test_a_header_that_is_no_json_is_one_error(tmp_path: Path) -> None:
+    """The error names the file and what is wrong with it."""
+    path = tmp_path / "log"
+    simulate(**small(), log=path).log.close()
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE meta SET value = '{' WHERE key = 'seed'")
+    with pytest.raises(LogError, match="log: its header cannot be read"):
+        simulate(**small(), log=path, resume=True)
+
+
+def test_a_full_disk_leaves_what_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error says that the log cannot be written; with room again the simulation goes on."""
+    monkeypatch.setattr(engine, "COMMIT_ROWS", 10)
+    path = tmp_path / "log"
+
+    def fill(log: Log) -> None:
+        pages = log.database.execute("PRAGMA page_count").fetchone()[0]
+        log.database.execute(f"PRAGMA max_page_count = {pages + 1}")
+
+    commit, made = Log.commit, []
+
+    def limited(log: Log, **meta: Any) -> None:
+        if not made:
+            made.append(fill(log))
+        commit(log, **meta)
+
+    case = {"workload": simulation_child.workload(200), "cluster": simulation_child.CLUSTER,
+            "policy": "srtf"}  # fmt: skip
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, "commit", limited)
+        with pytest.raises(LogError, match=r"log: cannot be written .*full\); .* then resume"):
+            simulate(**case, log=path)
+    resumed = simulate(**case, log=path, resume=True)
+    assert tables(resumed.log) == tables(simulate(**case).log)
 
 
 def test_a_simulation_stopped_before_its_first_commit_starts_anew(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.simulation import Allocation, Cluster, Decision, Share
 from dlsched.simulation.api import simulate
 from dlsched.simulation.generators import synergy_workload
-from dlsched.simulation.policies.synergy import _candidates
+from dlsched.simulation.policies.synergy import Synergy, _candidates
 from dlsched.simulation.policies.synergy_rounds import RoundSolver
 from dlsched.simulation.state import Arrays, State
 
@@ -25,7 +25,7 @@ def test_best_case_speeds_a_job_up() -> None:
     assert ends(simulate(jobs, cluster, "synergy", method="proportional")) == {
         "a": 900, "b": 600, "c": 900
     }  # fmt: skip
-    for method in ("tune", "exact", "opt", "greedy"):
+    for method in ("tune", "balance", "price_round", "exact", "opt", "greedy"):
         run = simulate(jobs, cluster, "synergy", method=method)
         assert ends(run) == {"a": 600, "b": 600, "c": 800}, method
 
@@ -98,17 +98,19 @@ def test_shares_hold_cpus_and_memory_and_speeds_are_the_matrix() -> None:
     assert json.loads(ideal.log.rows("segments")[0][4]) == [["s1", 1]]
 
 
-def test_exact_is_at_least_tune_and_at_most_opt_in_a_round() -> None:
-    """In the first round, where all methods have the same jobs, the throughputs are in order."""
+def test_methods_are_in_order_in_a_round() -> None:
+    """In the first round, where all methods have the same jobs: TUNE, ours, exact, OPT."""
     jobs = synergy_workload(24, load=None, split="60/30/10", seed=3)
     cluster = Cluster.uniform(3, 8, cpus=24, memory=500)
-    solver = {m: RoundSolver(jobs, cluster, m, {}) for m in ("tune", "exact", "opt")}
+    methods = ("tune", "balance", "price_round", "exact", "opt")
+    solver = {m: RoundSolver(jobs, cluster, m, {}) for m in methods}
     total = {}
     for method, rounds in solver.items():
         given, _ = rounds.solve(range(24))
         assert len(given) == 24
         total[method] = sum(got.choice.throughput for _, got in given)
-    assert 24 <= total["tune"] <= total["exact"] <= total["opt"]
+    assert 24 <= total["tune"] <= total["balance"] <= total["price_round"] <= total["exact"]
+    assert total["exact"] <= total["opt"]
     assert total["tune"] < total["opt"]
 
 
@@ -183,3 +185,32 @@ def test_bad_input() -> None:
     bare = jobs.model_copy(update={"jobs": (jobs.jobs[0].model_copy(update={"profile": None}),)})
     with pytest.raises(InstanceError, match=r"jobs\[0\].profile: .*read the trace with profiles"):
         simulate(bare, server(), "synergy")
+
+
+class Counting(Synergy):
+    """Synergy that counts the jobs named in each of its decisions."""
+
+    def __init__(self) -> None:
+        """Begin with no decision."""
+        super().__init__("tune")
+        self._named: list[tuple[int, int]] = []
+
+    def decide(self, state: State) -> Decision:
+        """Return the decision."""
+        made = super().decide(state)
+        self._named.append((len(made.start), len(made.preempt)))
+        return made
+
+
+def test_only_changes_are_decided() -> None:
+    """A decision names jobs whose allocation changes; so in a second simulation of the policy."""
+    jobs = workload(("hungry", 900), ("modest", 900), ("modest", 300))
+    policy = Counting()
+    first = simulate(jobs, server(), policy)
+    # The first two run; the hungry one ends at 600, at one and a half times the speed.
+    assert policy._named == [(2, 0), (0, 0), (1, 0)]
+    policy._named.clear()
+    second = simulate(jobs, server(), policy)
+    assert policy._named == [(2, 0), (0, 0), (1, 0)]
+    assert second.log.rows("segments") == first.log.rows("segments")
+    assert first.audit()

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -20,15 +19,20 @@ from typing import Any, Self
 from pydantic import Field, field_validator, model_validator
 
 from dlsched.bench.workload_spec import WorkloadSpec
-from dlsched.errors import DlschedError
+from dlsched.errors import DlschedError, UnknownName
 from dlsched.schema.document import Document
 from dlsched.schema.fields import Amount, Count, Id, PositiveCount
 from dlsched.schema.flaws import Flaw
 from dlsched.simulation import Cluster
 from dlsched.simulation.api import VARIANTS
 from dlsched.simulation.cluster import TRAINING
-from dlsched.simulation.policies import find_policy
+from dlsched.simulation.policies import find_policy, make_policy, policy_options
+from dlsched.simulation.policy import interval_ticks
+from dlsched.simulation.profiles import FILES, validate_options
 from dlsched.simulation.published import PUBLISHED
+
+_UNIFORM = ("servers", "gpus", "cpus", "memory")
+"""Fields that say what all servers have."""
 
 
 class ServerKind(Document):
@@ -74,13 +78,16 @@ class SimulationEntry(Document):
     trace
         A file's path, relative to the suite, or the name of a trace that comes with dlsched.
     profiles, profile_options
-        A set of profiles, and its options, as in `Workload.from_trace`.
+        A set of profiles, and its options, as in `Workload.from_trace`; paths among these are
+        relative to the suite.
     together
         Whether all jobs count as submitted at the start.
     limit
         The first jobs only.
     servers, gpus
         Number of servers, and of GPUs on each; 8 by default.
+    cpus, memory
+        CPUs and GB of memory of each server, for policies that ask.
     kinds
         Several kinds of servers, instead.
     policies
@@ -101,6 +108,8 @@ class SimulationEntry(Document):
     limit: PositiveCount | None = None
     servers: PositiveCount = 8
     gpus: PositiveCount = 8
+    cpus: PositiveCount | None = None
+    memory: PositiveCount | None = None
     kinds: tuple[ServerKind, ...] = ()
     seeds: tuple[Count, ...] = (0,)
     variant: str = VARIANTS[0]
@@ -117,10 +126,19 @@ class SimulationEntry(Document):
     def _consistent(self) -> Self:
         if not self.policies:
             raise Flaw(("policies",), "is empty", "name at least one policy")
-        if self.kinds and self.model_fields_set & {"servers", "gpus"}:
-            raise Flaw(("kinds",), "stands beside servers or gpus", "remove one of them")
+        beside = [name for name in _UNIFORM if name in self.model_fields_set]
+        if self.kinds and beside:
+            raise Flaw(("kinds",), f"stands beside {beside[0]}", "remove one of them")
+        try:
+            validate_options(self.profiles, self.profile_options)
+        except UnknownName as error:
+            raise Flaw(("profiles",), str(error), "see Workload.from_trace") from None
+        except DlschedError as error:
+            raise Flaw(("profile_options",), str(error), "see Workload.from_trace") from None
         if self.variant not in VARIANTS:
             raise Flaw(("variant",), "is no variant", f"write one of: {', '.join(VARIANTS)}")
+        if not self.seeds:
+            raise Flaw(("seeds",), "is empty", "give one, or leave it out")
         for i, entry in enumerate(self.policies):
             self._validate(entry, i)
         return self
@@ -140,21 +158,21 @@ class SimulationEntry(Document):
                 remedy = f"those: {', '.join(PUBLISHED)}"
                 raise Flaw(("policies", i, "policy"), "has no published variant", remedy)
             return
-        known = [
-            p.name
-            for p in list(inspect.signature(kind).parameters.values())[1:]
-            if p.kind is not p.VAR_KEYWORD
-        ]
+        known = policy_options(kind)
         for name in entry.options:
             if name not in known:
                 field = ("policies", i, "options", name)
                 raise Flaw(field, "is no option of it", f"it has: {', '.join(known) or 'none'}")
+        try:
+            interval_ticks(make_policy(entry.policy, entry.method, **plain(entry.options)))
+        except DlschedError as error:
+            raise Flaw(("policies", i), "cannot be used", str(error)) from None
 
     @property
     def cluster(self) -> Cluster:
         """The servers."""
         if not self.kinds:
-            return Cluster.uniform(self.servers, self.gpus)
+            return Cluster.uniform(self.servers, self.gpus, cpus=self.cpus, memory=self.memory)
         return Cluster.of([kind.model_dump(exclude_none=True) for kind in self.kinds])
 
     def spec(self, folder: Path) -> WorkloadSpec:
@@ -165,12 +183,17 @@ class SimulationEntry(Document):
         Flaw
             If the trace or its profiles cannot be used; with the field's path.
         """
-        path = folder / self.trace
-        source = str(path.resolve()) if path.exists() else self.trace
         options = {"profiles": self.profiles, "together": self.together, "limit": self.limit}
-        more = plain(self.profile_options)
+        options |= plain(self.profile_options)
+        files = {
+            name: _path(folder, options[name])
+            for name in FILES.get(self.profiles or "", ())
+            if name in options
+        }
         try:
-            return WorkloadSpec.of(source, self.trace, options | more, self.cluster, self.bounds)
+            return WorkloadSpec.of(
+                _path(folder, self.trace), self.trace, options, self.cluster, self.bounds, files
+            )
         except (DlschedError, TypeError) as error:
             remedy = "a path is relative to the suite; profiles must suit the trace"
             raise Flaw(("trace",), f"cannot be used: {error}", remedy) from None
@@ -180,6 +203,13 @@ class SimulationEntry(Document):
         for entry in self.policies:
             for seed in self.seeds:
                 yield entry, seed
+
+
+def _path(folder: Path, name: Any) -> Any:
+    """Return the path of a file beside the suite; a name that is no such file as it is."""
+    if not isinstance(name, str) or not (folder / name).exists():
+        return name
+    return str((folder / name).resolve())
 
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:

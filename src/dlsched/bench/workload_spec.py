@@ -46,7 +46,13 @@ class WorkloadSpec:
 
     @classmethod
     def of(
-        cls, trace: str, shown: str, options: Mapping[str, Any], cluster: Cluster, bounds: bool
+        cls,
+        trace: str,
+        shown: str,
+        options: Mapping[str, Any],
+        cluster: Cluster,
+        bounds: bool,
+        files: Mapping[str, str],
     ) -> WorkloadSpec:
         """Return the specification of a trace on a cluster; the trace is read now.
 
@@ -60,6 +66,8 @@ class WorkloadSpec:
             The servers.
         bounds
             Whether lower bounds are computed, too.
+        files
+            Options that are paths, as this machine finds them.
 
         Raises
         ------
@@ -68,8 +76,8 @@ class WorkloadSpec:
         """
         given = {name: value for name, value in options.items() if value}
         data = json.loads(cluster.model_dump_json(exclude_defaults=True))
-        recipe = {"trace": trace, "options": given, "cluster": data}
-        workload = Workload.from_trace(trace, **given)
+        recipe = {"trace": trace, "options": given | dict(files), "cluster": data}
+        workload = Workload.from_trace(trace, **recipe["options"])
         first = f" (first {given['limit']})" if "limit" in given else ""
         arguments = "".join(f", {name}={value!r}" for name, value in given.items())
         return cls(

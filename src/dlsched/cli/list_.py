@@ -91,12 +91,13 @@ def _methods(owners: list[Problem]) -> list[dict[str, Any]]:
 
 
 def _policies(owners: list[Problem]) -> list[dict[str, Any]]:
-    """Return the policies that solve one of the problems, and those that solve none."""
+    """Return the policies but those that solve another problem."""
     rows = []
+    others = {each.name for each in registry.usable_problems()} - {owner.name for owner in owners}
     for name in list_policies():
         kind = find_policy(name)
         solves = getattr(kind, "problem", None)
-        if solves is None or solves in [owner.name for owner in owners]:
+        if solves not in others:  # some solve what is no problem of the registry
             summary = (inspect.getdoc(kind) or "").partition("\n")[0]
             rows.append({"policy": name, "problem": solves, "summary": summary})
     return rows

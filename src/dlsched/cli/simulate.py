@@ -12,12 +12,14 @@ from dlsched.cli.exits import Exit, put_note
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
 from dlsched.cli.progress import note, say
-from dlsched.cli.settings import parameters, settings
+from dlsched.cli.settings import settings
+from dlsched.errors import OptionError
 from dlsched.run import Stage
 from dlsched.simulation import Cluster, Simulation, Workload
 from dlsched.simulation import simulate as run_simulation
 from dlsched.simulation.clock import TICKS
-from dlsched.simulation.policies import find_policy
+from dlsched.simulation.policies import find_policy, policy_options
+from dlsched.simulation.profiles import profile_options
 
 _DAY = 86400
 _SHOWN = 5
@@ -38,9 +40,21 @@ def simulate(
     ] = None,
     servers: Annotated[int, typer.Option("--servers", metavar="N", min=1)] = 8,
     gpus: Annotated[int, typer.Option("--gpus", metavar="N", min=1, help="On each server.")] = 8,
+    cpus: Annotated[
+        int | None, typer.Option("--cpus", metavar="N", min=1, help="On each server.")
+    ] = None,
+    memory: Annotated[
+        int | None, typer.Option("--memory", metavar="GB", min=1, help="Of each server.")
+    ] = None,
     profiles: Annotated[
         str | None,
-        typer.Option("--profiles", metavar="NAME", help="What is added to the trace: muri, ..."),
+        typer.Option(
+            "--profiles", metavar="NAME", help="What is added to the trace: muri or synergy."
+        ),
+    ] = None,
+    profile_option: Annotated[
+        list[str] | None,
+        typer.Option("--profile-option", metavar="K=V", help="An option of --profiles."),
     ] = None,
     together: Annotated[
         bool, typer.Option("--together", help="All jobs count as submitted at the start.")
@@ -65,11 +79,13 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Simulate a policy on a trace; its log is audited. Times are in seconds."""
-    kind = find_policy(policy)
-    chosen = settings(setting or [], parameters(kind.__init__, 2), f"the policy {policy}")
+    if resume and log is None:
+        raise OptionError("--resume goes on with a log; name its file: --log FILE")
+    chosen = _options(policy, variant, setting or [])
+    added = _profile_options(profiles, profile_option or [])
     say(Stage.LOADING, trace)
-    workload = Workload.from_trace(trace, profiles, together=together, limit=limit)
-    cluster = Cluster.uniform(servers, gpus)
+    workload = Workload.from_trace(trace, profiles, together=together, limit=limit, **added)
+    cluster = Cluster.uniform(servers, gpus, cpus=cpus, memory=memory)
 
     def on_progress(now: float, completed: int, total: int) -> None:
         days = now / (TICKS if variant == "paper" else 1) / _DAY
@@ -80,7 +96,8 @@ def simulate(
                              log=log, resume=resume, on_progress=on_progress, **chosen)  # fmt: skip
     except KeyboardInterrupt:
         if log is not None:
-            put_note(f"what was simulated is in {log}; go on with --resume")
+            again = "go on with" if variant == "paper" else "a published simulator begins anew with"
+            put_note(f"what was simulated is in {log}; {again} --resume")
         raise
     say(Stage.CHECKING, "the log")
     report = run.audit()
@@ -92,6 +109,23 @@ def simulate(
     for violation in report.violations[:_SHOWN]:
         put_note(str(violation))
     raise typer.Exit(Exit.BROKEN if report.violations else Exit.OK)
+
+
+def _options(policy: str, variant: str, pairs: list[str]) -> dict[str, Any]:
+    """Return the options of a policy; those of a published simulator are checked by itself."""
+    if variant == "published":
+        names = {pair.partition("=")[0]: None for pair in pairs}
+        return settings(pairs, names, f"the published variant of {policy}")
+    return settings(pairs, policy_options(find_policy(policy)), f"the policy {policy}")
+
+
+def _profile_options(profiles: str | None, pairs: list[str]) -> dict[str, Any]:
+    """Return the options of a set of profiles, of the types of their defaults."""
+    if profiles is None:
+        if pairs:
+            raise OptionError("--profile-option belongs to --profiles; name the set of profiles")
+        return {}
+    return settings(pairs, profile_options(profiles), f"--profiles {profiles}")
 
 
 def _answer(run: Simulation, bounds: bool) -> dict[str, Any]:

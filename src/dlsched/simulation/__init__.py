@@ -1,7 +1,8 @@
 """Trace-driven simulation: a policy decides, the log says what happened, an auditor checks it."""
 
-from dlsched.simulation.api import compare_policies, simulate
+from dlsched.simulation.api import simulate
 from dlsched.simulation.cluster import Cluster, Loan, Server
+from dlsched.simulation.comparison import compare_policies
 from dlsched.simulation.decision import Allocation, Decision, Share
 from dlsched.simulation.job import Job
 from dlsched.simulation.policies import list_policies

@@ -1,25 +1,23 @@
-"""`simulate` and `compare_policies`."""
+"""`simulate`: a workload, a cluster and a policy make a simulation."""
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.engine import Engine, Listener
+from dlsched.simulation.guard import STUCK_AFTER
 from dlsched.simulation.log import VERSION, Log, LogError
 from dlsched.simulation.policies import make_policy
-from dlsched.simulation.policy import Policy
+from dlsched.simulation.policy import Policy, policy_name
 from dlsched.simulation.published import PUBLISHED
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload import Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 VARIANTS = ("paper", "published")
 
@@ -35,6 +33,7 @@ def simulate(
     log: str | Path | None = None,
     resume: bool = False,
     on_progress: Listener | None = None,
+    stuck_after: int = STUCK_AFTER,
     **options: Any,
 ) -> Simulation:
     """Replay a workload onto a cluster; a policy decides which jobs run, and where.
@@ -54,9 +53,13 @@ def simulate(
     log
         SQLite file of the log, written as the simulation goes; None keeps it in memory.
     resume
-        Whether to go on with the log, if it is there, from where it was last written.
+        Whether to go on with the log, if it is there, from where it was last written. A published
+        variant cannot go on midway: a log that is not complete is emptied, and it begins anew.
     on_progress
         Called with the simulated time in microseconds, the jobs completed and their total.
+    stuck_after
+        Decisions in a row that preempt or move jobs, or start none, without any progress, after
+        which a policy is stuck (see `dlsched.simulation.guard.Watch`).
     **options
         Options of the policy.
 
@@ -64,6 +67,8 @@ def simulate(
     ------
     UnknownName
         If no policy has this name, or the authors of its paper published no simulator.
+    OptionError
+        If the policy has no such option, or solves no problem and a method is given.
     PolicyError
         If a decision is impossible, or jobs would wait for ever.
     LogError
@@ -74,12 +79,14 @@ def simulate(
     published = variant == "published"
     if published and not (isinstance(policy, str) and policy in PUBLISHED):
         raise OptionError(f"{policy} has no published variant; those: {', '.join(PUBLISHED)}")
+    if stuck_after < 1:
+        raise OptionError(f"stuck_after={stuck_after} is no number of decisions; give 1 or more")
     made = None if published else make_policy(policy, method, **options)
     if not isinstance(policy, str):
         method, options = getattr(policy, "method", None), _settings(policy)
     meta = {
         "clock": "float seconds" if published else "microseconds",
-        "policy": policy if isinstance(policy, str) else _name(policy),
+        "policy": policy if isinstance(policy, str) else policy_name(policy),
         "method": _plain(method),
         "options": {key: _plain(value) for key, value in options.items()},
         "variant": variant,
@@ -87,6 +94,8 @@ def simulate(
         "workload": json.loads(workload.model_dump_json(exclude_defaults=True)),
         "cluster": json.loads(cluster.model_dump_json(exclude_defaults=True)),
     }
+    if getattr(made, "layers", None) is not None:
+        meta["layers"] = made.layers  # type: ignore[union-attr]
     record, state = _open(log, resume, meta)
     if "end" in record.meta():
         return Simulation(record)
@@ -97,7 +106,7 @@ def simulate(
         return Simulation(record)
     assert made is not None, "the variant of the paper has a policy"
     memory = copy.deepcopy(getattr(made, "memory", None))
-    engine = Engine(workload, cluster, made, record, seed)
+    engine = Engine(workload, cluster, made, record, seed, stuck_after)
     if state is not None:
         engine.restore(state)
     try:
@@ -108,39 +117,13 @@ def simulate(
     return Simulation(record)
 
 
-def compare_policies(
-    workload: Workload,
-    cluster: Cluster,
-    policies: Iterable[str | Policy | tuple[str, Any]],
-    **options: Any,
-) -> pd.DataFrame:
-    """Simulate several policies; return one row each, with the metrics of `Simulation.summary`.
-
-    Parameters
-    ----------
-    policies
-        Names, policies, or pairs of a name and a method.
-    **options
-        Options of `simulate`, for all of them.
-    """
-    import pandas as pd
-
-    rows = []
-    for entry in policies:
-        policy, method = entry if isinstance(entry, tuple) else (entry, None)
-        run = simulate(workload, cluster, policy, method=method, **options)
-        labels = {"policy": run.meta["policy"], "method": run.meta["method"]}
-        rows.append(labels | run.summary)
-    return pd.DataFrame(rows)
-
-
 def _open(
     path: str | Path | None, resume: bool, meta: Mapping[str, Any]
 ) -> tuple[Log, Mapping[str, Any] | None]:
     """Return the log, and the state to go on from if there is one."""
     there = path is not None and Path(path).exists()
     if there and not resume:
-        raise LogError(f"{path} is there already; name another file, or go on with resume=True")
+        raise LogError(f"{path} is there already; name another file, or resume it")
     record = Log(path)
     found = record.meta()
     if not found:
@@ -168,12 +151,7 @@ def _settings(policy: object) -> dict[str, Any]:
     }
 
 
-def _name(thing: Any) -> str:
-    kind = thing if hasattr(thing, "__qualname__") else type(thing)
-    return str(getattr(thing, "name", None) or f"{kind.__module__}:{kind.__qualname__}")
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, str | int | float | bool | None):
         return value
-    return _name(value) if callable(value) else repr(value)
+    return policy_name(value) if callable(value) else repr(value)

@@ -14,6 +14,8 @@ from dlsched.schema import Number, simplify
 
 TICKS: Final = 1_000_000
 """Ticks of the clock per second."""
+HORIZON: Final = 2**63
+"""The clock ends when time in ticks, times the GPUs of the cluster, no longer fits 64 bits."""
 
 
 def ticks(seconds: Number | float) -> int:

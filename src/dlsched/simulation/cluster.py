@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -125,7 +126,8 @@ class Cluster(Document):
         """The servers' ids, the position of each, and their GPUs, shape (servers,)."""
         names = tuple(server.id for server in self.servers)
         sizes = np.array([server.gpus for server in self.servers], np.int64)
-        return names, {name: i for i, name in enumerate(names)}, sizes
+        sizes.flags.writeable = False
+        return names, MappingProxyType({name: i for i, name in enumerate(names)}), sizes
 
     @cached_property
     def loan_servers(self) -> frozenset[str]:

@@ -12,13 +12,16 @@ from dlsched.schema import Id, Number
 class Share(NamedTuple):
     """What a job holds on one server.
 
-    ``cpus`` and ``memory`` (GB) are None where the policy does not assign them.
+    ``cpus`` and ``memory`` (GB) are None where the policy does not assign them. ``devices`` are the
+    numbers of the GPUs, from 0 on each server, where jobs hold GPUs beside each other
+    (`BasePolicy.layers`); None elsewhere, as any of a server's GPUs are as good.
     """
 
     server: Id
     gpus: int
     cpus: Number | None = None
     memory: Number | None = None
+    devices: tuple[int, ...] | None = None
 
 
 class Allocation(NamedTuple):

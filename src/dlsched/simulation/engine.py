@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from dlsched.errors import InstanceError
 from dlsched.schema import Id
-from dlsched.simulation.clock import ticks
+from dlsched.simulation.clock import HORIZON, TICKS, ticks
 from dlsched.simulation.cluster import LOAN, Cluster
+from dlsched.simulation.guard import STUCK_AFTER, Watch, check_job, decide, to_json, wake_ticks
 from dlsched.simulation.holdings import Holdings
+from dlsched.simulation.layers import PRIORITY
 from dlsched.simulation.log import DecisionRow, Log
-from dlsched.simulation.policy import Policy, PolicyError
-from dlsched.simulation.state import JobView, ServerView, State, number
+from dlsched.simulation.policy import Policy, PolicyError, interval_ticks, policy_name
+from dlsched.simulation.state import State, number
+from dlsched.simulation.views import job_views, server_views
 from dlsched.simulation.workload import Workload
 
 COMMIT_ROWS: Final = 5000
 COMMIT_SECONDS: Final = 2.0
 """The log is written after as many rows or seconds, whichever comes first."""
-PATIENCE: Final = 1000
-"""Decisions in a row, with no end or arrival to come, until a policy is stuck."""
 
 Listener = Callable[[int, int, int], None]
 """Called with the simulated time in microseconds, the jobs completed and their total."""
@@ -35,28 +34,34 @@ class Engine:
     """
 
     def __init__(
-        self, workload: Workload, cluster: Cluster, policy: Policy, log: Log, seed: int = 0
+        self,
+        workload: Workload,
+        cluster: Cluster,
+        policy: Policy,
+        log: Log,
+        seed: int = 0,
+        stuck_after: int = STUCK_AFTER,
     ) -> None:
         self.workload, self.cluster, self.policy, self.log = workload, cluster, policy, log
         self.seed = seed
         self.jobs = workload.jobs
-        interval = getattr(policy, "interval", None)
-        self.interval = None if interval is None else ticks(interval)
+        self.interval = interval_ticks(policy)
         self.on_events = bool(getattr(policy, "on_events", True))
         self.now = -1
-        self.arrived = self.completed = self.decisions = self.idle = self.loans = 0
+        self.arrived = self.completed = self.decisions = self.loans = 0
         self.wake: int | None = None
-        self.holdings = Holdings(workload, cluster, log)
+        self.watch = Watch(stuck_after)
+        self.latest = HORIZON // cluster.gpus
+        layers = getattr(policy, "layers", None)
+        if layers is not None and (layers != PRIORITY or cluster.loan_servers):
+            raise PolicyError(
+                f"layers={layers!r} must be {PRIORITY!r}, on a cluster without servers on loan"
+            )
+        self.holdings = Holdings(workload, cluster, log, layered=layers is not None)
         self.holdings.resources.open(s.id for s in cluster.servers if s.pool != LOAN)
         self.pool = [s.id for s in cluster.servers if s.pool == LOAN]
         for j, job in enumerate(self.jobs):
-            if job.min_gpus > cluster.gpus:
-                raise InstanceError(
-                    f"workload {workload.name}",
-                    f"jobs[{j}].gpus",
-                    f"job {job.id} needs {job.min_gpus} GPUs, the cluster has {cluster.gpus}",
-                    "leave the job out, or take a larger cluster",
-                )
+            check_job(job, f"jobs[{j}]", workload.name, cluster.gpus)
 
     def run(self, on_progress: Listener | None = None) -> None:
         """Simulate until all jobs are complete.
@@ -89,6 +94,8 @@ class Engine:
             self._lend()
         if "wake" in causes:
             self.wake = None
+        if {"arrival", "completion", "loan"} & set(causes):
+            self.watch.begin()
         asked = {"round", "wake"} & set(causes) or self.on_events
         first = self.interval is None and not self.decisions
         if asked or first or self._in_use() > self._loan:
@@ -106,15 +113,30 @@ class Engine:
             "loan": self._loan_change(),
         }
         known = [moment for moment in times.values() if moment is not None]
-        to_come = [times[kind] for kind in ("arrival", "completion", "loan")]
-        if not known or (self.idle > PATIENCE and not any(t is not None for t in to_come)):
-            names = ", ".join(self.jobs[j].id for j in list(self.holdings.active)[:3])
+        if not known:
             raise PolicyError(
-                f"{len(self.holdings.active)} jobs are not complete, none of them makes progress, "
-                f"and no event is to come; the first are {names}"
+                f"{self._who()}: {self._stuck()}, and no event is to come; start a job, or ask to "
+                "decide again (Decision.wake)"
             )
         now = min(known)
+        if now >= self.latest:
+            raise PolicyError(
+                f"{self._who()}: the next event is at {now / TICKS:.3g} s; the clock ends at "
+                f"{self.latest / TICKS:.3g} s with {self.cluster.gpus} GPUs; are speeds and "
+                "overhead in seconds?"
+            )
         return now, tuple(kind for kind, moment in times.items() if moment == now)
+
+    def _who(self) -> str:
+        """Return the policy and the time, for messages."""
+        return f"policy {policy_name(self.policy)} at {float(number(max(0, self.now))):.15g} s"
+
+    def _stuck(self) -> str:
+        active = self.holdings.active
+        names = ", ".join(self.jobs[j].id for j in list(active)[:3])
+        return (
+            f"{len(active)} jobs are not complete, none of them makes progress (the first: {names})"
+        )
 
     def _arrival(self) -> int | None:
         return None if self.arrived == len(self.jobs) else self.jobs[self.arrived].submit_ticks
@@ -157,29 +179,49 @@ class Engine:
 
     def _decide(self, causes: tuple[str, ...]) -> None:
         """Let the policy decide; without jobs there is nothing to decide but the loan."""
-        held, usable = self.holdings.held, self.holdings.resources.gpus
+        usable = self.holdings.resources.gpus
         if not self.holdings.active:
             in_use = [name for name in self.pool if name in usable]
             self._return(in_use[self._loan :])
             return
-        running, waiting = len(held), len(self.holdings.active) - len(held)
+        try:
+            self._apply(causes)
+        except PolicyError as error:
+            raise PolicyError(f"{self._who()}: {error}") from error.__cause__
+
+    def _apply(self, causes: tuple[str, ...]) -> None:
+        """Ask the policy, and do what it decides."""
+        holdings = self.holdings
+        running, waiting = len(holdings.held), len(holdings.active) - len(holdings.held)
         began = time.perf_counter()
-        decision = self.policy.decide(self._state(causes))
+        decision = decide(self.policy, self._state(causes))
         self.log.add("timings", (self.decisions, time.perf_counter() - began))
-        started, preempted = self.holdings.change(
+        started, moved, preempted = holdings.change(
             self.now, self.decisions, decision.preempt, decision.start, decision.overhead
         )
         self._return(decision.returned)
         if self._in_use() > self._loan:
             raise PolicyError(f"only {self._loan} servers are lent now; return the others")
-        self.wake = None if decision.wake is None else ticks(decision.wake)
-        if self.wake is not None and self.wake <= self.now:
-            raise PolicyError("a policy asks to decide again at a time that is not to come")
-        solved = json.dumps(dict(decision.solved))
+        self.wake = wake_ticks(decision.wake, self.now)
+        solved = to_json(dict(decision.solved), "Decision.solved")
         counts = (waiting, running, started, preempted)
         self.log.add("decisions", tuple(DecisionRow(self.now, "+".join(causes), *counts, solved)))
+        if not self.decisions:
+            self._memory()
         self.decisions += 1
-        self.idle = self.idle + 1 if self.holdings.next_end() is None else 0
+        nowhere = moved or preempted or holdings.next_end() is None
+        if nowhere and self.watch.stuck(lambda: holdings.least_left(self.now)):
+            raise PolicyError(
+                f"{self._stuck()} in {self.watch.limit} decisions that preempt or move jobs, or "
+                "start none; preempt less (is the overhead longer than the time between?), or "
+                "allow for more decisions (stuck_after=)"
+            )
+
+    def _memory(self) -> Any:
+        """Return what the policy remembers, which is stored in the log."""
+        memory = getattr(self.policy, "memory", {})
+        to_json(memory, "memory")
+        return memory
 
     def _return(self, servers: Iterable[Id]) -> None:
         for server in servers:
@@ -198,40 +240,12 @@ class Engine:
             self._loan,
             self.workload,
             self.cluster,
-            self._views,
-            self._servers,
+            lambda: job_views(holdings, self.now),
+            lambda: server_views(self.cluster, holdings.resources),
             lambda: holdings.table.arrays(self.now, holdings.active),
             holdings.held,
             holdings.resources.gpus,
             holdings.resources.vector,
-        )
-
-    def _views(self) -> tuple[tuple[JobView, ...], tuple[JobView, ...]]:
-        holdings = self.holdings
-        waiting = [j for j, progress in holdings.active.items() if progress.allocation is None]
-        running = [holdings.position[name] for name in holdings.held]
-        return tuple(map(self._view, waiting)), tuple(map(self._view, running))
-
-    def _view(self, j: int) -> JobView:
-        progress = self.holdings.active[j]
-        stretch = self.now - progress.since if progress.allocation is not None else 0
-        first = progress.first_start
-        return JobView(
-            self.jobs[j],
-            number(progress.left - progress.done(self.now)),
-            number(progress.attained + stretch),
-            number(progress.service + stretch * progress.gpus),
-            progress.allocation,
-            None if first is None else number(first),
-            progress.preemptions,
-        )
-
-    def _servers(self) -> tuple[ServerView, ...]:
-        resources = self.holdings.resources
-        return tuple(
-            ServerView(server, resources.gpus[server.id], *resources.amounts(server.id))
-            for server in self.cluster.servers
-            if server.id in resources.gpus
         )
 
     # Going on after an interruption.
@@ -243,17 +257,19 @@ class Engine:
             "arrived": self.arrived,
             "completed": self.completed,
             "decisions": self.decisions,
-            "idle": self.idle,
+            "idle": self.watch.count,
+            "mark": self.watch.mark,
             "loans": self.loans,
             "wake": self.wake,
-            "memory": getattr(self.policy, "memory", {}),
+            "memory": self._memory(),
             "holdings": self.holdings.to_data(),
         }
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """Go on from the state that `to_data` returned."""
-        for name in ("now", "arrived", "completed", "decisions", "idle", "loans", "wake"):
+        for name in ("now", "arrived", "completed", "decisions", "loans", "wake"):
             setattr(self, name, data[name])
+        self.watch.count, self.watch.mark = data["idle"], data.get("mark")
         if hasattr(self.policy, "memory"):
             self.policy.memory = data["memory"]
         self.holdings.restore(data["holdings"])

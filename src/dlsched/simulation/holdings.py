@@ -9,9 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 from dlsched.schema import Id, Number
-from dlsched.simulation.clock import ticks
+from dlsched.simulation.clock import HORIZON, ticks
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.decision import Allocation, Share
+from dlsched.simulation.layers import Layers, is_opportunistic
 from dlsched.simulation.log import Ending, Log, Segment
 from dlsched.simulation.policy import PolicyError
 from dlsched.simulation.progress import Progress
@@ -32,9 +33,13 @@ class Holdings:
         What each running job holds, in the order of their last start.
     members
         The jobs of each group that shares GPUs.
+    layers
+        Who holds which GPU, where the policy has layers; else None.
     """
 
-    def __init__(self, workload: Workload, cluster: Cluster, log: Log) -> None:
+    def __init__(
+        self, workload: Workload, cluster: Cluster, log: Log, *, layered: bool = False
+    ) -> None:
         self.jobs, self.cluster, self.log = workload.jobs, cluster, log
         self.matrices = workload.matrices
         self.position = {job.id: j for j, job in enumerate(self.jobs)}
@@ -43,11 +48,13 @@ class Holdings:
         self.members: dict[Id, list[int]] = {}
         self.table = Table(self.jobs)
         self.resources = Resources(cluster)
+        self.layers = Layers(workload.jobs, cluster) if layered else None
         self._ends: list[tuple[int, int, int]] = []
 
     def arrive(self, j: int, now: int) -> None:
         """Add a job that is submitted."""
-        self.active[j] = Progress(left=self.jobs[j].work_ticks, since=now)
+        work = self.jobs[j].work_ticks
+        self.active[j] = Progress(left=work, since=now, least=work)
         self.table.add(j)
         self.table.update(j, self.active[j])
 
@@ -60,6 +67,10 @@ class Holdings:
     def _valid(self, end: tuple[int, int, int]) -> bool:
         _, j, version = end
         return j in self.active and self.active[j].version == version
+
+    def least_left(self, now: int) -> int:
+        """Return the least work that was ever left, of all jobs present together."""
+        return sum(min(p.least, p.left - p.done(now)) for p in self.active.values())
 
     def complete(self, now: int) -> int:
         """Remove the jobs that are complete at this time; return how many."""
@@ -81,8 +92,8 @@ class Holdings:
         preempt: Iterable[Id],
         start: Mapping[Id, Allocation],
         overhead: Mapping[Id, Number],
-    ) -> tuple[int, int]:
-        """Preempt and start jobs; return how many start or move, and how many are preempted.
+    ) -> tuple[int, int, int]:
+        """Preempt and start jobs; return how many start or move, move, and are preempted.
 
         Parameters
         ----------
@@ -105,18 +116,19 @@ class Holdings:
             stopped += 1
         required = [self._required(name, new) for name, new in start.items()]
         changed = [(j, new) for j, new in required if self.held.get(self.jobs[j].id) != new]
-        for j, _ in changed:
-            if self.jobs[j].id in self.held:
-                groups.add(self._release(j, now, Ending.CHANGED))
+        moved = [j for j, _ in changed if self.jobs[j].id in self.held]
+        groups.update(self._release(j, now, Ending.CHANGED) for j in moved)
         for j, allocation in changed:
             stated = amount(self.jobs[j], "overhead", overhead.get(self.jobs[j].id))
             pause = None if stated is None else ticks(stated)
+            if pause is not None and pause >= HORIZON // self.cluster.gpus:
+                raise PolicyError(f"job {self.jobs[j].id}: an overhead of {stated} s is too long")
             self._start(j, allocation, now, pause)
             groups.add(allocation.group)
             given = None if allocation.speed is None else str(Fraction(allocation.speed))
             self.log.add("starts", (decision, j, pause, given))
         self._set_speeds(groups, now)
-        return len(changed), stopped
+        return len(changed), len(moved), stopped
 
     def _required(self, name: Id, allocation: Allocation) -> tuple[int, Allocation]:
         j = self.position.get(name)
@@ -128,7 +140,7 @@ class Holdings:
         job, progress = self.jobs[j], self.active[j]
         together = self.members.get(new.group, []) if new.group is not None else []
         if not together:
-            self.resources.take(new.shares, job.id)
+            self._take(j, new)
         elif self.held[self.jobs[together[0]].id].shares != new.shares:
             raise PolicyError(f"jobs of the group {new.group} hold different GPUs; they share all")
         if new.group is not None:
@@ -143,22 +155,40 @@ class Holdings:
     def _release(self, j: int, now: int, ending: Ending) -> Id | None:
         """End a job's stretch and free what it holds; return the group that it leaves."""
         self._close(j, now, ending)
-        allocation = self.held.pop(self.jobs[j].id)
-        progress = self.active[j]
+        job, progress = self.jobs[j], self.active[j]
+        allocation = self.held.pop(job.id)
         progress.allocation, progress.gpus = None, 0
         if allocation.group is not None:
             self.members[allocation.group].remove(j)
             if self.members[allocation.group]:
                 return allocation.group
             del self.members[allocation.group]
-        self.resources.give(allocation.shares)
+        if self.layers is not None:
+            self.layers.give(j, allocation.shares)
+        if self.layers is None or not is_opportunistic(job):
+            self.resources.give(allocation.shares)
         return None
 
+    def _take(self, j: int, new: Allocation) -> None:
+        """Take what a job holds; in the second layer it is not counted as taken."""
+        job = self.jobs[j]
+        if self.layers is not None:
+            if new.group is not None:
+                raise PolicyError(f"job {job.id} is in a group; a policy with layers has none")
+            self.layers.take(j, new.shares)
+        if self.layers is None or not is_opportunistic(job):
+            self.resources.take(new.shares, job.id)
+
     def _set_speeds(self, groups: Iterable[Id | None], now: int) -> None:
-        """Set the speeds of the jobs of groups that have changed."""
+        """Set the speeds of the jobs of groups that have changed, and of those beside others."""
         for group in sorted(name for name in groups if name in self.members and name is not None):
             for j in self.members[group]:
                 self._set_speed(j, now)
+        if self.layers is not None:
+            for j in sorted(self.layers.disturbed):
+                if j in self.active and self.active[j].allocation is not None:
+                    self._set_speed(j, now)
+            self.layers.disturbed.clear()
 
     def _set_speed(self, j: int, now: int) -> None:
         progress = self.active[j]
@@ -167,7 +197,8 @@ class Holdings:
         together = self.members[allocation.group] if allocation.group is not None else []
         partners = [self.jobs[other] for other in together if other != j]
         matrix = self.matrices.get(self.jobs[j].profile or "")
-        new = speed(self.jobs[j], allocation, self.cluster, partners, matrix)
+        above = [] if self.layers is None else self.layers.beside(j, allocation.shares)
+        new = speed(self.jobs[j], allocation, self.cluster, partners, matrix, above)
         if progress.since < now:
             if new == progress.speed:
                 return
@@ -187,6 +218,7 @@ class Holdings:
         start, overhead = progress.since, min(progress.working, now) - progress.since
         work, lost = progress.close(now), 0
         if ending is Ending.PREEMPTED and not job.checkpoints:
+            progress.least = min(progress.least, progress.left)
             lost = job.work_ticks - progress.left
             progress.left = job.work_ticks
         if now > start or ending is not Ending.CHANGED:
@@ -229,7 +261,7 @@ class Holdings:
             assert progress.allocation is not None, "it runs"
             self.held[name] = progress.allocation
             if j not in shared:
-                self.resources.take(progress.allocation.shares, name)
+                self._take(j, progress.allocation)
             end = progress.end()
             if end is not None:
                 heapq.heappush(self._ends, (end, j, progress.version))
@@ -237,4 +269,7 @@ class Holdings:
 
 def _data(share: Share) -> list[Any]:
     amounts = [None if x is None else float(x) for x in (share.cpus, share.memory)]
-    return [share.server, share.gpus, *(amounts if any(x is not None for x in amounts) else ())]
+    held = [share.server, share.gpus]
+    if share.devices is not None:
+        return [*held, *amounts, share.devices]
+    return [*held, *(amounts if any(x is not None for x in amounts) else ())]

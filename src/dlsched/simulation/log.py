@@ -9,15 +9,16 @@ seconds"``). Tables:
     variant, seed; ``state`` is what a simulation needs to go on from here; ``end`` is the time of
     the last completion once the simulation is complete. A published variant may add ``unit``
     (``"iterations"``, its default, or ``"seconds"``: what a job's work is counted in), ``slack``
-    (seconds within which it takes two events as one) and ``layers`` (``"priority"`` where jobs of
-    priority 0 and all others hold GPUs beside each other: each kind holds a GPU at most once).
+    (seconds within which it takes two events as one). ``layers`` is ``"priority"`` where jobs of
+    priority 0 and all others hold GPUs beside each other: each kind holds a GPU at most once.
 ``segments``
     One row per stretch of time in which a job holds the same GPUs at the same speed: ``job`` (its
     position in the workload), ``start``, ``end``, ``gpus``, ``shares`` (JSON: ``[server, GPUs]`` or
-    ``[server, GPUs, CPUs, GB]`` each), ``sharing`` (name of the group that holds these GPUs
-    together, or null), ``speed`` (text: work per unit of time, as "p/q" or a float), ``overhead``
-    (time without progress, within the stretch), ``work`` (done in it), ``lost`` (work done before,
-    lost at its end), ``ending`` (a value of `Ending`).
+    ``[server, GPUs, CPUs, GB]`` each; with layers a list of the GPUs' numbers is the fifth),
+    ``sharing`` (name of the group that holds these GPUs together, or null), ``speed`` (text: work
+    per unit of time, as "p/q" or a float), ``overhead`` (time without progress, within the
+    stretch), ``work`` (done in it), ``lost`` (work done before, lost at its end), ``ending`` (a
+    value of `Ending`).
 ``completions``
     ``job``, ``time``.
 ``decisions``
@@ -38,7 +39,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -105,7 +107,7 @@ COMPARED: Final = ("segments", "completions", "decisions", "starts", "loans")
 
 
 class LogError(OptionError):
-    """A log cannot be used: it is no log, of another version, or of another simulation."""
+    """A log cannot be used: it is no log, damaged, not writable, or of another simulation."""
 
 
 class Log:
@@ -114,13 +116,17 @@ class Log:
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = None if path is None else Path(path)
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
-        try:
+        with self._usable("cannot be used as a log", "name another file"):
             self.database = sqlite3.connect(":memory:" if path is None else str(path))
             self._create()
+
+    @contextmanager
+    def _usable(self, problem: str, remedy: str) -> Iterator[None]:
+        """Name the file in an error of the database."""
+        try:
+            yield
         except sqlite3.DatabaseError as error:
-            raise LogError(
-                f"{path}: cannot be used as a log ({error}); name another file"
-            ) from None
+            raise LogError(f"{self.path}: {problem} ({error}); {remedy}") from None
 
     def _create(self) -> None:
         with self.database as database:
@@ -155,24 +161,42 @@ class Log:
         made.database.deserialize(content)
         return made
 
+    @contextmanager
+    def _written(self) -> Iterator[sqlite3.Connection]:
+        remedy = "what was written before is whole; make it writable, then resume"
+        with self._usable("cannot be written", remedy), self.database as database:
+            yield database
+
     def clear(self) -> None:
         """Remove all rows; the header stays."""
-        with self.database as database:
+        with self._written() as database:
             for name in TABLES:
                 database.execute(f"DELETE FROM {name}")
 
     def begin(self, meta: Mapping[str, Any]) -> None:
         """Write the header of a new simulation; values are stored as JSON."""
-        with self.database as database:
+        with self._written() as database:
             rows = ({"version": VERSION} | dict(meta)).items()
             database.executemany(
                 "INSERT INTO meta VALUES (?, ?)", [(key, json.dumps(value)) for key, value in rows]
             )
 
     def meta(self) -> dict[str, Any]:
-        """Return the header."""
-        rows = self.database.execute("SELECT key, value FROM meta")
-        return {key: json.loads(value) for key, value in rows}
+        """Return the header.
+
+        Raises
+        ------
+        LogError
+            If it cannot be read.
+        """
+        with self._usable("cannot be read", "name another file"):
+            rows = self.database.execute("SELECT key, value FROM meta").fetchall()
+        try:
+            return {key: json.loads(value) for key, value in rows}
+        except (TypeError, ValueError) as error:
+            raise LogError(
+                f"{self.path}: its header cannot be read ({error}); name another file"
+            ) from None
 
     def add(self, table: str, row: tuple[Any, ...]) -> None:
         """Add a row; it is on disk after the next `commit`."""
@@ -184,8 +208,14 @@ class Log:
         return sum(map(len, self._rows.values()))
 
     def commit(self, **meta: Any) -> None:
-        """Write the rows added so far and entries of the header, all of them or none."""
-        with self.database as database:
+        """Write the rows added so far and entries of the header, all of them or none.
+
+        Raises
+        ------
+        LogError
+            If the file cannot be written, as when the disk is full; it stays as it was.
+        """
+        with self._written() as database:
             for name, rows in self._rows.items():
                 marks = ", ".join("?" * len(TABLES[name]))
                 database.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
@@ -197,6 +227,14 @@ class Log:
             rows.clear()
 
     def rows(self, table: str) -> list[tuple[Any, ...]]:
-        """Return the committed rows of a table in the order in which they were added."""
+        """Return the committed rows of a table in the order in which they were added.
+
+        Raises
+        ------
+        LogError
+            If they cannot be read.
+        """
         columns = ", ".join(TABLES[table])
-        return self.database.execute(f"SELECT {columns} FROM {table} ORDER BY rowid").fetchall()
+        query = f"SELECT {columns} FROM {table} ORDER BY rowid"
+        with self._usable("cannot be read", "name another file"):
+            return self.database.execute(query).fetchall()

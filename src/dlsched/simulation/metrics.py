@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dlsched.problems.interleaving.profiles import RESOURCES
 from dlsched.problems.interleaving.state import RECORDED
-from dlsched.simulation.clock import TICKS
+from dlsched.simulation.clock import TICKS, ticks
 from dlsched.simulation.log import TABLES, Ending, Log
 from dlsched.simulation.queue import blocking_index, fairness
 
@@ -21,14 +22,22 @@ STAGES = {len(RECORDED): RECORDED, len(RESOURCES): RESOURCES}
 
 def frame(log: Log, table: str) -> pd.DataFrame:
     """Return a table of a log as a data frame; times in seconds as floats."""
-    import pandas as pd
-
-    rows = pd.DataFrame(log.rows(table), columns=list(TABLES[table]))
-    unit = TICKS if log.meta()["clock"] == "microseconds" else 1
+    rows = _rows(log, table)
     for column in ("time", "start", "end", "overhead", "work", "lost"):
         if column in rows:
-            rows[column] = rows[column].astype(float) / unit
+            rows[column] = rows[column].astype(float) / _unit(log)
     return rows
+
+
+def _rows(log: Log, table: str) -> pd.DataFrame:
+    """Return a table of a log as it is: differences of whole microseconds are exact."""
+    import pandas as pd
+
+    return pd.DataFrame(log.rows(table), columns=list(TABLES[table]))
+
+
+def _unit(log: Log) -> int:
+    return TICKS if log.meta()["clock"] == "microseconds" else 1
 
 
 def jobs_frame(log: Log) -> pd.DataFrame:
@@ -41,28 +50,29 @@ def jobs_frame(log: Log) -> pd.DataFrame:
     """
     import pandas as pd
 
+    unit, own = _unit(log), log.meta()["workload"]["jobs"]
+    submit = [ticks(job["submit"]) if unit == TICKS else float(job["submit"]) for job in own]
     jobs = pd.DataFrame(
-        [
-            {
-                "id": job["id"],
-                "gpus": job["gpus"],
-                "submit": float(job["submit"]),
-                "work": float(job["work"]),
-            }
-            for job in log.meta()["workload"]["jobs"]
-        ]
+        {
+            "id": [job["id"] for job in own],
+            "gpus": [job["gpus"] for job in own],
+            "submit": np.array(submit) / unit,
+            "work": [float(job["work"]) for job in own],
+        }
     )
-    segments = frame(log, "segments")
+    segments = _rows(log, "segments")
     segments["length"] = segments["end"] - segments["start"]
     segments["service"] = segments["length"] * segments["gpus"]
     by_job = segments.groupby("job")
-    jobs["start"] = by_job["start"].min()
-    jobs["end"] = frame(log, "completions").set_index("job")["time"]
-    jobs["jct"] = jobs["end"] - jobs["submit"]
-    jobs["attained"] = by_job["length"].sum()
-    jobs["service"] = by_job["service"].sum()
-    jobs[["attained", "service"]] = jobs[["attained", "service"]].fillna(0.0)
-    jobs["queueing"] = jobs["jct"] - jobs["attained"]
+    completions = _rows(log, "completions").set_index("job")["time"]
+    attained = by_job["length"].sum().reindex(jobs.index, fill_value=0)
+    jct = completions - pd.Series(submit).reindex(completions.index)
+    jobs["start"] = by_job["start"].min() / unit
+    jobs["end"] = completions / unit
+    jobs["jct"] = jct / unit
+    jobs["attained"] = attained / unit
+    jobs["service"] = by_job["service"].sum().reindex(jobs.index, fill_value=0) / unit
+    jobs["queueing"] = (jct - attained.reindex(completions.index)) / unit
     preempted = segments[segments["ending"] == Ending.PREEMPTED]
     jobs["preemptions"] = preempted.groupby("job").size().reindex(jobs.index, fill_value=0)
     return jobs
@@ -79,7 +89,8 @@ def summary(log: Log) -> dict[str, Any]:
         Time of the last completion.
     ``mean_slowdown``, ``mean_fairness``
         Completion time over the time alone; over the time with an equal share of the cluster
-        (`dlsched.simulation.queue.fairness`).
+        (`dlsched.simulation.queue.fairness`). Jobs without work are left out; 1 if there are no
+        others **(D)**.
     ``mean_queue_length``, ``blocking_index``
         Jobs that wait, over time; see `dlsched.simulation.queue.blocking_index`.
     ``utilization``, ``busy_...``
@@ -95,6 +106,9 @@ def summary(log: Log) -> dict[str, Any]:
     if not len(ended):
         return {"jobs": len(jobs), "completed": 0}
     makespan = float(jobs["end"].max())
+    # Where nothing takes time, all that is held is 0.
+    span = makespan or 1.0
+    some = ended["work"] > 0
     timings = [row[1] for row in log.rows("timings")]
     return {
         "jobs": len(jobs),
@@ -102,12 +116,12 @@ def summary(log: Log) -> dict[str, Any]:
         **_distribution(ended["jct"], "jct"),
         "makespan": makespan,
         **_distribution(ended["queueing"], "queueing"),
-        "mean_slowdown": float((ended["jct"] / ended["work"]).mean()),
-        "mean_fairness": float(fairness(ended, _gpus(log)).mean()),
-        "mean_queue_length": float(ended["queueing"].sum()) / makespan,
+        "mean_slowdown": float((ended["jct"] / ended["work"])[some].mean()) if any(some) else 1.0,
+        "mean_fairness": float(fairness(ended, _gpus(log))[some].mean()) if any(some) else 1.0,
+        "mean_queue_length": float(ended["queueing"].sum()) / span,
         "blocking_index": blocking_index(jobs, work_segments(log), makespan),
-        "utilization": gpu_seconds(log) / (_gpus(log) * makespan),
-        **busy(log, makespan),
+        "utilization": gpu_seconds(log) / (_gpus(log) * span),
+        **busy(log, span),
         "preemptions": int(jobs["preemptions"].sum()),
         "preempted_share": float((jobs["preemptions"] > 0).mean()),
         "decisions": len(timings),
@@ -164,8 +178,14 @@ def busy(log: Log, makespan: float) -> dict[str, float]:
 
 
 def gpu_seconds(log: Log) -> float:
-    """Return the GPU-seconds that jobs held; those of GPUs that several jobs share count once."""
+    """Return the GPU-seconds that jobs held; those of GPUs that several jobs share count once.
+
+    Where priorities are layers, this needs the numbers of the GPUs, which the published variants do
+    not log: there the GPU-seconds of both layers are added up.
+    """
     segments = frame(log, "segments").sort_values("start", kind="stable")
+    if "layers" in log.meta():
+        segments = by_device(segments)
     shared = segments["sharing"].notna()
     # The jobs of a group hold the same GPUs: what another one held already does not count again.
     before = segments[shared].groupby("sharing")["end"].transform(lambda end: end.cummax().shift())
@@ -173,6 +193,25 @@ def gpu_seconds(log: Log) -> float:
     start[shared] = np.fmax(start[shared], before)
     length = (segments["end"] - start).clip(lower=0)
     return float((length * segments["gpus"]).sum())
+
+
+def by_device(segments: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each GPU of each segment, shared under its number.
+
+    The segments are returned as they are if their shares do not state the numbers of the GPUs.
+    """
+    names = segments["shares"].map(_devices)
+    if not names.map(bool).all():
+        return segments
+    return segments.assign(sharing=names, gpus=1).explode("sharing", ignore_index=True)
+
+
+def _devices(shares: str) -> list[str]:
+    """Return the numbers of the GPUs of a segment; none if its shares do not state them."""
+    found = []
+    for server, _, *rest in json.loads(shares):
+        found += [f"{server}/{device}" for device in (rest[2] if len(rest) > 2 else ())]
+    return found
 
 
 def rank(ordered: Any, share: float) -> float:

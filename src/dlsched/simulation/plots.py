@@ -15,6 +15,7 @@ from dlsched.drawing.legend import colour_entries, finish, idle_entry
 from dlsched.drawing.style import new_axes, set_labels
 from dlsched.errors import OptionError
 from dlsched.simulation.lanes import stretches
+from dlsched.simulation.layers import is_opportunistic
 from dlsched.simulation.metrics import frame
 from dlsched.simulation.queue import steps
 from dlsched.simulation.run import Simulation
@@ -160,11 +161,16 @@ def _owners(run: Simulation, segments: Any, gpus: int, end: float) -> NDArray[np
     turn = np.arange(COLUMNS) // STRIPE
     shared = segments.dropna(subset="sharing")
     members = {name: sorted(set(jobs)) for name, jobs in shared.groupby("sharing")["job"]}
+    layers = None
+    if "layers" in run.meta:
+        layers = [int(is_opportunistic(job)) for job in run.workload.jobs]
     for lane, start, stop, job, group in stretches(servers, segments):
         first, last = (round(COLUMNS * t / end) for t in (start, stop))
         mine = np.arange(first, max(last, first + 1))[: COLUMNS - first]
         together = members.get(group or "", [job])
         turns = turn[mine] % len(together) == together.index(job)
+        if layers is not None:
+            turns = turn[mine] % 2 == layers[job]
         owner[lane, mine[turns | (owner[lane, mine] < 0)]] = job
     return owner
 

@@ -26,6 +26,8 @@ class Progress:
         When the present stretch began, and when the job makes progress in it.
     version
         Counts stretches, so that a completion foreseen for an earlier one is known as outdated.
+    least
+        Least work that was left when a preemption lost what was done; all of it if none did.
     """
 
     left: int
@@ -39,6 +41,7 @@ class Progress:
     allocation: Allocation | None = None
     speed: Fraction = Fraction(0)
     gpus: int = 0
+    least: int = 0
 
     def done(self, now: int) -> int:
         """Return the work done in the present stretch."""
@@ -71,23 +74,26 @@ class Progress:
             shares, group, stated = self.allocation
             held = [list(map(_plain_share, shares)), group, _text(stated)]
         return [self.left, self.attained, self.service, self.since, self.working, self.version,
-                self.first_start, self.preemptions, held, str(self.speed), self.gpus]  # fmt: skip
+                self.first_start, self.preemptions, held, str(self.speed), self.gpus,
+                self.least]  # fmt: skip
 
     @classmethod
     def from_data(cls, data: list[Any]) -> Progress:
         """Return the progress that `to_data` made the values of."""
         left, attained, service, since, working, version, first, preemptions, *last = data
-        held, speed, gpus = last
+        held, speed, gpus, *rest = last
+        # A log of an earlier version has no least work.
+        least = rest[0] if rest else left
         allocation = None
         if held is not None:
             shares, group, stated = held
             allocation = Allocation(
-                tuple(Share(s, g, _exact(c), _exact(m)) for s, g, c, m in shares),
+                tuple(map(_share, shares)),
                 group,
                 _exact(stated),
             )
         times = (left, attained, service, since, working)
-        return cls(*times, version, first, preemptions, allocation, Fraction(speed), gpus)
+        return cls(*times, version, first, preemptions, allocation, Fraction(speed), gpus, least)
 
 
 def _text(value: Any) -> str | None:
@@ -102,4 +108,10 @@ def _exact(text: str | None) -> Any:
 
 
 def _plain_share(share: Share) -> list[Any]:
-    return [share.server, share.gpus, _text(share.cpus), _text(share.memory)]
+    amounts = [_text(share.cpus), _text(share.memory)]
+    return [share.server, share.gpus, *amounts, *([] if share.devices is None else [share.devices])]
+
+
+def _share(data: list[Any]) -> Share:
+    server, gpus, cpus, memory, *devices = data
+    return Share(server, gpus, _exact(cpus), _exact(memory), *map(tuple, devices))

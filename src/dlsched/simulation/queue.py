@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
+COLUMNS = ("start", "end", "work", "lost")
 SAMPLES = 1000
 """Moments, evenly spaced from 0 to the makespan, at which the blocking index is taken."""
 
@@ -60,10 +61,12 @@ def blocking_index(jobs: pd.DataFrame, segments: pd.DataFrame, makespan: float) 
     """
     moments = np.linspace(0, makespan, SAMPLES)
     total, count = np.zeros(SAMPLES), np.zeros(SAMPLES)
-    for begin, end, waited, left in _waits(jobs, segments):
-        first, last = np.searchsorted(moments, (begin, end))
-        total[first:last] += (waited + moments[first:last] - begin) / left
-        count[first:last] += 1
+    waits = np.array(list(_waits(jobs, segments))).reshape(-1, 4)
+    first, last = (np.searchsorted(moments, waits[:, i]).tolist() for i in (0, 1))
+    for i, (begin, _, waited, left) in enumerate(waits.tolist()):
+        at = slice(first[i], last[i])
+        total[at] += (waited + moments[at] - begin) / left
+        count[at] += 1
     some = count > 0
     return float((total[some] / count[some]).mean()) if some.any() else 0.0
 
@@ -72,13 +75,17 @@ def _waits(
     jobs: pd.DataFrame, segments: pd.DataFrame
 ) -> Iterator[tuple[float, float, float, float]]:
     """Yield begin and end of each wait, the time waited before it, and the work left."""
-    columns = segments.sort_values("start")[["job", "start", "end", "work", "lost"]]
-    submit, work = jobs["submit"].to_numpy(float), jobs["work"].to_numpy(float)
-    for _, rows in columns.groupby("job"):
-        j = int(rows["job"].iloc[0])
-        last, waited, left = submit[j], 0.0, work[j]
-        for _, start, end, done, lost in rows.to_numpy(float).tolist():
-            if start > last and left > 0:
-                yield last, start, waited, left
-                waited += start - last
-            last, left = end, left - done + lost
+    submit, work = jobs["submit"].tolist(), jobs["work"].tolist()
+    job, start = segments["job"].to_numpy(), segments["start"].to_numpy(float)
+    # One pass over lists: a data frame for each of thousands of jobs takes most of the time.
+    order = np.lexsort((start, job))
+    numbers = (segments[name].to_numpy(float)[order].tolist() for name in COLUMNS)
+    present = -1
+    last, waited, left = 0.0, 0.0, 0.0
+    for j, begin, end, done, lost in zip(job[order].tolist(), *numbers, strict=True):
+        if j != present:
+            present, last, waited, left = j, submit[j], 0.0, work[j]
+        if begin > last and left > 0:
+            yield last, begin, waited, left
+            waited += begin - last
+        last, left = end, left - done + lost

@@ -127,6 +127,7 @@ def checked(job: Job, allocation: Allocation, cluster: Cluster) -> Allocation:
             int(share.gpus),
             amount(job, "CPUs", share.cpus),
             amount(job, "GB", share.memory),
+            None if share.devices is None else tuple(map(int, share.devices)),
         )
         for share in allocation.shares
     )

@@ -66,8 +66,9 @@ class Simulation:
 
     @cached_property
     def shares_gpus(self) -> bool:
-        """Whether the policy made jobs share GPUs."""
-        return any(row[SHARING] is not None for row in self.log.rows("segments"))
+        """Whether the policy made jobs share GPUs, or may have as it has layers."""
+        groups = (row[SHARING] is not None for row in self.log.rows("segments"))
+        return "layers" in self.meta or any(groups)
 
     @property
     def complete(self) -> bool:

@@ -24,10 +24,11 @@ def speed(
     cluster: Cluster,
     partners: Sequence[Job],
     matrix: Matrix | None = None,
+    above: Sequence[Job] = (),
 ) -> Fraction:
     """Return the work that a job does per second.
 
-    What the policy states is taken as it is. Otherwise it is the product of four factors, each 1
+    What the policy states is taken as it is. Otherwise it is the product of five factors, each 1
     where it does not apply: the GPUs held over those asked for, less what they lose (`Job.
     scaling_loss`); the rate on the slowest type held over the rate on the job's own type, and the
     efficiency with GPUs of both pools; the throughput with the CPUs and memory per GPU over that
@@ -41,6 +42,8 @@ def speed(
     matrix
         Throughput by CPUs and memory; None if the job has none. A share that states neither is the
         proportional one.
+    above
+        Jobs that hold some of its GPUs too, and go first there.
 
     Raises
     ------
@@ -65,6 +68,9 @@ def speed(
         group = sorted([job.stages, *(other.stages for other in partners)])
         _require_turns([job, *partners])
         factor *= Fraction(sum(job.stages)) / least_iteration_time(tuple(group))
+    if above:
+        _require_stages([job, *above])
+        factor *= min(idle_speed(job.stages, other.stages) for other in above)
     return factor
 
 
@@ -75,6 +81,33 @@ def _relative(matrix: Matrix, share: Share) -> Fraction:
         usual if amount is None else Fraction(amount) / share.gpus for amount, usual in amounts
     )
     return matrix.speed(cpus, memory)
+
+
+@lru_cache(maxsize=100_000)
+def idle_speed(stages: Stages, above: Stages) -> Fraction:
+    """Return the speed of a job with what another one leaves idle, relative to that alone.
+
+    The other runs as if it were alone, and uses each resource for its stage's share of the time.
+    The job's stages come one after another, each slowed to the share in which the other leaves its
+    resource idle **(D)**: so no resource is used for more than all of the time. 0 if it needs a
+    resource that the other uses all the time.
+    """
+    total = sum(above)
+    if any(own and other == total for own, other in zip(stages, above, strict=True)):
+        return Fraction(0)
+    slowed = (own * Fraction(total, total - other)
+              for own, other in zip(stages, above, strict=True) if own)  # fmt: skip
+    return Fraction(sum(stages)) / sum(slowed, Fraction(0))
+
+
+def _require_stages(jobs: Sequence[Job]) -> None:
+    resources = len(jobs[0].stages)
+    for job in jobs:
+        if len(job.stages) != resources or not any(job.stages):
+            raise PolicyError(
+                f"jobs {jobs[0].id} and {job.id} are on the same GPUs: each needs stages of the "
+                "same resources, not all 0"
+            )
 
 
 def _require_turns(group: Sequence[Job]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -141,12 +142,12 @@ class State:
     @property
     def allocations(self) -> Mapping[Id, Allocation]:
         """What each running job holds, in the order of their last start."""
-        return self._held
+        return MappingProxyType(self._held)
 
     @property
     def free_gpus(self) -> Mapping[Id, int]:
         """Free GPUs of each server that may be used."""
-        return self._free
+        return MappingProxyType(self._free)
 
     @property
     def free(self) -> Vector:
@@ -179,7 +180,8 @@ def job_state(view: JobView) -> JobState:
         gpus=view.job.gpus,
         min_gpus=view.job.min_gpus,
         max_gpus=view.job.max_gpus,
-        submit=view.job.submit,
+        # On the clock, as the state's time: their difference has no more digits than a double.
+        submit=number(view.job.submit_ticks),
         remaining=view.remaining,
         attained=view.attained,
         allocation=tuple((share.server, share.gpus) for share in held),

@@ -57,8 +57,11 @@ class Table:
         for job in self.scaled:
             progress = active[job]
             remaining[np.searchsorted(index, job)] = progress.left - progress.done(now)
+        own = index.view()
+        # The others are copies.
+        own.flags.writeable = False
         return Arrays(
-            job=index,
+            job=own,
             submit=self.submit[index],
             gpus=self.gpus[index],
             remaining=remaining,

@@ -11,10 +11,9 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from dlsched.errors import UnknownName
 from dlsched.schema import Amount, Document, Flaw, Id, Number, derived, require_unique
 from dlsched.simulation.job import Job
-from dlsched.simulation.profiles import PROFILES, READERS
+from dlsched.simulation.profiles import PROFILES, READERS, validate_options
 from dlsched.traces import Trace, read_trace
 
 
@@ -113,11 +112,12 @@ class Workload(Document):
         ------
         UnknownName
             If there is no such set.
+        OptionError
+            If the set has no such option.
         InstanceError
             If the trace cannot be read, naming the field.
         """
-        if profiles is not None and profiles not in PROFILES:
-            raise UnknownName("set of profiles", profiles, list(PROFILES))
+        validate_options(profiles, options)
         source = trace if isinstance(trace, Trace) else None
         if source is None and profiles is not None and profiles in READERS:
             source = READERS[profiles](str(trace), **options)

@@ -87,11 +87,13 @@ def solve(
     relax: bool = False,
     start: Vector | None = None,
     quiet: bool = False,
+    nodes: int | None = None,
 ) -> Outcome:
     """Optimize one level; see `Backend.solve`.
 
     An interrupt takes effect at HiGHS's next callback. With `relax`, integrality is dropped, the
-    outcome has the row duals, and no progress is recorded.
+    outcome has the row duals, and no progress is recorded. `nodes` limits the branch-and-bound
+    tree: unlike a time limit, the same on every machine.
     """
     import highspy
 
@@ -105,6 +107,8 @@ def solve(
     lp = build(form, level, not relax, conditioned=True)
     if highs.passModel(lp) == highspy.HighsStatus.kError:
         raise SolverFailure("HiGHS rejected the model")
+    if nodes is not None:
+        highs.setOptionValue("mip_max_nodes", nodes)
     rows, columns = form.shape
     if not relax and columns > max(MANY_COLUMNS, WIDE * rows):
         logger.info("no presolve: it would take minutes with %d rows and columns %d", rows, columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +18,8 @@ from dlsched.cli import app
 from dlsched.problems.sensitivity import Instance, Solution, exact, model, packing
 from dlsched.problems.sensitivity.generate import examples
 from dlsched.problems.sensitivity.oracle import brute_force
-from dlsched.problems.sensitivity.packing import Item, Server
+from dlsched.problems.sensitivity.packing import Floor, Item, Server
+from dlsched.problems.sensitivity.price_round import packing as proportional_patterns
 from dlsched.problems.sensitivity.program import Program
 from dlsched.problems.sensitivity.reference import solver_version, stage_one, stage_two
 from dlsched.run import Run
@@ -95,8 +97,14 @@ def test_the_table_of_a_server_is_the_best_of_all_patterns() -> None:
         assert best[-1, -1, -1] == max(sum(np.multiply(p, values)) for p in patterns)
         found = table.pattern(best, values)
         assert sum(np.multiply(found, values)) == best[-1, -1, -1]
-        near = table.maximal(20_000, values, int(best[-1, -1, -1]) - 5)
+        near = table.maximal(20_000, [Floor(values, best, int(best[-1, -1, -1]) - 5)])
         assert set(near) == {p for p in patterns if best[-1, -1, -1] - np.dot(p, values) <= 5}
+        others = rng.integers(0, 100, len(items)).tolist()
+        floors = [Floor(v, table.table(v), 200) for v in (values, others)]
+        both = table.maximal(20_000, floors)
+        assert set(both) == {
+            p for p in patterns if min(np.dot(p, values), np.dot(p, others)) >= 200
+        }
 
 
 def test_enumeration_and_pricing_end_at_the_limit() -> None:
@@ -104,9 +112,8 @@ def test_enumeration_and_pricing_end_at_the_limit() -> None:
     instance = dlsched.generate("sensitivity", 1, servers=2)
     program = Program(instance, whole=True, units=False)
     late = Run(time_limit=0.0)
-    values = [1] * len(program.items)
-    assert program.server.maximal(20_000, values) is not None
-    assert program.server.maximal(20_000, values, run=late) is None
+    assert program.server.maximal(20_000) is not None
+    assert program.server.maximal(20_000, run=late) is None
     assert program.relax(late) is None
     duals = np.ones(len(program.counts) + len(program.items) + 1)
     prices = program.prices(duals)
@@ -123,6 +130,41 @@ def test_any_prices_give_a_bound() -> None:
         duals = rng.uniform(0, 800, len(program.counts) + len(program.items) + 1)
         program.tighten(program.prices(duals))
         assert program.bound * program.granularity >= best
+
+
+def test_any_prices_bound_the_split_jobs() -> None:
+    """With the throughput held, random prices give bounds that are no more than the optimum."""
+    instance = dlsched.generate("sensitivity", 10, servers=3, multi=True, split="40/40/20")
+    best = dlsched.solve(instance)
+    assert best.status == "optimal"
+    program = Program(instance, whole=True, units=True)
+    floor = int(best.objective[0] / program.granularity)
+    program.add(proportional_patterns(program))
+    assert program.relax(Run()) is not None
+    relaxed = program.relax(Run(), floor)
+    assert relaxed is not None
+    least = program.lagrangian(relaxed.prices, floor).splits()
+    assert least == math.ceil(relaxed.objective - 1e-6) <= best.objective[1]
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        duals = rng.uniform(0, 0.5, len(program.counts) + len(program.items) + 2)
+        duals[-1] = -rng.uniform(0, 0.01)  # of the floor
+        prices = program.prices(duals)
+        assert program.lagrangian(prices, floor).splits() <= best.objective[1]
+
+
+@pytest.mark.parametrize(
+    ("servers", "split", "found"),
+    [(16, "30/60/10", (Fraction("89.888"), 9)), (128, "20/70/10", (Fraction("852.473"), 48))],
+)
+@pytest.mark.slow
+def test_mixes_that_left_the_split_jobs_open(
+    servers: int, split: str, found: tuple[Fraction, int]
+) -> None:
+    """Mixes of one to eight GPUs of which 20 CPU seconds proved only one level are proved."""
+    instance = dlsched.generate("sensitivity", 13, servers=servers, split=split, multi=True)
+    result = dlsched.solve(instance, time_limit=120)
+    assert (result.status, tuple(result.objective)) == ("optimal", found)
 
 
 @pytest.mark.parametrize("multi", [True, False])

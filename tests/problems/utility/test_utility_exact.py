@@ -258,6 +258,22 @@ def test_a_long_job_of_two_speeds_takes_its_fastest() -> None:
         assert -(-found.need // found.gains[0]) == 4610
 
 
+def test_work_that_rounding_decides() -> None:
+    """Five slots of 10 iterations are less than 50 by the last digit, and 25 slots of 2 are more:
+    the program does not take five slots for enough, which the checker does not accept.
+    """  # fmt: skip
+    instance = Instance(
+        name="digits", slots=25, slot_seconds=360,
+        machines=[{"id": "v", "gpus": {"V100": 1}}, {"id": "p", "gpus": {"P100": 1}}],
+        jobs=[{"id": "a", "arrival": 1, "workers": 1, "iterations": 50,
+               "rates": {"V100": 0.027777777777777776, "P100": 0.005555555555555556}}],
+    )  # fmt: skip
+    result = dlsched.solve(instance, "milp")
+    assert result.status == "optimal"
+    # Six slots: V100 in all of them.
+    assert result.objective[0] == Fraction(50, 6 * 360)
+
+
 def test_both_programs_of_pricing_agree() -> None:
     """Where every slot does one unit, the heap finds what the dynamic program finds."""
     rng = np.random.default_rng(7)

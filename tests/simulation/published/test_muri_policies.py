@@ -12,12 +12,12 @@ from muri_cases import ends, jobs, random_jobs, run
 from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.simulation import Cluster, Loan
 from dlsched.simulation.api import simulate
+from dlsched.simulation.finish_times import least_ratio_shares
 from dlsched.simulation.log import COMPARED, Log, Segment
 from dlsched.simulation.policy import PolicyError
 from dlsched.simulation.published.muri.antman import slowed
 from dlsched.simulation.published.muri.jobs import states
 from dlsched.simulation.published.muri.recorder import Held, Recorder
-from dlsched.simulation.published.muri.themis import least_ratio_shares
 
 POLICIES = ("srtf", "srsf", "tiresias", "antman", "themis", "muri_s", "muri_l")
 
@@ -180,8 +180,9 @@ def test_jobs_that_cannot_be() -> None:
         run(jobs([{"iterations": None}]), "srtf")
     with pytest.raises(InstanceError, match=r"jobs\[1\].stages"):
         run(jobs([{}, {"stages": ()}]), "antman")
-    with pytest.raises(PolicyError, match="larger servers"):
-        run(jobs([{"gpus": 9}]), "srtf", Cluster.uniform(1, 8))
+    for policy in ("srtf", "themis"):
+        with pytest.raises(PolicyError, match="larger servers"):
+            run(jobs([{"gpus": 9}]), policy, Cluster.uniform(1, 8))
     lent = Cluster.of([{"gpus": 8}, {"gpus": 8, "pool": "loan"}])
     with pytest.raises(OptionError, match="loans"):
         run(jobs([{}]), "srtf", lent.model_copy(update={"loans": (Loan(time=0, servers=1),)}))

@@ -24,7 +24,7 @@ from dlsched.problems.reclaiming.components import (
     solve_part,
     split,
 )
-from dlsched.problems.reclaiming.densest import densest
+from dlsched.problems.reclaiming.densest import densest, few_jobs
 from dlsched.problems.reclaiming.heuristics import lyra
 from dlsched.problems.reclaiming.reduce import Reduced
 from dlsched.problems.reclaiming.schema import Instance, Solution, solution_of
@@ -36,7 +36,17 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 logger = logging.getLogger(__name__)
 
 
-@method("reclaiming", kind="exact", preload=SOLVER_LIBRARIES)
+def _needs_no_loops(instance: Instance) -> bool:
+    """Return whether `milp` calls no compiled loops, or on a small instance only."""
+    return not _is_weighted(instance) or few_jobs(instance)
+
+
+def _is_weighted(instance: Instance) -> bool:
+    """Return whether jobs differ in weight."""
+    return len({job.weight for job in instance.jobs}) > 1
+
+
+@method("reclaiming", kind="exact", preload=(".emptying", *SOLVER_LIBRARIES), small=_needs_no_loops)
 def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     """Integer program: first the preempted weight, then, held at its optimum, the collateral.
 
@@ -53,9 +63,8 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
         1 to stop after the preempted weight.
     """
     known = run.start
-    weighted = len({job.weight for job in instance.jobs}) > 1
-    if known is None and weighted and instance.demand <= len(instance.servers):
-        known = densest(instance, np.random.default_rng(0))
+    if known is None and _is_weighted(instance) and instance.demand <= len(instance.servers):
+        known = densest(instance, run)
     reduced = Reduced.by(instance, known) if isinstance(known, Solution) else model
     return solve_levels(instance, run, reduced, levels)
 

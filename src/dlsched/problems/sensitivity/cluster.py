@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.sensitivity.schema import Allocation, Choice, Instance, Job, Solution
-from dlsched.schema import Number, granularity
+from dlsched.schema import FrozenDict, Number
 
 Placed: TypeAlias = dict[int, int]
 """GPUs by server."""
@@ -30,14 +30,10 @@ class Cluster:
         self.instance = instance
         servers = instance.servers
         self.share = servers.proportional
-        cpus: list[Number] = [servers.cpus, self.share[0]]
-        memory: list[Number] = [servers.memory, self.share[1]]
-        for choices in instance.choices.values():
-            cpus += [c.cpus for c in choices]
-            memory += [c.memory for c in choices]
-        self.units = granularity(cpus), granularity(memory)
+        (cpu_unit, most_cpus), (memory_unit, most_memory) = instance.amounts
+        self.units = cpu_unit, memory_unit
         gpus = max([servers.gpus, *(p.gpus for p in instance.profiles.values())])
-        largest = max(self._units(max(cpus), 0), self._units(max(memory), 1)) * (gpus + 1)
+        largest = max(self._units(most_cpus, 0), self._units(most_memory, 1)) * (gpus + 1)
         self.dtype: Any = np.int64 if largest < _LARGEST else object
         self.full: Vector = np.array(
             [servers.gpus, self._units(servers.cpus, 0), self._units(servers.memory, 1)],
@@ -142,11 +138,18 @@ def _filled(order: Iterable[int], capacity: Vector, gpus: int) -> Placed:
 
 
 def solution_of(instance: Instance, given: Mapping[str, tuple[Choice, Placed]]) -> Solution:
-    """Return a solution from jobs' choices and GPUs, in the instance's order of jobs."""
+    """Return a solution from jobs' choices and GPUs, in the instance's order of jobs.
+
+    Without validation, which for thousands of jobs takes longer than most heuristics: the amounts
+    are the instance's own, and the checker examines every solution.
+    """
+    names = [str(s) for s in range(instance.servers.count)]
     allocation = {}
     for job in instance.jobs:
         if job.id in given:
             choice, placed = given[job.id]
-            gpus = {str(server): count for server, count in placed.items()}
-            allocation[job.id] = Allocation(cpus=choice.cpus, memory=choice.memory, gpus=gpus)
-    return Solution(allocation=allocation)
+            gpus = FrozenDict({names[server]: count for server, count in placed.items()})
+            allocation[job.id] = Allocation.model_construct(
+                cpus=choice.cpus, memory=choice.memory, gpus=gpus
+            )
+    return Solution.model_construct(allocation=FrozenDict(allocation))

@@ -5,25 +5,27 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
+from collections.abc import Sequence
 from fractions import Fraction
-
-import numpy as np
 
 from dlsched.objective import SOLVER_PRECISION, Bound, relative_gap
 from dlsched.problems.sensitivity import model
 from dlsched.problems.sensitivity.bounds import pooled_bounds, split_bound
 from dlsched.problems.sensitivity.check import check, evaluate
-from dlsched.problems.sensitivity.cluster import Placed, solution_of
+from dlsched.problems.sensitivity.cluster import solution_of
+from dlsched.problems.sensitivity.decoding import solution_from
 from dlsched.problems.sensitivity.heuristics import starts
+from dlsched.problems.sensitivity.lagrangian import Cutoff, Lagrangian, Prices
 from dlsched.problems.sensitivity.packing import TooManyStates
-from dlsched.problems.sensitivity.program import Cutoff, Prices, Program, patterns_of
-from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
+from dlsched.problems.sensitivity.price_round import Rounding
+from dlsched.problems.sensitivity.program import Program, patterns_of
+from dlsched.problems.sensitivity.schema import Instance, Solution
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number, simplify
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
-from dlsched.solvers.outcome import Outcome, Vector
+from dlsched.solvers.outcome import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -177,8 +179,27 @@ class _Patterns:
             return None
         self.first.append(Bound(bound, "certified", "prices and a table of one server"))
         if not self.within(bound) and relaxed is not None:
+            bound = self.tighten(program, bound)
+        if not self.within(bound) and relaxed is not None:
             bound = self.decide(program, relaxed.prices, bound)
         return self.value[0] if self.rounded or self.within(bound) else None
+
+    def tighten(self, program: Program, bound: Number) -> Number:
+        """Return the better of a bound and that of pooled servers; improve the incumbent.
+
+        The relaxation over patterns knows what one server holds, the integer program of pooled
+        servers that jobs are whole: where CPUs are scarce the latter is often attained.
+        """
+        run = self.run.nested(_SECONDS)
+        self.first += pooled_bounds(self.instance, run)
+        pooled = min(Fraction(entry.value) for entry in self.first)
+        assert program.bound is not None
+        program.bound = min(program.bound, math.floor(pooled / program.granularity))
+        if self.several and self.instance.allow_split:
+            found = Rounding(self.instance, self.run).best().solution
+            if found is not None:
+                self.offer(found)
+        return simplify(min(Fraction(bound), program.bound * program.granularity))
 
     def decide(self, program: Program, prices: Prices, bound: Number) -> Number:
         """Close the gap between the incumbent and its bound; return the bound then known."""
@@ -216,6 +237,7 @@ class _Patterns:
             Whether the incumbent is proved optimal, or the instance infeasible.
         """
         assert program.bound is not None
+        lagrangian = program.lagrangian(prices)
         slack, last, tried = 0, 2 * program.bound, 0
         if most is None:
             # The patterns from pricing are few, and often contain an optimum.
@@ -227,18 +249,18 @@ class _Patterns:
                 if gap == 0 or self.within(program.bound * program.granularity):
                     return True
             slack = min(slack, gap if most is None else most)
-            better = Cutoff(prices, program.bound - gap)
-            if most is None and gap < last and program.complete(_SOON, better, self.run):
+            better = lagrangian.cutoff(program.bound - gap)
+            if most is None and gap < last and program.complete(_SOON, [better], self.run):
                 slack = gap  # few enough to decide at once
-            cutoff = Cutoff(prices, program.bound - slack)
-            if not self.enumerate(program, cutoff):
+            cutoff = lagrangian.cutoff(program.bound - slack)
+            if not self.enumerate(program, [cutoff]):
                 break
             if slack < gap and most is None and len(program.patterns) == tried:
                 slack = max(4, 2 * slack)
                 continue  # no new patterns
             tried = len(program.patterns)
             seconds = _SECONDS if slack < gap else float("inf")
-            outcome = self.solve_integer(program, self.run.nested(seconds), cutoff=cutoff)
+            outcome = self.solve_integer(program, self.run.nested(seconds), cutoffs=[cutoff])
             decided = outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
             if decided and slack >= gap:
                 return True
@@ -248,17 +270,21 @@ class _Patterns:
         return False
 
     def solve_integer(
-        self, program: Program, run: Run, floor: int | None = None, cutoff: Cutoff | None = None
+        self,
+        program: Program,
+        run: Run,
+        floor: int | None = None,
+        cutoffs: Sequence[Cutoff] = (),
     ) -> Outcome:
         """Solve the integer program over the patterns known, and offer its solution."""
-        outcome = program.integer(run, floor, cutoff)
+        outcome = program.integer(run, floor, cutoffs)
         if outcome.values is not None:
-            self.offer(self.decode(program, outcome.values))
+            self.offer(solution_from(program, outcome.values))
         return outcome
 
-    def enumerate(self, program: Program, cutoff: Cutoff) -> bool:
-        """Add all patterns for the cutoff; return whether their integer program can be solved."""
-        if not program.complete(_FEW, cutoff, self.run):
+    def enumerate(self, program: Program, cutoffs: Sequence[Cutoff]) -> bool:
+        """Add all patterns for the cutoffs; return whether their integer program can be solved."""
+        if not program.complete(_FEW, cutoffs, self.run):
             self.reason = "too many patterns near the bound to enumerate"
             return False
         # HiGHS checks its time limit only between the steps of its root node.
@@ -292,47 +318,46 @@ class _Patterns:
         relaxed = program.relax(self.run, floor)
         if relaxed is None:
             return False
-        least = math.ceil(relaxed.objective - 1e-6)
-        self.second.append(Bound(least, "claimed", "the relaxation over patterns"))
+        lagrangian = program.lagrangian(relaxed.prices, floor)
+        least = lagrangian.splits()
+        self.second.append(Bound(least, "certified", "prices and a table of one server"))
         # As at level 1, the patterns from pricing are few, and often contain an optimum.
         self.solve_integer(program, self.run.nested(_SECONDS), floor)
-        if self.value[1] == least:
-            return True
-        cutoff = Cutoff(first.prices, floor)
-        if not self.enumerate(program, cutoff):
-            return False
-        outcome = self.solve_integer(program, self.run, floor, cutoff)
-        # With rounded costs the solver's solution may have less throughput and fewer split jobs.
-        split = None if outcome.objective is None else round(outcome.objective)
-        if outcome.status is not Status.OPTIMAL or split != self.value[1]:
-            return False
-        self.second.append(Bound(self.value[1], "claimed", "highs on all patterns near the bound"))
+        held = program.lagrangian(first.prices).cutoff(floor)
+        while self.value[1] > least:
+            most = self.close_split(program, floor, lagrangian, held, least)
+            if most is None:
+                return False
+            least = min(most + 1, int(self.value[1]))
+            how = "highs on all patterns near the bound"
+            self.second.append(Bound(least, "claimed", how))
         return True
 
-    def decode(self, program: Program, x: Vector) -> Solution:
-        """Return a solution with the options and patterns that a point of the program takes."""
-        counts = np.rint(x).astype(int).tolist()
-        taken, used = counts[: len(program.options)], counts[len(program.options) :]
-        slots: dict[int, list[list[int]]] = {i: [] for i in range(len(program.items))}
-        server = 0
-        for pattern, often in zip(program.patterns, used, strict=True):
-            for _ in range(often):
-                for i, count in enumerate(pattern):
-                    if count:
-                        slots[i].append([server, count])
-                server += 1
-        queues: dict[str, list[str]] = {}
-        for job in reversed(self.instance.jobs):
-            queues.setdefault(job.profile, []).append(job.id)
-        given: dict[str, tuple[Choice, Placed]] = {}
-        for c in sorted(range(len(taken)), key=lambda c: -program.options[c].amount):
-            option = program.options[c]
-            gpus = program.items[option.item].gpus
-            for _ in range(taken[c]):
-                where = _take_items(slots[option.item], option.amount)
-                placed = {s: count * gpus for s, count in where.items()}
-                given[queues[option.profile].pop()] = option.choice, placed
-        return solution_of(self.instance, given)
+    def close_split(
+        self, program: Program, floor: int, lagrangian: Lagrangian, held: Cutoff, least: int
+    ) -> int | None:
+        """Search for fewer split jobs.
+
+        Among all patterns that solutions can use that have fewer than the incumbent; if these are
+        too many, that have no more than the bound.
+
+        Returns
+        -------
+        int or None
+            The number of split jobs up to which every solution has been considered; ``None`` if a
+            limit struck.
+        """
+        most = int(self.value[1]) - 1
+        if not program.complete(_FEW, [lagrangian.split_cutoff(most), held], self.run):
+            most = least
+        cutoffs = [lagrangian.split_cutoff(most), held]
+        if not self.enumerate(program, cutoffs):
+            return None
+        outcome = self.solve_integer(program, self.run, floor, cutoffs)
+        decided = outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
+        # With rounded costs the solver's solution may have less throughput and fewer split jobs.
+        rounded = outcome.objective is not None and round(outcome.objective) < self.value[1]
+        return most if decided and not rounded else None
 
     def claim(
         self, status: Status, termination: Termination | None = None, reason: str = ""
@@ -346,18 +371,3 @@ class _Patterns:
             bounds=[self.first, self.second],
             start=self.start,
         )
-
-
-def _take_items(slots: list[list[int]], amount: int) -> dict[int, int]:
-    """Take items from [server, count] pairs: the least count that suffices, else the largest."""
-    enough = [s for s in slots if s[1] >= amount]
-    where: dict[int, int] = {}
-    while amount:
-        chosen = min(enough, key=lambda s: s[1]) if enough else max(slots, key=lambda s: s[1])
-        count = min(amount, chosen[1])
-        where[chosen[0]] = where.get(chosen[0], 0) + count
-        chosen[1] -= count
-        amount -= count
-        if not chosen[1]:
-            slots.remove(chosen)
-    return where

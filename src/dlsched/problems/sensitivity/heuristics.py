@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
+from dlsched.problems.sensitivity.balance import balance  # noqa: F401  (registers it)
 from dlsched.problems.sensitivity.cluster import Cluster, solution_of
+from dlsched.problems.sensitivity.price_round import price_round  # noqa: F401  (registers it)
 from dlsched.problems.sensitivity.schema import Choice, Instance, Job, Solution
 from dlsched.problems.sensitivity.tuning import FITS, Tuner, validate_option
+from dlsched.problems.sensitivity.upgrading import upgrade
 from dlsched.registry import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.schema import Number
@@ -165,34 +167,18 @@ def water_filling(instance: Instance) -> Claim:
     """
     cluster = Cluster(instance)
     waiting = _place_proportional(cluster)
-    total = instance.servers.count * cluster.full.astype(object)
-    ladders = {
-        name: sorted(choices, key=lambda c: (c.throughput, -c.cpus, -c.memory))
-        for name, choices in instance.undominated.items()
-    }
-
-    def dominant(job: Job, choice: Choice) -> Fraction:
-        each = instance.profile(job).gpus * cluster.demand(choice)
-        return max(Fraction(int(each[r]), int(total[r])) for r in (1, 2))
-
     cpus, memory = cluster.share
     least = {
-        name: next(c for c in ladder if c.cpus <= cpus and c.memory <= memory)
-        for name, ladder in ladders.items()
+        name: min(
+            (c for c in choices if c.cpus <= cpus and c.memory <= memory),
+            key=lambda c: (c.throughput, -c.cpus, -c.memory),
+        )
+        for name, choices in instance.undominated.items()
     }
-    placed = [(i, job) for i, job in enumerate(instance.jobs) if job.id in cluster.given]
-    for _, job in placed:
+    placed = [job for job in instance.jobs if job.id in cluster.given]
+    for job in placed:
         cluster.change(job.id, least[job.profile])
-    heap = [(dominant(job, least[job.profile]), i) for i, job in placed]
-    heapq.heapify(heap)
-    while heap:
-        _, i = heapq.heappop(heap)
-        job = instance.jobs[i]
-        now = cluster.given[job.id][0]
-        better = [c for c in ladders[job.profile] if c.throughput > now.throughput]
-        if better and cluster.fits_changed(job.id, better[0]):
-            cluster.change(job.id, better[0])
-            heapq.heappush(heap, (dominant(job, better[0]), i))
+    upgrade(cluster, placed)
     return _claim(cluster, waiting)
 
 

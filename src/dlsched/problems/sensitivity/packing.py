@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
+from operator import sub
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,6 +38,14 @@ class Item(NamedTuple):
     gpus: int
     cpus: Number
     memory: Number
+
+
+class Floor(NamedTuple):
+    """Values of items, their `Server.table`, and the least value of a pattern."""
+
+    values: Sequence[int]
+    table: Table
+    least: int
 
 
 class Server:
@@ -138,8 +147,7 @@ class Server:
     def maximal(
         self,
         most: int,
-        values: Sequence[int] | None = None,
-        least: int = 0,
+        floors: Sequence[Floor] = (),
         run: Run | None = None,
     ) -> list[Pattern] | None:
         """Return every maximal pattern, to which no item can be added.
@@ -148,8 +156,8 @@ class Server:
         ----------
         most
             Upper limit of the patterns; twenty times as many steps are made at most.
-        values, least
-            Return only patterns whose value is at least `least`.
+        floors
+            Return only patterns whose values are at least these.
         run
             The enumeration stops when the run does.
 
@@ -160,13 +168,14 @@ class Server:
         """
         found: list[Pattern] = []
         counts = [0] * len(self.items)
-        prices = [0] * len(self.items) if values is None else list(values)
-        table = self.table(prices)
-        budget, value = 20 * most, 0
+        tables = [floor.table for floor in floors]
+        prices = list(zip(*(floor.values for floor in floors), strict=True)) or [()] * len(counts)
+        budget = 20 * most
 
-        def extend(first: int, at: tuple[int, int, int]) -> bool:
-            nonlocal budget, value
-            if value + int(table[at]) < least:
+        def extend(first: int, at: tuple[int, int, int], missing: tuple[int, ...]) -> bool:
+            """Add items from the first on; `missing` is what the values lack of the floors."""
+            nonlocal budget
+            if any(table[at] < lack for table, lack in zip(tables, missing, strict=True)):
                 return True
             budget -= 1
             if budget < 0 or len(found) > most:
@@ -181,14 +190,13 @@ class Server:
                 moved = moves[i]
                 if moved is not None:
                     counts[i] += 1
-                    value += prices[i]
-                    if not extend(i, moved):
+                    left = tuple(map(sub, missing, prices[i]))
+                    if not extend(i, moved, left):
                         return False
                     counts[i] -= 1
-                    value -= prices[i]
             return True
 
-        return found if extend(0, self._whole()) else None
+        return found if extend(0, self._whole(), tuple(f.least for f in floors)) else None
 
     def _take(self, at: tuple[int, int, int], i: int) -> tuple[int, int, int] | None:
         cpu, memory = self.after[i]

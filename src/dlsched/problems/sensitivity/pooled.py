@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dlsched.schema import Id, granularity
 from dlsched.solvers import highs
 from dlsched.solvers.standard_form import StandardForm
 
+_ROUNDING = 1e-6
 Options: TypeAlias = Sequence[tuple[Id, Choice]]
 """Profile and choice of each column."""
 
@@ -76,3 +77,47 @@ def ideal_allocation(instance: Instance, run: Run) -> dict[Id, Choice]:
     for choices in taken.values():
         choices.sort(key=lambda c: (c.throughput, -c.cpus, -c.memory))
     return {job.id: taken[job.profile].pop() for job in instance.jobs if taken[job.profile]}
+
+
+class Targets(NamedTuple):
+    """What jobs would get on pooled servers, about.
+
+    Attributes
+    ----------
+    choices
+        The choice of each job; a job that would wait is absent.
+    weights
+        Prices of all CPUs and of all memory of the cluster, of sum 1: how scarce each is.
+    """
+
+    choices: dict[Id, Choice]
+    weights: tuple[float, float]
+
+
+def pooled_targets(instance: Instance, run: Run) -> Targets | None:
+    """Return rounded choices of the relaxation of stage one; ``None`` if a limit struck.
+
+    The jobs of a profile that the relaxation gives a choice to are rounded down, and those left
+    over get the choices with the largest remainders. So the choices may exceed the cluster.
+    """
+    if not instance.jobs:
+        return Targets({}, (0.5, 0.5))
+    form, options = pooled_program(instance)
+    outcome = highs.solve(form, 0, run, relax=True)
+    if outcome.values is None or outcome.duals is None:
+        return None
+    taken: dict[Id, list[Choice]] = {}
+    shares: dict[Id, list[tuple[float, int, Choice]]] = {}
+    for k, ((profile, choice), x) in enumerate(zip(options, outcome.values.tolist(), strict=True)):
+        shares.setdefault(profile, []).append((x, k, choice))
+    for profile, parts in shares.items():
+        total = round(sum(x for x, _, _ in parts))
+        whole = [(choice, int(x + _ROUNDING)) for x, _, choice in parts]
+        chosen = [choice for choice, count in whole for _ in range(count)]
+        rest = sorted(parts, key=lambda part: (int(part[0] + _ROUNDING) - part[0], part[1]))
+        chosen += [choice for _, _, choice in rest[: max(0, total - len(chosen))]]
+        taken[profile] = sorted(chosen, key=lambda c: (c.throughput, -c.cpus, -c.memory))
+    choices = {job.id: taken[job.profile].pop() for job in instance.jobs if taken[job.profile]}
+    prices = np.abs(outcome.duals[-3:-1] * form.row_upper[-3:-1])
+    weights = prices / prices.sum() if prices.sum() > 0 else np.full(2, 0.5)
+    return Targets(choices, (float(weights[0]), float(weights[1])))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from operator import mul
 from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.problems.sensitivity.packing import Item, Pattern, Server, Table
+from dlsched.problems.sensitivity.lagrangian import Cutoff, Lagrangian, Option, Prices
+from dlsched.problems.sensitivity.packing import Item, Pattern, Server
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
+from dlsched.problems.sensitivity.units import row_unit
 from dlsched.run import Run
 from dlsched.schema import Number, granularity
 from dlsched.solvers import highs
@@ -31,34 +33,6 @@ _LARGEST_ENTRY = 2**20
 """Upper limit of the coefficients of the throughput row, as HiGHS's tolerances are absolute."""
 
 
-@dataclass(frozen=True)
-class Option:
-    """A choice for a job of one profile, and the kind and number of items that it needs."""
-
-    profile: str
-    choice: Choice
-    item: int
-    amount: int
-    split: bool
-
-
-class Prices(NamedTuple):
-    """Integer dual prices of items; ``limit`` is the price of a server, tolerance included.
-
-    ``factor`` is one granularity in their unit, ``table`` that of `Server.table`.
-    """
-
-    items: list[int]
-    limit: float
-    factor: Fraction
-    table: Table
-
-    @property
-    def best(self) -> int:
-        """Price of the best pattern."""
-        return int(self.table[-1, -1, -1])
-
-
 class Relaxed(NamedTuple):
     """The relaxation's prices and optimum; whether the number of servers suffices."""
 
@@ -67,23 +41,19 @@ class Relaxed(NamedTuple):
     fits: bool
 
 
-class Cutoff(NamedTuple):
-    """Prices, and the least throughput sought, as a multiple of the granularity."""
-
-    prices: Prices
-    least: int
-
-
 class Program:
     """The master problem.
 
     Columns are the options, taken by jobs, and the patterns, used by servers; the patterns supply
     the items that the options need. ``counts`` are jobs by profile. With `whole` a job may be one
-    item, on one server; with `units` it may be items of single GPUs, on any servers.
+    item, on one server; with `units` it may be items of single GPUs, on any servers. A split job
+    costs the solver `penalty` times the largest throughput; bounds are without it.
     """
 
-    def __init__(self, instance: Instance, *, whole: bool, units: bool) -> None:
-        self.instance = instance
+    def __init__(
+        self, instance: Instance, *, whole: bool, units: bool, penalty: float = 0.0
+    ) -> None:
+        self.instance, self.penalty = instance, penalty
         self.counts = Counter(job.profile for job in instance.jobs)
         self.index: dict[Item, int] = {}
         self.options = [
@@ -97,7 +67,9 @@ class Program:
         self.values = [int(o.choice.throughput / self.granularity) for o in self.options]
         self.unit = max(Fraction(1), Fraction(max(self.values, default=1), _LARGEST_COST))
         """Unit of the solver's costs, as a multiple of the granularity; 1 unless that is fine."""
-        self.costs = np.array([float(value / self.unit) for value in self.values])
+        costs = np.array([float(value / self.unit) for value in self.values])
+        split = np.array([float(o.split) for o in self.options])
+        self.costs = costs - penalty * costs.max(initial=0.0) * split
         self.server = Server(instance.servers, self.items)
         self.patterns: dict[Pattern, None] = {}
         self.least_jobs = 0 if instance.may_wait else 1
@@ -122,16 +94,20 @@ class Program:
         """Add the patterns that are new and not empty."""
         self.patterns |= dict.fromkeys(filter(any, patterns))
 
-    def form(self, floor: int | None = None) -> StandardForm:
+    def form(self, floor: int | None = None, pooled: bool = False) -> StandardForm:
         """Return the program over the patterns known; with a floor it minimises the split jobs.
 
-        Rows: jobs of each profile, items of each kind, servers, and the floor on the throughput.
+        Rows: jobs of each profile, items of each kind, servers, the floor on the throughput, and
+        if `pooled` the CPUs and memory of all servers, which the patterns imply: solvers derive
+        cuts from them.
         """
         from scipy import sparse
 
         profiles = {name: i for i, name in enumerate(self.counts)}
         n, kinds, k = len(self.options), len(self.items), len(self.patterns)
-        rows, columns, entries = [], [], []
+        rows: list[int] = []
+        columns: list[int] = []
+        entries: list[float] = []
         for c, option in enumerate(self.options):
             rows += [profiles[option.profile], len(profiles) + option.item]
             columns += [c, c]
@@ -145,15 +121,20 @@ class Program:
         count = np.array(list(self.counts.values()), dtype=float)
         extra = []
         if floor is not None:
-            # Divided by a power of two, so that the solver's tolerance is below a granularity,
-            # or as small as possible.
-            largest = max(1.0, float(self.costs.max(initial=1.0)) / _LARGEST_ENTRY)
-            scale = 2.0 ** -math.ceil(math.log2(largest))
+            scale = self._scale
             rows += [servers + 1] * n
             columns += range(n)
             entries += (self.costs * scale).tolist()
             extra = [float(floor / self.unit) * scale]
         height = servers + 1 + len(extra)
+        limits: list[float] = []
+        if pooled:
+            for amounts, most in self._amounts():
+                rows += [height + len(limits)] * n
+                columns += range(n)
+                entries += amounts
+                limits.append(most)
+        height += len(limits)
         A = sparse.csc_array(
             sparse.coo_array(
                 (np.array(entries, dtype=float), (rows, columns)), shape=(height, n + k)
@@ -165,13 +146,36 @@ class Program:
         costs = self.costs if floor is None else np.array([float(o.split) for o in self.options])
         return StandardForm.of(
             A,
-            np.concatenate([self.least_jobs * count, infinite, extra]),
-            np.concatenate([count, np.zeros(kinds), [limit], [np.inf] * len(extra)]),
+            np.concatenate([self.least_jobs * count, infinite, extra, [-np.inf] * len(limits)]),
+            np.concatenate([count, np.zeros(kinds), [limit], [np.inf] * len(extra), limits]),
             np.concatenate([upper, np.full(k, limit)]),
             np.concatenate([costs, np.zeros(k)]),
             sense="max" if floor is None else "min",
-            granularity=Fraction(floor is not None or self.unit == 1),
+            granularity=Fraction(floor is not None or (self.unit == 1 and not self.penalty)),
         )
+
+    @property
+    def _scale(self) -> float:
+        """Factor of the row of the floor.
+
+        A power of two, so that the solver's tolerance is below a granularity, or as small as
+        possible.
+        """
+        largest = max(1.0, float(self.costs.max(initial=1.0)) / _LARGEST_ENTRY)
+        return float(2.0 ** -math.ceil(math.log2(largest)))
+
+    def _amounts(self) -> list[tuple[list[float], float]]:
+        """Return the CPUs of each option with those of all servers, and the same of memory."""
+        servers, found = self.instance.servers, []
+        for name in ("cpus", "memory"):
+            each = [
+                self.instance.profiles[o.profile].gpus * getattr(o.choice, name)
+                for o in self.options
+            ]
+            total = servers.count * getattr(servers, name)
+            unit = row_unit(total, each)
+            found.append(([float(amount / unit) for amount in each], float(total / unit)))
+        return found
 
     def relax(self, run: Run, floor: int | None = None) -> Relaxed | None:
         """Solve the relaxation by column generation; ``None`` if a limit struck.
@@ -217,29 +221,25 @@ class Program:
             senses=("min",),
         )
 
-    def complete(self, most: int, cutoff: Cutoff, run: Run) -> bool:
-        """Add every maximal pattern that solutions from the cutoff on can use.
+    def lagrangian(self, prices: Prices, floor: int | None = None) -> Lagrangian:
+        """Return the Lagrangian function of these prices; see there for the floor."""
+        return Lagrangian(
+            prices, self.options, self.values, self.counts, self.instance.servers.count,
+            floor=floor, waiting=not self.least_jobs,
+        )  # fmt: skip
 
-        A solution is below the bound of these prices by at least the reduced cost of each pattern
-        that it uses: so patterns with a reduced cost above the distance from the bound to the
-        cutoff are not needed.
+    def complete(self, most: int, cutoffs: Sequence[Cutoff], run: Run) -> bool:
+        """Add every maximal pattern that solutions from the cutoffs on can use.
 
         Returns
         -------
         bool
             False, with nothing added, if there are more than `most` or the run ended.
         """
-        prices = cutoff.prices
-        least = prices.best - self._allowance(cutoff)
-        every = self.server.maximal(most, prices.items, least, run)
+        every = self.server.maximal(most, [cutoff.floor for cutoff in cutoffs], run)
         if every is not None:
             self.add(every)
         return every is not None
-
-    def _allowance(self, cutoff: Cutoff) -> int:
-        """Return the distance from the bound of the prices down to the cutoff."""
-        prices = cutoff.prices
-        return max(0, self._lagrangian(prices) - math.floor(cutoff.least * prices.factor))
 
     def price(self, prices: Prices, run: Run) -> list[Pattern]:
         """Return patterns of positive reduced cost: the best, and the best with each item."""
@@ -269,54 +269,36 @@ class Program:
             fine = min(fine, math.floor(math.log2(_LARGEST_VALUE / largest)))
         whole = [int(v) for v in np.rint(np.ldexp(items, fine)).tolist()]
         limit = int(math.ldexp(server, fine)) + math.ldexp(tolerance, fine)
-        return Prices(whole, limit, Fraction(2) ** fine / self.unit, self.server.table(whole))
+        one = Fraction(2) ** fine
+        floor = max(0.0, -float(duals[p + kinds + 1])) if len(duals) > p + kinds + 1 else 0.0
+        throughput = Fraction(floor) * Fraction(self._scale) * one / self.unit
+        table = self.server.table(whole)
+        return Prices(whole, limit, one / self.unit, one, throughput, table)
 
     def tighten(self, prices: Prices) -> None:
-        """Tighten the bound on the throughput by the Lagrangian bound of these prices.
-
-        That is the sum over jobs of the best option's throughput minus the price of its items,
-        plus the number of servers times the price of the best pattern. It is computed in integers
-        and valid for any prices, whatever the solver's accuracy.
-        """
-        bound = math.floor(self._lagrangian(prices) / prices.factor)
+        """Tighten the bound on the throughput by the Lagrangian bound of these prices."""
+        bound = self.lagrangian(prices).throughput()
         self.bound = bound if self.bound is None else min(self.bound, bound)
 
-    def _lagrangian(self, prices: Prices) -> int:
-        """Return the Lagrangian bound of these prices, in their unit."""
-        left = self._most(self._surplus(prices))
-        jobs = sum(count * left[name] for name, count in self.counts.items())
-        return jobs + self.instance.servers.count * prices.best
+    def integer(
+        self,
+        run: Run,
+        floor: int | None = None,
+        cutoffs: Sequence[Cutoff] = (),
+        nodes: int | None = None,
+    ) -> Outcome:
+        """Solve the integer program over the patterns known, with at most so many nodes.
 
-    def integer(self, run: Run, floor: int | None = None, cutoff: Cutoff | None = None) -> Outcome:
-        """Solve the integer program over the patterns known.
-
-        With `cutoff`, options that solutions from it on cannot use are fixed at 0.
+        Options that solutions from the cutoffs on cannot use are fixed at 0.
         """
-        form = self.form(floor)
-        if cutoff is not None:
-            surplus, allowance = self._surplus(cutoff.prices), self._allowance(cutoff)
-            most = self._most(surplus)
+        form = self.form(floor, pooled=True)
+        for cutoff in cutoffs:
             out = [
-                most[option.profile] - left > allowance
-                for option, left in zip(self.options, surplus, strict=True)
+                cutoff.largest[option.profile] - left > cutoff.allowance
+                for option, left in zip(self.options, cutoff.surplus, strict=True)
             ]
             form.upper[: len(out)][np.array(out)] = 0.0
-        return highs.solve(form, 0, run, quiet=True)
-
-    def _surplus(self, prices: Prices) -> list[int]:
-        """Return each option's throughput minus the price of its items, rounded up."""
-        over, under = prices.factor.numerator, prices.factor.denominator
-        return [
-            -(-value * over // under) - option.amount * prices.items[option.item]
-            for option, value in zip(self.options, self.values, strict=True)
-        ]
-
-    def _most(self, surplus: Sequence[int]) -> dict[str, int]:
-        """Return the largest surplus by profile; at least 0 if jobs may wait."""
-        most: dict[str, int] = dict.fromkeys(self.counts, 0) if not self.least_jobs else {}
-        for option, left in zip(self.options, surplus, strict=True):
-            most[option.profile] = max(most.get(option.profile, left), left)
-        return most
+        return highs.solve(form, 0, run, quiet=True, nodes=nodes)
 
 
 def patterns_of(program: Program, solution: Solution) -> list[Pattern]:

@@ -18,6 +18,7 @@ from dlsched.schema import (
     PositiveAmount,
     PositiveCount,
     derived,
+    granularity,
     simplify,
 )
 
@@ -230,6 +231,18 @@ class Instance(schema.Instance):
             name: Choice(cpus, memory, profile.at(cpus, memory) or 0)
             for name, profile in self.profiles.items()
         }
+
+    @derived
+    def amounts(self) -> tuple[tuple[Fraction, Number], tuple[Fraction, Number]]:
+        """Of CPUs and of memory the granularity and the largest amount, over choices and servers.
+
+        All amounts per GPU and of a server are multiples of the granularity.
+        """
+        share = self.servers.proportional
+        every = [c for choices in self.choices.values() for c in choices]
+        cpus = [self.servers.cpus, share[0], *(c.cpus for c in every)]
+        memory = [self.servers.memory, share[1], *(c.memory for c in every)]
+        return (granularity(cpus), max(cpus)), (granularity(memory), max(memory))
 
 
 def _dominates(a: Choice, b: Choice) -> bool:

@@ -14,7 +14,7 @@ from dlsched.state import ClusterState, JobState
 
 SERVERS = 16
 
-_DERIVED = ("choices", "undominated", "best_cases", "shares")
+_DERIVED = ("choices", "undominated", "best_cases", "shares", "amounts")
 """What an instance derives from its servers and profiles alone."""
 
 

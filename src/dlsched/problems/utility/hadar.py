@@ -120,29 +120,49 @@ class Prices:
 class Hadar:
     """Decides slot by slot (Algorithm 1).
 
+    Parameters
+    ----------
+    factors
+        What each job's utility is multiplied by; None for 1.
+
     Attributes
     ----------
     scanned
         The number of slots in which the program would have been too large.
     """
 
-    def __init__(self, instance: Instance, by_machine: bool = True) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        by_machine: bool = True,
+        factors: Sequence[Fraction] | None = None,
+    ) -> None:
         self.instance, self.by_machine = instance, by_machine
+        own = self.factors = factors or [Fraction(1)] * len(instance.jobs)
         self.pools = pools_of(instance, by_machine)
         self.usable = [
             [[p for p, pool in enumerate(self.pools) if pool.kind in s.types] for s in speeds]
             for speeds in instance.speeds
         ]
         self.states = math.prod(pool.gpus + 1 for pool in self.pools)
-        self.terms = {j: terms_of(instance, j) for j, s in enumerate(instance.speeds) if s}
-        self.rates = [float(Fraction(instance.worth(job, 1))) for job in instance.jobs]
+        self.terms = {}
+        for j, speeds in enumerate(instance.speeds):
+            if speeds:
+                term = terms_of(instance, j)
+                self.terms[j] = Terms(
+                    float(own[j]) * term.highest, own[j] * term.lowest, term.longest
+                )
+        self.rates = [
+            float(own[j] * Fraction(instance.worth(job, 1))) for j, job in enumerate(instance.jobs)
+        ]
         self.scanned = 0
 
     def worth(self, job: int, completion: int) -> float:
-        """Return `Instance.worth`, a job's utility, as a float."""
+        """Return a job's utility, `Instance.worth` times its factor, as a float."""
         if self.instance.utility.kind == "effective_throughput":
             return self.rates[job] / completion
-        return float(self.instance.worth(self.instance.jobs[job], completion))
+        worth = self.instance.worth(self.instance.jobs[job], completion)
+        return float(self.factors[job] * Fraction(worth))
 
     def utilities(self, rounds: Rounds, job: int) -> list[float]:
         """Return the utility at each speed, if the job runs at it in every slot from now on.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from dlsched.errors import OptionError
 from dlsched.problems.utility.generate import KINDS, MODELS
@@ -16,6 +16,10 @@ from dlsched.state import ClusterState, JobState, Server, uniform
 
 SERVERS = 15
 
+UTILITIES: Final = ("effective_throughput", "normalized_throughput", "inverse_time", "linear")
+"""Utilities of a job's completion: all its iterations over the time from submission to completion
+(section III-A); the same over its rate on its fastest type, which does not depend on the unit of
+its iterations; 1 over that time; the slots of the horizon that are left."""
 _LEAST = Fraction(1, 1_000_000)
 """Seconds of work that are left of a job that is not complete, at least."""
 
@@ -39,9 +43,8 @@ def instance(
     slot_seconds
         Seconds of a slot, or round.
     utility
-        ``"effective_throughput"``, all iterations of a job over the time from submission to
-        completion (section III-A), as a table, as part of that time has passed; or ``"linear"``,
-        the slots of the horizon that are left at completion.
+        One of `UTILITIES`. All but ``"linear"`` become a table, as part of the time from submission
+        to completion has passed.
     kind_seed
         With a job's id alone, decides the model of a job without rates, for servers without types
         of GPUs; such servers have the types V100, P100 and K80 in turn.
@@ -49,16 +52,18 @@ def instance(
     Raises
     ------
     OptionError
-        If some servers have types of GPUs and others have none.
+        If some servers have types of GPUs and others have none, or there is no such utility.
     """
-    rounds = moment(state, slot_seconds=slot_seconds, kind_seed=kind_seed)
+    rounds = moment(state, slot_seconds=slot_seconds, utility=utility, kind_seed=kind_seed)
     whole, gone = rounds.instance, rounds.slot - 1
     left = whole.slots - gone if slots is None else slots
-    kind = "table" if utility == "effective_throughput" else utility
+    kind = "linear" if utility == "linear" else "table"
     rows = []
-    for job, remaining in zip(whole.jobs, rounds.left, strict=True):
+    for job, remaining, factor in zip(
+        whole.jobs, rounds.left, factors(whole, utility), strict=True
+    ):
         before = rounds.slot - job.arrival
-        unit = Fraction(job.iterations) / Fraction(slot_seconds)
+        unit = factor * Fraction(job.iterations) / Fraction(slot_seconds)
         row = {
             "id": job.id,
             "arrival": 1,
@@ -91,7 +96,13 @@ def moment(
     ----------
     slots
         Slots from 0 on, at least those until this moment; None for those and `horizon`.
+    utility
+        One of `UTILITIES`. ``"normalized_throughput"`` and ``"inverse_time"`` are effective
+        throughput times the `factors` of the jobs, which the instance does not have.
     """
+    if utility not in UTILITIES:
+        raise OptionError(f"utility={utility!r} is none of {', '.join(UTILITIES)}")
+    kind = "linear" if utility == "linear" else "effective_throughput"
     types, rates = _types(state.servers), _rates(state, kind_seed)
     machines = [
         {"id": server.id, "gpus": {types[server.id]: server.gpus}} for server in state.servers
@@ -114,12 +125,20 @@ def moment(
         )
     if slots is None:
         slots = slot - 1 + horizon(left, rows, state.gpus, slot_seconds)
-    made = Instance.parse(
-        _data(machines, rows, slots, slot_seconds, utility), "the cluster's state"
-    )
+    made = Instance.parse(_data(machines, rows, slots, slot_seconds, kind), "the cluster's state")
     rounds = Rounds(made)
     rounds.slot, rounds.left = slot, list(left)
     return rounds
+
+
+def factors(instance: Instance, utility: str) -> list[Fraction]:
+    """Return what the effective throughput of each job is multiplied by, for one of `UTILITIES`."""
+    if utility == "normalized_throughput":
+        best = (max(job.rates.values(), default=1) for job in instance.jobs)
+        return [Fraction(1) / Fraction(rate or 1) for rate in best]
+    if utility == "inverse_time":
+        return [Fraction(1) / Fraction(job.iterations) for job in instance.jobs]
+    return [Fraction(1)] * len(instance.jobs)
 
 
 def horizon(

@@ -8,6 +8,7 @@ program of pricing smaller, and the relaxation of the integer program tighter.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,6 +31,8 @@ _MOST_COMBINATIONS = 50_000
 """With more combinations of slots to distinguish, no integers are searched for."""
 _EXACT_INTEGERS = 2**50
 """Products of numbers below this and `UNITS` fit 64 bits."""
+_MOST_SPEEDS = 4
+"""With more speeds, gains are rounded all alike."""
 _TIGHTEST, _CANDIDATES = 32, 40
 """Combinations that are tested first, and numbers of units that are then tested in full."""
 
@@ -111,15 +114,25 @@ def _integers(gains: tuple[int, ...], need: int, slots: int, most: int) -> Units
 
 
 def _tables(gains: list[int], need: int, most: int) -> list[NDArray[np.int64]]:
-    """Return speeds x numbers of units: the gains rounded down, to the nearest, and up."""
+    """Return speeds x numbers of units: the gains rounded down or up, each speed on its own.
+
+    With more than `_MOST_SPEEDS` speeds, all are rounded alike. Where combinations of slots differ
+    from the work by next to nothing, some above and others below, rounding all alike may not
+    separate them.
+    """
     if need < _EXACT_INTEGERS:
         product = np.array(gains, dtype=np.int64)[:, None] * np.arange(1, most + 1)
-        return [product // need, (2 * product + need) // (2 * need), -(-product // need)]
-    rows = [[(g * n, need) for n in range(1, most + 1)] for g in gains]
-    return [
-        np.array([[a // b for a, b in row] for row in rows], dtype=np.int64),
-        np.array([[-(-a // b) for a, b in row] for row in rows], dtype=np.int64),
-    ]
+        down, up = product // need, -(-product // need)
+        nearest = (2 * product + need) // (2 * need)
+    else:
+        rows = [[(g * n, need) for n in range(1, most + 1)] for g in gains]
+        down = np.array([[a // b for a, b in row] for row in rows], dtype=np.int64)
+        up = np.array([[-(-a // b) for a, b in row] for row in rows], dtype=np.int64)
+        nearest = down
+    if len(gains) > _MOST_SPEEDS:
+        return [down, nearest, up]
+    choices = itertools.product((False, True), repeat=len(gains))
+    return [np.where(np.array(choice)[:, None], up, down) for choice in choices]
 
 
 def _combinations(

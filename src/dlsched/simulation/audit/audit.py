@@ -12,6 +12,7 @@ from dlsched.simulation.audit.decisions import check_decisions
 from dlsched.simulation.audit.figures import check_figures
 from dlsched.simulation.audit.findings import KINDS, Findings
 from dlsched.simulation.audit.holdings import check_holdings
+from dlsched.simulation.audit.layers import check_layers
 from dlsched.simulation.audit.loans import check_loans
 from dlsched.simulation.audit.record import Record, read
 from dlsched.simulation.audit.speeds import check_speeds
@@ -73,6 +74,6 @@ def _check(record: Record) -> None:
     check_loans(record)
     check_work(record, held)
     if record.exact:
-        check_speeds(record, held)
+        check_speeds(record, held, check_layers(record))
     check_completions(record)
     check_decisions(record)

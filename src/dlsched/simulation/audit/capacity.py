@@ -41,7 +41,7 @@ class _Held:
             )
             for server in record.cluster.servers
         }
-        self.layered = record.meta.get("layers") == "priority"
+        self.layered = record.layered
         self.used: dict[tuple[Any, str], list[float]] = defaultdict(lambda: [0, 0, 0])
         self.groups: dict[str, list[Stretch]] = {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 from typing import Any
 
 from dlsched.simulation.audit.findings import at
@@ -40,6 +41,20 @@ def check_completions(record: Record) -> None:
                 message = f"job {name} runs until {at(stretch.end)}; it ends at {at(time)}"
                 record.findings.add("after_end", stretch.where, message)
     _check_end(record)
+    if record.exact:
+        _check_order(record)
+
+
+def _check_order(record: Record) -> None:
+    """Check that rows were added as time went on."""
+    for name, ends in (
+        ("completions", [(row, time) for row, _, time in record.completions]),
+        ("segments", [(stretch.row, stretch.end) for stretch in record.stretches]),
+    ):
+        for (_, before), (row, time) in pairwise(ends):
+            if time < before:
+                message = f"it ends at {at(time)}, the one before at {at(before)}"
+                record.findings.add("order", f"{name}[{row}]", message)
 
 
 def _check_end(record: Record) -> None:

@@ -12,6 +12,8 @@ from dlsched.simulation.audit.record import TOLERANCE, Record
 from dlsched.simulation.clock import ticks
 from dlsched.simulation.log import DecisionRow, Ending
 
+CAUSES = ("arrival", "completion", "round", "wake", "loan")
+
 
 def check_decisions(record: Record) -> None:
     """Recount the jobs at every decision.
@@ -85,7 +87,8 @@ class _Counts:
                 place = f"decisions[{number + i}]"
                 started = len(self.record.started[number + i])
                 self._expect("started", place, decision.started, started, time)
-            self._check_cause(where, first)
+            for i, decision in enumerate(decisions):
+                self._check_cause(f"decisions[{number + i}]", decision, first=not i)
             self._check_later(number, decisions)
         else:
             started = sum(decision.started for decision in decisions)
@@ -122,8 +125,17 @@ class _Counts:
             message = f"at {at(time)} {stated} jobs are {kind}, the log has {counted}"
             self.record.findings.add(kind, where, message, abs(stated - counted))
 
-    def _check_cause(self, where: str, decision: DecisionRow) -> None:
-        time, causes = decision.time, set(decision.cause.split("+"))
+    def _check_cause(self, where: str, decision: DecisionRow, first: bool) -> None:
+        """Check the causes against what happened; after the first decision jobs can only end."""
+        time, causes = decision.time, decision.cause.split("+")
+        if causes != [cause for cause in CAUSES if cause in causes]:
+            message = f"{decision.cause!r} is not made of {', '.join(CAUSES)}, in this order"
+            self.record.findings.add("cause", where, message)
+        if not first:
+            if decision.cause != "completion" or not _has(self.at_once, time):
+                message = f"at {at(time)} it is decided again, because of {decision.cause}"
+                self.record.findings.add("cause", where, message)
+            return
         happened = {
             "arrival": _has(self.submits, time),
             "completion": _has(self.complete, time),

@@ -57,16 +57,20 @@ def figures(record: Record) -> dict[str, Any]:
 
 
 def _held(record: Record) -> Any:
-    """Return the GPU time held; jobs that share GPUs hold them once."""
-    alone = sum((s.end - s.start) * s.gpus for s in record.stretches if s.sharing is None)
-    groups = defaultdict(list)
-    for stretch in record.stretches:
-        if stretch.sharing is not None:
-            groups[stretch.sharing].append(stretch)
+    """Return the GPU time held; jobs that share GPUs hold them once, if the log says which."""
+    alone: Any = 0
+    groups: dict[Any, list[tuple[Any, Any, int]]] = defaultdict(list)
+    for s in record.stretches:
+        if s.sharing is not None:
+            groups[s.sharing].append((s.start, s.end, s.gpus))
+        elif not s.devices:
+            alone += (s.end - s.start) * s.gpus
+        for device in s.devices:
+            groups[device].append((s.start, s.end, 1))
     for members in groups.values():
         until: Any = None
-        for stretch in sorted(members, key=lambda s: s.start):
-            start = stretch.start if until is None else max(until, stretch.start)
-            alone += max(0, stretch.end - start) * stretch.gpus
-            until = stretch.end if until is None else max(until, stretch.end)
+        for begin, end, gpus in sorted(members):
+            start = begin if until is None else max(until, begin)
+            alone += max(0, end - start) * gpus
+            until = end if until is None else max(until, end)
     return Fraction(alone) if record.exact else alone

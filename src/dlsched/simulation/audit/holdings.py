@@ -57,7 +57,9 @@ def _check_job(
             found = record.starts.get((stretch.start, j))
             if found is not None:
                 begun.add((stretch.start, j))
-            elif not _goes_on(before, stretch):
+            elif _goes_on(before, stretch):
+                _check_changed(record, before, stretch)
+            else:
                 message = f"job {record.name(j)} starts at {at(stretch.start)} by no decision"
                 record.findings.add("undecided", stretch.where, message)
                 found = Start(None, None)
@@ -82,8 +84,21 @@ def _goes_on(before: Stretch | None, stretch: Stretch) -> bool:
         before is not None
         and before.ending is Ending.CHANGED
         and before.end == stretch.start
-        and (before.shares, before.sharing) == (stretch.shares, stretch.sharing)
+        and (before.shares, before.sharing, before.devices)
+        == (stretch.shares, stretch.sharing, stretch.devices)
     )
+
+
+def _check_changed(record: Record, before: Stretch | None, stretch: Stretch) -> None:
+    """Check that the speed changes where the job goes on with what it held.
+
+    Each change rounds the work down, so that needless ones would slow a job. In a group, and
+    beside another layer, the speed may change and change back at the same time.
+    """
+    alone = stretch.sharing is None and not record.layered
+    if before is not None and before.speed == stretch.speed and alone:
+        message = f"job {record.name(stretch.job)} goes on at {at(stretch.start)} as it did before"
+        record.findings.add("unchanged", stretch.where, message)
 
 
 def _check_shares(record: Record, stretch: Stretch) -> None:
@@ -134,6 +149,9 @@ def _check_times(record: Record, stretch: Stretch, before: Stretch | None) -> No
     if stretch.start < submit and not record.same(stretch.start, submit):
         message = f"job {job.id} starts at {at(stretch.start)}; it is submitted at {at(submit)}"
         record.findings.add("early", stretch.where, message)
+    if record.exact and stretch.start == stretch.end and stretch.ending is Ending.CHANGED:
+        message = f"job {job.id} has a stretch of no length at {at(stretch.start)}"
+        record.findings.add("unchanged", stretch.where, message)
     if before is not None and stretch.start < before.end:
         message = (
             f"job {job.id} is on {words(stretch.shares)} from {at(stretch.start)}, and on "
@@ -146,19 +164,18 @@ def _check_ending(
     record: Record, stretch: Stretch, after: Stretch | None, moments: set[Any]
 ) -> None:
     """Check that a stretch ends as it says: what comes after it, and the decision at its end."""
-    name, end = record.name(stretch.job), at(stretch.end)
-    message = ""
+    kind, problem = "ending", ""
     if stretch.ending is Ending.CHANGED and (after is None or after.start != stretch.end):
-        message = f"job {name} is to run on from {end}, but does not"
+        problem = "is to run on then, but does not"
     elif stretch.ending is Ending.COMPLETED and after is not None:
-        message = f"job {name} is complete at {end}, but runs again at {at(after.start)}"
+        problem = f"is complete then, but runs again at {at(after.start)}"
     elif stretch.ending is Ending.STOPPED and stretch.end != record.meta.get("end"):
-        message = f"job {name} stops at {end} because the simulation ends, which it does not then"
-    if message:
-        record.findings.add("ending", stretch.where, message)
-    if stretch.ending is Ending.PREEMPTED and stretch.end not in moments:
-        message = f"job {name} is preempted at {end}, when nothing is decided"
-        record.findings.add("undecided", stretch.where, message)
+        problem = "stops because the simulation ends, which it does not then"
+    elif stretch.ending is Ending.PREEMPTED and stretch.end not in moments:
+        kind, problem = "undecided", "is preempted, when nothing is decided"
+    if problem:
+        message = f"at {at(stretch.end)} job {record.name(stretch.job)} {problem}"
+        record.findings.add(kind, stretch.where, message)
 
 
 def _check_overhead(record: Record, stretch: Stretch, due: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from typing import Any
 
 from dlsched.simulation.audit.findings import at
@@ -35,6 +36,8 @@ def check_loans(record: Record) -> None:
 def _spans(record: Record, pool: set[str]) -> Spans:
     """Return when each server is lent; an end of None is after the log."""
     spans: Spans = {server: [] for server in pool}
+    come = {ticks(loan.time) for loan in record.cluster.loans}
+    go = come | {decision.time for decision in record.decisions}
     last = None
     for row, time, server, lent in record.loans:
         where = f"loans[{row}]"
@@ -42,6 +45,11 @@ def _spans(record: Record, pool: set[str]) -> Spans:
             message = f"{server} is no server of the loan pool"
             record.findings.add("loan", where, message)
             continue
+        if lent not in (0, 1):
+            record.findings.add("unreadable", where, f"lent is {lent}, not 0 or 1")
+        if record.exact and time not in (come if lent else go):
+            message = f"{server} {'comes' if lent else 'goes'} at {at(time)}; nothing happens then"
+            record.findings.add("loan", where, message)
         there = bool(spans[server]) and spans[server][-1][1] is None
         if bool(lent) == there:
             message = f"{server} {'comes' if lent else 'goes'} at {at(time)}, but is " + (
@@ -59,11 +67,13 @@ def _spans(record: Record, pool: set[str]) -> Spans:
 
 
 def _check_schedule(record: Record) -> None:
-    """At no moment are more servers lent than the schedule says."""
+    """At no moment are more servers lent than the schedule says; as many come as it says."""
     unit: Any = ticks if record.exact else float
     schedule = [(unit(loan.time), loan.servers) for loan in record.cluster.loans]
     moments: dict[Any, int] = {}
+    coming: Counter[Any] = Counter()
     for _, time, _, lent in record.loans:
+        coming[time] += 1 if lent else 0
         moments[time] = moments.get(time, 0) + (1 if lent else -1)
     end = record.meta.get("end")
     for time, _ in schedule:
@@ -71,10 +81,14 @@ def _check_schedule(record: Record) -> None:
             moments.setdefault(time, 0)
     present, i, limit = 0, 0, 0
     for time in sorted(moments):
+        most = present + coming[time]
         present += moments[time]
         while i < len(schedule) and schedule[i][0] <= time:
             limit = schedule[i][1]
             i += 1
+            if record.exact and most < limit:
+                message = f"at {at(time)} {limit} servers are on loan, only {most} of them come"
+                record.findings.add("loan", "loans", message, limit - most)
         if present > limit:
             message = f"at {at(time)} {present} servers are lent, the loan has {limit}"
             record.findings.add("over_loan", "loans", message, present - limit)

@@ -12,18 +12,25 @@ from typing import Any, Final, NamedTuple
 from dlsched.errors import InstanceError
 from dlsched.simulation.audit.findings import Findings
 from dlsched.simulation.cluster import LOAN, Cluster
-from dlsched.simulation.log import DecisionRow, Ending, Log, Segment
+from dlsched.simulation.log import VERSION, DecisionRow, Ending, Log, LogError, Segment
 from dlsched.simulation.workload import Workload
 
 TOLERANCE: Final = 1e-9
 """Of the published variants' float seconds, relative; whole microseconds are compared exactly."""
 
+MOST_SLACK: Final = 1e-3
+"""Seconds; a published variant that takes events further apart as one is not believed."""
+PUBLISHED: Final = ("unit", "slack")
+"""Entries of the header that only published variants have."""
+
 Shares = tuple[tuple[str, int, float | None, float | None], ...]
 """Server, GPUs, CPUs, GB; sorted by server."""
+Devices = tuple[tuple[str, int], ...]
+"""Server and number of each GPU, sorted."""
 
 
 class Stretch(NamedTuple):
-    """A readable row of the table ``segments``."""
+    """A readable row of the table ``segments``; ``devices`` is empty where shares state none."""
 
     row: int
     job: int
@@ -37,6 +44,7 @@ class Stretch(NamedTuple):
     work: Any
     lost: Any
     ending: Ending
+    devices: Devices = ()
 
     @property
     def where(self) -> str:
@@ -71,6 +79,8 @@ class Record:
         The jobs that each decision starts or moves, by its row; complete only if `exact`.
     slack
         Seconds within which a published variant takes two events as one.
+    layered
+        Whether priorities are layers, each of which holds a GPU at most once.
     """
 
     def __init__(self, log: Log, findings: Findings) -> None:
@@ -78,12 +88,14 @@ class Record:
         meta = log.meta()
         self.meta = meta
         self.exact = meta["clock"] == "microseconds"
+        self._check_header()
         self.slack = float(meta.get("slack", 0))
+        self.layered = meta.get("layers") == "priority"
         self.workload = Workload.parse(meta["workload"], "the log's workload")
         self.cluster = Cluster.parse(meta["cluster"], "the log's cluster")
         self.jobs = self.workload.jobs
         self.pool = {server.id for server in self.cluster.servers if server.pool == LOAN}
-        self._shares: dict[str, Shares | None] = {}
+        self._shares: dict[str, tuple[Shares, Devices] | None] = {}
         self._speeds: dict[str, Any] = {}
         self.by_job: list[list[Stretch]] = [[] for _ in self.jobs]
         self.stretches = list(self._stretches(log))
@@ -94,7 +106,8 @@ class Record:
         self.decisions = [
             DecisionRow(*row)
             for i, row in enumerate(log.rows("decisions"))
-            if self._readable(f"decisions[{i}]", row, (0,), range(2, 6), range(1, 2))
+            if self._readable(f"decisions[{i}]", row, (0,), range(2, 6), (1, 6))
+            and self._is_json(f"decisions[{i}].solved", row[6])
         ]
         self.completions = [
             (i, *row)
@@ -107,9 +120,33 @@ class Record:
             for i, row in enumerate(log.rows("loans"))
             if self._readable(f"loans[{i}]", row, (0,), (2,), (1,))
         ]
+        for i, (decision, seconds) in enumerate(log.rows("timings")):
+            fits = isinstance(seconds, int | float) and 0 <= seconds < math.inf
+            if not fits or not isinstance(decision, int):
+                row = f"{decision!r}, {seconds!r}"
+                findings.add("unreadable", f"timings[{i}]", f"{row} is not what its columns hold")
         self.starts: dict[tuple[Any, int], Start] = {}
         self.started: dict[int, list[int]] = defaultdict(list)
         self._read_starts(log)
+
+    def _check_header(self) -> None:
+        """Check the version, and that entries of published variants are in their logs alone."""
+        wrong = {}
+        if self.meta.get("version") != VERSION:
+            wrong["version"] = f"is not {VERSION}"
+        if self.meta.get("variant", "paper") != ("paper" if self.exact else "published"):
+            wrong["variant"] = f"does not have the clock {self.meta['clock']!r}"
+        if self.exact:
+            wrong |= {key: "is for published variants" for key in PUBLISHED if key in self.meta}
+        elif not 0 <= self.meta.get("slack", 0) <= MOST_SLACK:
+            wrong["slack"] = f"is not from 0 to {MOST_SLACK} s"
+        if "end" in self.meta and not self._is_time(self.meta["end"]):
+            wrong["end"] = "is no time"
+        for key, problem in wrong.items():
+            message = f"{self.meta.get(key)!r} {problem}"
+            self.findings.add("unreadable", f"meta.{key}", message)
+        if "end" in wrong:
+            self.meta.pop("end")
 
     def same(self, first: Any, second: Any, scale: Any = 0) -> bool:
         """Return whether two values are equal: exactly, or within the tolerance.
@@ -151,6 +188,15 @@ class Record:
             self.findings.add("unreadable", where, f"{value!r} is not what its column holds")
         return not wrong
 
+    def _is_json(self, where: str, text: str) -> bool:
+        try:
+            fits = text == "{}" or isinstance(json.loads(text), dict)
+        except ValueError:
+            fits = False
+        if not fits:
+            self.findings.add("unreadable", where, f"{text!r} is no JSON object")
+        return fits
+
     def _stretches(self, log: Log) -> Iterator[Stretch]:
         endings = {str(ending): ending for ending in Ending}
         for i, row in enumerate(log.rows("segments")):
@@ -160,24 +206,27 @@ class Record:
                 continue
             if not self.known(where, segment.job):
                 continue
-            shares, speed = self._parse_shares(segment.shares), self._parse_speed(segment.speed)
+            held, speed = self._parse_shares(segment.shares), self._parse_speed(segment.speed)
             ending = endings.get(segment.ending)
-            if shares is None or speed is None or ending is None:
-                named = {"shares": shares, "speed": speed, "ending": ending}
+            if held is None or speed is None or ending is None:
+                named = {"shares": held, "speed": speed, "ending": ending}
                 column = next(name for name, value in named.items() if value is None)
                 text = getattr(segment, column)
                 self.findings.add("unreadable", f"{where}.{column}", f"{text!r} has no meaning")
                 continue
             yield Stretch(
-                i, segment.job, segment.start, segment.end, segment.gpus, shares,
+                i, segment.job, segment.start, segment.end, segment.gpus, held[0],
                 segment.sharing, speed, segment.overhead, segment.work, segment.lost, ending,
+                held[1],
             )  # fmt: skip
 
-    def _parse_shares(self, text: str) -> Shares | None:
+    def _parse_shares(self, text: str) -> tuple[Shares, Devices] | None:
         if text not in self._shares:
             try:
-                self._shares[text] = tuple(
-                    sorted((_share(*row) for row in json.loads(text)), key=lambda share: share[0])
+                rows = sorted((_share(*row) for row in json.loads(text)), key=lambda row: row[0])
+                self._shares[text] = (
+                    tuple(row[:4] for row in rows),
+                    tuple((row[0], device) for row in rows for device in row[4]),
                 )
             except (TypeError, ValueError):
                 self._shares[text] = None
@@ -211,20 +260,24 @@ class Record:
             self.starts[self.decisions[decision].time, job] = Start(overhead, stated)
 
 
-def _share(server: Any, gpus: Any, cpus: Any = None, memory: Any = None) -> tuple[Any, ...]:
+def _share(
+    server: Any, gpus: Any, cpus: Any = None, memory: Any = None, devices: Any = ()
+) -> tuple[Any, ...]:
     if not (isinstance(server, str) and isinstance(gpus, int)):
         raise TypeError
     for amount in (cpus, memory):
         if amount is not None and not (isinstance(amount, int | float) and amount >= 0):
             raise TypeError
-    return server, gpus, cpus, memory
+    if not all(isinstance(device, int) for device in devices):
+        raise TypeError
+    return server, gpus, cpus, memory, sorted(devices)
 
 
 def read(log: Log, findings: Findings) -> Record | None:
     """Return a log, read; None, with the reason among the findings, if its header is unusable."""
     try:
         return Record(log, findings)
-    except (KeyError, InstanceError) as error:
+    except (KeyError, TypeError, InstanceError, LogError) as error:
         reason = f"no entry {error}" if isinstance(error, KeyError) else str(error)
         findings.add("unreadable", "meta", reason)
         return None

@@ -13,6 +13,7 @@ from dlsched.problems.interleaving.check import iteration_time
 from dlsched.schema import Number
 from dlsched.simulation.audit.findings import at
 from dlsched.simulation.audit.holdings import Held
+from dlsched.simulation.audit.layers import Above
 from dlsched.simulation.audit.record import TOLERANCE, Record, Stretch
 from dlsched.simulation.job import Job
 from dlsched.simulation.workload import Matrix
@@ -21,10 +22,16 @@ Stages = tuple[Number, ...]
 Partners = tuple[Stages, ...]
 
 
-def check_speeds(record: Record, held: Iterable[Iterable[Held]]) -> None:
+def check_speeds(record: Record, held: Iterable[Iterable[Held]], above: Above) -> None:
     """Check the speed of every stretch that takes time.
 
-    The jobs of a group may change within a stretch, as long as its speed does not.
+    The jobs of a group, or of the layer above, may change within a stretch, as long as its speed
+    does not.
+
+    Parameters
+    ----------
+    above
+        By row of a stretch in the second layer: the moments, and who is above it from each on.
     """
     groups: dict[str, list[Held]] = defaultdict(list)
     speeds = _Speeds(record)
@@ -35,7 +42,9 @@ def check_speeds(record: Record, held: Iterable[Iterable[Held]]) -> None:
         if stretch.sharing is not None:
             groups[stretch.sharing].append(entry)
         elif entry.stated is None:
-            speeds.compare(stretch, (), stretch.start)
+            for time, others in above.get(stretch.row, ((stretch.start, ()),)):
+                stages = tuple(sorted(record.jobs[j].stages for j in others))
+                speeds.compare(stretch, (), time, stages)
         else:
             _compare_stated(record, entry)
     for members in groups.values():
@@ -85,7 +94,9 @@ class _Speeds:
         self.pools = {server.id: server.pool for server in record.cluster.servers}
         self.known: dict[Hashable, Fraction | None] = {}
 
-    def compare(self, stretch: Stretch, partners: Partners, time: Any) -> None:
+    def compare(
+        self, stretch: Stretch, partners: Partners, time: Any, above: Partners = ()
+    ) -> None:
         job = self.record.jobs[stretch.job]
         types = frozenset(self.types.get(share[0]) for share in stretch.shares)
         rates = tuple(job.rates.items())
@@ -93,12 +104,16 @@ class _Speeds:
         mixed = len({self.pools.get(share[0]) for share in stretch.shares}) > 1
         elastic = (job.min_gpus, job.scaling_loss, job.mixed_efficiency, mixed)
         key = (stretch.gpus, job.gpus, types, rates, job.gpu_type, job.stages, partners,
-               job.profile, amounts, elastic)  # fmt: skip
+               job.profile, amounts, elastic, above)  # fmt: skip
         if key not in self.known:
             found = speed(job, stretch.gpus, types, partners, mixed)
             if found is not None and amounts is not None:
                 matrix = self.record.workload.matrices[str(job.profile)]
                 found *= min(throughput(matrix, *amount) for amount in amounts)
+            if found is not None and above:
+                idle = [idle_speed(job.stages, other) for other in above]
+                known = [speed for speed in idle if speed is not None]
+                found = found * min(known) if len(known) == len(idle) else None
             self.known[key] = found
         expected = self.known[key]
         if expected is None:
@@ -155,6 +170,26 @@ def throughput(matrix: Matrix, gpus: int, cpus: float | None, memory: float | No
         return Fraction(0)
     reached = Fraction(matrix.throughput[row - 1][column - 1])
     return reached / matrix.throughput[usual_row - 1][usual_column - 1]
+
+
+@cache
+def idle_speed(stages: Stages, above: Stages) -> Fraction | None:
+    """Return the speed of a job on what a job above it leaves idle; None if they cannot share.
+
+    The resource of each stage is idle for the rest of the other's iteration, over and over; a stage
+    goes on only then.
+    """
+    if len(stages) != len(above) or not any(stages) or not any(above):
+        return None
+    whole = Fraction(sum(above))
+    needed = Fraction(0)
+    for own, other in zip(stages, above, strict=True):
+        idle = 1 - other / whole
+        if own and not idle:
+            return Fraction(0)
+        if own:
+            needed += own / idle
+    return sum(stages) / needed
 
 
 @cache

@@ -69,7 +69,7 @@ class Search:
         unit, starts, first = intervals_and_prices(one, INTERVALS, LONGEST)
         # A unit of a resource counts for its weight on the pooled machine.
         total = sum((w * r.most for w, r in zip(weights, d.resources, strict=True)), Fraction(0))
-        per_unit = [float(w * one.capacity / total) for w in weights]
+        per_unit = [float(w * max(rate for _, rate in one.steps) / total) for w in weights]
         return cls(Relaxation(d, unit, starts), np.array(per_unit)[:, None] * first[None, :])
 
     @property

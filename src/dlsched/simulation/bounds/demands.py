@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from dlsched.simulation.bounds.capacity import Capacity, Steps
+
 
 class Resource(NamedTuple):
     """Something of which the cluster has so much at a time: GPUs of a type, CPUs, GB of memory.
@@ -26,6 +28,10 @@ class Resource(NamedTuple):
     def most(self) -> Fraction:
         """The largest amount that there is at any time."""
         return max(amount for _, amount in self.steps)
+
+    def at(self, time: int) -> Fraction:
+        """Return the amount at a time."""
+        return [amount for since, amount in self.steps if since <= time][-1]
 
 
 class Mode(NamedTuple):
@@ -92,18 +98,23 @@ class Pool(NamedTuple):
 
     Attributes
     ----------
-    capacity
-        What it does per microsecond, a whole number.
+    steps
+        What it does per microsecond, over time.
     release, length
         Of each job, submission and time at least, in whole microseconds.
     area
         Of each job, what the machine has to do for it; a whole number.
     """
 
-    capacity: int
+    steps: Steps
     release: tuple[int, ...]
     area: tuple[int, ...]
     length: tuple[int, ...]
+
+    @property
+    def capacity(self) -> Capacity:
+        """What it does until when."""
+        return Capacity(self.steps)
 
 
 def pool(d: Demands, weights: Sequence[Fraction]) -> Pool:
@@ -112,8 +123,12 @@ def pool(d: Demands, weights: Sequence[Fraction]) -> Pool:
     A job counts for the weighted sum of the resources that it uses in its mode of least sum. So
     what is done in the cluster at any time is no more than what the machine has.
     """
-    total = sum((w * r.most for w, r in zip(weights, d.resources, strict=True)), Fraction(0))
-    unit = total.denominator
+    times = sorted({time for resource in d.resources for time, _ in resource.steps})
+    rates = [
+        sum((w * r.at(time) for w, r in zip(weights, d.resources, strict=True)), Fraction(0))
+        for time in times
+    ]
+    unit = math.lcm(*(rate.denominator for rate in rates))
     least = [
         min(
             sum((w * use for w, use in zip(weights, mode.uses, strict=True)), Fraction(0))
@@ -122,4 +137,5 @@ def pool(d: Demands, weights: Sequence[Fraction]) -> Pool:
         for kind in d.kinds
     ]
     area = tuple(math.floor(work * least[k] * unit) for work, k in zip(d.work, d.kind, strict=True))
-    return Pool(total.numerator, d.release, area, d.lengths)
+    steps = tuple((time, int(rate * unit)) for time, rate in zip(times, rates, strict=True))
+    return Pool(steps, d.release, area, d.lengths)

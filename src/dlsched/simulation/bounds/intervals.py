@@ -41,9 +41,10 @@ def intervals_and_prices(d: Pool, most: int, longest: int) -> tuple[int, list[in
         Microseconds per unit; prices in time of completion per area, 0 in the last interval.
     """
     left = list(d.area)
-    found = [(j, s, e) for j, s, e in stretches(d, left, by_remaining=False) if e > s]
+    capacity = d.capacity
+    found = [(j, s, e) for j, s, e in stretches(d, capacity, left, by_remaining=False) if e > s]
     jobs = np.array([j for j, _, _ in found], np.int64)
-    begin, end = (np.array([x[i] / d.capacity for x in found], float) for i in (1, 2))
+    begin, end = (np.array([capacity.reached(x[i]) for x in found], float) for i in (1, 2))
     release = np.array(d.release, float)
     horizon = max(end.max(initial=0.0), release.max(), float(max(d.length))) * AFTER + 1
     unit = max(1, int(2 * horizon) // longest)

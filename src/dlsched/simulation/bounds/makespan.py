@@ -37,12 +37,14 @@ def longest_job(d: Pool) -> Fraction:
 
 
 def pooled_work(d: Pool) -> Fraction:
-    """Return the latest time at which the machine can be through, in microseconds.
+    """Return a time before which the machine cannot be through, in microseconds.
 
-    For each submission: what is submitted then or later takes at least its area over the capacity.
+    For each submission: what is submitted then or later has to be done after it.
     """
+    capacity = d.capacity
     latest, left = Fraction(0), 0
     for release, area in zip(reversed(d.release), reversed(d.area), strict=True):
         left += area
-        latest = max(latest, release + Fraction(left, d.capacity))
+        done = capacity.reached(capacity.until(release) + left) if left else Fraction(release)
+        latest = max(latest, done)
     return latest

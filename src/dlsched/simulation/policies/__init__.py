@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-from dlsched.errors import UnknownName
-from dlsched.simulation.policy import Policy
+import dlsched
+from dlsched.errors import OptionError, UnknownName
+from dlsched.simulation.policy import BasePolicy, Policy
 
 GROUP = "dlsched.policies"
 """Entry-point group of policies in other packages."""
@@ -19,6 +21,8 @@ BUILT_IN: Mapping[str, str] = {
     "srsf": "dlsched.simulation.policies.ordering:Srsf",
     "las": "dlsched.simulation.policies.ordering:Las",
     "tiresias": "dlsched.simulation.policies.tiresias:Tiresias",
+    "themis": "dlsched.simulation.policies.themis:Themis",
+    "antman": "dlsched.simulation.policies.antman:AntMan",
     "muri_s": "dlsched.simulation.policies.muri:MuriS",
     "muri_l": "dlsched.simulation.policies.muri:MuriL",
     "synergy": "dlsched.simulation.policies.synergy:Synergy",
@@ -59,6 +63,31 @@ def find_policy(name: str) -> Any:
     raise UnknownName("policy", name, list_policies())
 
 
+SOLVING = ("time_limit", "gap", "threads", "solver")
+"""Options of `dlsched.solve` that the policies pass on which take more options than they name."""
+
+
+def policy_options(kind: Any) -> dict[str, Any]:
+    """Return the options of a policy's class and of those that it passes options on to.
+
+    With their defaults; `SOLVING` are among them if they are passed on to `dlsched.solve`.
+    """
+    found: dict[str, Any] = {}
+    for each in kind.__mro__:
+        if each in (BasePolicy, object) or "__init__" not in each.__dict__:
+            continue
+        parameters = list(inspect.signature(each.__init__).parameters.values())[1:]
+        found = {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD} | found
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            break
+    else:
+        if kind.__init__ is not BasePolicy.__init__ and getattr(kind, "problem", None):
+            solve = inspect.signature(dlsched.solve).parameters
+            found |= {name: solve[name].default for name in SOLVING if name not in found}
+    found.pop("method", None)
+    return found
+
+
 def make_policy(policy: str | Policy, method: Any = None, **options: Any) -> Policy:
     """Return a policy by name, with a method and options; a policy that is made is returned as is.
 
@@ -66,8 +95,38 @@ def make_policy(policy: str | Policy, method: Any = None, **options: Any) -> Pol
     ------
     UnknownName
         If no policy has this name.
+    OptionError
+        If the policy has no such option, takes no method, or is made already and either is given;
+        if it is a class, or has no method `decide`.
     """
     if not isinstance(policy, str):
+        _require_made(policy, method, options)
         return policy
-    made: Policy = find_policy(policy)(method=method, **options)
+    kind = find_policy(policy)
+    no_method = policy in BUILT_IN and kind.problem is None and not kind.own_methods
+    if method is not None and no_method:
+        raise OptionError(f"the policy {policy} solves no problem; leave method={method!r} out")
+    plain = getattr(kind, "__init__", None) is BasePolicy.__init__
+    if plain and options:
+        raise OptionError(f"the policy {policy} has no option {next(iter(options))!r}; it has none")
+    try:
+        inspect.signature(kind).bind(method=method, **options)
+        made: Policy = kind(method=method, **options)
+    except TypeError as error:
+        raise OptionError(f"the policy {policy} cannot take its options: {error}") from error
     return made
+
+
+def _require_made(policy: object, method: Any, options: Mapping[str, Any]) -> None:
+    if isinstance(policy, type):
+        name = policy.__name__
+        raise OptionError(f"{name} is a class; give an object of it: {name}()")
+    if not callable(getattr(policy, "decide", None)):
+        raise OptionError(
+            f"{type(policy).__name__} is no policy; give a name, or an object with decide(state)"
+        )
+    given = [*(["method"] if method is not None else []), *options]
+    if given:
+        raise OptionError(
+            f"{given[0]} is given beside a policy that is made; give it to {type(policy).__name__}"
+        )

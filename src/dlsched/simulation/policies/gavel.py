@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from dlsched import gavel
 from dlsched.errors import UnknownName
@@ -52,6 +52,7 @@ class Gavel(BasePolicy):
     """
 
     name = "gavel"
+    own_methods: ClassVar[bool] = True
     on_events = False
 
     def __init__(self, method: Any = None, *, interval: Number = 360) -> None:

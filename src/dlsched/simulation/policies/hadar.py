@@ -15,15 +15,14 @@ from dlsched.schema import Id, Number
 from dlsched.simulation.decision import Decision
 from dlsched.simulation.policies.muri import solved_by
 from dlsched.simulation.policies.typed import UNTYPED, held_by_type, realize
-from dlsched.simulation.policy import BasePolicy
+from dlsched.simulation.policy import BasePolicy, refuse_unused
 from dlsched.simulation.state import JobView, State, job_state
 from dlsched.state import ClusterState
 from dlsched.state import Server as ServerState
 
 OWN: Final = ("hadar", "hadar_pooled", "hadar_literal")
 """Methods of utility that decide slot by slot: only the slot of the round is decided."""
-MODES: Final = ("sticky", "full")
-UTILITIES: Final = ("effective_throughput", "linear")
+MODES: Final = ("sticky", "full", "keep")
 
 Given = dict[Id, dict[str, int]]
 """GPUs by type of each job that runs."""
@@ -51,11 +50,14 @@ class Hadar(BasePolicy):
     mode
         ``"sticky"``: until a job completes, running jobs keep their GPUs, and only jobs that are
         new are placed, on free GPUs (section IV-B, Scalability). ``"full"``: every round decides
-        on all jobs.
+        on all jobs. ``"keep"``: running jobs keep their GPUs until they complete, and waiting ones
+        are placed on free GPUs; the same section may be read so too **(D)**.
     utility
-        ``"effective_throughput"`` as in the paper, iterations per second from submission to
-        completion; or ``"linear"``, the slots of the horizon that are left at completion (ours:
-        effective throughput puts short jobs last, and counts iterations of different models alike).
+        One of ``dlsched.problems.utility.state.UTILITIES``. Section III-A names
+        ``"effective_throughput"`` as a special case, and section IV does not say which utility it
+        maximises **(D)**. Effective throughput puts short jobs last, and counts iterations of
+        different models alike; with ``"normalized_throughput"`` it is divided by the job's rate on
+        its fastest type. ``"inverse_time"`` and ``"linear"`` prefer jobs with little work left.
     interval
         Seconds of a round (section IV: six minutes).
     slots
@@ -84,10 +86,12 @@ class Hadar(BasePolicy):
         **options: Any,
     ) -> None:
         super().__init__("hadar" if method is None else method, **options)
+        if self.method == "hadar":
+            refuse_unused(options, "hadar")
         if mode not in MODES:
-            raise OptionError(f"mode={mode!r} is neither 'sticky' nor 'full'")
-        if utility not in UTILITIES:
-            raise OptionError(f"utility={utility!r} is none of {', '.join(UTILITIES)}")
+            raise OptionError(f"mode={mode!r} is none of {', '.join(MODES)}")
+        if utility not in adapter.UTILITIES:
+            raise OptionError(f"utility={utility!r} is none of {', '.join(adapter.UTILITIES)}")
         self.mode, self.utility, self.interval, self.slots = mode, utility, interval, slots
         self._how: dict[str, Any] = {"slot_seconds": interval, "utility": utility}
 
@@ -101,6 +105,8 @@ class Hadar(BasePolicy):
         fresh = {state.workload.jobs[j].id for j in jobs[jobs > before]}
         new = [view for view in state.waiting if view.id in fresh]
         self.memory |= {"latest": int(jobs[-1]), "count": len(jobs)}
+        if self.mode == "keep" and state.allocations:
+            left, new = False, list(state.waiting)
         if left or self.mode == "full" or not state.allocations:
             counts, solved = self._choose(state, None)
         elif new:
@@ -138,7 +144,11 @@ class Hadar(BasePolicy):
         self.memory["slots"] = slots
         if slots != rounds.instance.slots:
             rounds = adapter.moment(seen, **self._how, slots=slots)
-        decider = Decider(rounds.instance, by_machine=method != "hadar_pooled")
+        decider = Decider(
+            rounds.instance,
+            by_machine=method != "hadar_pooled",
+            factors=adapter.factors(rounds.instance, self.utility),
+        )
         grants = decider.literal(rounds) if method == "hadar_literal" else decider.decide(rounds)
         solved: dict[str, Any] = {"method": method}
         if decider.scanned:

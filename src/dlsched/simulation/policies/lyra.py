@@ -9,6 +9,7 @@ import dlsched
 from dlsched.problems.elastic import state as elastic_adapter
 from dlsched.problems.workers import state as workers_adapter
 from dlsched.problems.workers.fleet import BestFit
+from dlsched.registry import problem
 from dlsched.schema import Id, Number
 from dlsched.simulation.decision import Decision
 from dlsched.simulation.policies.lyra_draft import Draft, job_state
@@ -39,7 +40,8 @@ class Lyra(BasePolicy):
 
     - The scheduler's interval is 60 s **(D)**; the paper has "a much smaller interval" than the 300
       s of the orchestrator. A round in which no job has arrived, started or ended and the loan is
-      the same changes nothing **(D)**.
+      the same changes nothing, nor one in which no job can start and every elastic job has all
+      workers that it can have **(D)**.
     - A preempted job goes to the head of the queue **(D)**: if its base demand fits, it starts
       before any other, from the next round on.
     - ``elastic`` chooses the pool of a job, by the preferences of section 5.3, and ``workers`` the
@@ -63,6 +65,13 @@ class Lyra(BasePolicy):
         Seconds between rounds.
     time_limit
         Seconds for one problem.
+
+    Raises
+    ------
+    UnknownName
+        If one of the three problems has no such method.
+    OptionError
+        If a method is another problem's.
     """
 
     name: ClassVar[str] = "lyra"
@@ -79,6 +88,11 @@ class Lyra(BasePolicy):
     ) -> None:
         super().__init__(method)
         self.elastic, self.workers = elastic or "lyra", workers or "bfd"
+        # Otherwise a wrong name would be found when a server is first reclaimed, or never.
+        chosen = {"reclaiming": method, "elastic": self.elastic, "workers": self.workers}
+        for name, choice in chosen.items():
+            if choice not in (None, "exact"):
+                problem(name).resolve(choice)
         self.interval, self.on_events = interval, False
         self.limits: dict[str, Any] = {} if time_limit is None else {"time_limit": time_limit}
 
@@ -119,7 +133,7 @@ class Lyra(BasePolicy):
         room = room_by_pool(draft)
         waiting = [job for job in waiting if may_start(job, room)]
         growing = [n for n in draft.held if draft.jobs[n].max_gpus > draft.jobs[n].min_gpus]
-        if not waiting and not growing:
+        if not waiting and not any(_may_change(draft, name) for name in growing):
             return solved
         snapshot = draft.snapshot(draft.held, waiting, remaining=remaining)
         mixed = [draft.jobs[j.id].mixed_efficiency for j in (*snapshot.running, *waiting)
@@ -195,3 +209,9 @@ class Lyra(BasePolicy):
                 fleet.keep()
             else:
                 fleet.undo()
+
+
+def _may_change(draft: Draft, name: Id) -> bool:
+    """Return whether an elastic job can have more workers, or the same ones in other pools."""
+    job = draft.jobs[name]
+    return job.heterogeneous or sum(draft.held[name].values()) < job.max_gpus

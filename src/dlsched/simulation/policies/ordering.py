@@ -7,15 +7,19 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.simulation.decision import Decision
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policy import BasePolicy
 from dlsched.simulation.state import Arrays, State, Vector
 
+SORTED = 64
+"""Jobs of a long queue that are sorted beyond those for which there are GPUs."""
 
-class OrderingPolicy(BasePolicy):
-    """Jobs run in the order of a key, least first; ties in the order of submission.
+
+class QueuePolicy(BasePolicy):
+    """Jobs run in an order that is made anew whenever it decides.
 
     Each job in turn runs if as many GPUs are left as it needs, else it is skipped. A running job
     that still runs stays where it is; the others are placed by `Placement`. At every arrival and
@@ -35,8 +39,8 @@ class OrderingPolicy(BasePolicy):
     strict: ClassVar[bool] = False
 
     @abstractmethod
-    def key(self, jobs: Arrays) -> Vector:
-        """Return the key of each job."""
+    def order(self, state: State) -> Vector:
+        """Return the positions of the jobs in `State.arrays`, the first to run first."""
 
     def decide(self, state: State) -> Decision:
         """Return the changes that make the first jobs of the order run."""
@@ -53,18 +57,14 @@ class OrderingPolicy(BasePolicy):
         free = int(vacant.sum()) + int(jobs.gpus @ jobs.running)
         if int(jobs.gpus.sum()) <= free:
             return self._run_all(state, vacant)
-        # Stable, so that ties are in the order of submission.
-        order = np.argsort(self.key(jobs), kind="stable")
-        if not self.preemptive:
-            order = np.concatenate(
-                (order[jobs.running[order] == 1], order[jobs.running[order] == 0])
-            )
-        held = jobs.running[order] == 1
-        runs = np.zeros(len(order), bool)
-        runs[select(jobs.gpus[order], free, self.strict)] = True
+        held = jobs.running == 1
+        order = self.first(state, held, free)
+        chosen = order[select(jobs.gpus[order], free, self.strict)]
+        stopped = held.copy()
+        stopped[chosen] = False
         every = state.workload.jobs
-        preempt = [every[j].id for j in jobs.job[order[held & ~runs]]]
-        new = [every[j] for j in jobs.job[order[runs & ~held]]]
+        preempt = [every[j].id for j in jobs.job[stopped]]
+        new = [every[j] for j in jobs.job[chosen[~held[chosen]]]]
         if not new:
             return Decision({}, preempt)
         placement = Placement(state.cluster, vacant)
@@ -72,15 +72,61 @@ class OrderingPolicy(BasePolicy):
             placement.release(state.allocations[name])
         return Decision(placement.place_all(new), preempt)
 
+    def first(self, state: State, held: NDArray[np.bool_], free: int) -> Vector:
+        """Return the positions of the jobs in order: all, or the first ones if no others can run.
+
+        Parameters
+        ----------
+        held
+            Which jobs hold GPUs: without preemption they come first.
+        free
+            GPUs for all jobs.
+        """
+        order = self.order(state)
+        if self.preemptive:
+            return order
+        return np.concatenate((order[held[order]], order[~held[order]]))
+
     def _run_all(self, state: State, vacant: Vector) -> Decision:
         """Return the decision that starts all waiting jobs: none has to be left out."""
         jobs, every = state.arrays, state.workload.jobs
         waiting = np.flatnonzero(jobs.running == 0)
-        if not len(waiting):
-            return Decision()
-        order = waiting[np.argsort(self.key(jobs)[waiting], kind="stable")]
-        new = [every[j] for j in jobs.job[order]]
+        if len(waiting) > 1:
+            order = self.order(state)
+            waiting = order[jobs.running[order] == 0]
+        new = [every[j] for j in jobs.job[waiting]]
         return Decision(Placement(state.cluster, vacant).place_all(new))
+
+
+class OrderingPolicy(QueuePolicy):
+    """Jobs run in the order of a key, least first; ties in the order of submission."""
+
+    @abstractmethod
+    def key(self, jobs: Arrays) -> Vector:
+        """Return the key of each job."""
+
+    def order(self, state: State) -> Vector:
+        """Return the positions of the jobs by key, then by submission."""
+        order: Vector = np.argsort(self.key(state.arrays), kind="stable")
+        return order
+
+    def first(self, state: State, held: NDArray[np.bool_], free: int) -> Vector:
+        """Return the positions of the jobs in order: all, or the first ones if no others can run.
+
+        Of a long queue about as many jobs as run are sorted, with those that tie with the last;
+        more only if GPUs are then left that would suffice for a job behind them.
+        """
+        key, gpus = self.key(state.arrays), state.arrays.gpus
+        count = 2 * int(held.sum()) + SORTED
+        while self.preemptive and 2 * count < len(key):
+            near = key <= np.partition(key, count)[count]
+            front = np.flatnonzero(near)
+            order = front[np.argsort(key[front], kind="stable")]
+            left = free - int(gpus[order[select(gpus[order], free, self.strict)]].sum())
+            if not left or int(gpus[~near].min(initial=free + 1)) > left:
+                return order
+            count *= 4
+        return super().first(state, held, free)
 
 
 def select(gpus: Vector, free: int, strict: bool = False) -> Vector:

@@ -68,6 +68,7 @@ class Synergy(BasePolicy):
         self.order = self.method if own else order
         self.interval = interval
         self._solver: RoundSolver | None = None
+        self._given: Sequence[tuple[int, Given]] = ()
 
     def decide(self, state: State) -> Decision:
         """Return the allocations of the round; running jobs that are not in it are preempted."""
@@ -86,8 +87,14 @@ class Synergy(BasePolicy):
         positions = jobs.job[chosen].tolist()
         remaining = jobs.remaining[chosen].tolist() if self.method == "tetris" else None
         given, solved = solver.solve(positions, may_wait=walking, remaining=remaining)
-        start = _allocations(state, given)
-        preempt = [name for name in state.allocations if name not in start]
+        held = state.allocations
+        if given == self._given and held.keys() == {state.workload.jobs[j].id for j, _ in given}:
+            # As a round ago: all jobs would stay.
+            return Decision(solved=solved)
+        self._given = given
+        allocations = _allocations(state, given)
+        start = {name: new for name, new in allocations.items() if held.get(name) != new}
+        preempt = [name for name in held if name not in allocations]
         return Decision(start, preempt, solved=solved)
 
     def _sorted(self, state: State, jobs: Arrays, best: Best) -> Vector:

@@ -25,8 +25,8 @@ from dlsched.simulation.workload import Workload
 
 OPT: Final = "opt"
 """Stage one of Synergy-OPT alone."""
-INDIFFERENT: Final = (OPT, "exact", "patterns", "milp")
-"""Methods whose objective does not depend on the order of the jobs: they get them sorted by
+INDIFFERENT: Final = (OPT, "exact", "patterns", "milp", "price_round", "balance")
+"""Methods that are indifferent to the order of the jobs: they get them sorted by
 profile, so that rounds with the same profiles are one instance, solved once."""
 MOST_KNOWN: Final = 20_000
 """Solved rounds that are remembered."""
@@ -190,7 +190,7 @@ def server_size(cluster: Cluster) -> dict[str, Any]:
     if len(sizes) > 1 or cpus is None or memory is None:
         raise OptionError(
             "Synergy's servers are alike and have CPUs and memory; write "
-            "Cluster.uniform(servers, gpus, cpus=..., memory=...)"
+            "Cluster.uniform(servers, gpus, cpus=..., memory=...), or --cpus and --memory"
         )
     return {"count": len(cluster.servers), "gpus": gpus, "cpus": cpus, "memory": memory}
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dlsched.errors import OptionError
 from dlsched.problems.interleaving.profiles import RESOURCES
 from dlsched.problems.interleaving.state import RECORDED, split
 
@@ -32,7 +33,15 @@ def muri(
     """Add the seconds of a restart, and split the first stage if four resources are asked for.
 
     A number of GPUs between two of the table counts as the larger one.
+
+    Raises
+    ------
+    OptionError
+        If neither three nor four resources are asked for.
     """
+    if resources not in (len(RECORDED), len(RESOURCES)):
+        raise OptionError(f"resources={resources!r} is neither {len(RECORDED)}, as recorded, nor "
+                          f"{len(RESOURCES)}")  # fmt: skip
     for row in rows:
         row["restart"] = restart(row["model"], row["gpus"])
         if resources == len(RESOURCES) and len(row["stages"]) == len(RECORDED):

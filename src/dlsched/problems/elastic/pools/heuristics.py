@@ -61,6 +61,8 @@ def _knapsack(epoch: Epoch, jobs: Collection[int], pool: int, run: Run) -> None:
                 best = saved
                 rows.append((j, more, more * job.gpus_per_worker, 0))
                 ratios.append(Fraction(saved).as_integer_ratio())
+    if not rows:
+        return
     items = assemble(rows, ratios, epoch.free[pool])
     search = Search(items, run)
     search.solve()

@@ -85,7 +85,8 @@ def replay(
     end, due, wake = math.inf, list[JobState](), math.inf
     while completed < len(jobs):
         arrival = arrivals[at][0] if at < len(arrivals) else math.inf
-        if end == arrival == wake == math.inf:
+        # Where nothing runs, a round decides as the one before.
+        if end == arrival == math.inf:
             raise PolicyError(
                 f"{len(policy.jobs)} jobs wait and none can run; give the cluster larger servers"
             )

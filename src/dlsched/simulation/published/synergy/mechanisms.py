@@ -12,7 +12,7 @@ from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
 from dlsched.problems.sensitivity.state import Rounds, Wish
 from dlsched.run import Run
 from dlsched.simulation.policies.synergy_rounds import INDIFFERENT, OPT
-from dlsched.simulation.policy import PolicyError
+from dlsched.simulation.policy import PolicyError, refuse_unused
 from dlsched.simulation.published.synergy.jobs import SimulatedJob, fitting
 from dlsched.simulation.published.synergy.servers import Servers
 
@@ -41,6 +41,8 @@ class Mechanism:
     ) -> None:
         self.method, self.rounds, self.seed = method, rounds, seed
         self.options = dict(options or {})
+        if method in (*PLACING, OPT):
+            refuse_unused(self.options, str(method))
         self.known: dict[tuple[tuple[str, int], ...], Any] = {}
         self._tried: list[SimulatedJob] = []
         self._placed: list[SimulatedJob] = []

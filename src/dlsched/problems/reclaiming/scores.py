@@ -1,0 +1,191 @@
+"""What would follow if all jobs of a server were preempted: the scores that `densest` compares.
+
+Loops are written out where numpy has an expression for them: each such expression costs a second of
+compilation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dlsched.compilation import Floats, Ints, loop
+
+
+class Scores(NamedTuple):
+    """What would follow if all jobs of a server were preempted, by server; and work space.
+
+    Attributes
+    ----------
+    rate
+        Weight divided by relief; infinite for a server that is idle already.
+    weight
+        Weight of its jobs that run.
+    relief
+        How much nearer to idle all servers come, in servers; see `measure`.
+    idle
+        Servers that become idle.
+    damage, gathered
+        GPUs that its running jobs hold on servers that keep jobs, or -1 if that is not known, and
+        on servers that become idle.
+    running, load
+        Number and weight of its jobs that run.
+    shared, common, near
+        Work space of `measure`: by server, the number and weight of the jobs that it shares with
+        the server measured; and which servers share any. The first two are 0 between calls.
+    """
+
+    rate: Floats
+    weight: Floats
+    relief: Floats
+    idle: Ints
+    damage: Ints
+    gathered: Ints
+    running: Ints
+    load: Floats
+    shared: Ints
+    common: Floats
+    near: Ints
+
+
+@loop
+def measure(layout: Any, preempted: Any, scores: Any, s: int, doublings: int) -> None:
+    """Compute weight, relief and idle servers of a server anew.
+
+    The relief is the sum, over all servers, of (the weight of running jobs there that are also on
+    this server / the weight of all running jobs there) ** exponent. It is 1 for a server that
+    becomes idle, and near 0, if the exponent is large, for one that keeps a part of its jobs.
+    """
+    hosts, hosts_at = layout.hosts, layout.hosts_at
+    shared, common, near = scores.shared, scores.common, scores.near
+    weight, found = 0.0, 0
+    for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+        j = layout.jobs[e]
+        if not preempted[j]:
+            own = layout.weight[j]
+            weight += own
+            for f in range(hosts_at[j], hosts_at[j + 1]):
+                t = hosts[f]
+                if shared[t] == 0:
+                    near[found] = t
+                    found += 1
+                shared[t] += 1
+                common[t] += own
+    relief, idle = 0.0, 0
+    for i in range(found):
+        t = near[i]
+        if shared[t] == scores.running[t]:
+            idle += 1
+            relief += 1.0
+        else:
+            share = common[t] / scores.load[t]
+            for _ in range(doublings):
+                share *= share
+            relief += share
+        shared[t], common[t] = 0, 0.0
+    scores.weight[s], scores.relief[s], scores.idle[s] = weight, relief, idle
+    scores.rate[s] = weight / relief
+    scores.damage[s] = -1
+
+
+@loop
+def recount(layout: Any, preempted: Any, scores: Any, s: int) -> None:
+    """Compute number and weight of a server's running jobs anew, so that no rounding adds up."""
+    running, load = 0, 0.0
+    for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+        j = layout.jobs[e]
+        if not preempted[j]:
+            running += 1
+            load += layout.weight[j]
+    scores.running[s], scores.load[s] = running, load
+    if running == 0:
+        scores.rate[s], scores.relief[s] = np.inf, 0.0
+
+
+@loop
+def renew(
+    layout: Any, preempted: Any, scores: Any, doublings: int, changed: Any, seen: Any, mark: int
+) -> None:
+    """Measure the servers that share a running job with one of those that changed."""
+    for s in changed:
+        for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+            j = layout.jobs[e]
+            if not preempted[j]:
+                for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                    t = layout.hosts[f]
+                    if seen[t] != mark:
+                        seen[t] = mark
+                        measure(layout, preempted, scores, t, doublings)
+
+
+@loop
+def cheapest(layout: Any, preempted: Any, scores: Any, missing: int) -> Any:
+    """Return the server to take, and the lightest one that makes all missing servers idle or -1.
+
+    Ties go to the least collateral damage, then to the earlier server.
+    """
+    best, rate, damage = -1, np.inf, -1.0  # damage below 0: not computed yet
+    ending, least, other = -1, np.inf, -1.0
+    for s in range(len(scores.rate)):
+        cost = scores.rate[s]
+        if scores.relief[s] >= missing:
+            cost = scores.weight[s] / missing
+            if scores.idle[s] >= missing and scores.weight[s] < least:
+                ending, least, other = s, scores.weight[s], -1.0
+            elif scores.idle[s] >= missing and scores.weight[s] == least and other != 0.0:
+                if other < 0.0:
+                    other = _damage(layout, preempted, scores, missing, ending)
+                here = _damage(layout, preempted, scores, missing, s)
+                if here < other:
+                    ending, other = s, here
+        if cost < rate:
+            best, rate, damage = s, cost, -1.0
+        elif cost == rate and damage != 0.0 and best >= 0:
+            if damage < 0.0:
+                damage = _damage(layout, preempted, scores, missing, best)
+            here = float(scores.damage[s])
+            if here < 0.0 or scores.idle[s] > missing:  # a call takes longer than all of this
+                here = _damage(layout, preempted, scores, missing, s)
+            if here < damage:
+                best, damage = s, here
+    return best, ending
+
+
+@loop
+def _damage(layout: Any, preempted: Any, scores: Any, missing: int, s: int) -> float:
+    """Return a server's collateral damage.
+
+    Of the servers that become idle no more than are missing can be returned: of the GPUs on them
+    the average share is damage, too.
+    """
+    if scores.damage[s] < 0:
+        _collect(layout, preempted, scores, s)
+    damage = float(scores.damage[s])
+    if scores.idle[s] > missing:
+        damage += scores.gathered[s] * (scores.idle[s] - missing) / scores.idle[s]
+    return damage
+
+
+@loop
+def _collect(layout: Any, preempted: Any, scores: Any, s: int) -> None:
+    """Compute a server's `damage` and `gathered`."""
+    for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+        j = layout.jobs[e]
+        if not preempted[j]:
+            for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                scores.shared[layout.hosts[f]] += 1
+    damage, gathered = 0, 0
+    for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+        j = layout.jobs[e]
+        if not preempted[j]:
+            for f in range(layout.held_at[j], layout.held_at[j + 1]):
+                t = layout.held[f]
+                if scores.shared[t] < scores.running[t]:
+                    damage += layout.gpus[f]
+                elif scores.running[t] > 0:
+                    gathered += layout.gpus[f]
+    for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+        for f in range(layout.hosts_at[layout.jobs[e]], layout.hosts_at[layout.jobs[e] + 1]):
+            scores.shared[layout.hosts[f]] = 0
+    scores.damage[s], scores.gathered[s] = damage, gathered

@@ -1,0 +1,72 @@
+"""What a job adds to the cost of each server with a base worker of it, by rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dlsched.problems.reclaiming.schema import Instance
+from dlsched.schema import Number
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What job ``j`` adds to the cost of server ``s``: ``weight[j] * part / whole[j]``.
+
+    The part is ``parts[j][s]``, or 1 on all of the job's servers, ``hosts[j]``, without `parts`.
+    """
+
+    hosts: Sequence[frozenset[int]]
+    whole: Sequence[int]
+    weight: Sequence[Number]
+    parts: Sequence[Mapping[int, int]] | None = None
+
+    def scaled(self) -> tuple[list[dict[int, int]], int]:
+        """Return for each job what it adds by server, as whole multiples of 1 / the number."""
+        unit = math.lcm(*{weight.denominator for weight in self.weight})
+        whole = math.lcm(*{whole for whole in self.whole if whole})
+        each = [
+            weight.numerator * (unit // weight.denominator) * (whole // max(1, own))
+            for weight, own in zip(self.weight, self.whole, strict=True)
+        ]
+        if self.parts is None:
+            added = [dict.fromkeys(h, add) for h, add in zip(self.hosts, each, strict=True)]
+        else:
+            added = [
+                {s: add * part for s, part in parts.items()}
+                for parts, add in zip(self.parts, each, strict=True)
+            ]
+        return added, unit * whole
+
+    def costs(self, servers: int) -> list[Fraction]:
+        """Return each server's cost before any server is returned, a column of Table 1."""
+        result = [Fraction(0)] * servers
+        added, unit = self.scaled()
+        for row in added:
+            for s, add in row.items():
+                result[s] += Fraction(add, unit)
+        return result
+
+
+def lyra_shares(instance: Instance) -> Shares:
+    """Return 1 / (servers that host the job)."""
+    base = instance.base_servers
+    return Shares(base, [len(b) for b in base], _weights(instance))
+
+
+def gpu_shares(instance: Instance) -> Shares:
+    """Return (GPUs of the job on the server) / (all its GPUs)."""
+    held, base = instance.held, instance.base_servers
+    parts = [{s: h[s] for s in b} for h, b in zip(held, base, strict=True)]
+    return Shares(base, [sum(h.values()) for h in held], _weights(instance), parts)
+
+
+def count_shares(instance: Instance) -> Shares:
+    """Return 1 for every job."""
+    return Shares(instance.base_servers, [1] * len(instance.jobs), _weights(instance))
+
+
+def _weights(instance: Instance) -> list[Number]:
+    return [job.weight for job in instance.jobs]

@@ -1,0 +1,66 @@
+"""Solutions from points of the program of choices and patterns: which job gets which server."""
+
+from __future__ import annotations
+
+from dlsched.problems.sensitivity.cluster import Placed, solution_of
+from dlsched.problems.sensitivity.program import Program
+from dlsched.problems.sensitivity.schema import Choice, Solution
+from dlsched.schema import Id
+from dlsched.solvers.outcome import Vector
+
+
+def solution_from(program: Program, x: Vector) -> Solution:
+    """Return a solution with the options and patterns that a point of the program takes.
+
+    Jobs that may be split get their items in descending number, each from the server with the
+    fewest that suffice; if none has enough, from those with most.
+    """
+    counts = [round(value) for value in x.tolist()]
+    taken, used = counts[: len(program.options)], counts[len(program.options) :]
+    supplies = [_Supply(program.server.gpus) for _ in program.items]
+    server = 0
+    for pattern, often in zip(program.patterns, used, strict=True):
+        if often:
+            parts = [(supplies[i], count) for i, count in enumerate(pattern) if count]
+            for s in range(server, server + often):
+                for supply, count in parts:
+                    supply.add(s, count)
+            server += often
+    queues: dict[str, list[str]] = {}
+    for job in reversed(program.instance.jobs):
+        queues.setdefault(job.profile, []).append(job.id)
+    given: dict[Id, tuple[Choice, Placed]] = {}
+    for c in sorted(range(len(taken)), key=lambda c: -program.options[c].amount):
+        option = program.options[c]
+        gpus, supply = program.items[option.item].gpus, supplies[option.item]
+        for _ in range(taken[c]):
+            where = supply.take(option.amount)
+            placed = {s: count * gpus for s, count in where.items()}
+            given[queues[option.profile].pop()] = option.choice, placed
+    return solution_of(program.instance, given)
+
+
+class _Supply:
+    """The items of one kind that patterns supply: servers by how many of them they have left."""
+
+    def __init__(self, most: int) -> None:
+        self.servers: list[list[int]] = [[] for _ in range(most + 1)]
+
+    def add(self, server: int, count: int) -> None:
+        """Add a number of items on a server."""
+        self.servers[count].append(server)
+
+    def take(self, amount: int) -> dict[int, int]:
+        """Take items: from the server with the fewest that suffice, else from those with most."""
+        where: dict[int, int] = {}
+        most = len(self.servers) - 1
+        while amount:
+            enough = (count for count in range(amount, most + 1) if self.servers[count])
+            count = next(enough, 0) or max(c for c in range(most + 1) if self.servers[c])
+            server = self.servers[count].pop()
+            taken = min(amount, count)
+            where[server] = taken
+            amount -= taken
+            if count > taken:
+                self.servers[count - taken].append(server)
+        return where

@@ -1,0 +1,180 @@
+"""A heuristic of this library: patterns from the relaxation's prices, then an integer program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dlsched.objective import Bound
+from dlsched.problems.sensitivity.balance import balanced
+from dlsched.problems.sensitivity.bounds import pooled_bounds, split_bound
+from dlsched.problems.sensitivity.check import evaluate
+from dlsched.problems.sensitivity.decoding import solution_from
+from dlsched.problems.sensitivity.knapsack import least_choices
+from dlsched.problems.sensitivity.lagrangian import Prices
+from dlsched.problems.sensitivity.packing import Pattern, TooManyStates
+from dlsched.problems.sensitivity.program import Program, patterns_of
+from dlsched.problems.sensitivity.schema import Instance, Solution
+from dlsched.registry import method
+from dlsched.result import Claim, Status, Termination
+from dlsched.run import Run
+from dlsched.schema import simplify
+
+_NEAR = 1e-3
+"""Relative gap to the bound at which no further patterns are sought."""
+_GAP = 2e-4
+"""Relative gap of the integer programs."""
+_PENALTY = 1e-4
+"""Cost of a split job, as a fraction of the largest throughput of a job."""
+_NODES = 100
+"""Upper limit of the nodes of an integer program, instead of a time limit."""
+_MOST_ENUMERATED = 1000
+"""Upper limit of the patterns that are enumerated at the end."""
+
+
+@method("sensitivity", kind="heuristic", preload=("highspy", "scipy.sparse"))
+def price_round(instance: Instance, run: Run) -> Claim:
+    """Column generation over server patterns, then an integer program over its columns (ours).
+
+    The relaxation of `patterns` is solved by column generation, from the patterns of a packing in
+    which every job has its proportional share, so that the integer program over the few dozen
+    columns has a solution. A split job costs 0.01 % of the largest throughput of a job, so that
+    few are split. The bound of the relaxation is certified as in `patterns`, and on large clusters
+    the gap to it is small. Where it is above 0.1 %, the patterns of `balance` are added, and then,
+    if that does not suffice, all patterns that a better solution can use, if there are at most
+    1,000. The integer programs end at 100 nodes.
+
+    An instance whose servers have too many sums of CPUs or memory for pricing is left to
+    `balance`, with the bound of `pooled`.
+    """
+    forced = [split_bound(instance)]
+    if not instance.jobs:
+        none = Bound(0, "certified", "there are no jobs")
+        return Claim(solution=Solution(allocation={}), bounds=[[none], forced])
+    try:
+        best = Rounding(instance, run).best()
+    except TooManyStates:
+        best = Rounded(balanced(instance, run), pooled_bounds(instance, run))
+    if best.solution is not None:
+        return Claim(solution=best.solution, bounds=[best.bounds, forced])
+    return Claim(
+        status=Status.NO_SOLUTION,
+        termination=Termination.FINISHED,
+        reason="no patterns that were generated hold all jobs",
+        bounds=[best.bounds, forced],
+    )
+
+
+class Rounded(NamedTuple):
+    """The best solution found, and bounds on the throughput."""
+
+    solution: Solution | None
+    bounds: list[Bound]
+
+
+class Rounding:
+    """The program of `price_round`, and the best point of it as throughput and solution."""
+
+    def __init__(self, instance: Instance, run: Run) -> None:
+        self.instance, self.run = instance, run
+        units = instance.allow_split
+        self.program = Program(instance, whole=True, units=units, penalty=_PENALTY)
+        self.value = -1
+        """Throughput of the incumbent as a multiple of the granularity; -1 without one."""
+        self.solution: Solution | None = None
+
+    def best(self) -> Rounded:
+        """Add patterns until the gap is small; return what is found."""
+        program = self.program
+        program.add(packing(program))
+        program.add([program.server.full(i) for i in range(len(program.items))])
+        relaxed = program.relax(self.run)
+        if relaxed is None:
+            self.solution = balanced(self.instance, self.run)
+        elif relaxed.fits:
+            for _ in self._added(relaxed.prices):
+                self._integer()
+                if self.near or self.run.stop_reason():
+                    break
+        if program.bound is None:
+            return Rounded(self.solution, [])
+        bound = simplify(program.bound * program.granularity)
+        how = "prices and a table of one server"
+        return Rounded(self.solution, [Bound(bound, "certified", how)])
+
+    @property
+    def near(self) -> bool:
+        """Whether the incumbent's gap to the bound is small."""
+        bound = self.program.bound
+        return bound is not None and self.value >= 0 and bound - self.value <= _NEAR * bound
+
+    def _added(self, prices: Prices) -> Iterator[None]:
+        """Add patterns, those that cost least time first, as long as the caller asks for more."""
+        yield
+        program, known = self.program, len(self.program.patterns)
+        even = balanced(self.instance, self.run)
+        if even is not None:
+            program.add(patterns_of(program, even))
+            throughput = evaluate(self.instance, even.allocation)[0]
+            self._offer(int(throughput / program.granularity), even)
+            if len(program.patterns) > known:
+                yield
+        better = program.lagrangian(prices).cutoff(self.value + 1)
+        if self.value >= 0 and program.complete(_MOST_ENUMERATED, [better], self.run):
+            yield
+
+    def _integer(self) -> None:
+        """Solve the integer program over the patterns known."""
+        run = self.run.nested(gap=_GAP)
+        outcome = self.program.integer(run, nodes=_NODES)
+        if outcome.values is None:
+            return
+        taken = outcome.values[: len(self.program.values)].tolist()
+        pairs = zip(taken, self.program.values, strict=True)
+        value = sum(round(often) * each for often, each in pairs)
+        if value > self.value:
+            self._offer(value, solution_from(self.program, outcome.values))
+
+    def _offer(self, value: int, solution: Solution) -> None:
+        """Make a solution the incumbent if its throughput, in granularities, is larger."""
+        if value > self.value:
+            self.value, self.solution = value, solution
+            self.run.record(float(value * self.program.granularity), None)
+
+
+def packing(program: Program) -> list[Pattern]:
+    """Return patterns of servers on which jobs have no more than their proportional share.
+
+    First fit decreasing by GPUs; jobs that do not fit whole are then split where they may be.
+    """
+    instance = program.instance
+    least, most = least_choices(instance), instance.servers.gpus
+    free = [most] * instance.servers.count
+    patterns = [[0] * len(program.items) for _ in free]
+
+    def fill(item: int, gpus: int, left: int) -> int:
+        """Place as many of `left` items as fit; return how many are left over."""
+        for s, room in enumerate(free):
+            taken = min(left, room // gpus)
+            patterns[s][item] += taken
+            free[s] -= taken * gpus
+            left -= taken
+            if not left:
+                break
+        return left
+
+    needed: dict[str, dict[int, int]] = {}
+    for option in program.options:
+        if option.choice == least[option.profile]:
+            needed.setdefault(option.profile, {})[option.amount] = option.item
+    rest = []
+    for name in sorted(needed, key=lambda name: -instance.profiles[name].gpus):
+        gpus, items = instance.profiles[name].gpus, needed[name]
+        left = program.counts[name]
+        if 1 in items:
+            left = fill(items[1], gpus, left)
+        if left and gpus in items:
+            rest.append((items[gpus], left * gpus))
+    for item, left in rest:
+        fill(item, 1, left)
+    return [tuple(pattern) for pattern in patterns]

@@ -1,0 +1,83 @@
+"""Themis: finish-time fairness; those run whose share of time is furthest from what they had."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dlsched.errors import OptionError
+from dlsched.schema import Number
+from dlsched.simulation.clock import TICKS
+from dlsched.simulation.cluster import LOAN
+from dlsched.simulation.decision import Decision
+from dlsched.simulation.finish_times import least_ratio_shares
+from dlsched.simulation.policies.ordering import QueuePolicy
+from dlsched.simulation.state import State, Vector
+
+
+class Themis(QueuePolicy):
+    """Shares of time that are fair in finish times, as compared in Muri's section 6.
+
+    Muri's text says only that Themis balances finish-time fairness and efficiency, by auctions
+    (section 8). The auctions are not repeated; all that follows is **(D)**.
+
+    A job's ratio is the time from its submission to its completion if it runs for a share of the
+    time from now on, over the time that it would take with an equal share of the GPUs: for what it
+    has done, with the jobs that were present then; for what it has left, with those present now.
+    The problem: shares of time, for which the GPUs suffice on average, that minimise the largest
+    ratio, then the next one. It has a closed form by ratio, and is solved by bisection.
+
+    Ordering: the largest share over time held so far first; jobs that never ran before all others;
+    ties by share, then by submission. Running jobs may be preempted.
+
+    Parameters
+    ----------
+    interval
+        Most seconds between two decisions, besides those at arrivals and completions: how long GPUs
+        are leased.
+    """
+
+    name = "themis"
+
+    def __init__(self, method: Any = None, *, interval: Number = 3600) -> None:
+        super().__init__(method)
+        if not interval > 0:
+            raise OptionError(f"interval={interval!r} must be above 0 seconds")
+        self.interval = interval
+
+    def decide(self, state: State) -> Decision:
+        """Return the changes that make the first jobs of the order run."""
+        self.memory = {"fair": self._fair_times(state)}
+        return super().decide(state)
+
+    def order(self, state: State) -> Vector:
+        """Return the positions of the jobs, the one furthest behind its share first."""
+        jobs = state.arrays
+        left = jobs.remaining / TICKS
+        fair = [done + rest / rate for done, rest, rate in self.memory["fair"].values()]
+        waited = float(state.time) - jobs.submit / TICKS
+        shares = least_ratio_shares(waited, left, np.array(fair), jobs.gpus, _gpus(state))
+        never = np.full(len(shares), np.inf)
+        behind = np.divide(shares, jobs.attained / TICKS, out=never, where=jobs.attained > 0)
+        order: Vector = np.lexsort((-shares, -behind))
+        return order
+
+    def _fair_times(self, state: State) -> dict[str, list[float]]:
+        """Return by job: the time with an equal share for what is done, what is left, and its rate.
+
+        They are in the order of `State.arrays`, seconds; the rate is that of the jobs present now.
+        """
+        jobs, before = state.arrays, self.memory.get("fair", {})
+        rates = np.minimum(1.0, _gpus(state) / len(jobs.gpus) / jobs.gpus)
+        fair = {}
+        for j, left, rate in zip(jobs.job, jobs.remaining / TICKS, rates.tolist(), strict=True):
+            name = state.workload.jobs[j].id
+            done, then, last = before.get(name, (0.0, float(left), rate))
+            fair[name] = [done + (then - float(left)) / last, float(left), rate]
+        return fair
+
+
+def _gpus(state: State) -> int:
+    """Return the GPUs that are not on loan."""
+    return sum(view.server.gpus for view in state.servers if view.server.pool != LOAN)

@@ -1,0 +1,53 @@
+"""The file of figures keeps the sections that are not measured again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """Give the module, which writes into a temporary folder."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import figures
+
+    monkeypatch.setattr(figures, "FOLDER", tmp_path)
+    monkeypatch.setattr(figures, "machine", lambda: "this one")
+    return figures
+
+
+def test_a_section_is_kept_whatever_its_name(figures: ModuleType, tmp_path: Path) -> None:
+    """A section with a hyphen and a point in its name is kept when another one is measured."""
+
+    def section(text: str) -> Iterator[str]:
+        yield text
+
+    sections = {name: lambda name=name: section(f"of {name}") for name in ("load-1.3", "methods")}
+    figures.write("drawn", sections, ["load-1.3"])
+    figures.write("drawn", sections, ["methods"])
+    text = (tmp_path / "drawn.md").read_text()
+    assert "of load-1.3" in text
+    assert "of methods" in text
+
+
+def test_a_section_measured_meanwhile_is_kept(figures: ModuleType, tmp_path: Path) -> None:
+    """What another process writes while a section is measured stays in the file."""
+
+    def other() -> Iterator[str]:
+        yield "of the other process"
+
+    def own() -> Iterator[str]:
+        figures.write("drawn", sections, ["other"])
+        yield "of this one"
+
+    sections = {"own": own, "other": other}
+    figures.write("drawn", sections, ["own"])
+    text = (tmp_path / "drawn.md").read_text()
+    assert "of this one" in text
+    assert "of the other process" in text

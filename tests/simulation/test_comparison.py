@@ -1,0 +1,77 @@
+"""Several policies in one table: bounds, gaps, and what a row saves of the first."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from synergy_cases import server, workload
+
+from dlsched.simulation import Cluster, Workload, compare_policies
+from dlsched.simulation.bounds import bound
+
+# One GPU and two jobs: the long one first ends at 10 and 12, the short one first at 2 and 12.
+JOBS = Workload.parse(
+    {
+        "name": "two",
+        "jobs": [
+            {"id": "a", "submit": 0, "gpus": 1, "work": 10, "stages": [1, 1, 0]},
+            {"id": "b", "submit": 0, "gpus": 1, "work": 2, "stages": [0, 1, 1]},
+        ],
+    },
+    "two",
+)
+ONE = Cluster.uniform(1, 1)
+
+
+def test_saved_is_of_the_first_row() -> None:
+    """The second policy saves 4 of 11 seconds; in the other order it loses 4 of 7."""
+    table = compare_policies(JOBS, ONE, ["fifo", "srtf"])
+    assert table["mean_jct"].tolist() == [11, 7]
+    assert table["saved"].tolist() == [0, pytest.approx(4 / 11)]
+    other = compare_policies(JOBS, ONE, ["srtf", "fifo"])
+    assert other["saved"].tolist() == [0, pytest.approx(-4 / 7)]
+    assert "mean_jct_bound" not in table
+
+
+def test_bounds_and_gaps() -> None:
+    """The shortest job first meets both bounds; the longest is 4 of 11 above the first."""
+    table = compare_policies(JOBS, ONE, ["fifo", "srtf"], bounds=True)
+    assert table["mean_jct_bound"].tolist() == [pytest.approx(7, abs=1e-5)] * 2
+    assert table["mean_jct_gap"].tolist() == pytest.approx([4 / 11, 0], abs=1e-5)
+    assert table["makespan_bound"].tolist() == [12, 12]
+    assert table["makespan_gap"].tolist() == [0, 0]
+
+
+def test_bounds_of_policies_that_share_gpus_allow_for_it() -> None:
+    """A policy that interleaves jobs has the weaker bound, one that does not the stronger one."""
+    table = compare_policies(JOBS, ONE, ["srtf", "muri_s"], bounds=True)
+    for column, sharing in enumerate((False, True)):
+        expected = bound(JOBS, ONE, sharing=sharing).value
+        assert Fraction(float(table["mean_jct_bound"][column])) == Fraction(float(expected))
+    assert table["mean_jct_bound"][1] < table["mean_jct_bound"][0]
+    assert (table["mean_jct_gap"] >= -1e-9).all()
+
+
+def test_entries_have_methods_and_options_of_their_own() -> None:
+    """A row's own options go before those for all rows."""
+    rows: list[Any] = ["synergy", ("synergy", "exact"), ("synergy", "exact", {"order": "srtf"})]
+    # FIFO runs the two long jobs first.
+    jobs = workload(("hungry", 900), ("hungry", 900), ("modest", 300), ("modest", 300))
+    table = compare_policies(jobs, server(), rows, order="fifo", bounds=True)
+    assert table["method"].fillna("default").tolist() == ["default", "exact", "exact"]
+    assert table["mean_jct"][2] < table["mean_jct"][1]
+    assert (table["mean_jct_bound"] <= table["mean_jct"]).all()
+
+
+def test_bounds_of_published_variants_are_of_their_simulators() -> None:
+    """In whole rounds of 300 s a job of 100 s takes no less than its bound."""
+    jobs = workload(("modest", 100), ("hungry", 700))
+    table = compare_policies(
+        jobs, server(), ["synergy", ("synergy", "proportional")], bounds=True, variant="published"
+    )
+    for metric in ("mean_jct", "makespan"):
+        expected = float(bound(jobs, server(), metric, published="synergy").value)
+        assert table[f"{metric}_bound"].tolist() == [expected] * 2
+        assert (table[f"{metric}_gap"] >= 0).all()
