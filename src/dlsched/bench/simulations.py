@@ -63,9 +63,11 @@ def run_simulation(
         columns["reason"] = plain(f"{count}, the first: {report.violations[0]}")
         return None
     summary = {name: _finite(value) for name, value in run.summary.items()}
-    published = run.meta["policy"] if run.meta["variant"] == "published" else None
+    published: tuple[str | None, str | None] = (None, None)
+    if run.meta["variant"] == "published":
+        published = run.meta["policy"], run.meta["method"]
     bounds = {
-        metric: bound_of(spec, metric, run.shares_gpus, published) for metric in _bounded(spec)
+        metric: bound_of(spec, metric, run.shares_gpus, *published) for metric in _bounded(spec)
     }
     for metric, limit in bounds.items():
         if summary[metric] < float(limit.value) * (1 - _TOLERANCE):

@@ -118,10 +118,14 @@ def _make(spec: WorkloadSpec) -> tuple[Workload, Cluster, str]:
 
 @lru_cache(maxsize=4)
 def bound_of(
-    spec: WorkloadSpec, metric: str, sharing: bool, published: str | None = None
+    spec: WorkloadSpec,
+    metric: str,
+    sharing: bool,
+    published: str | None = None,
+    method: str | None = None,
 ) -> MetricBound:
     """Return a bound over all policies; the last ones of this process are cached."""
-    return bound(*spec.make(), metric, sharing=sharing, published=published)
+    return bound(*spec.make(), metric, sharing=sharing, published=published, method=method)
 
 
 def _digest(*parts: Workload | Cluster) -> str:

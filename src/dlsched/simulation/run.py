@@ -58,7 +58,8 @@ class Simulation:
             A published variant shares them as it does.
         """
         if self.meta["variant"] == "published":
-            return bound(self.workload, self.cluster, metric, published=self.meta["policy"])
+            policy, method = self.meta["policy"], self.meta["method"]
+            return bound(self.workload, self.cluster, metric, published=policy, method=method)
         if sharing is None:
             sharing = self.shares_gpus
         layers = sharing and "layers" in self.meta

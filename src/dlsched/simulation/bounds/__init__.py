@@ -39,6 +39,7 @@ def bound(
     sharing: bool = False,
     layers: bool = False,
     published: str | None = None,
+    method: str | None = None,
 ) -> MetricBound:
     """Return the greatest lower bound on a metric that holds for every policy.
 
@@ -56,6 +57,8 @@ def bound(
     published
         Name of a policy of a published simulator, as ``"muri_s"``. The bound then holds for all
         policies of that simulator that share GPUs as this one does, in place of `sharing`.
+    method
+        The method of that policy: times of groups differ between those of Muri-S and Muri-L.
 
     Raises
     ------
@@ -67,7 +70,7 @@ def bound(
     if published is not None:
         total = metric != "makespan"
         find = published_bounds.total_bound if total else published_bounds.makespan_bound
-        value, source = find(workload, cluster, published)
+        value, source = find(workload, cluster, published, method)
     elif metric == "makespan":
         d = demands(workload, cluster)
         if sharing or layers:

@@ -1,10 +1,9 @@
 """The demands of jobs in the simulators that the papers' authors published.
 
 Muri's: a job alone takes its recorded time per iteration, 1.5 % longer; a group the time of its
-best order, times the factor for its size, of which the least of both variants counts. Overheads are
-lost at events, so leaving them out is valid. AntMan runs a job of each of two priorities on a GPU,
-neither faster than alone: the jobs of a priority have all GPUs to themselves. Synergy's jobs are
-those of the paper's text.
+best order, times the factor for its size. Overheads are lost at events, so leaving them out is
+valid. AntMan runs a job of each of two priorities on a GPU, neither faster than alone: the jobs of
+a priority have all GPUs to themselves. Synergy's jobs are those of the paper's text.
 
 The simulators join events that are close, and compute in floats: a job may be submitted early by
 a share `NEAR` of the time, and complete so much early, or `JOINED` seconds. See `early`.
@@ -35,7 +34,6 @@ from dlsched.simulation.workload import Workload
 NEAR = Fraction(1, 10**8)
 JOINED = TICKS // 1000
 """Shares of time, and microseconds, that are ten times what the simulators take for the same."""
-FACTORS = {size: min(SHARING[size], SHARING_UNMATCHED[size]) for size in SHARING}
 
 
 def layers(workload: Workload, cluster: Cluster, by_priority: bool) -> list[Demands]:
@@ -60,8 +58,15 @@ def layers(workload: Workload, cluster: Cluster, by_priority: bool) -> list[Dema
     return found
 
 
-def group_sharing(workload: Workload, cluster: Cluster) -> Sharing:
-    """Return the jobs of Muri's simulator that may share GPUs, with those of as many GPUs."""
+def group_sharing(workload: Workload, cluster: Cluster, matched: bool) -> Sharing:
+    """Return the jobs of Muri's simulator that may share GPUs, with those of as many GPUs.
+
+    Parameters
+    ----------
+    matched
+        Whether groups are matched; without Blossom the simulator has another factor for four jobs.
+    """
+    factors = SHARING if matched else SHARING_UNMATCHED
     jobs = states(workload)
     if any(len(job.stages) != 3 for job in jobs):
         raise OptionError("a job has not the three stages that Muri's simulator needs")
@@ -70,17 +75,18 @@ def group_sharing(workload: Workload, cluster: Cluster) -> Sharing:
     known = list(number)
     # The loading stage spans two slots, in which others load: it is left out of the sums.
     stages = [
-        tuple(Fraction(min(FACTORS[n] for n in (2, 3, 4)) * times[r]) for r in (GPU, NETWORK))
+        tuple(Fraction(min(factors[n] for n in (2, 3, 4)) * times[r]) for r in (GPU, NETWORK))
         for _, _, times in known
     ]
 
     def time(group: tuple[int, ...]) -> Fraction:
         if len(group) == 1:
             return Fraction(known[group[0]][1])
-        return Fraction(_shared(tuple(sorted(known[k][2] for k in group))))
+        least = _cycle(tuple(sorted(known[k][2] for k in group)))
+        return Fraction(least * factors[len(group)])
 
     alone = [Fraction(tau) for _, tau, _ in known]
-    parts = families([(g, g, max(FACTORS)) for g, _, _ in known], time)
+    parts = families([(g, g, max(factors)) for g, _, _ in known], time)
     fastest = list(alone)
     for members, groups in parts:
         for group, least in groups.times.items() if groups else ():
@@ -119,8 +125,8 @@ def early(d: Demands, horizon: Fraction) -> Demands:
 
 
 @lru_cache(maxsize=100_000)
-def _shared(stages: tuple[Sequence[float], ...]) -> float:
-    return min(arrangement_times(stages)) * FACTORS[len(stages)]
+def _cycle(stages: tuple[Sequence[float], ...]) -> float:
+    return min(arrangement_times(stages))
 
 
 def _submit(job: JobState) -> int:

@@ -13,21 +13,28 @@ from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.published import PUBLISHED
 from dlsched.simulation.workload import Workload
 
+UNMATCHED = "in_order"
+"""The method of Muri's simulator that groups without Blossom."""
 
-def makespan_bound(workload: Workload, cluster: Cluster, policy: str) -> tuple[Fraction, str]:
+
+def makespan_bound(
+    workload: Workload, cluster: Cluster, policy: str, method: str | None
+) -> tuple[Fraction, str]:
     """Return a bound on the makespan in microseconds, and its source.
 
     Its horizon (`early`) is what it would be if nothing were early: a schedule that ends later has
     a greater makespan anyway.
     """
     parts = _demands(workload, cluster, policy) or [
-        makespan.sharing_demands(group_sharing(workload, cluster))
+        makespan.sharing_demands(group_sharing(workload, cluster, method != UNMATCHED))
     ]
     horizon = max(makespan.of_demands(d)[0] for d in parts)
     return max(makespan.of_demands(early(d, horizon)) for d in parts)
 
 
-def total_bound(workload: Workload, cluster: Cluster, policy: str) -> tuple[Fraction, str]:
+def total_bound(
+    workload: Workload, cluster: Cluster, policy: str, method: str | None
+) -> tuple[Fraction, str]:
     """Return a bound on the sum of completion times in microseconds, and its source.
 
     Its horizon (`early`) is what it would be if nothing were early, less the other jobs'
@@ -37,7 +44,7 @@ def total_bound(workload: Workload, cluster: Cluster, policy: str) -> tuple[Frac
     if parts:
         proved = [(d, mean.prove(d)) for d in parts]
     else:
-        proved = [mean.prove_sharing(group_sharing(workload, cluster))]
+        proved = [mean.prove_sharing(group_sharing(workload, cluster, method != UNMATCHED))]
     horizon = sum((proof.total(d)[0] for d, proof in proved), Fraction(0))
     submitted = sorted(release for d, _ in proved for release in early(d, horizon).release)
     horizon -= sum(submitted[:-1])
