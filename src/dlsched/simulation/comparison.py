@@ -59,8 +59,8 @@ def compare_policies(
         if rows:
             row["saved"] = _less(row["mean_jct"], rows[0]["mean_jct"])
         for metric in METRICS if bounds else ():
-            published = run.meta["policy"] if run.meta["variant"] == "published" else None
-            kind = (metric, run.shares_gpus, run.meta.get("layers"), published)
+            solved = (row["policy"], row["method"]) if run.meta["variant"] == "published" else None
+            kind = (metric, run.shares_gpus, run.meta.get("layers"), solved)
             if kind not in known:
                 known[kind] = float(run.bound(metric).value)
             row[f"{metric}_bound"] = known[kind]
