@@ -106,6 +106,7 @@ class Source(Document):
         try:
             paths = sorted(base.glob(str(pattern.relative_to(pattern.anchor))))
         except (ValueError, NotImplementedError, OSError):
+            # What glob refuses as a pattern, as "" or "**.json", matches no file: the error below.
             paths = []
         paths = [path for path in paths if ".sol.json" not in path.name]
         if not paths:

@@ -20,7 +20,7 @@ STUCK_AFTER: Final = 5000
 
 
 def check_job(job: Job, path: str, workload: str, gpus: int) -> None:
-    """Refuse a job that can never run on so many GPUs, or whose times do not fit into 64 bits.
+    """Refuse a job that needs more GPUs than there are, or whose times do not fit into 64 bits.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def _shown(value: object) -> str:
     """Return a value for a message, whatever its own ``repr`` does."""
     try:
         text = repr(value)
-    except Exception:
+    except Exception:  # a user's class may raise anything; the message must come all the same
         text = f"an object of {type(value).__name__}"
     return plain(text if len(text) <= 100 else text[:97] + "...")
 

@@ -126,7 +126,7 @@ class Lagrangian:
         return self._cutoff(math.floor(throughput * self.prices.factor))
 
     def split_cutoff(self, most: int) -> Cutoff:
-        """Return what solutions at the floor with at most so many split jobs can use."""
+        """Return what solutions at the floor with a limited number of split jobs can use."""
         return self._cutoff(math.floor(-most * self.prices.split))
 
     def _cutoff(self, least: int) -> Cutoff:

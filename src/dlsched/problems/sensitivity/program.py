@@ -287,7 +287,7 @@ class Program:
         cutoffs: Sequence[Cutoff] = (),
         nodes: int | None = None,
     ) -> Outcome:
-        """Solve the integer program over the patterns known, with at most so many nodes.
+        """Solve the integer program over the patterns known, with a limit on the nodes.
 
         Options that solutions from the cutoffs on cannot use are fixed at 0.
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dlsched.errors import OptionError
@@ -52,36 +52,21 @@ def instance(
     if not 0 <= loan <= 1:
         raise OptionError(f"loan={loan} must be from 0 to 1")
     training = len(state.servers) - math.floor(loan * len(state.servers))
-    base, flexible = _held(state.running)
-    servers: list[dict[str, Any]] = []
-    for s, server in enumerate(state.servers):
-        used = base.get(server.id, 0) + flexible.get(server.id, 0)
-        row = {"id": server.id, "gpus": server.gpus, "free": server.gpus - used}
-        row["pool"] = "training" if s < training else "loan"
-        if used and s >= training:
-            row["group"] = "base" if base.get(server.id) else "flexible"
-        servers.append(row)
-    data = {
-        "dlsched": 1,
-        "problem": "workers",
-        "name": "unnamed",
-        "separate_groups": separate_groups,
-        "servers": servers,
-        "jobs": [
-            {
-                "id": job.id,
-                "gpus_per_worker": 1,
-                "base": job.min_gpus,
-                "flexible": job.max_gpus - job.min_gpus,
-                "elastic": job.max_gpus > job.min_gpus,
-                "fungible": uniform(f"fungible:{job.id}", kind_seed) < fungible,
-                "heterogeneous": uniform(f"heterogeneous:{job.id}", kind_seed) < heterogeneous,
-            }
-            for job in state.waiting
-            if job.min_gpus
-        ],
-    }
-    return Instance.parse(data, "the cluster's state")
+    pools = ["training"] * training + ["loan"] * (len(state.servers) - training)
+    jobs = [
+        {
+            "id": job.id,
+            "gpus_per_worker": 1,
+            "base": job.min_gpus,
+            "flexible": job.max_gpus - job.min_gpus,
+            "elastic": job.max_gpus > job.min_gpus,
+            "fungible": uniform(f"fungible:{job.id}", kind_seed) < fungible,
+            "heterogeneous": uniform(f"heterogeneous:{job.id}", kind_seed) < heterogeneous,
+        }
+        for job in state.waiting
+        if job.min_gpus
+    ]
+    return _instance(_servers(state, pools), jobs, separate_groups)
 
 
 def epoch(
@@ -108,27 +93,35 @@ def epoch(
     separate_groups
         Whether a server on loan holds workers of one kind only.
     """
-    base, flexible_gpus = _held(state.running)
+    servers = _servers(state, [server.pool for server in state.servers])
+    jobs = [_job(job, flexible, (pools or {}).get(job.id)) for job in state.waiting]
+    return _instance([row for row in servers if row["free"]], jobs, separate_groups)
+
+
+def _servers(state: ClusterState, pools: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the servers' data, each in the pool given, with what running jobs leave free."""
+    base, flexible = _held(state.running)
     servers = []
-    for server in state.servers:
-        used = base.get(server.id, 0) + flexible_gpus.get(server.id, 0)
-        row: dict[str, Any] = {
-            "id": server.id,
-            "pool": server.pool,
-            "gpus": server.gpus,
-            "free": server.gpus - used,
-        }
-        if used and server.pool == "loan":
+    for server, pool in zip(state.servers, pools, strict=True):
+        used = base.get(server.id, 0) + flexible.get(server.id, 0)
+        row: dict[str, Any] = {"id": server.id, "gpus": server.gpus, "free": server.gpus - used}
+        row["pool"] = pool
+        if used and pool == "loan":
             row["group"] = "base" if base.get(server.id) else "flexible"
-        if used < server.gpus:
-            servers.append(row)
+        servers.append(row)
+    return servers
+
+
+def _instance(
+    servers: list[dict[str, Any]], jobs: list[dict[str, Any]], separate_groups: bool
+) -> Instance:
     data = {
         "dlsched": 1,
         "problem": "workers",
         "name": "unnamed",
         "separate_groups": separate_groups,
         "servers": servers,
-        "jobs": [_job(job, flexible, (pools or {}).get(job.id)) for job in state.waiting],
+        "jobs": jobs,
     }
     return Instance.parse(data, "the cluster's state")
 

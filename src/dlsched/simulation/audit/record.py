@@ -19,7 +19,7 @@ TOLERANCE: Final = 1e-9
 """Of the published variants' float seconds, relative; whole microseconds are compared exactly."""
 
 MOST_SLACK: Final = 1e-3
-"""Seconds; a published variant that takes events further apart as one is not believed."""
+"""Most seconds between two events that a published variant may state to take as one."""
 PUBLISHED: Final = ("unit", "slack")
 """Entries of the header that only published variants have."""
 

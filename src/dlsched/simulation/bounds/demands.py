@@ -11,7 +11,7 @@ from dlsched.simulation.bounds.capacity import Capacity, Steps
 
 
 class Resource(NamedTuple):
-    """Something of which the cluster has so much at a time: GPUs of a type, CPUs, GB of memory.
+    """A resource whose amount in the cluster is limited: GPUs of a type, CPUs, GB of memory.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ from dlsched.simulation.bounds.relaxation import Whole, relax
 FINE = 20
 """Uses of resources are rounded down to multiples of 2**-FINE per length."""
 LONGEST = 2**34
-"""The unit of time is such that no time is longer than so many."""
+"""Most units of time that the longest time may have; the unit is chosen by it."""
 LARGEST = 2**61
 """No sum may be larger."""
 

@@ -6,7 +6,8 @@ valid. AntMan runs a job of each of two priorities on a GPU, neither faster than
 a priority have all GPUs to themselves. Synergy's jobs are those of the paper's text.
 
 The simulators join events that are close, and compute in floats: a job may be submitted early by
-a share `NEAR` of the time, and complete so much early, or `JOINED` seconds. See `early`.
+a share `NEAR` of the time, and complete early by the same share, or by `JOINED` seconds. See
+`early`.
 """
 
 from __future__ import annotations
