@@ -5,6 +5,7 @@ import logging
 from dlsched import display as display  # how objects show themselves
 from dlsched.api import (
     bound,
+    check_proof,
     compare,
     export,
     frame_columns,
@@ -16,6 +17,7 @@ from dlsched.api import (
     load,
     load_solution,
     model,
+    prove,
     read_result,
     save,
     solve,
@@ -71,6 +73,7 @@ __all__ = [
     "UnknownName",
     "Violation",
     "bound",
+    "check_proof",
     "compare",
     "export",
     "frame_columns",
@@ -87,6 +90,7 @@ __all__ = [
     "model",
     "plot",
     "plot_comparison",
+    "prove",
     "read_result",
     "save",
     "solve",

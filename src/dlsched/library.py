@@ -78,6 +78,14 @@ def solution_file(name: str) -> Path:
     return stem.with_name(f"{name}.sol{suffix}")
 
 
+def proof_file(name: str) -> Path:
+    """Return the file of the proof that a shipped instance's best known solution is optimal.
+
+    Not every instance has one.
+    """
+    return root() / str(index()[name]["problem"]) / "proofs" / f"{name}.json.gz"
+
+
 def best_bounds(sha256: str) -> Bounds | None:
     """Return the recorded bounds of a shipped instance, found by its digest."""
     entry = _by_digest().get(sha256)

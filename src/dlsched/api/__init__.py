@@ -6,6 +6,7 @@ from dlsched.api.generating import generate
 from dlsched.api.listing import list_instances, list_methods, list_problems
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution, read_result, save
 from dlsched.api.models import export, model, model_text
+from dlsched.api.proving import check_proof, prove
 from dlsched.api.solving import bound, solve, validate_limits
 from dlsched.api.verifying import verify
 
@@ -14,6 +15,7 @@ __all__ = [
     "SolutionLike",
     "attempt",
     "bound",
+    "check_proof",
     "compare",
     "comparison",
     "export",
@@ -27,6 +29,7 @@ __all__ = [
     "load_solution",
     "model",
     "model_text",
+    "prove",
     "read_result",
     "save",
     "solve",

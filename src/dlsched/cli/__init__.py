@@ -13,6 +13,7 @@ import typer
 from dlsched import __version__
 from dlsched.cli import (
     bench,
+    check_proof,
     compare,
     doctor,
     export,
@@ -21,6 +22,7 @@ from dlsched.cli import (
     list_,
     plot,
     progress,
+    prove,
     report,
     show,
     simulate,
@@ -47,6 +49,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "export": export.export,
     "bench": bench.bench,
     "report": report.report,
+    "prove": prove.prove,
+    "check-proof": check_proof.check_proof,
     "submit-check": submit_check.submit_check,
     "plot": plot.plot,
     "doctor": doctor.doctor,

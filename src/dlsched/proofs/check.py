@@ -1,0 +1,100 @@
+"""The check of a proof: no solver, and nothing of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from dlsched import registry
+from dlsched.api.loading import InstanceLike, load, load_solution
+from dlsched.errors import DlschedError, UnknownName
+from dlsched.proofs import forms
+from dlsched.proofs.document import Kind, LevelProof, Proof, read_proof
+from dlsched.proofs.levels import aim
+from dlsched.proofs.tree import InvalidTree, check_tree
+from dlsched.schema.envelope import Instance
+from dlsched.schema.quantities import Number
+
+
+class InvalidProof(DlschedError):
+    """A proof that does not prove its claim; the message says where it fails."""
+
+
+@dataclass(frozen=True)
+class CheckedLevel:
+    """A level whose optimum is proved: its value, how exactly, and the leaves of the tree."""
+
+    level: str
+    value: Number
+    kind: Kind
+    leaves: int
+
+
+@dataclass(frozen=True)
+class CheckedProof:
+    """What a proof proves: that a solution of the instance is optimal, level by level."""
+
+    instance: str
+    levels: Sequence[CheckedLevel]
+
+
+def check_proof(instance: InstanceLike, proof: Proof | str | Path) -> CheckedProof:
+    """Check that a proof's solution is optimal for an instance.
+
+    The solution's objective is recomputed by the problem's checker, and every form is built again
+    from the instance; of the proof's own figures only the multipliers, the splits and the
+    parameters of the forms are used, and these cannot make a false proof valid.
+
+    Raises
+    ------
+    InvalidProof
+        If something does not agree, or a leaf does not prove what it has to.
+    InstanceError
+        If either cannot be read.
+    """
+    known = load(instance)
+    claimed = proof if isinstance(proof, Proof) else read_proof(proof)
+    if claimed.problem != known.problem or claimed.instance_sha256 != known.sha256:
+        raise InvalidProof(f"the proof is for another instance than {known.name}")
+    targets = _objective(known, claimed)
+    names = [level.name for level in registry.problem(known.problem).levels]
+    if [level.level for level in claimed.levels] != names:
+        raise InvalidProof(f"the proof must have the levels {', '.join(names)}, in this order")
+    checked = []
+    for i, level in enumerate(claimed.levels):
+        if level.target != Fraction(targets[i]):
+            raise InvalidProof(
+                f"{level.level}: the proof's target is {level.target}, the solution's {targets[i]}"
+            )
+        leaves = _check_level(known, level, i, targets)
+        checked.append(CheckedLevel(level.level, targets[i], level.kind, leaves))
+    return CheckedProof(known.name, checked)
+
+
+def _objective(instance: Instance, proof: Proof) -> Sequence[Number]:
+    """Return the objective of the proof's solution, by the problem's checker."""
+    solution = load_solution(dict(proof.solution), instance.problem)
+    report = registry.problem(instance.problem).check(instance, solution)
+    if not report.feasible or report.objective is None:
+        raise InvalidProof(f"its solution is infeasible: {report.violations[0].message}")
+    return report.objective
+
+
+def _check_level(
+    instance: Instance, level: LevelProof, number: int, targets: Sequence[Number]
+) -> int:
+    try:
+        form = forms.build(instance, level.form, level.parameters)
+        wanted = aim(form, number, targets, level.kind)
+    except (ValueError, UnknownName) as error:
+        raise InvalidProof(f"{level.level}: {error}") from None
+    if form.digest != level.digest:
+        raise InvalidProof(f"{level.level}: the digest is not that of the form {level.form}")
+    try:
+        return check_tree(
+            form, wanted.rows, wanted.goal.costs, level.nodes, wanted.least, wanted.strict
+        )
+    except InvalidTree as error:
+        raise InvalidProof(f"{level.level}: {error}") from None

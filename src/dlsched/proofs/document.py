@@ -1,0 +1,175 @@
+"""A proof as a file: ``<instance>.proof.json`` or ``.json.gz``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from dlsched.errors import InstanceError
+from dlsched.files import read_json, write_json
+from dlsched.proofs.tree import Leaf, Node, Split
+
+VERSION = 1
+Kind = Literal["certified", "certified to nine digits"]
+KINDS: tuple[Kind, Kind] = ("certified", "certified to nine digits")
+_REMEDY = "make the proof again: dlsched prove INSTANCE"
+_SPLIT, _LEAF = 2, 4
+
+
+@dataclass(frozen=True)
+class LevelProof:
+    """The proof of one level.
+
+    Attributes
+    ----------
+    level, target
+        The level's name; the value of the solution, which is proved to be optimal.
+    kind
+        Whether the target itself is proved, or all but a billionth of it.
+    form, parameters, digest
+        Name of the form, what it is derived from beside the instance, and its digest.
+    nodes
+        The tree in preorder.
+    """
+
+    level: str
+    target: Fraction
+    kind: Kind
+    form: str
+    digest: str
+    nodes: Sequence[Node]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """That a solution of an instance is optimal, level by level."""
+
+    problem: str
+    instance: str
+    instance_sha256: str
+    solution: Mapping[str, Any]
+    levels: Sequence[LevelProof]
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves of all trees."""
+        return sum(isinstance(node, Leaf) for level in self.levels for node in level.nodes)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every level is proved exactly."""
+        return all(level.kind == KINDS[0] for level in self.levels)
+
+    def to_data(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "dlsched_proof": VERSION,
+            "problem": self.problem,
+            "instance": self.instance,
+            "instance_sha256": self.instance_sha256,
+            "solution": dict(self.solution),
+            "levels": [
+                {
+                    "level": level.level,
+                    "target": str(level.target),
+                    "kind": level.kind,
+                    "form": level.form,
+                    "parameters": dict(level.parameters),
+                    "digest": level.digest,
+                    "tree": [_node_to_data(node) for node in level.nodes],
+                }
+                for level in self.levels
+            ],
+        }
+
+
+def write_proof(proof: Proof, path: str | Path) -> None:
+    """Write a proof; gzipped if the name ends in ``.gz``."""
+    write_json(Path(path), proof.to_data())
+
+
+def read_proof(path: str | Path) -> Proof:
+    """Read a proof; that it holds is not checked.
+
+    Raises
+    ------
+    InstanceError
+        If it cannot be read, or is no proof.
+    """
+    return proof_from_data(read_json(Path(path)), str(path))
+
+
+def proof_from_data(data: Mapping[str, Any], where: str) -> Proof:
+    """Return the proof that JSON data describe.
+
+    Raises
+    ------
+    InstanceError
+        If they describe none.
+    """
+    if data.get("dlsched_proof") != VERSION:
+        raise InstanceError(where, "dlsched_proof", f"must be {VERSION}", _REMEDY)
+    texts = [_text(data, key, where) for key in ("problem", "instance", "instance_sha256")]
+    solution = data.get("solution")
+    if not isinstance(solution, dict):
+        raise InstanceError(where, "solution", "must be an object", _REMEDY)
+    listed = data.get("levels")
+    if not isinstance(listed, list):
+        raise InstanceError(where, "levels", "must be a list", _REMEDY)
+    levels = [_level(entry, f"levels[{i}]", where) for i, entry in enumerate(listed)]
+    return Proof(texts[0], texts[1], texts[2], solution, levels)
+
+
+def _level(entry: Any, path: str, where: str) -> LevelProof:
+    if not isinstance(entry, dict):
+        raise InstanceError(where, path, "must be an object", _REMEDY)
+    level, target, form, digest = (
+        _text(entry, key, where, path) for key in ("level", "target", "form", "digest")
+    )
+    try:
+        value = Fraction(target)
+    except (ValueError, ZeroDivisionError):
+        raise InstanceError(where, f"{path}.target", "must be p or p/q", _REMEDY) from None
+    kind = next((known for known in KINDS if known == entry.get("kind")), None)
+    if kind is None:
+        raise InstanceError(where, f"{path}.kind", f"must be one of {', '.join(KINDS)}", _REMEDY)
+    parameters, tree = entry.get("parameters", {}), entry.get("tree")
+    if not isinstance(parameters, dict):
+        raise InstanceError(where, f"{path}.parameters", "must be an object", _REMEDY)
+    if not isinstance(tree, list):
+        raise InstanceError(where, f"{path}.tree", "must be a list", _REMEDY)
+    nodes = [_node(node, f"{path}.tree[{i}]", where) for i, node in enumerate(tree)]
+    return LevelProof(level, value, kind, form, digest, nodes, parameters)
+
+
+def _node_to_data(node: Node) -> list[Any]:
+    if isinstance(node, Split):
+        return [node.column, node.at]
+    return [node.bits, int(node.empty), list(node.multipliers), list(node.multipliers.values())]
+
+
+def _node(data: Any, path: str, where: str) -> Node:
+    if isinstance(data, list) and len(data) == _SPLIT and _integers(data):
+        return Split(*data)
+    if isinstance(data, list) and len(data) == _LEAF and _integers(data[:2]):
+        bits, empty, rows, values = data
+        lists = all(isinstance(part, list) and _integers(part) for part in (rows, values))
+        if lists and empty in (0, 1) and len(set(rows)) == len(rows) == len(values):
+            return Leaf(bits, dict(zip(rows, values, strict=True)), bool(empty))
+    shape = "must be [column, at] or [bits, empty, rows, multipliers], all of them integers"
+    raise InstanceError(where, path, shape, _REMEDY)
+
+
+def _integers(values: Iterable[Any]) -> bool:
+    return all(isinstance(v, int) and not isinstance(v, bool) for v in values)
+
+
+def _text(data: Mapping[str, Any], key: str, where: str, path: str = "") -> str:
+    value = data.get(key)
+    if not isinstance(value, str):
+        raise InstanceError(where, f"{path}.{key}".lstrip("."), "must be a text", _REMEDY)
+    return value

@@ -1,0 +1,100 @@
+"""Integer forms: linear programs whose every coefficient is an integer.
+
+A form is what a proof is about. Its rows are valid for every solution of the instance, and its
+levels are, in integers, the objective of the instance or a bound on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+from dlsched.schema.quantities import Number
+
+
+@dataclass(frozen=True)
+class Row:
+    """``low <= sum of coefficients[j] x_j <= high``; an end that is None does not bind.
+
+    All of a row's integers are its data times ``2**bits``.
+    """
+
+    coefficients: Mapping[int, int]
+    low: int | None
+    high: int | None
+    bits: int = 0
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One level: minimize ``unit * (sum of costs[j] x_j + offset)``; maximize, if ``sign`` is -1.
+
+    Attributes
+    ----------
+    costs, offset
+        Integers, of the level times ``sign``: they are minimized at every level.
+    unit
+        What one is; positive.
+    exact
+        Whether the level is exactly this, at every solution. Otherwise it is no less than this
+        (no more, if maximized), because coefficients were rounded so.
+    """
+
+    name: str
+    sign: Literal[1, -1]
+    costs: Mapping[int, int]
+    offset: int
+    unit: Fraction
+    exact: bool
+
+    def steps(self, value: Number) -> Fraction:
+        """Return what ``sum of costs[j] x_j`` is at a value of the level."""
+        return self.sign * Fraction(value) / self.unit - self.offset
+
+    def row(self, value: Number) -> Row:
+        """Return a row that every solution satisfies whose level has this value."""
+        steps = math.floor(self.steps(value))
+        return Row(self.costs, steps if self.exact else None, steps)
+
+
+@dataclass(frozen=True)
+class Form:
+    """Columns ``lower <= x <= upper``, some integer; rows; and the levels of the objective.
+
+    Attributes
+    ----------
+    name
+        How it is derived from the instance.
+    lower, upper
+        Integers; every column is bounded.
+    integer
+        Whether a column's values are integers.
+    """
+
+    name: str
+    lower: Sequence[int]
+    upper: Sequence[int]
+    integer: Sequence[bool]
+    rows: Sequence[Row]
+    goals: Sequence[Goal]
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 digest of everything above."""
+        data = {
+            "name": self.name,
+            "columns": [self.lower, self.upper, [int(flag) for flag in self.integer]],
+            "rows": [[sorted(r.coefficients.items()), r.low, r.high, r.bits] for r in self.rows],
+            "goals": [
+                [g.name, g.sign, sorted(g.costs.items()), g.offset, str(g.unit), int(g.exact)]
+                for g in self.goals
+            ],
+        }
+        text = json.dumps(data, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()

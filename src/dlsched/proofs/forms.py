@@ -1,0 +1,48 @@
+"""The forms of an instance: of every problem the model; of some, restricted programs as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dlsched import registry
+from dlsched.errors import UnknownName
+from dlsched.proofs.compiled import form_of
+from dlsched.proofs.form import Form
+from dlsched.schema.envelope import Instance
+from dlsched.solvers.standard_form import compile_model
+
+MODEL = "model"
+"""The form of the model on the problem's card."""
+
+Builder = Callable[[Any, Mapping[str, Any]], Form]
+
+
+def builders(problem: str) -> Mapping[str, Builder]:
+    """Return by name what builds the forms of a problem: its module ``forms``, and the model."""
+    owner = registry.problem(problem)
+    own = owner.module("forms").FORMS if owner.has_module("forms") else {}
+    return {MODEL: _model} | own
+
+
+def build(instance: Instance, name: str, parameters: Mapping[str, Any]) -> Form:
+    """Return a form of an instance.
+
+    Raises
+    ------
+    UnknownName
+        If there is none of that name for the problem.
+    ValueError
+        If the instance has no such form, or none with these parameters.
+    """
+    known = builders(instance.problem)
+    if name not in known:
+        raise UnknownName(f"form of {instance.problem}", name, list(known))
+    return known[name](instance, parameters)
+
+
+def _model(instance: Instance, parameters: Mapping[str, Any]) -> Form:
+    if parameters:
+        raise ValueError(f"the form {MODEL} has no parameters")
+    model = registry.problem(instance.problem).module("model")
+    return form_of(MODEL, compile_model(model.build(instance)))

@@ -1,0 +1,44 @@
+"""Integer multipliers of a leaf from a solver's duals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from dlsched.proofs.levels import Aim
+from dlsched.proofs.tree import Leaf, proves
+from dlsched.solvers.outcome import Vector
+
+BITS = (0, 1, 2, 4, 6, 8, 11, 15, 20, 26, 33, 41, 50, 60)
+"""Numbers of bits that are tried, the fewest first."""
+_LARGEST_RAY = 16
+"""A ray is divided by its largest entry; with b bits, that becomes this times two to the b."""
+
+
+def leaf_of(
+    aim: Aim, multipliers: Vector, empty: bool, lower: Sequence[int], upper: Sequence[int]
+) -> Leaf | None:
+    """Return a leaf that proves the aim, with the fewest bits tried; None if none does.
+
+    Parameters
+    ----------
+    multipliers
+        The duals of the relaxation of the node, or, if it is `empty`, a ray.
+    """
+    rows, costs = aim.rows, aim.goal.costs
+    there = np.flatnonzero(np.isfinite(multipliers) & (multipliers != 0))
+    y = multipliers[there]
+    if empty and len(there):
+        y = y * (_LARGEST_RAY / np.abs(y).max())
+    for bits in BITS:
+        chosen: dict[int, int] = {}
+        for i, v in zip(there.tolist(), y.tolist(), strict=True):
+            rounded = round(Fraction(v) * 2**bits)
+            if rounded and (rows[i].low if rounded > 0 else rows[i].high) is not None:
+                chosen[i] = rounded
+        leaf = Leaf(bits, chosen, empty)
+        if proves(rows, costs, leaf, lower, upper, aim.least, aim.strict):
+            return leaf
+    return None

@@ -1,0 +1,58 @@
+"""What has to be proved of each level: shared by those who prove and by those who check."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dlsched.proofs.document import KINDS, Kind
+from dlsched.proofs.form import Form, Goal, Row
+from dlsched.schema.quantities import Number
+
+NINE_DIGITS = Fraction(1, 10**9)
+
+
+@dataclass(frozen=True)
+class Aim:
+    """``goal.costs`` is at least ``least`` in every point of the rows; more than it, if strict."""
+
+    goal: Goal
+    rows: Sequence[Row]
+    least: Fraction
+    strict: bool
+
+
+def kind_of(form: Form, level: int) -> Kind:
+    """Return how well a form can prove a level."""
+    return KINDS[0] if form.goals[level].exact else KINDS[1]
+
+
+def aim(form: Form, level: int, targets: Sequence[Number], kind: Kind) -> Aim:
+    """Return what proves that no solution is better at a level, given the earlier ones.
+
+    Parameters
+    ----------
+    targets
+        The objective of the solution, by level. The rows that earlier levels have these values are
+        added: a solution that is better at this level only matters if it is as good at those.
+
+    Raises
+    ------
+    ValueError
+        If the form does not have the level exactly, and the kind says so.
+    """
+    goal = form.goals[level]
+    value = Fraction(targets[level])
+    steps = goal.steps(value)
+    held = [form.goals[i].row(targets[i]) for i in range(level)]
+    rows = [*form.rows, *held]
+    if kind == KINDS[1]:
+        return Aim(goal, rows, steps - NINE_DIGITS * abs(value) / goal.unit, False)
+    if not goal.exact:
+        raise ValueError(f"the form {form.name} has {goal.name} rounded, which proves nine digits")
+    if all(form.integer[j] for j in goal.costs):
+        # Its values are whole numbers of steps, so what is better is so by a step.
+        return Aim(goal, rows, Fraction(math.ceil(steps) - 1), True)
+    return Aim(goal, rows, steps, False)

@@ -1,0 +1,227 @@
+"""Branch and bound that proves a target, with integer multipliers at every leaf.
+
+The target is the value of a solution that is known, so there is nothing to find: a node is closed
+when its relaxation cannot be better. The order of the nodes hardly matters for the size of the
+tree, so they are taken depth first, each relaxation from the basis of its parent. Columns to branch
+on are chosen by reliability branching (Achterberg, Koch and Martin, "Branching rules revisited",
+2005); gains count up to the distance to the target only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dlsched.proofs.form import Form
+from dlsched.proofs.leaves import leaf_of
+from dlsched.proofs.levels import Aim
+from dlsched.proofs.relaxation import Relaxation, Solved
+from dlsched.proofs.tree import Leaf, Node, Split
+from dlsched.run import Run
+
+_FRACTIONAL = 1e-6
+_RELIABLE = 4
+"""A column's pseudocost of a direction is trusted from this number of gains on."""
+_CANDIDATES = 12
+"""The most columns that are tried at a node, those of the best scores."""
+_WORSE = 6
+"""Trials of a node end after this number of columns in turn without a better score."""
+_LEAST = 1e-6
+
+
+class Stopped(Exception):
+    """A limit struck before the tree was complete."""
+
+
+class Refuted(Exception):
+    """A node could neither be closed nor split: it seems to have a better point."""
+
+
+@dataclass
+class PseudoCosts:
+    """Mean gains per unit of fractionality, by column and direction (0 down, 1 up)."""
+
+    total: list[dict[int, float]] = field(default_factory=lambda: [{}, {}])
+    count: list[dict[int, int]] = field(default_factory=lambda: [{}, {}])
+
+    def learn(self, direction: int, column: int, gain: float, distance: float) -> None:
+        """Record the gain of a child in which the column moved by a distance."""
+        total, count = self.total[direction], self.count[direction]
+        total[column] = total.get(column, 0.0) + gain / max(distance, _LEAST)
+        count[column] = count.get(column, 0) + 1
+
+    def reliable(self, column: int) -> bool:
+        """Whether both directions of a column are known well enough."""
+        return min(count.get(column, 0) for count in self.count) >= _RELIABLE
+
+    def expected(self, direction: int, column: int, distance: float) -> float:
+        """Return the gain that is expected, by the mean of all columns if this one is unknown."""
+        total, count = self.total[direction], self.count[direction]
+        if count.get(column):
+            return distance * total[column] / count[column]
+        return distance * sum(total.values()) / max(1, sum(count.values()))
+
+
+class _Explore(NamedTuple):
+    """A node to solve, from its parent's basis; what its column and its parent were."""
+
+    basis: Any = None
+    parent: float = 0.0
+    direction: int = 0
+    column: int = 0
+    distance: float = 1.0
+
+
+class _Bounds(NamedTuple):
+    """Bounds that a column gets."""
+
+    column: int
+    lower: int
+    upper: int
+
+
+class Search:
+    """One search; `nodes` returns the tree in preorder.
+
+    Parameters
+    ----------
+    first
+        Columns that are branched on before all others, such as choices before amounts.
+    """
+
+    def __init__(self, form: Form, aim: Aim, run: Run, first: frozenset[int] = frozenset()) -> None:
+        self.aim, self.run, self.first = aim, run, first
+        self.lp = Relaxation(form, aim.rows, aim.goal.costs)
+        self.lower, self.upper = list(form.lower), list(form.upper)
+        self.integer = np.array(form.integer, dtype=bool)
+        self.pseudo = PseudoCosts()
+        self.cutoff = float(aim.least)
+
+    def nodes(self) -> list[Node]:
+        """Return the nodes of a proof.
+
+        Raises
+        ------
+        Stopped
+            If a limit of the run strikes.
+        Refuted
+            If a node can neither be closed nor split.
+        """
+        found: list[Node] = []
+        # What to do, the last first: explore a node, or set a column's bounds.
+        stack: list[_Explore | _Bounds] = [_Explore()]
+        while stack:
+            entry = stack.pop()
+            if isinstance(entry, _Bounds):
+                self._set(*entry)
+                continue
+            stop = self.run.stop_reason()
+            if stop:
+                raise Stopped(f"{stop.sentence}, after {len(found)} nodes")
+            solved = self._solve(entry)
+            leaf = self._leaf(solved)
+            if leaf is not None:
+                found.append(leaf)
+                continue
+            column = None if math.isinf(solved.value) else self._choose(solved)
+            if column is None:
+                raise Refuted("a point of the form seems to be better than the solution")
+            low, high = self.lower[column], self.upper[column]
+            at = min(max(math.floor(solved.x[column]), low), high - 1)
+            basis, down = self.lp.basis(), float(solved.x[column]) - at
+            found.append(Split(column, at))
+            stack += [
+                _Bounds(column, low, high),
+                _Explore(basis, solved.value, 1, column, 1 - down),
+                _Bounds(column, at + 1, high),
+                _Explore(basis, solved.value, 0, column, down),
+                _Bounds(column, low, at),
+            ]
+        return found
+
+    def _solve(self, node: _Explore) -> Solved:
+        """Return the relaxation of a node, from the basis of its parent."""
+        if node.basis is not None:
+            self.lp.restore(node.basis)
+        solved = self.lp.solve()
+        if solved is None:
+            raise Refuted("the solver could not solve a relaxation")
+        if node.basis is not None:
+            gain = self._gain(node.parent, solved.value)
+            self.pseudo.learn(node.direction, node.column, gain, node.distance)
+        return solved
+
+    def _set(self, column: int, lower: int, upper: int) -> None:
+        self.lower[column], self.upper[column] = lower, upper
+        self.lp.set_bounds(column, lower, upper)
+
+    def _leaf(self, solved: Solved) -> Leaf | None:
+        empty = math.isinf(solved.value)
+        if solved.multipliers is None or not (empty or solved.value > self.cutoff - self._slack()):
+            return None
+        return leaf_of(self.aim, solved.multipliers, empty, self.lower, self.upper)
+
+    def _slack(self) -> float:
+        return 1e-9 * max(1.0, abs(self.cutoff))
+
+    def _gain(self, parent: float, child: float) -> float:
+        """Return what a child gains, at most the distance to the target."""
+        distance = max(self.cutoff - parent, _LEAST)
+        return min(max(child - parent, 0.0), distance)
+
+    def _choose(self, solved: Solved) -> int | None:
+        """Return the column to branch on; None if there is no fractional one."""
+        x = solved.x
+        off = np.abs(x - np.rint(x))
+        found = np.flatnonzero(self.integer & (off > _FRACTIONAL))
+        fractional = [int(j) for j in found if self.lower[j] < self.upper[j]]
+        if not fractional:
+            open_ones = [
+                int(j) for j in np.flatnonzero(self.integer) if self.lower[j] < self.upper[j]
+            ]
+            return open_ones[0] if open_ones else None
+        first = [j for j in fractional if j in self.first]
+        candidates = first or fractional
+
+        def score(j: int) -> float:
+            down = x[j] - math.floor(x[j])
+            gains = self.pseudo.expected(0, j, down), self.pseudo.expected(1, j, 1 - down)
+            return _score(*gains) + 1e-9 * float(off[j])
+
+        ordered = sorted(candidates, key=score, reverse=True)
+        best, most, worse = ordered[0], -1.0, 0
+        basis = self.lp.basis()
+        for j in ordered[:_CANDIDATES]:
+            value = score(j)
+            if not self.pseudo.reliable(j):
+                value = self._try(j, solved, basis)
+            if value > most:
+                best, most, worse = j, value, 0
+            else:
+                worse += 1
+                if worse >= _WORSE:
+                    break
+        self.lp.restore(basis)
+        return best
+
+    def _try(self, column: int, solved: Solved, basis: Any) -> float:
+        """Return the score of a column by solving both children."""
+        low, high, at = self.lower[column], self.upper[column], math.floor(solved.x[column])
+        down = solved.x[column] - at
+        gains = []
+        for direction, ends, distance in ((0, (low, at), down), (1, (at + 1, high), 1 - down)):
+            self.lp.restore(basis)
+            self.lp.set_bounds(column, *ends)
+            child = self.lp.solve()
+            gain = self._gain(solved.value, solved.value if child is None else child.value)
+            self.pseudo.learn(direction, column, gain, distance)
+            gains.append(gain)
+        self.lp.set_bounds(column, low, high)
+        return _score(*gains)
+
+
+def _score(down: float, up: float) -> float:
+    return max(down, _LEAST) * max(up, _LEAST)

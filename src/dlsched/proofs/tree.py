@@ -1,0 +1,164 @@
+"""Trees of a branch and bound whose leaves have integer multipliers, and their check.
+
+Only integers: no solver, no floating point.
+
+For multipliers y of the rows, every x within the columns' bounds that satisfies the rows has
+
+    2**bits (c x)  >=  sum over i of y_i (low_i if y_i > 0, else high_i)
+                     + sum over j of the least (2**bits c_j - sum over i of y_i a_ij) x_j,
+
+so the right side is a bound, whatever y is. With c = 0, a right side above 0 proves that there is
+no such x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dlsched.proofs.form import Form, Row
+
+
+@dataclass(frozen=True)
+class Split:
+    """A node with two children: first ``x[column] <= at``, then ``x[column] >= at + 1``."""
+
+    column: int
+    at: int
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A node without children.
+
+    Attributes
+    ----------
+    bits
+        The multipliers are of the rows' integers, times ``2**bits``.
+    multipliers
+        ``{row: integer}``; other rows have 0.
+    empty
+        Whether they prove that the node has no point; otherwise, that none reaches the target.
+    """
+
+    bits: int
+    multipliers: Mapping[int, int]
+    empty: bool = False
+
+
+Node = Split | Leaf
+
+
+class InvalidTree(ValueError):
+    """A tree that does not prove what it should; the message says where it fails."""
+
+
+def bound(
+    rows: Sequence[Row],
+    costs: Mapping[int, int],
+    leaf: Leaf,
+    lower: Sequence[int],
+    upper: Sequence[int],
+) -> int | None:
+    """Return the right side above of a leaf; None if a multiplier has no side of its row."""
+    scale = 0 if leaf.empty else 1 << leaf.bits
+    reduced = {j: scale * c for j, c in costs.items()} if scale else {}
+    total = 0
+    for i, y in leaf.multipliers.items():
+        row = rows[i]
+        side = row.low if y > 0 else row.high
+        if side is None:
+            return None
+        total += y * side
+        for j, a in row.coefficients.items():
+            reduced[j] = reduced.get(j, 0) - y * a
+    for j, d in reduced.items():
+        total += d * (lower[j] if d > 0 else upper[j])
+    return total
+
+
+def proves(
+    rows: Sequence[Row],
+    costs: Mapping[int, int],
+    leaf: Leaf,
+    lower: Sequence[int],
+    upper: Sequence[int],
+    target: Fraction,
+    strict: bool,
+) -> bool:
+    """Whether a leaf proves that ``costs`` is at least the target; more than it, if `strict`."""
+    value = bound(rows, costs, leaf, lower, upper)
+    if value is None:
+        return False
+    if leaf.empty:
+        return value > 0
+    needed = target * (1 << leaf.bits)
+    return value > needed if strict else value >= needed
+
+
+def check_tree(
+    form: Form,
+    rows: Sequence[Row],
+    costs: Mapping[int, int],
+    nodes: Iterable[Node],
+    target: Fraction,
+    strict: bool,
+) -> int:
+    """Check that no point of the form is better than a target; return the number of leaves.
+
+    Parameters
+    ----------
+    form, rows, costs
+        The columns; the rows, those of earlier levels included; what is minimized.
+    nodes
+        The tree in preorder.
+    target, strict
+        Every leaf has to be at least this, or more than it.
+
+    Raises
+    ------
+    InvalidTree
+        If a leaf proves less, a split is not one of an integer column within its bounds, or nodes
+        are missing or left over.
+    """
+    lower, upper = list(form.lower), list(form.upper)
+    number, leaves = -1, 0
+    # What to do, the last first: check a node, or set a column's bounds.
+    stack: list[tuple[int, int, int] | None] = [None]
+    remaining = iter(nodes)
+    while stack:
+        entry = stack.pop()
+        if entry is not None:
+            j, lower[j], upper[j] = entry
+            continue
+        number += 1
+        node = next(remaining, None)
+        if node is None:
+            raise InvalidTree(f"the tree ends before node {number}")
+        if isinstance(node, Leaf):
+            leaves += 1
+            _check_leaf(node, number, rows)
+            if not proves(rows, costs, node, lower, upper, target, strict):
+                raise InvalidTree(f"node {number}: its multipliers do not prove the target")
+            continue
+        j, at = node.column, node.at
+        if not (0 <= j < len(lower) and form.integer[j] and lower[j] <= at < upper[j]):
+            raise InvalidTree(f"node {number}: column {j} cannot be split at {at}")
+        stack += _children(j, lower[j], at, upper[j])
+    if next(remaining, None) is not None:
+        raise InvalidTree(f"there are more nodes than the tree has, from {number + 1} on")
+    return leaves
+
+
+def _children(j: int, low: int, at: int, high: int) -> Iterator[tuple[int, int, int] | None]:
+    yield j, low, high  # as it was, after both
+    yield None
+    yield j, at + 1, high
+    yield None
+    yield j, low, at
+
+
+def _check_leaf(leaf: Leaf, number: int, rows: Sequence[Row]) -> None:
+    if leaf.bits < 0 or not all(0 <= i < len(rows) for i in leaf.multipliers):
+        raise InvalidTree(f"node {number}: no multipliers of this form")
