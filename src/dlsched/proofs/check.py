@@ -10,8 +10,8 @@ from pathlib import Path
 from dlsched import registry
 from dlsched.api.loading import InstanceLike, load, load_solution
 from dlsched.errors import DlschedError, UnknownName
-from dlsched.proofs import forms
 from dlsched.proofs.document import Kind, LevelProof, Proof, read_proof
+from dlsched.proofs.forms import Forms
 from dlsched.proofs.levels import aim
 from dlsched.proofs.tree import InvalidTree, check_tree
 from dlsched.schema.envelope import Instance
@@ -62,13 +62,13 @@ def check_proof(instance: InstanceLike, proof: Proof | str | Path) -> CheckedPro
     names = [level.name for level in registry.problem(known.problem).levels]
     if [level.level for level in claimed.levels] != names:
         raise InvalidProof(f"the proof must have the levels {', '.join(names)}, in this order")
-    checked = []
+    checked, built = [], Forms(known)
     for i, level in enumerate(claimed.levels):
         if level.target != Fraction(targets[i]):
             raise InvalidProof(
                 f"{level.level}: the proof's target is {level.target}, the solution's {targets[i]}"
             )
-        leaves = _check_level(known, level, i, targets)
+        leaves = _check_level(built, level, i, targets)
         checked.append(CheckedLevel(level.level, targets[i], level.kind, leaves))
     return CheckedProof(known.name, checked)
 
@@ -82,11 +82,9 @@ def _objective(instance: Instance, proof: Proof) -> Sequence[Number]:
     return report.objective
 
 
-def _check_level(
-    instance: Instance, level: LevelProof, number: int, targets: Sequence[Number]
-) -> int:
+def _check_level(built: Forms, level: LevelProof, number: int, targets: Sequence[Number]) -> int:
     try:
-        form = forms.build(instance, level.form, level.parameters)
+        form = built.build(level.form, level.parameters)
         wanted = aim(form, number, targets, level.kind)
     except (ValueError, UnknownName) as error:
         raise InvalidProof(f"{level.level}: {error}") from None

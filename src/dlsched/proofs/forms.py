@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dlsched import registry
 from dlsched.errors import UnknownName
 from dlsched.proofs.compiled import form_of
 from dlsched.proofs.form import Form
+from dlsched.run import Run
 from dlsched.schema.envelope import Instance
+from dlsched.schema.solution import Solution
 from dlsched.solvers.standard_form import compile_model
 
 MODEL = "model"
@@ -25,20 +28,43 @@ def builders(problem: str) -> Mapping[str, Builder]:
     return {MODEL: _model} | own
 
 
-def build(instance: Instance, name: str, parameters: Mapping[str, Any]) -> Form:
-    """Return a form of an instance.
+class Forms:
+    """The forms of one instance, each built once: several levels may have the same."""
 
-    Raises
-    ------
-    UnknownName
-        If there is none of that name for the problem.
-    ValueError
-        If the instance has no such form, or none with these parameters.
-    """
-    known = builders(instance.problem)
-    if name not in known:
-        raise UnknownName(f"form of {instance.problem}", name, list(known))
-    return known[name](instance, parameters)
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self._built: dict[str, Form] = {}
+
+    def build(self, name: str, parameters: Mapping[str, Any]) -> Form:
+        """Return a form.
+
+        Raises
+        ------
+        UnknownName
+            If there is none of that name for the problem.
+        ValueError
+            If the instance has no such form, or none with these parameters.
+        """
+        known = builders(self.instance.problem)
+        if name not in known:
+            raise UnknownName(f"form of {self.instance.problem}", name, list(known))
+        key = json.dumps([name, parameters], sort_keys=True)
+        if key not in self._built:
+            self._built[key] = known[name](self.instance, parameters)
+        return self._built[key]
+
+
+def choices(
+    instance: Instance, solution: Solution, level: int, run: Run
+) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    """Return the forms to try for a level, each with its parameters, the most promising first."""
+    owner = registry.problem(instance.problem)
+    if not owner.has_module("forms"):
+        return [(MODEL, {})]
+    found: Iterable[tuple[str, Mapping[str, Any]]] = owner.module("forms").choices(
+        instance, solution, level, run
+    )
+    return found
 
 
 def _model(instance: Instance, parameters: Mapping[str, Any]) -> Form:

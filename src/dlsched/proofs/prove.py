@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dlsched import registry
-from dlsched.errors import DlschedError
-from dlsched.proofs import forms
+from dlsched.errors import DlschedError, OptionError
 from dlsched.proofs.document import LevelProof, Proof
+from dlsched.proofs.forms import Forms, choices
 from dlsched.proofs.levels import aim, kind_of
-from dlsched.proofs.search import Refuted, Search, Stopped
+from dlsched.proofs.search import Search, Stopped, Unproved
 from dlsched.run import Run, Stage
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
 from dlsched.schema.solution import Solution
+
+MOST_NODES = 100_000
+"""A form with which a level takes more is given up, for the next one."""
 
 
 class ProofFailed(DlschedError):
@@ -33,8 +36,9 @@ def prove(instance: Instance, solution: Solution, run: Run) -> Proof:
     report = registry.problem(instance.problem).check(instance, solution)
     if not report.feasible or report.objective is None:
         raise ProofFailed(f"the solution is infeasible: {report.violations[0].message}")
+    built = Forms(instance)
     levels = [
-        _prove_level(instance, number, report.objective, run)
+        _prove_level(built, solution, number, report.objective, run)
         for number in range(len(report.objective))
     ]
     labels = {"instance": instance.name, "instance_sha256": instance.sha256}
@@ -43,22 +47,26 @@ def prove(instance: Instance, solution: Solution, run: Run) -> Proof:
 
 
 def _prove_level(
-    instance: Instance, number: int, targets: Sequence[Number], run: Run
+    built: Forms, solution: Solution, number: int, targets: Sequence[Number], run: Run
 ) -> LevelProof:
+    """Return the proof of a level, from the first of the forms with which there is one."""
+    instance = built.instance
     name = registry.problem(instance.problem).levels[number].name
-    run.announce(Stage.BUILDING, f"the form of {instance.name} for {name}")
-    parameters: dict[str, object] = {}
-    try:
-        form = forms.build(instance, forms.MODEL, parameters)
-        kind = kind_of(form, number)
-        wanted = aim(form, number, targets, kind)
-    except (ValueError, DlschedError) as error:
-        raise ProofFailed(f"{name}: {error}") from None
-    run.announce(Stage.SEARCHING, f"a proof of {name} = {targets[number]}")
-    try:
-        nodes = Search(form, wanted, run).nodes()
-    except (Stopped, Refuted) as error:
-        raise ProofFailed(f"{name}: {error}") from None
-    return LevelProof(
-        name, Fraction(targets[number]), kind, forms.MODEL, form.digest, nodes, parameters
-    )
+    reason = ""
+    for chosen, parameters in choices(instance, solution, number, run):
+        run.announce(Stage.BUILDING, f"the form {chosen} of {instance.name} for {name}")
+        try:
+            form = built.build(chosen, parameters)
+            kind = kind_of(form, number)
+            wanted = aim(form, number, targets, kind)
+            run.announce(Stage.SEARCHING, f"a proof of {name} = {targets[number]}")
+            nodes = Search(form, wanted, run).nodes(MOST_NODES)
+        except (ValueError, OptionError, Unproved) as error:
+            reason = reason or str(error)
+        except Stopped as error:
+            reason = str(error)
+            break
+        else:
+            value = Fraction(targets[number])
+            return LevelProof(name, value, kind, chosen, form.digest, nodes, parameters)
+    raise ProofFailed(f"{name}: {reason}")

@@ -36,8 +36,8 @@ class Stopped(Exception):
     """A limit struck before the tree was complete."""
 
 
-class Refuted(Exception):
-    """A node could neither be closed nor split: it seems to have a better point."""
+class Unproved(Exception):
+    """The form cannot prove the aim: a node seems to have a better point, or there are too many."""
 
 
 @dataclass
@@ -100,15 +100,15 @@ class Search:
         self.pseudo = PseudoCosts()
         self.cutoff = float(aim.least)
 
-    def nodes(self) -> list[Node]:
+    def nodes(self, most: int) -> list[Node]:
         """Return the nodes of a proof.
 
         Raises
         ------
         Stopped
             If a limit of the run strikes.
-        Refuted
-            If a node can neither be closed nor split.
+        Unproved
+            If a node can neither be closed nor split, or there are more than `most` nodes.
         """
         found: list[Node] = []
         # What to do, the last first: explore a node, or set a column's bounds.
@@ -121,6 +121,8 @@ class Search:
             stop = self.run.stop_reason()
             if stop:
                 raise Stopped(f"{stop.sentence}, after {len(found)} nodes")
+            if len(found) > most:
+                raise Unproved(f"more than {most:,} nodes")
             solved = self._solve(entry)
             leaf = self._leaf(solved)
             if leaf is not None:
@@ -128,7 +130,7 @@ class Search:
                 continue
             column = None if math.isinf(solved.value) else self._choose(solved)
             if column is None:
-                raise Refuted("a point of the form seems to be better than the solution")
+                raise Unproved("a point of the form seems to be better than the solution")
             low, high = self.lower[column], self.upper[column]
             at = min(max(math.floor(solved.x[column]), low), high - 1)
             basis, down = self.lp.basis(), float(solved.x[column]) - at
@@ -148,7 +150,7 @@ class Search:
             self.lp.restore(node.basis)
         solved = self.lp.solve()
         if solved is None:
-            raise Refuted("the solver could not solve a relaxation")
+            raise Unproved("the solver could not solve a relaxation")
         if node.basis is not None:
             gain = self._gain(node.parent, solved.value)
             self.pseudo.learn(node.direction, node.column, gain, node.distance)

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dlsched.objective import SOLVER_PRECISION, Bound, Objective
-from dlsched.problems.dispatch.blocks import blocks, by_rack, halves
+from dlsched.problems.dispatch.blocks import Block, blocks, by_rack, halves
 from dlsched.problems.dispatch.check import LEVELS, evaluate
 from dlsched.problems.dispatch.counts import Counts
 from dlsched.problems.dispatch.disaggregate import place, point_of
 from dlsched.problems.dispatch.fleet import Fleet
 from dlsched.problems.dispatch.hull import Weights
 from dlsched.problems.dispatch.justify import justified
-from dlsched.problems.dispatch.ranking import startable
+from dlsched.problems.dispatch.ranking import Ranked, startable
 from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.result import Status, Termination
 from dlsched.run import Run, Stage
@@ -52,18 +52,7 @@ class Search:
     def __post_init__(self) -> None:
         """Divide the machines into blocks, which may have machines of several racks."""
         self.value = evaluate(self.instance, self.best)
-        self.fleet = Fleet(self.instance)
-        self.ranking = startable(self.instance)
-        best = min((ranked.priority for ranked in self.ranking), default=None)
-        lower = [] if best is None else np.flatnonzero(self.fleet.priority > best).tolist()
-        self.victims: list[int] = lower
-        sites = {
-            s
-            for ranked in self.ranking
-            for own in self.fleet.sites_of(self.instance.pending[ranked.position]).values()
-            for s in own
-        }
-        self.blocks = blocks(self.fleet, sorted(sites), frozenset(self.victims))
+        self.fleet, self.ranking, self.victims, self.blocks = coarsest(self.instance)
         self.cuts: dict[Weights, None] = {}
         self.program: Counts | None = None
 
@@ -178,3 +167,20 @@ class Search:
         value = evaluate(self.instance, found)
         if value.better_than(self.value):
             self.best, self.value = found, value
+
+
+def coarsest(instance: Instance) -> tuple[Fleet, Sequence[Ranked], list[int], list[Block]]:
+    """Return fleet, ranking, the running workloads that may be preempted, and the largest blocks.
+
+    The blocks have all machines that are alike, those of several racks too.
+    """
+    fleet, ranking = Fleet(instance), startable(instance)
+    best = min((ranked.priority for ranked in ranking), default=None)
+    victims = [] if best is None else np.flatnonzero(fleet.priority > best).tolist()
+    sites = {
+        s
+        for ranked in ranking
+        for own in fleet.sites_of(instance.pending[ranked.position]).values()
+        for s in own
+    }
+    return fleet, ranking, victims, blocks(fleet, sorted(sites), frozenset(victims))

@@ -1,0 +1,47 @@
+"""Forms for proofs beside the model: the programs of the exact methods, which are much smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dlsched.problems.workers.arc_program import ArcProgram
+from dlsched.problems.workers.choice import choose
+from dlsched.problems.workers.program import Program
+from dlsched.problems.workers.schema import Instance, Solution
+from dlsched.problems.workers.type_program import TypeProgram
+from dlsched.proofs.compiled import form_of
+from dlsched.proofs.form import Form
+from dlsched.run import Run
+from dlsched.solvers.standard_form import compile_model
+
+
+def patterns(instance: Instance, parameters: Mapping[str, Any]) -> Form:
+    """Return the pattern program of `milp`, with all maximal patterns."""
+    return _compiled("patterns", Program(instance), instance, parameters)
+
+
+def arcs(instance: Instance, parameters: Mapping[str, Any]) -> Form:
+    """Return the flow program of `arc_flow`."""
+    return _compiled("arcs", ArcProgram(instance), instance, parameters)
+
+
+FORMS = {"patterns": patterns, "arcs": arcs}
+
+
+def choices(
+    instance: Instance, solution: Solution, level: int, run: Run
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the forms to try for a level, the most promising first."""
+    method = choose(instance)
+    if method in ("milp", "arc_flow"):
+        yield "patterns" if method == "milp" else "arcs", {}
+    yield "model", {}
+
+
+def _compiled(
+    name: str, program: TypeProgram, instance: Instance, parameters: Mapping[str, Any]
+) -> Form:
+    if parameters:
+        raise ValueError(f"the form {name} has no parameters")
+    return form_of(name, compile_model(program.build(instance)))
