@@ -24,12 +24,14 @@ LAYERS = [
     {"result"},
     {"run"},
     {"files", "solvers"},
+    {"forms"},
     {"gavel", "profiling"},
     {"registry"},
     {"records", "refutation", "evaluation", "labels", "state"},
     {"library"},
     {"problems"},
     {"table", "display", "plotting", "charts", "profiles"},
+    {"proofs"},
     {"api"},
     {""},
     {"submission", "traces"},
@@ -105,6 +107,13 @@ def layer(name: str) -> int:
 def test_no_layer_imports_a_higher_one() -> None:
     """Imports go down, and every module has its layer; "" is the package's own."""
     assert [edge for edge in GRAPH.edges if layer(edge[1]) > layer(edge[0])] == []
+
+
+def test_the_check_of_proofs_imports_no_search() -> None:
+    """What has to be trusted when a proof is checked has nothing of what made the proof."""
+    used = nx.descendants(GRAPH, "dlsched.proofs.check")
+    search = {f"dlsched.proofs.{part}" for part in ("search", "relaxation", "leaves", "prove")}
+    assert search <= set(MODULES) and not used & search
 
 
 def test_problems_do_not_import_each_other() -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dlsched import library
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.api.solving import solve
 from dlsched.errors import InstanceError
+from dlsched.proofs.check import CheckedProof
+from dlsched.proofs.check import check_proof as check
+from dlsched.proofs.document import Proof, read_proof
+from dlsched.proofs.prove import ProofFailed, prove_solution
 from dlsched.run import Run, StageListener
-
-if TYPE_CHECKING:
-    from dlsched.proofs.check import CheckedProof
-    from dlsched.proofs.document import Proof
 
 
 def prove(
@@ -41,9 +40,6 @@ def prove(
         If the solution is infeasible or not optimal, the limit struck, or the instance has no form
         for proofs, as when its model would be too large.
     """
-    from dlsched.proofs.prove import ProofFailed
-    from dlsched.proofs.prove import prove as search
-
     inst = load(instance)
     run = Run(time_limit=time_limit, on_stage=on_stage)
     if solution is None:
@@ -56,7 +52,9 @@ def prove(
                 raise ProofFailed(f"there is no solution to prove optimal: {answer.reason}")
             solution = answer.solution
     found = load_solution(solution, inst.problem)
-    return search(inst, found.model_copy(update={"instance": "", "instance_sha256": None}), run)
+    return prove_solution(
+        inst, found.model_copy(update={"instance": "", "instance_sha256": None}), run
+    )
 
 
 def check_proof(instance: InstanceLike, proof: Proof | str | Path | None = None) -> CheckedProof:
@@ -76,8 +74,6 @@ def check_proof(instance: InstanceLike, proof: Proof | str | Path | None = None)
     InstanceError
         If it cannot be read, or there is none.
     """
-    from dlsched.proofs.check import check_proof as check
-
     inst = load(instance)
     if proof is None:
         name = library.name_of(inst.sha256)
@@ -85,4 +81,4 @@ def check_proof(instance: InstanceLike, proof: Proof | str | Path | None = None)
         if proof is None or not proof.exists():
             remedy = f"make it: dlsched prove {inst.name} -o FILE"
             raise InstanceError(inst.name, "", "the library has no proof for it", remedy)
-    return check(inst, proof)
+    return check(inst, proof if isinstance(proof, Proof) else read_proof(proof))

@@ -13,6 +13,7 @@ from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import put_json, put_line, put_table
 from dlsched.cli.progress import say
 from dlsched.objective import number_to_data
+from dlsched.proofs.check import InvalidProof
 from dlsched.run import Stage
 
 
@@ -27,8 +28,6 @@ def check_proof(
     as_json: Json = False,
 ) -> None:
     """Check in integers that a proof's solution is optimal; no solver is involved."""
-    from dlsched.proofs.check import InvalidProof
-
     say(Stage.CHECKING, f"the proof of {instance}")
     try:
         checked = api.check_proof(instance, proof)

@@ -13,6 +13,8 @@ from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import put_json, put_line, put_table
 from dlsched.cli.progress import say
 from dlsched.cli.settings import target
+from dlsched.proofs.document import write_proof
+from dlsched.proofs.prove import ProofFailed
 from dlsched.run import Stage
 
 
@@ -37,9 +39,6 @@ def prove(
     as_json: Json = False,
 ) -> None:
     """Prove that a solution is optimal, and write the proof; `check-proof` needs no solver."""
-    from dlsched.proofs.document import write_proof
-    from dlsched.proofs.prove import ProofFailed
-
     if output is not None:
         target(output, ".json", ".json.gz")
     say(Stage.LOADING, instance)

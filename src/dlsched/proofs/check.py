@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 from dlsched import registry
-from dlsched.api.loading import InstanceLike, load, load_solution
 from dlsched.errors import DlschedError, UnknownName
-from dlsched.proofs.document import Kind, LevelProof, Proof, read_proof
-from dlsched.proofs.forms import Forms
+from dlsched.proofs.available import Forms
+from dlsched.proofs.document import Kind, LevelProof, Proof
 from dlsched.proofs.levels import aim
 from dlsched.proofs.tree import InvalidTree, check_tree
 from dlsched.schema.envelope import Instance
@@ -40,7 +38,7 @@ class CheckedProof:
     levels: Sequence[CheckedLevel]
 
 
-def check_proof(instance: InstanceLike, proof: Proof | str | Path) -> CheckedProof:
+def check_proof(instance: Instance, proof: Proof) -> CheckedProof:
     """Check that a proof's solution is optimal for an instance.
 
     The solution's objective is recomputed by the problem's checker, and every form is built again
@@ -52,31 +50,30 @@ def check_proof(instance: InstanceLike, proof: Proof | str | Path) -> CheckedPro
     InvalidProof
         If something does not agree, or a leaf does not prove what it has to.
     InstanceError
-        If either cannot be read.
+        If the solution cannot be read.
     """
-    known = load(instance)
-    claimed = proof if isinstance(proof, Proof) else read_proof(proof)
-    if claimed.problem != known.problem or claimed.instance_sha256 != known.sha256:
-        raise InvalidProof(f"the proof is for another instance than {known.name}")
-    targets = _objective(known, claimed)
-    names = [level.name for level in registry.problem(known.problem).levels]
-    if [level.level for level in claimed.levels] != names:
+    if proof.problem != instance.problem or proof.instance_sha256 != instance.sha256:
+        raise InvalidProof(f"the proof is for another instance than {instance.name}")
+    targets = _objective(instance, proof)
+    names = [level.name for level in registry.problem(instance.problem).levels]
+    if [level.level for level in proof.levels] != names:
         raise InvalidProof(f"the proof must have the levels {', '.join(names)}, in this order")
-    checked, built = [], Forms(known)
-    for i, level in enumerate(claimed.levels):
+    checked, built = [], Forms(instance)
+    for i, level in enumerate(proof.levels):
         if level.target != Fraction(targets[i]):
             raise InvalidProof(
                 f"{level.level}: the proof's target is {level.target}, the solution's {targets[i]}"
             )
         leaves = _check_level(built, level, i, targets)
         checked.append(CheckedLevel(level.level, targets[i], level.kind, leaves))
-    return CheckedProof(known.name, checked)
+    return CheckedProof(instance.name, checked)
 
 
 def _objective(instance: Instance, proof: Proof) -> Sequence[Number]:
     """Return the objective of the proof's solution, by the problem's checker."""
-    solution = load_solution(dict(proof.solution), instance.problem)
-    report = registry.problem(instance.problem).check(instance, solution)
+    owner = registry.problem(instance.problem)
+    solution = owner.solution.parse(dict(proof.solution), "the solution of the proof")
+    report = owner.check(instance, solution)
     if not report.feasible or report.objective is None:
         raise InvalidProof(f"its solution is infeasible: {report.violations[0].message}")
     return report.objective

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 from dlsched import registry
 from dlsched.errors import DlschedError, OptionError
+from dlsched.proofs.available import MODEL, Forms
 from dlsched.proofs.document import LevelProof, Proof
-from dlsched.proofs.forms import Forms, choices
 from dlsched.proofs.levels import aim, kind_of
 from dlsched.proofs.search import Search, Stopped, Unproved
 from dlsched.run import Run, Stage
@@ -24,7 +25,7 @@ class ProofFailed(DlschedError):
     """No proof was made; the message says at which level, and why."""
 
 
-def prove(instance: Instance, solution: Solution, run: Run) -> Proof:
+def prove_solution(instance: Instance, solution: Solution, run: Run) -> Proof:
     """Return a proof that a solution is optimal.
 
     Raises
@@ -53,7 +54,7 @@ def _prove_level(
     instance = built.instance
     name = registry.problem(instance.problem).levels[number].name
     reason = ""
-    for chosen, parameters in choices(instance, solution, number, run):
+    for chosen, parameters in _choices(instance, solution, number, run):
         run.announce(Stage.BUILDING, f"the form {chosen} of {instance.name} for {name}")
         try:
             form = built.build(chosen, parameters)
@@ -70,3 +71,16 @@ def _prove_level(
             value = Fraction(targets[number])
             return LevelProof(name, value, kind, chosen, form.digest, nodes, parameters)
     raise ProofFailed(f"{name}: {reason}")
+
+
+def _choices(
+    instance: Instance, solution: Solution, level: int, run: Run
+) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    """Return the forms to try for a level, each with its parameters, the most promising first."""
+    owner = registry.problem(instance.problem)
+    if not owner.has_module("form_choices"):
+        return [(MODEL, {})]
+    found: Iterable[tuple[str, Mapping[str, Any]]] = owner.module("form_choices").choices(
+        instance, solution, level, run
+    )
+    return found

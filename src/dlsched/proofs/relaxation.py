@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dlsched.errors import SolverFailure
-from dlsched.proofs.form import Form, Row
+from dlsched.forms.form import Form, Row
 from dlsched.solvers.outcome import Vector
 
 INF = float("inf")

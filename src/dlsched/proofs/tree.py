@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dlsched.proofs.form import Form, Row
+from dlsched.forms.form import Form, Row
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dlsched.objective import SOLVER_PRECISION, Bound, Objective
-from dlsched.problems.dispatch.blocks import Block, blocks, by_rack, halves
+from dlsched.problems.dispatch.blocks import by_rack, coarsest, halves
 from dlsched.problems.dispatch.check import LEVELS, evaluate
 from dlsched.problems.dispatch.counts import Counts
 from dlsched.problems.dispatch.disaggregate import place, point_of
-from dlsched.problems.dispatch.fleet import Fleet
 from dlsched.problems.dispatch.hull import Weights
 from dlsched.problems.dispatch.justify import justified
-from dlsched.problems.dispatch.ranking import Ranked, startable
 from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.result import Status, Termination
 from dlsched.run import Run, Stage
@@ -167,20 +165,3 @@ class Search:
         value = evaluate(self.instance, found)
         if value.better_than(self.value):
             self.best, self.value = found, value
-
-
-def coarsest(instance: Instance) -> tuple[Fleet, Sequence[Ranked], list[int], list[Block]]:
-    """Return fleet, ranking, the running workloads that may be preempted, and the largest blocks.
-
-    The blocks have all machines that are alike, those of several racks too.
-    """
-    fleet, ranking = Fleet(instance), startable(instance)
-    best = min((ranked.priority for ranked in ranking), default=None)
-    victims = [] if best is None else np.flatnonzero(fleet.priority > best).tolist()
-    sites = {
-        s
-        for ranked in ranking
-        for own in fleet.sites_of(instance.pending[ranked.position]).values()
-        for s in own
-    }
-    return fleet, ranking, victims, blocks(fleet, sorted(sites), frozenset(victims))

@@ -8,6 +8,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from dlsched.problems.dispatch.fleet import Fleet, Request
+from dlsched.problems.dispatch.ranking import Ranked, startable
+from dlsched.problems.dispatch.schema import Instance
 
 Amounts: TypeAlias = tuple[int, int, int]
 """GPUs, CPUs and memory in the integers of the fleet."""
@@ -118,3 +120,20 @@ def by_rack(fleet: Fleet, block: Block) -> list[Block]:
     for m in block.machines:
         racks.setdefault(int(fleet.sites[block.site].rack[m]), []).append(m)
     return [block._replace(machines=tuple(machines)) for machines in racks.values()]
+
+
+def coarsest(instance: Instance) -> tuple[Fleet, Sequence[Ranked], list[int], list[Block]]:
+    """Return fleet, ranking, the running workloads that may be preempted, and the largest blocks.
+
+    The blocks have all machines that are alike, those of several racks too.
+    """
+    fleet, ranking = Fleet(instance), startable(instance)
+    best = min((ranked.priority for ranked in ranking), default=None)
+    victims = [] if best is None else np.flatnonzero(fleet.priority > best).tolist()
+    sites = {
+        s
+        for ranked in ranking
+        for own in fleet.sites_of(instance.pending[ranked.position]).values()
+        for s in own
+    }
+    return fleet, ranking, victims, blocks(fleet, sorted(sites), frozenset(victims))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dlsched.problems.dispatch.batch import Search, coarsest
-from dlsched.problems.dispatch.blocks import Block, Shape, by_rack
+from dlsched.forms.compiled import form_of
+from dlsched.forms.form import Form
+from dlsched.problems.dispatch.blocks import Block, Shape, by_rack, coarsest
 from dlsched.problems.dispatch.check import LEVELS
 from dlsched.problems.dispatch.counts import Counts
 from dlsched.problems.dispatch.hull import Weights
-from dlsched.problems.dispatch.schema import Instance, Solution
-from dlsched.proofs.compiled import form_of
-from dlsched.proofs.form import Form
-from dlsched.run import Run
+from dlsched.problems.dispatch.schema import Instance
 
 
 def counts(instance: Instance, parameters: Mapping[str, Any]) -> Form:
@@ -41,25 +39,6 @@ def counts(instance: Instance, parameters: Mapping[str, Any]) -> Form:
 
 
 FORMS = {"counts": counts}
-
-
-def choices(
-    instance: Instance, solution: Solution, level: int, run: Run
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the forms to try for a level, the most promising first.
-
-    The first has the blocks and cuts with which `classes` closes the level.
-    """
-    racks = {"racks": True} if level == len(LEVELS) - 1 else {}
-    yield "counts", racks
-    search = Search(instance, run, solution)
-    search.solve(level + 1)
-    if search.stopped is None:
-        found: dict[str, Any] = dict(racks)
-        found["cuts"] = [[[s.kind, *s.need, part] for s, part in cut] for cut in search.cuts]
-        found["blocks"] = [[block.site, *block.machines] for block in search.blocks]
-        yield "counts", found
-    yield "model", {}
 
 
 def _divided(own: Sequence[Block], wanted: Sequence[Sequence[int]]) -> list[Block]:

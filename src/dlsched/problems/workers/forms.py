@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from dlsched.forms.compiled import form_of
+from dlsched.forms.form import Form
 from dlsched.problems.workers.arc_program import ArcProgram
-from dlsched.problems.workers.choice import choose
 from dlsched.problems.workers.program import Program
-from dlsched.problems.workers.schema import Instance, Solution
+from dlsched.problems.workers.schema import Instance
 from dlsched.problems.workers.type_program import TypeProgram
-from dlsched.proofs.compiled import form_of
-from dlsched.proofs.form import Form
-from dlsched.run import Run
 from dlsched.solvers.standard_form import compile_model
 
 
@@ -27,16 +25,6 @@ def arcs(instance: Instance, parameters: Mapping[str, Any]) -> Form:
 
 
 FORMS = {"patterns": patterns, "arcs": arcs}
-
-
-def choices(
-    instance: Instance, solution: Solution, level: int, run: Run
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the forms to try for a level, the most promising first."""
-    method = choose(instance)
-    if method in ("milp", "arc_flow"):
-        yield "patterns" if method == "milp" else "arcs", {}
-    yield "model", {}
 
 
 def _compiled(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Literal
 
-from dlsched.proofs.form import Form, Goal, Row
+from dlsched.forms.form import Form, Goal, Row
 from dlsched.solvers.standard_form import StandardForm
 
 BITS = 36

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dlsched import registry
 from dlsched.errors import UnknownName
-from dlsched.proofs.compiled import form_of
-from dlsched.proofs.form import Form
-from dlsched.run import Run
+from dlsched.forms.compiled import form_of
+from dlsched.forms.form import Form
 from dlsched.schema.envelope import Instance
-from dlsched.schema.solution import Solution
 from dlsched.solvers.standard_form import compile_model
 
 MODEL = "model"
@@ -52,19 +50,6 @@ class Forms:
         if key not in self._built:
             self._built[key] = known[name](self.instance, parameters)
         return self._built[key]
-
-
-def choices(
-    instance: Instance, solution: Solution, level: int, run: Run
-) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    """Return the forms to try for a level, each with its parameters, the most promising first."""
-    owner = registry.problem(instance.problem)
-    if not owner.has_module("forms"):
-        return [(MODEL, {})]
-    found: Iterable[tuple[str, Mapping[str, Any]]] = owner.module("forms").choices(
-        instance, solution, level, run
-    )
-    return found
 
 
 def _model(instance: Instance, parameters: Mapping[str, Any]) -> Form:

@@ -1,0 +1,1 @@
+"""Forms: linear programs in integers, derived from instances; what proofs are about."""

@@ -1,0 +1,75 @@
+"""Forms of models: every solution of the model, computed exactly, satisfies the integer rows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from dlsched.forms.compiled import form_of
+from dlsched.forms.form import Form
+from dlsched.solvers.standard_form import StandardForm
+
+checked = settings(derandomize=True, deadline=None, max_examples=200)
+EXACT = st.one_of(
+    st.integers(-6, 6).map(Fraction),
+    st.fractions(-5, 5, max_denominator=7),
+    st.decimals(-4, 4, places=3).map(Fraction),
+    st.fractions(-5, 5, max_denominator=9).map(lambda v: v * 10**7),
+)
+
+
+def _inside(form: Form, x: list[int]) -> bool:
+    for row in form.rows:
+        value = sum(a * x[j] for j, a in row.coefficients.items())
+        if (row.low is not None and value < row.low) or (row.high is not None and value > row.high):
+            return False
+    return True
+
+
+@given(st.data())
+@checked
+def test_rounding_is_outward(data: st.DataObject) -> None:
+    """A point that satisfies the exact rows satisfies the form; its level is no less."""
+    columns = data.draw(st.integers(1, 3))
+    x = [data.draw(st.integers(-3, 3)) for _ in range(columns)]
+    lower = [v - data.draw(st.integers(0, 3)) for v in x]
+    upper = [v + data.draw(st.integers(0, 3)) for v in x]
+    row = [data.draw(EXACT) for _ in range(columns)]
+    cost = [data.draw(EXACT) for _ in range(columns)]
+    offset, value = data.draw(EXACT), sum(a * v for a, v in zip(row, x, strict=True))
+    sides = data.draw(st.sampled_from([(1, 0), (0, 1), (1, 1)]))  # tight where a side is 1
+    sense = data.draw(st.sampled_from(["min", "max"]))
+    compiled = StandardForm(
+        sparse.csc_array(np.array([row], dtype=float)),
+        np.array([float(value) if sides[0] else -np.inf]),
+        np.array([float(value) if sides[1] else np.inf]),
+        np.array(lower, dtype=float),
+        np.array(upper, dtype=float),
+        np.ones(columns, dtype=bool),
+        (np.array(cost, dtype=float),),
+        (float(offset),),
+        (sense,),
+        (Fraction(0),),
+    )
+    form = form_of("drawn", compiled)
+    assert _inside(form, x)
+    goal = form.goals[0]
+    stated = goal.unit * (sum(c * x[j] for j, c in goal.costs.items()) + goal.offset)
+    level = goal.sign * (sum(c * v for c, v in zip(cost, x, strict=True)) + offset)
+    assert stated == level if goal.exact else stated <= level
+    assert float(level - stated) <= 1e-8 * (1 + max(map(abs, [*cost, offset])))
+
+
+def test_columns_need_bounds() -> None:
+    """A column without a finite bound has no bound from multipliers, and is refused."""
+    compiled = StandardForm.of(
+        sparse.csc_array(np.ones((1, 1))), np.ones(1), np.ones(1), np.array([np.inf]), np.ones(1),
+        sense="min",
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="finite bounds"):
+        form_of("unbounded", compiled)

@@ -1,0 +1,115 @@
+"""Trees: the check accepts only what holds at every integer point."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dlsched.forms.form import Form, Goal, Row
+from dlsched.proofs.levels import aim, kind_of
+from dlsched.proofs.search import Search, Unproved
+from dlsched.proofs.tree import InvalidTree, Leaf, Split, bound, check_tree
+from dlsched.run import Run
+
+checked = settings(derandomize=True, deadline=None, max_examples=150)
+SMALL = st.integers(-4, 4)
+
+
+@st.composite
+def forms(draw: st.DrawFn) -> Form:
+    """Draw a form with few columns, all of them integer, and one level."""
+    columns = draw(st.integers(1, 3))
+    lower = draw(st.lists(st.integers(-2, 1), min_size=columns, max_size=columns))
+    upper = [low + draw(st.integers(0, 3)) for low in lower]
+    rows = []
+    for _ in range(draw(st.integers(0, 3))):
+        entries = {j: a for j in range(columns) if (a := draw(SMALL))}
+        low, high = draw(st.one_of(st.none(), SMALL)), draw(st.one_of(st.none(), SMALL))
+        rows.append(Row(entries, low, high))
+    costs = {j: c for j in range(columns) if (c := draw(SMALL))}
+    sign = draw(st.sampled_from([1, -1]))
+    goal = Goal("level", sign, costs, draw(SMALL), Fraction(1, draw(st.integers(1, 3))), True)
+    return Form("drawn", lower, upper, [True] * columns, rows, [goal])
+
+
+def points(form: Form, lower: Sequence[int], upper: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return all integer points of a form within some bounds."""
+    box = itertools.product(*(range(a, b + 1) for a, b in zip(lower, upper, strict=True)))
+    return [x for x in box if all(_satisfies(row, x) for row in form.rows)]
+
+
+def _satisfies(row: Row, x: Sequence[int]) -> bool:
+    value = sum(a * x[j] for j, a in row.coefficients.items())
+    return (row.low is None or row.low <= value) and (row.high is None or value <= row.high)
+
+
+def _cost(form: Form, x: Sequence[int]) -> int:
+    return sum(c * x[j] for j, c in form.goals[0].costs.items())
+
+
+@given(forms(), st.lists(st.integers(-9, 9), min_size=3, max_size=3), st.integers(0, 3))
+@checked
+def test_bounds_hold_for_any_multipliers(form: Form, y: list[int], bits: int) -> None:
+    """No integer point is below the bound of a leaf, and a leaf called empty has no point."""
+    chosen = {i: v for i, v in enumerate(y[: len(form.rows)]) if v}
+    found = points(form, form.lower, form.upper)
+    costs = form.goals[0].costs
+    value = bound(form.rows, costs, Leaf(bits, chosen), form.lower, form.upper)
+    if value is not None:
+        assert all(value <= 2**bits * _cost(form, x) for x in found)
+    ray = bound(form.rows, costs, Leaf(bits, chosen, empty=True), form.lower, form.upper)
+    assert ray is None or ray <= 0 or not found
+
+
+@given(forms())
+@checked
+def test_search_proves_the_optimum_and_nothing_better(form: Form) -> None:
+    """The tree for the optimum is accepted; for a step more there is none, and that one fails."""
+    found = points(form, form.lower, form.upper)
+    if not found:
+        return
+    goal = form.goals[0]
+    least = min(_cost(form, x) for x in found)
+    value = goal.sign * goal.unit * (least + goal.offset)
+    wanted = aim(form, 0, [value], kind_of(form, 0))
+    nodes = Search(form, wanted, Run()).nodes(1000)
+    assert check_tree(form, wanted.rows, goal.costs, nodes, wanted.least, wanted.strict) >= 1
+    more = goal.sign * goal.unit * (least + 1 + goal.offset)
+    beyond = aim(form, 0, [more], kind_of(form, 0))
+    with pytest.raises(InvalidTree):
+        check_tree(form, beyond.rows, goal.costs, nodes, beyond.least, beyond.strict)
+    with pytest.raises(Unproved):
+        Search(form, beyond, Run()).nodes(1000)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([], "ends before node 0"),
+        ([Split(0, 0), Leaf(0, {0: 2})], "ends before node 2"),
+        ([Leaf(0, {0: 2}), Leaf(0, {})], "more nodes"),
+        ([Split(0, 3), Leaf(0, {}), Leaf(0, {})], "cannot be split at 3"),
+        ([Split(0, -1), Leaf(0, {}), Leaf(0, {})], "cannot be split at -1"),
+        ([Split(1, 0), Leaf(0, {}), Leaf(0, {})], "column 1 cannot be split"),
+        ([Split(2, 0), Leaf(0, {}), Leaf(0, {})], "column 2 cannot be split"),
+        ([Leaf(-1, {})], "no multipliers of this form"),
+        ([Leaf(0, {1: 1})], "no multipliers of this form"),
+        ([Leaf(0, {0: -1})], "do not prove"),
+        ([Leaf(0, {}, empty=True)], "do not prove"),
+        ([Leaf(0, {0: 1})], "do not prove"),
+    ],
+)
+def test_what_is_no_proof_is_refused(nodes: list[Split | Leaf], message: str) -> None:
+    """The error says at which node the tree fails, and how: minimize 2 x, with x + y >= 2."""
+    goal = Goal("level", 1, {0: 2}, 0, Fraction(1), True)
+    form = Form("made", [0, 0], [3, 1], [True, False], [Row({0: 1, 1: 1}, 2, None)], [goal])
+    wanted = aim(form, 0, [2], "certified")
+    with pytest.raises(InvalidTree, match=message):
+        check_tree(form, wanted.rows, goal.costs, nodes, wanted.least, wanted.strict)
+    good = [Leaf(0, {0: 2})]
+    assert check_tree(form, wanted.rows, goal.costs, good, wanted.least, wanted.strict) == 1
