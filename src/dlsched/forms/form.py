@@ -75,6 +75,8 @@ class Form:
         Integers; every column is bounded.
     integer
         Whether a column's values are integers.
+    first
+        Columns that a search had better split before others; they are not part of what is proved.
     """
 
     name: str
@@ -83,10 +85,11 @@ class Form:
     integer: Sequence[bool]
     rows: Sequence[Row]
     goals: Sequence[Goal]
+    first: frozenset[int] = frozenset()
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 digest of everything above."""
+        """The SHA-256 digest of everything above but `first`."""
         data = {
             "name": self.name,
             "columns": [self.lower, self.upper, [int(flag) for flag in self.integer]],

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dlsched import registry
 from dlsched.errors import UnknownName
 from dlsched.forms.compiled import form_of
 from dlsched.forms.form import Form
+from dlsched.forms.restricted import Restricted
 from dlsched.schema.envelope import Instance
+from dlsched.schema.quantities import Number
 from dlsched.solvers.standard_form import compile_model
 
 MODEL = "model"
@@ -19,7 +21,7 @@ MODEL = "model"
 Builder = Callable[[Any, Mapping[str, Any]], Form]
 
 
-def builders(problem: str) -> Mapping[str, Builder]:
+def builders(problem: str) -> Mapping[str, Builder | Restricted]:
     """Return by name what builds the forms of a problem: its module ``forms``, and the model."""
     owner = registry.problem(problem)
     own = owner.module("forms").FORMS if owner.has_module("forms") else {}
@@ -27,14 +29,20 @@ def builders(problem: str) -> Mapping[str, Builder]:
 
 
 class Forms:
-    """The forms of one instance, each built once: several levels may have the same."""
+    """The forms of one instance, each built once: several levels may have the same.
 
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
+    Parameters
+    ----------
+    targets
+        The objective of the solution, by level, on which restricted forms depend.
+    """
+
+    def __init__(self, instance: Instance, targets: Sequence[Number]) -> None:
+        self.instance, self.targets = instance, targets
         self._built: dict[str, Form] = {}
 
-    def build(self, name: str, parameters: Mapping[str, Any]) -> Form:
-        """Return a form.
+    def build(self, name: str, parameters: Mapping[str, Any], level: int) -> Form:
+        """Return a form for the proof of a level.
 
         Raises
         ------
@@ -46,9 +54,12 @@ class Forms:
         known = builders(self.instance.problem)
         if name not in known:
             raise UnknownName(f"form of {self.instance.problem}", name, list(known))
+        builder = known[name]
+        if isinstance(builder, Restricted):
+            return builder.build(self.instance, parameters, level, self.targets)
         key = json.dumps([name, parameters], sort_keys=True)
         if key not in self._built:
-            self._built[key] = known[name](self.instance, parameters)
+            self._built[key] = builder(self.instance, parameters)
         return self._built[key]
 
 

@@ -58,13 +58,13 @@ def check_proof(instance: Instance, proof: Proof) -> CheckedProof:
     names = [level.name for level in registry.problem(instance.problem).levels]
     if [level.level for level in proof.levels] != names:
         raise InvalidProof(f"the proof must have the levels {', '.join(names)}, in this order")
-    checked, built = [], Forms(instance)
+    checked, built = [], Forms(instance, targets)
     for i, level in enumerate(proof.levels):
         if level.target != Fraction(targets[i]):
             raise InvalidProof(
                 f"{level.level}: the proof's target is {level.target}, the solution's {targets[i]}"
             )
-        leaves = _check_level(built, level, i, targets)
+        leaves = _check_level(built, level, i)
         checked.append(CheckedLevel(level.level, targets[i], level.kind, leaves))
     return CheckedProof(instance.name, checked)
 
@@ -79,10 +79,10 @@ def _objective(instance: Instance, proof: Proof) -> Sequence[Number]:
     return report.objective
 
 
-def _check_level(built: Forms, level: LevelProof, number: int, targets: Sequence[Number]) -> int:
+def _check_level(built: Forms, level: LevelProof, number: int) -> int:
     try:
-        form = built.build(level.form, level.parameters)
-        wanted = aim(form, number, targets, level.kind)
+        form = built.build(level.form, level.parameters, number)
+        wanted = aim(form, number, built.targets, level.kind)
     except (ValueError, UnknownName) as error:
         raise InvalidProof(f"{level.level}: {error}") from None
     if form.digest != level.digest:

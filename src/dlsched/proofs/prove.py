@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any
 
 from dlsched import registry
 from dlsched.errors import DlschedError, OptionError
+from dlsched.forms.choice import FormChoice
 from dlsched.proofs.available import MODEL, Forms
 from dlsched.proofs.document import LevelProof, Proof
 from dlsched.proofs.levels import aim, kind_of
 from dlsched.proofs.search import Search, Stopped, Unproved
 from dlsched.run import Run, Stage
 from dlsched.schema.envelope import Instance
-from dlsched.schema.quantities import Number
 from dlsched.schema.solution import Solution
-
-MOST_NODES = 100_000
-"""A form with which a level takes more is given up, for the next one."""
 
 
 class ProofFailed(DlschedError):
@@ -37,31 +33,26 @@ def prove_solution(instance: Instance, solution: Solution, run: Run) -> Proof:
     report = registry.problem(instance.problem).check(instance, solution)
     if not report.feasible or report.objective is None:
         raise ProofFailed(f"the solution is infeasible: {report.violations[0].message}")
-    built = Forms(instance)
-    levels = [
-        _prove_level(built, solution, number, report.objective, run)
-        for number in range(len(report.objective))
-    ]
+    built = Forms(instance, report.objective)
+    levels = [_prove_level(built, solution, number, run) for number in range(len(report.objective))]
     labels = {"instance": instance.name, "instance_sha256": instance.sha256}
     data = solution.model_copy(update=labels).to_data()
     return Proof(instance.problem, instance.name, instance.sha256, data, levels)
 
 
-def _prove_level(
-    built: Forms, solution: Solution, number: int, targets: Sequence[Number], run: Run
-) -> LevelProof:
+def _prove_level(built: Forms, solution: Solution, number: int, run: Run) -> LevelProof:
     """Return the proof of a level, from the first of the forms with which there is one."""
-    instance = built.instance
+    instance, targets = built.instance, built.targets
     name = registry.problem(instance.problem).levels[number].name
     reason = ""
-    for chosen, parameters in _choices(instance, solution, number, run):
+    for chosen, parameters, most in _choices(instance, solution, number, run):
         run.announce(Stage.BUILDING, f"the form {chosen} of {instance.name} for {name}")
         try:
-            form = built.build(chosen, parameters)
+            form = built.build(chosen, parameters, number)
             kind = kind_of(form, number)
             wanted = aim(form, number, targets, kind)
             run.announce(Stage.SEARCHING, f"a proof of {name} = {targets[number]}")
-            nodes = Search(form, wanted, run).nodes(MOST_NODES)
+            nodes = Search(form, wanted, run).nodes(most)
         except (ValueError, OptionError, Unproved) as error:
             reason = reason or str(error)
         except Stopped as error:
@@ -73,14 +64,12 @@ def _prove_level(
     raise ProofFailed(f"{name}: {reason}")
 
 
-def _choices(
-    instance: Instance, solution: Solution, level: int, run: Run
-) -> Iterable[tuple[str, Mapping[str, Any]]]:
+def _choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterable[FormChoice]:
     """Return the forms to try for a level, each with its parameters, the most promising first."""
     owner = registry.problem(instance.problem)
     if not owner.has_module("form_choices"):
-        return [(MODEL, {})]
-    found: Iterable[tuple[str, Mapping[str, Any]]] = owner.module("form_choices").choices(
+        return [FormChoice(MODEL)]
+    found: Iterable[FormChoice] = owner.module("form_choices").choices(
         instance, solution, level, run
     )
     return found

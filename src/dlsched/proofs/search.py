@@ -84,16 +84,10 @@ class _Bounds(NamedTuple):
 
 
 class Search:
-    """One search; `nodes` returns the tree in preorder.
+    """One search; `nodes` returns the tree in preorder."""
 
-    Parameters
-    ----------
-    first
-        Columns that are branched on before all others, such as choices before amounts.
-    """
-
-    def __init__(self, form: Form, aim: Aim, run: Run, first: frozenset[int] = frozenset()) -> None:
-        self.aim, self.run, self.first = aim, run, first
+    def __init__(self, form: Form, aim: Aim, run: Run) -> None:
+        self.aim, self.run, self.first = aim, run, form.first
         self.lp = Relaxation(form, aim.rows, aim.goal.costs)
         self.lower, self.upper = list(form.lower), list(form.upper)
         self.integer = np.array(form.integer, dtype=bool)

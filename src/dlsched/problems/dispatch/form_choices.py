@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dlsched.forms.choice import FormChoice
 from dlsched.problems.dispatch.batch import Search
 from dlsched.problems.dispatch.check import LEVELS
 from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.run import Run
 
 
-def choices(
-    instance: Instance, solution: Solution, level: int, run: Run
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
     """Yield the forms to try for a level, the most promising first.
 
     The first has the blocks and cuts with which `classes` closes the level.
     """
     racks = {"racks": True} if level == len(LEVELS) - 1 else {}
-    yield "counts", racks
+    yield FormChoice("counts", racks)
     search = Search(instance, run, solution)
     search.solve(level + 1)
     if search.stopped is None:
         found: dict[str, Any] = dict(racks)
         found["cuts"] = [[[s.kind, *s.need, part] for s, part in cut] for cut in search.cuts]
         found["blocks"] = [[block.site, *block.machines] for block in search.blocks]
-        yield "counts", found
-    yield "model", {}
+        yield FormChoice("counts", found)
+    yield FormChoice("model")

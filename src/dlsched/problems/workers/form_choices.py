@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from dlsched.forms.choice import FormChoice
 from dlsched.problems.workers.choice import choose
 from dlsched.problems.workers.schema import Instance, Solution
 from dlsched.run import Run
 
 
-def choices(
-    instance: Instance, solution: Solution, level: int, run: Run
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
     """Yield the forms to try for a level, the most promising first."""
     method = choose(instance)
     if method in ("milp", "arc_flow"):
-        yield "patterns" if method == "milp" else "arcs", {}
-    yield "model", {}
+        yield FormChoice("patterns" if method == "milp" else "arcs")
+    yield FormChoice("model")
