@@ -56,6 +56,7 @@ notebooks: $(READY)
 
 library: $(READY)
 	$(BIN)/python instances/make.py
+	$(BIN)/python instances/prove.py
 	$(BIN)/python instances/page.py
 
 $(READY): pyproject.toml constraints.txt

@@ -108,12 +108,13 @@ def index_line(
 ) -> dict[str, object]:
     """Return an instance's line in the index.
 
-    The credit for a best known solution stays as long as no better one is found.
+    The credit for a best known solution, and the proof that it is optimal, stay as long as no
+    better one is found.
     """
     values = {k: number_to_data(v) for k, v in objective.as_dict().items()}
     old = library.index().get(instance.name, {})
     same = (old.get("sha256"), old.get("objective")) == (instance.sha256, values)
-    credit = {"credit": old["credit"]} if same and "credit" in old else {}
+    kept = {key: old[key] for key in ("credit", "certificate") if same and key in old}
     return {
         "name": instance.name,
         "problem": instance.problem,
@@ -126,7 +127,7 @@ def index_line(
         "objective": values,
         "bound": {k: b.to_data() if b else None for k, b in bounds.as_dict().items()},
         "proof": proof,
-    } | credit
+    } | kept
 
 
 def write_index(lines: list[dict[str, object]], folder: Path = HERE) -> None:

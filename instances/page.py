@@ -25,12 +25,17 @@ KINDS = {
     "trace": "a moment of a replayed job trace",
     "open": "hard: the gap is not closed",
 }
+MARKS = {"certified": "", "certified to nine digits": " (9)", "claimed": " \\*"}
 HEAD = """# Instances
 
 Written by `python instances/page.py` from `instances/index.json`. Every instance loads by its name,
 `dlsched.load(name)`; its best known solution is beside it as `<name>.sol.json`, gzipped for all
 but the small ones. All are under the MIT licence: nothing was copied from a recorded trace. Bounds
-marked \\* are claimed by a solver; the others are certified, re-checked in exact arithmetic.
+marked \\* are claimed by a solver; the others are certified, re-checked in exact arithmetic, those
+marked (9) to nine digits.
+
+A proof, where there is one, is in `instances/<problem>/proofs`; `dlsched check-proof NAME` checks
+it [without a solver](proofs.md).
 
 Have you a better solution of an open instance? `dlsched submit-check FILE` checks it and says
 whether it improves the best known; it needs no solver.
@@ -62,15 +67,25 @@ def lines() -> Iterator[str]:
         else:
             yield "None is known: the exact method proves every size that was tried."
         yield "\n### Solved\n"
-        yield "| name | kind | optimum | proved by | credit | source |\n|---|---|---|---|---|---|"
+        yield "| name | kind | optimum | proved by | proof | credit | source |"
+        yield "|---|---|---|---|---|---|---|"
         yield from (_solved_line(e) for e in own if e["kind"] != "open")
 
 
 def _solved_line(entry: dict[str, Any]) -> str:
     return (
         f"| `{entry['name']}` | {entry['kind']} | {_values(entry)} | {entry['proof']['method']} "
-        f"| {_credit(entry)} | {_source(entry)} |"
+        f"| {_certificate(entry)} | {_credit(entry)} | {_source(entry)} |"
     )
+
+
+def _certificate(entry: dict[str, Any]) -> str:
+    """Return how exactly the library's proof has the optimum, and the size of its trees."""
+    if "certificate" not in entry:
+        return ""
+    found = entry["certificate"]
+    exact = set(found["kinds"].values()) == {"certified"}
+    return f"{'exact' if exact else 'nine digits'}, {found['leaves']:,} leaves"
 
 
 def _open_line(entry: dict[str, Any]) -> str:
@@ -89,7 +104,7 @@ def _open_line(entry: dict[str, Any]) -> str:
 def _bound(bound: Any) -> str:
     if bound is None:
         return "-"
-    return display(bound.value) + ("" if bound.kind == "certified" else " \\*")
+    return display(bound.value) + MARKS[bound.kind]
 
 
 def _values(entry: dict[str, Any]) -> str:

@@ -170,6 +170,29 @@ def test_index_names_every_file() -> None:
     assert len(MODELLED) >= len(others) - 20
 
 
+PROVED = [name for name in NAMES if "certificate" in entry(name)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n if entry(n)["kind"] == "paper" else pytest.param(n, marks=pytest.mark.slow) for n in PROVED],
+)
+def test_shipped_proofs_hold(name: str) -> None:
+    """The proof is of the objective in the index, as exactly as that says."""
+    checked = dlsched.check_proof(name)
+    stated = entry(name)["certificate"]
+    assert {c.level: c.kind for c in checked.levels} == stated["kinds"]
+    assert sum(c.leaves for c in checked.levels) == stated["leaves"]
+    values = [number_from_data(v) for v in entry(name)["objective"].values()]
+    assert [float(c.value) for c in checked.levels] == [float(v) for v in values]
+
+
+def test_every_proof_is_in_the_index() -> None:
+    """There is no proof of an instance that the index does not say to be proved."""
+    files = {str(p.relative_to(library.root())) for p in library.root().glob("*/proofs/*")}
+    assert files == {entry(name)["certificate"]["file"] for name in PROVED}
+
+
 def test_index_is_plain_json() -> None:
     """The index parses as strict JSON, one line per instance."""
     text = (library.root() / "index.json").read_text()

@@ -11,6 +11,7 @@ from typing import Any
 
 from dlsched.errors import SolverDisagreement, describe
 from dlsched.objective import (
+    SLACK,
     SOLVER_PRECISION,
     TOLERANCE,
     Bound,
@@ -72,8 +73,8 @@ def evaluate_claim(
     report = _check(problem, instance, method, claim)
     checked = run.elapsed()
     bounds = claim.bounds if method.own else _as_claims(claim.bounds)
-    bound = _strongest(problem, bounds, ("certified", "claimed"))
-    certified = _strongest(problem, bounds, ("certified",))
+    bound = _strongest(problem, bounds, list(SLACK))
+    certified = _strongest(problem, bounds, [kind for kind in SLACK if kind != "claimed"])
     objective = report.objective if report else None
     if objective is not None:
         bound = _reconcile(method, objective, bound)
@@ -217,7 +218,7 @@ def _as_claims(bounds: Sequence[Sequence[Bound]]) -> list[list[Bound]]:
 
 
 def _strongest(
-    problem: Problem, bounds: Sequence[Sequence[Bound]], kinds: tuple[str, ...]
+    problem: Problem, bounds: Sequence[Sequence[Bound]], kinds: Sequence[str]
 ) -> ByLevel[Bound | None]:
     """Pick per level the strongest bound of the given kinds; the first kind wins ties."""
     chosen: list[Bound | None] = []
@@ -242,7 +243,7 @@ def _reconcile(
     for (level, value), bound in zip(objective.pairs(), bounds, strict=True):
         kept = bound
         if bound is not None and attained and level.better(value, bound.value):
-            if bound.kind == "certified" or relative_gap(value, bound.value) > TOLERANCE:
+            if relative_gap(value, bound.value) > SLACK[bound.kind]:
                 raise SolverDisagreement(
                     f"{method.name}: {level.name} = {value} beats its bound {bound}"
                 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.errors import UnknownName
-from dlsched.objective import Bounds, Objective, bound_from_data, number_from_data
+from dlsched.objective import Bound, Bounds, Objective, bound_from_data, number_from_data
 from dlsched.registry import problem
 
 
@@ -87,12 +87,24 @@ def proof_file(name: str) -> Path:
 
 
 def best_bounds(sha256: str) -> Bounds | None:
-    """Return the recorded bounds of a shipped instance, found by its digest."""
+    """Return the recorded bounds of a shipped instance, found by its digest.
+
+    Where the library has a proof, they are the values that it proves.
+    """
     entry = _by_digest().get(sha256)
     if entry is None:
         return None
     owner, bounds = problem(entry["problem"]), entry["bound"]
-    return owner.by_level([bound_from_data(bounds[level.name]) for level in owner.levels])
+    found = [bound_from_data(bounds[level.name]) for level in owner.levels]
+    if "certificate" in entry:
+        kinds = entry["certificate"]["kinds"]
+        found = [
+            bound
+            if bound is not None and bound.kind == "certified"
+            else Bound(number_from_data(entry["objective"][level.name]), kinds[level.name], "proof")
+            for level, bound in zip(owner.levels, found, strict=True)
+        ]
+    return owner.by_level(found)
 
 
 def best_objective(sha256: str) -> Objective | None:

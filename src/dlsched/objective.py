@@ -17,6 +17,13 @@ SOLVER_PRECISION = 1e-9
 """Relative error up to which a solver's floating-point figure is taken to be right."""
 TOLERANCE = 1e-6
 """Relative difference at which a floating-point claim still agrees with the exact value."""
+BoundKind: TypeAlias = Literal["certified", "certified to nine digits", "claimed"]
+SLACK: dict[BoundKind, float] = {
+    "certified": 0.0,
+    "certified to nine digits": 1e-9,
+    "claimed": TOLERANCE,
+}
+"""The kinds of bounds, the surest first, and by how much, relatively, a right one may be beaten."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +115,12 @@ class Bound(NamedTuple):
     """A value that no solution can beat (at later levels: none that attains the earlier bounds).
 
     ``kind`` is ``"certified"`` if the value was re-checked in exact arithmetic apart from the
-    solver that suggested it, ``"claimed"`` if it was not. ``method`` names its source.
+    solver that suggested it, ``"certified to nine digits"`` if that holds for all but a billionth
+    of it, ``"claimed"`` if it was not re-checked. ``method`` names its source.
     """
 
     value: Number | float
-    kind: Literal["certified", "claimed"]
+    kind: BoundKind
     method: str
 
     def _repr_html_(self) -> str | None:
@@ -136,9 +144,9 @@ Bounds: TypeAlias = ByLevel["Bound | None"]
 
 
 def stronger(level: Level, a: Bound, b: Bound) -> bool:
-    """Whether bound `a` is stronger than `b`; of equal ones a certified is stronger."""
+    """Whether bound `a` is stronger than `b`; of equal ones the surer is stronger."""
     if a.value == b.value:
-        return a.kind == "certified" and b.kind == "claimed"
+        return SLACK[a.kind] < SLACK[b.kind]
     return level.better(b.value, a.value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dlsched.objective import TOLERANCE, Bounds, Level, Objective, relative_gap
+from dlsched.objective import SLACK, Bounds, Level, Objective, relative_gap
 from dlsched.result import Result, Status
 from dlsched.schema.quantities import Number
 
@@ -39,13 +39,13 @@ def beaten_level(bounds: Bounds, objective: Objective) -> tuple[Level, Number] |
     """Return the level at which a checked solution beats a bound, and its value; else ``None``.
 
     A later level's bound holds only for solutions that attain the earlier bounds. A certified
-    bound is beaten by any better value, a claimed one by a relative difference above `TOLERANCE`.
+    bound is beaten by any better value, another one by a relative difference above its `SLACK`.
     """
     for (level, value), bound in zip(objective.pairs(), bounds, strict=True):
         if bound is None:
             return None
-        slack = 0.0 if bound.kind == "certified" else TOLERANCE
-        if level.better(value, bound.value) and relative_gap(value, bound.value) > slack:
+        beaten = level.better(value, bound.value)
+        if beaten and relative_gap(value, bound.value) > SLACK[bound.kind]:
             return level, value
         if value != bound.value:
             return None

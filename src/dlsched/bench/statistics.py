@@ -17,7 +17,7 @@ import numpy as np
 
 from dlsched import library, profiles, registry
 from dlsched.errors import InstanceError, describe
-from dlsched.objective import Objective
+from dlsched.objective import SLACK, Objective
 from dlsched.profiles import Fit, Steps
 from dlsched.records import result_from_data
 from dlsched.result import Result
@@ -48,7 +48,7 @@ class EvaluatedRun:
         Per level the gap to the best bound known; ``None`` without a solution, or if an earlier
         level is not at its bound.
     bound_kinds
-        Per level ``"certified"``, ``"claimed"`` or ``None``, of the best bound known.
+        Per level the kind of the best bound known, or ``None``.
     """
 
     row: Row
@@ -180,7 +180,7 @@ def _gap_columns(group: Sequence[EvaluatedRun], level: int) -> dict[str, Any]:
     ]
     gaps = np.array([value for value, _ in stated], dtype=float)
     kinds = [kind for _, kind in stated]
-    counts = [f"{kinds.count(k)} {k}" for k in ("certified", "claimed") if k in kinds]
+    counts = [f"{kinds.count(k)} {k}" for k in SLACK if k in kinds]
     functions: dict[str, Callable[[Any], Any]] = {
         "mean": np.mean,
         **{name: partial(np.quantile, q=q) for name, q in PERCENTILES.items()},

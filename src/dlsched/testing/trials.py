@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from dlsched import registry
 from dlsched.errors import InstanceChanged, OptionError, describe
-from dlsched.objective import TOLERANCE, Bound, Level, Objective, relative_gap
+from dlsched.objective import SLACK, TOLERANCE, Bound, Level, Objective, relative_gap
 from dlsched.registry import Method, MethodLike
 from dlsched.result import Claim, Status
 from dlsched.run import Run
@@ -198,14 +198,14 @@ def false_claim(trial: Trial, optimum: Objective | None) -> Broken | None:
 def _beaten(
     bounds: Sequence[Sequence[Bound]], optimum: Objective
 ) -> tuple[Level, Bound, Any] | None:
-    """Return a bound that the optimum beats, with its level; a claimed one within a tolerance.
+    """Return a bound that the optimum beats, with its level; within its slack.
 
     A later level's bounds speak only of solutions that attain those of the earlier levels.
     """
     for (level, value), own in zip(optimum.pairs(), bounds, strict=False):
         for bound in own:
-            slack = TOLERANCE if bound.kind == "claimed" else 0
-            if level.better(value, bound.value) and relative_gap(value, bound.value) > slack:
+            beaten = level.better(value, bound.value)
+            if beaten and relative_gap(value, bound.value) > SLACK[bound.kind]:
                 return level, bound, value
         if not any(bound.value == value for bound in own):
             return None
