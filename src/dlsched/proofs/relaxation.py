@@ -101,6 +101,8 @@ class Relaxation:
             value = self.highs.getInfo().objective_function_value * self.cost_scale
             duals = np.array(found.row_dual) * self.cost_scale / self.scales
             return Solved(value, np.array(found.col_value), duals)
+        if status == self._statuses.kModelEmpty:  # no columns
+            return Solved(0.0, np.empty(0), np.zeros(len(self.scales)))
         if status == self._statuses.kInfeasible:
             _, there, ray = self.highs.getDualRay()
             return Solved(INF, np.empty(0), np.array(ray) / self.scales if there else None)

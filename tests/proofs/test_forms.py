@@ -1,0 +1,73 @@
+"""Forms: none of them leaves out a better solution, on instances small enough for brute force."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import dlsched
+from dlsched import registry
+from dlsched.forms.choice import FormChoice
+from dlsched.proofs.available import Forms
+from dlsched.proofs.levels import aim, kind_of
+from dlsched.proofs.prove import prove_solution
+from dlsched.proofs.search import Search, Unproved
+from dlsched.run import Run
+from dlsched.schema import Instance, Solution
+from dlsched.testing import strategies
+
+BASELINES = {
+    "reclaiming": "random",
+    "elastic": "fifo",
+    "interleaving": "muri_worst_order",
+    "utility": "fifo",
+    "sensitivity": "proportional",
+    "workers": "first_fit",
+    "dispatch": "local",
+}
+"""By problem a method that is often worse than the optimum."""
+
+
+def _tried(instance: Instance, solution: Solution, level: int) -> Iterator[FormChoice]:
+    """Yield all forms of an instance that a proof of a level may be about."""
+    owner = registry.problem(instance.problem)
+    if owner.has_module("form_choices"):
+        yield from owner.module("form_choices").choices(instance, solution, level, Run())
+    else:
+        yield FormChoice("model")
+
+
+@pytest.mark.parametrize("examples", [5, pytest.param(80, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", BASELINES)
+def test_forms_prove_the_optimum_and_refuse_what_is_worse(name: str, examples: int) -> None:
+    """The exact optimum has a valid proof; no form has one for a worse solution's first level."""
+    tried: set[str] = set()
+
+    @settings(
+        derandomize=True, deadline=None, max_examples=examples, database=None,
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(getattr(strategies, name)(), st.integers(0, 5))
+    def run(instance: Instance, seed: int) -> None:
+        best = dlsched.solve(instance)
+        if best.solution is None:
+            return
+        proof = prove_solution(instance, best.solution, Run())
+        assert [c.value for c in dlsched.check_proof(instance, proof).levels] == [*best.objective]
+        worse = dlsched.solve(instance, BASELINES[name], seed=seed)
+        if worse.solution is None or worse.gap_to(best.objective)[0] in (None, 0.0):
+            return
+        for choice in _tried(instance, worse.solution, 0):
+            with contextlib.suppress(ValueError, dlsched.OptionError):
+                form = Forms(instance, worse.objective).build(choice.form, choice.parameters, 0)
+                tried.add(choice.form)
+                wanted = aim(form, 0, worse.objective, kind_of(form, 0))
+                with pytest.raises(Unproved):
+                    Search(form, wanted, Run()).nodes(10_000)
+
+    run()
+    assert tried or examples < 80
