@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dlsched.errors import OptionError
+from dlsched.problems.dispatch.counted import count
 from dlsched.problems.dispatch.dispatcher import Dispatcher
 from dlsched.problems.dispatch.fleet import Fleet
 from dlsched.problems.dispatch.improve import improve
@@ -151,3 +152,26 @@ def joint(instance: Instance, run: Run, rounds: int = 200) -> Solution:
         The most repetitions of mast.
     """
     return improve(instance, run, rounds)
+
+
+@method("dispatch", kind="heuristic", preload=("highspy", "scipy.sparse"))
+def counted(
+    instance: Instance, run: Run, within: float = 0.01, nodes: int = 10, tries: int = 4
+) -> Solution:
+    """Of this library: mast, then an integer program over blocks of machines at each priority.
+
+    The program is that of `classes`, with one level for the jobs preempted and the size started at
+    a priority, and few nodes. Priorities at which everything starts without preemption need none;
+    the youth of the victims and the number of machines are left as they come.
+
+    Parameters
+    ----------
+    within
+        Relative distance of a program's incumbent to its bound at which it is left.
+    nodes
+        Most nodes of a program's branch and bound.
+    tries
+        Most programs for one priority: if the counts cannot be placed on single machines, the next
+        one is stronger.
+    """
+    return count(instance, run, mast_solution(instance), within, nodes, tries)

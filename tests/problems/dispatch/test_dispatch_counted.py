@@ -1,0 +1,64 @@
+"""`counted`: its programs by priority, what it needs no program for, and its properties."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import dlsched
+from dlsched.problems.dispatch import Instance, counted
+from dlsched.problems.dispatch.check import evaluate
+from dlsched.problems.dispatch.generate import examples
+from dlsched.problems.dispatch.heuristics import mast_solution
+from dlsched.run import Run
+from dlsched.testing import check_heuristic
+
+
+def test_counted_has_the_properties_of_heuristics() -> None:
+    """Feasible, deterministic, no better than brute force; names apart."""
+    found = check_heuristic("dispatch", "counted", examples=25, invariant=("names",))
+    assert found, str(found)
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda instance: instance.name)
+def test_counted_is_optimal_on_the_examples(example: Instance) -> None:
+    """In what starts and who is preempted, where `mast` misses two of three."""
+    best = dlsched.solve(example, "exact").objective
+    assert dlsched.solve(example, "counted").objective[:-2] == best[:-2]
+
+
+@pytest.mark.parametrize("machines", [5, 10, 20])
+def test_counted_is_optimal_on_small_batches(machines: int) -> None:
+    """In what starts and who is preempted at every priority."""
+    for seed in (1, 2):
+        instance = dlsched.generate("dispatch", seed, machines=machines)
+        best = dlsched.solve(instance, "classes", levels=14).objective
+        assert dlsched.solve(instance, "counted").objective[:-2] == best[:-2]
+
+
+def test_a_priority_without_loss_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything starts and nobody is preempted: the plan of `mast` is returned."""
+    instance = dlsched.generate("dispatch", 1, machines=20, allocation=0.2)
+    assert evaluate(instance, mast_solution(instance))[12] == 0
+
+    def refuse(*args: Any, **options: Any) -> None:
+        raise AssertionError("a program was solved")
+
+    monkeypatch.setattr(counted.highs, "solve", refuse)
+    assert dlsched.solve(instance, "counted").solution.start == mast_solution(instance).start
+
+
+def test_a_limit_returns_the_plan_of_mast() -> None:
+    """Without time for a program nothing changes."""
+    instance = dlsched.generate("dispatch", 2, machines=20)
+    start = mast_solution(instance)
+    run = Run(time_limit=1e-9)
+    assert counted.count(instance, run, start, 0.01, 10, 4) == start
+
+
+def test_counts_that_cannot_be_placed_are_refined() -> None:
+    """More than one program for a priority finds more than one program alone."""
+    instance = dlsched.generate("dispatch", 8, machines=10)
+    found = [dlsched.solve(instance, "counted", tries=tries).objective for tries in (1, 4)]
+    assert found[1].better_than(found[0]) or found[1] == found[0]
