@@ -349,7 +349,7 @@ def own() -> Iterator[str]:
         Rule("mast"),
         Rule("joint"),
         Rule("counted"),
-        Rule("exact", exact=True, limit=30),
+        Rule("exact", exact=True, limit=120),
     )
     yield from shortened(list(rows("dispatch", rules, groups)))
 

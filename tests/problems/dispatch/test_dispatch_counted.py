@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import dlsched
-from dlsched.problems.dispatch import Instance, counted
+from dlsched.problems.dispatch import Instance, Solution, counted
 from dlsched.problems.dispatch.check import evaluate
+from dlsched.problems.dispatch.filling import filled
 from dlsched.problems.dispatch.generate import examples
 from dlsched.problems.dispatch.heuristics import mast_solution
 from dlsched.run import Run
@@ -50,11 +51,13 @@ def test_a_priority_without_loss_needs_no_program(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_limit_returns_the_plan_of_mast() -> None:
-    """Without time for a program nothing changes."""
+    """Without time for a program only what still fits is added."""
     instance = dlsched.generate("dispatch", 2, machines=20)
     start = mast_solution(instance)
     run = Run(time_limit=1e-9)
-    assert counted.count(instance, run, start, 0.01, 10, 4) == start
+    assert evaluate(instance, counted.Counted(instance, run, start, 0.01, 10, 4).solve()) == (
+        evaluate(instance, filled(instance, start))
+    )
 
 
 def test_counts_that_cannot_be_placed_are_refined() -> None:
@@ -63,3 +66,30 @@ def test_counts_that_cannot_be_placed_are_refined() -> None:
     once, more = (dlsched.solve(instance, "counted", tries=tries).objective for tries in (1, 4))
     assert once[:13] == more[:13]
     assert more.started_7 > 6 * once.started_7
+
+
+def test_what_still_fits_is_started() -> None:
+    """Of a solution that starts and preempts less than `mast`, without further victims."""
+    instance = dlsched.generate("dispatch", 2, machines=20)
+    whole = mast_solution(instance)
+    assert whole.preempt
+    some = dict(list(whole.start.items())[:2])
+    part = Solution(start=some, preempt=())
+    if not dlsched.verify(instance, part).feasible:
+        part = Solution(start={}, preempt=())
+    found = filled(instance, part)
+    assert dlsched.verify(instance, found).feasible
+    assert not found.preempt
+    assert len(found.start) > len(part.start)
+    assert filled(instance, found) == found
+
+
+def test_a_better_start_is_where_counted_begins() -> None:
+    """The optimum stays, and a worse start than the plan of `mast` is not used."""
+    instance = dlsched.generate("dispatch", 3, machines=10)
+    best = dlsched.solve(instance, "classes")
+    again = dlsched.solve(instance, "counted", start=best.solution)
+    assert again.objective == best.objective
+    assert again.start is not None and again.start.accepted
+    nothing = dlsched.solve(instance, "counted", start=Solution(start={}, preempt=()))
+    assert nothing.start is not None and not nothing.start.accepted
