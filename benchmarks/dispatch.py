@@ -1,6 +1,6 @@
 """Dispatch: the time of a decision, optimality of MAST's scan, gaps of the scopes, the ranking.
 
-    python benchmarks/dispatch.py [batch reach large one missed cache ranking]
+    python benchmarks/dispatch.py [batch reach large one missed cache ranking own]
 
 Without arguments every section; prints markdown and writes it to benchmarks/figures/dispatch.md.
 Times are CPU seconds of the process, on one thread: on an idle machine they are what one waits.
@@ -9,12 +9,14 @@ Times are CPU seconds of the process, on one thread: on an idle machine they are
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 from statistics import median
 from typing import Any
 
 from figures import arguments, write
+from rules_table import Rule, rows, shipped
 
 import dlsched
 from dlsched.problems.dispatch import Instance, rank
@@ -308,6 +310,68 @@ def ranking() -> Iterator[str]:
         yield f"| {pending:,} | {min(times):.3f} |"
 
 
+def batches(seeds: range, sizes: tuple[int, ...] = MACHINES, **options: Any) -> Iterator[Instance]:
+    """Yield batches with clusters of some sizes."""
+    for machines in sizes:
+        for seed in seeds:
+            made = dlsched.generate("dispatch", seed, machines=machines, **options)
+            assert isinstance(made, Instance)
+            yield made
+
+
+def kept(scope: str) -> Iterator[Instance]:
+    """Yield the library's instances of a scope but the open one."""
+    for instance in shipped("dispatch"):
+        assert isinstance(instance, Instance)
+        if instance.scope == scope and len(instance.pending) < 300:
+            yield instance
+
+
+def own() -> Iterator[str]:
+    """Yield the paper's heuristic, this library's and the exact method over all groups."""
+    regions, clusters, machines, pending = SIZES[1]
+    large: dict[str, Any] = {"regions": regions, "clusters": clusters, "pending": pending}
+    forty = partial(batches, sizes=(machines,), **large)
+    groups: dict[str, Callable[[], Iterator[Instance]]] = {
+        "the library, batches": partial(kept, "batch"),
+        "the library, one workload": partial(kept, "one"),
+        "15 workloads, clusters of 5, 10, 20, seeds 1 to 10": partial(batches, SEEDS),
+        "the same, held back: 101 to 110": partial(batches, range(101, 111)),
+        "allocation 99.5 %, held back: 101 to 105": partial(
+            batches, range(101, 106), allocation=0.995
+        ),
+        "40 workloads, 4 regions of 3 x 40, seeds 1 to 3": partial(forty, range(1, 4)),
+        "the same, held back: 101 to 103": partial(forty, range(101, 104)),
+    }
+    yield "## The paper's heuristic, this library's, and the optimum\n"
+    yield "Levels that are 0 in all instances are not shown.\n"
+    rules = (
+        Rule("mast"),
+        Rule("joint"),
+        Rule("counted"),
+        Rule("exact", exact=True, limit=120),
+    )
+    yield from shortened(list(rows("dispatch", rules, groups)))
+
+
+def shortened(lines: list[str]) -> Iterator[str]:
+    """Yield a table without the columns of levels that no row is away from."""
+    table = [line.strip("|").split("|") for line in lines if line.startswith("|")]
+    levels = [k for k, name in enumerate(table[0]) if ", mean" in name]
+    idle = {
+        c
+        for k in levels
+        if all(row[k].strip() in ("0 %", "-") for row in table[2:])
+        for c in (k, k + 1)
+    }
+    for line in lines:
+        if line.startswith("|"):
+            cells = line.strip("|").split("|")
+            yield "|" + "|".join(c for k, c in enumerate(cells) if k not in idle) + "|"
+        else:
+            yield line
+
+
 SECTIONS = {
     "batch": batch,
     "reach": reach,
@@ -316,6 +380,7 @@ SECTIONS = {
     "missed": missed,
     "cache": cache,
     "ranking": ranking,
+    "own": own,
 }
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Elastic: the paper's worst epoch, 100,000 items, time limits, and the heuristics' gaps.
 
-    python benchmarks/elastic.py
+    python benchmarks/elastic.py [epoch large heuristics sizes limits own]
 
 Prints markdown and writes it to benchmarks/figures/elastic.md. Times are wall-clock seconds of
-one process on one thread, building and checking included, after a warm-up.
+one process on one thread, building and checking included, after a warm-up; those of `own` are
+processor time.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from __future__ import annotations
 import random
 import statistics
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
-from machine import machine
+from elastic_pools import RUNNING, SCENARIOS
+from figures import arguments, write
+from rules_table import Rule, rows, shipped
 
 import dlsched
 from dlsched.problems.elastic import Instance
 
-FIGURES = Path(__file__).resolve().parent / "figures" / "elastic.md"
 SEEDS = range(1, 11)
 RULES = ("lyra", "greedy", "afs", "fifo")
 
@@ -146,16 +149,56 @@ def correlated(jobs: int, choices: int, scale: int) -> Instance:
     return Instance(name="correlated", capacity=jobs * choices * scale // 2, jobs=rows)
 
 
-def main() -> None:
-    """Measure, print and write."""
-    dlsched.solve("lyra-table4", "milp")  # warm up
-    lines = ["# Figures of elastic", "", f"`python benchmarks/elastic.py` on {machine()}"]
-    for part in (worst_epoch, large, heuristics, sizes, limits):
-        lines += ["", *part()]
-    text = "\n".join(lines) + "\n"
-    print(text)
-    FIGURES.write_text(text)
+def epochs(seeds: range, **options: Any) -> Iterator[Instance]:
+    """Yield Lyra's epochs with none, half and all of the jobs running."""
+    for seed in seeds:
+        for running in RUNNING:
+            made = {"items": 354, "capacity": 245, "running": running} | options
+            yield dlsched.generate("elastic", seed, **made)
 
+
+def kept(pools: bool) -> Iterator[Instance]:
+    """Yield the library's instances with one capacity or with two."""
+    for instance in shipped("elastic"):
+        if bool(instance.pools) is pools:
+            yield instance
+
+
+def own() -> Iterator[str]:
+    """Yield the paper's heuristic, this library's and the exact method over all groups."""
+    few, fresh = range(1, 6), range(101, 106)
+    large = {"items": 3000, "capacity": 600}
+    groups: dict[str, Callable[[], Iterator[Instance]]] = {
+        "the library, one capacity": partial(kept, False),
+        "the library, GPUs on loan": partial(kept, True),
+        "354 items, 245 GPUs, seeds 1 to 5": partial(epochs, few),
+        "the same, held back: seeds 101 to 105": partial(epochs, fresh),
+        "loss of 20 %, held back: 101 to 105": partial(epochs, fresh, scaling="loss"),
+        "3,000 items, 600 GPUs, held back: 101, 102": partial(epochs, range(101, 103), **large),
+    }
+    for name, shares in SCENARIOS.items():
+        groups[f"80 on loan, {name}, seeds 1 to 5"] = partial(epochs, few, loan=80, **shares)
+        groups[f"{name}, held back: 101 to 105"] = partial(epochs, fresh, loan=80, **shares)
+    for name in ("Basic", "Advanced"):
+        groups[f"3,000 items, 200 on loan, {name}, held back: 101, 102"] = partial(
+            epochs, range(101, 103), loan=200, **large, **SCENARIOS[name]
+        )
+    yield "## The paper's heuristic, this library's, and the optimum\n"
+    yield "Each seed with 0, 0.5 and 1 of the jobs running.\n"
+    rules = (Rule("lyra"), Rule("greedy"), Rule("prices"), Rule("dp", exact=True, limit=30))
+    yield from rows("elastic", rules, groups)
+
+
+SECTIONS = {
+    "epoch": worst_epoch,
+    "large": large,
+    "heuristics": heuristics,
+    "sizes": sizes,
+    "limits": limits,
+    "own": own,
+}
 
 if __name__ == "__main__":
-    main()
+    dlsched.solve("lyra-table4", "milp")  # warm up
+    dlsched.solve("elastic-354-loan")
+    write("elastic", SECTIONS, arguments())

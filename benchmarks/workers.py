@@ -2,17 +2,21 @@
 
     python benchmarks/workers.py [SECTION ...]
 
-Sections: fleet, gaps, sizes, groups. Prints markdown, writes it to benchmarks/figures/workers.md.
-Times are wall-clock seconds of one process on one thread.
+Sections: fleet, gaps, sizes, groups, own. Prints markdown, writes it to
+benchmarks/figures/workers.md. Times are wall-clock seconds of one process on one thread, those of
+own processor time.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 from figures import arguments, cell, write
+from rules_table import Rule, rows, shipped
 
 import dlsched
 from dlsched.problems.workers import Instance, to_reclaiming
@@ -161,7 +165,49 @@ def _flexible_only(after: dlsched.Instance) -> int:
     return sum(found == {True} for found in kinds.values())
 
 
-SECTIONS = {"fleet": fleet, "gaps": gaps, "sizes": sizes, "groups": groups}
+def fleets(seeds: range, **options: Any) -> Iterator[Instance]:
+    """Yield instances of all scenarios."""
+    for scenario in SCENARIOS:
+        for seed in seeds:
+            yield dlsched.generate("workers", seed, scenario=scenario, **options)
+
+
+def smaller(seeds: range) -> Iterator[Instance]:
+    """Yield instances of 48, 96 and 192 servers, with separate groups and without."""
+    for servers in (48, 96, 192):
+        training = round(servers * 443 / 963)
+        size = {"training": training, "loan": servers - training, "jobs": servers}
+        for separate in (True, False):
+            yield from fleets(seeds, separate_groups=separate, **size)
+
+
+def own() -> Iterator[str]:
+    """Yield the paper's heuristic, this library's and the exact method over all groups."""
+    few, fresh = range(1, 4), range(101, 104)
+    made: dict[str, Callable[[], Iterator[Instance]]] = {
+        "the library": partial(shipped, "workers"),
+        "48, 96, 192 servers, seeds 1 to 3": partial(smaller, few),
+        "the same, held back: 101 to 103": partial(smaller, fresh),
+    }
+    for queue, parameters in QUEUES.items():
+        for separate in (True, False):
+            options = {"separate_groups": separate, **parameters}
+            title = f"963 servers, {queue}, {'separate' if separate else 'shared'}"
+            made[f"{title}, seeds 1 to 3"] = partial(fleets, few, **options)
+            made[f"{title}, held back: 101 to 103"] = partial(fleets, fresh, **options)
+    yield "## The paper's heuristic, this library's, and the optimum\n"
+    yield "All four scenarios.\n"
+    rules = (
+        Rule("bfd"),
+        Rule("bases_first"),
+        Rule("confined_first"),
+        Rule("chosen_first"),
+        Rule("exact", exact=True, limit=30),
+    )
+    yield from rows("workers", rules, made)
+
+
+SECTIONS = {"fleet": fleet, "gaps": gaps, "sizes": sizes, "groups": groups, "own": own}
 
 if __name__ == "__main__":
     write("workers", SECTIONS, arguments())

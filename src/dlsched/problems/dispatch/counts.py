@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -163,7 +164,7 @@ class Counts:
                     continue
                 unit = math.lcm(*(weight.denominator for weight in weights))
                 cells = [
-                    (self.tasks[b, shape], int(weight * unit))
+                    (self.tasks[b, shape], weight.numerator * (unit // weight.denominator))
                     for shape, weight in zip(shapes, weights, strict=True)
                 ]
                 if any(a for _, a in cells):
@@ -224,6 +225,7 @@ class Counts:
         )
 
 
+@lru_cache(maxsize=1 << 16)
 def _weight(need: int, have: int, k: int) -> Fraction:
     """Return the part of a machine that a task takes; for k = 0 what it needs."""
     share = Fraction(need, have)

@@ -37,8 +37,10 @@ class Dispatcher:
         answered, and how many others do not exist.
     """
 
-    def __init__(self, fleet: Fleet, *, cache: bool = True, fewest: bool = True) -> None:
-        self.fleet, self.cache, self.fewest = fleet, cache, fewest
+    def __init__(
+        self, fleet: Fleet, *, cache: bool = True, fewest: bool = True, preempts: bool = True
+    ) -> None:
+        self.fleet, self.cache, self.fewest, self.preempts = fleet, cache, fewest, preempts
         self.failed: dict[tuple[int, int], list[tuple[Request, int]]] = {}
         self.start: dict[str, Started] = {}
         self.preempt: list[int] = []
@@ -114,7 +116,9 @@ class Dispatcher:
         plans = [plan_without_victims(fleet, one) for one in seen if one.suffices]
         if not plans:
             for one in seen:
-                plan = plan_with_victims(fleet, one, p, fewest=self.fewest)
+                plan = None
+                if self.preempts:
+                    plan = plan_with_victims(fleet, one, p, fewest=self.fewest)
                 if plan is not None:
                     plans.append(plan)
                     continue

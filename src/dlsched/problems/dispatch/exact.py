@@ -9,6 +9,7 @@ from dlsched.objective import Bound
 from dlsched.problems.dispatch import batch, model
 from dlsched.problems.dispatch.check import LEVELS, evaluate
 from dlsched.problems.dispatch.dispatcher import Dispatcher
+from dlsched.problems.dispatch.filling import filled
 from dlsched.problems.dispatch.fleet import Fleet
 from dlsched.problems.dispatch.heuristics import mast_solution
 from dlsched.problems.dispatch.one import Search
@@ -105,10 +106,12 @@ def classes(instance: Instance, run: Run, levels: int | None = None) -> Claim:
     search.solve(depth)
     bounds = search.bounds
     if search.stopped:
+        search.accept(filled(instance, search.best))
         reason = f"{search.stopped.sentence} at level {len(bounds)} of {depth}"
         return Claim(search.best, Status.FEASIBLE, reason, bounds=bounds,
                      termination=search.stopped, start=start)  # fmt: skip
     if depth < len(LEVELS):
+        search.accept(filled(instance, search.best))
         reason = f"only {depth} of {len(LEVELS)} levels asked for"
         return Claim(search.best, Status.FEASIBLE, reason, bounds=bounds,
                      termination=Termination.LEVELS_DONE, start=start)  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dlsched.errors import OptionError
+from dlsched.problems.dispatch.check import evaluate
+from dlsched.problems.dispatch.counted import Counted
 from dlsched.problems.dispatch.dispatcher import Dispatcher
 from dlsched.problems.dispatch.fleet import Fleet
 from dlsched.problems.dispatch.improve import improve
@@ -12,6 +14,7 @@ from dlsched.problems.dispatch.ranking import Ranked, rank, startable
 from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.problems.dispatch.scopes import Loads, bind_on_arrival
 from dlsched.registry import method
+from dlsched.result import Claim, Start
 from dlsched.run import Run
 
 
@@ -151,3 +154,32 @@ def joint(instance: Instance, run: Run, rounds: int = 200) -> Solution:
         The most repetitions of mast.
     """
     return improve(instance, run, rounds)
+
+
+@method("dispatch", kind="heuristic", preload=("highspy", "scipy.sparse"))
+def counted(
+    instance: Instance, run: Run, within: float = 0.01, nodes: int = 10, tries: int = 4
+) -> Claim:
+    """Of this library: mast, then an integer program over blocks of machines at each priority.
+
+    The program is that of `classes`, with one level for the jobs preempted and the size started at
+    a priority, and few nodes. Priorities at which everything starts without preemption need none;
+    the youth of the victims and the number of machines are left as they come. If a program is left
+    before it is solved, what still fits is started at the end, the largest first.
+
+    Parameters
+    ----------
+    within
+        Relative distance of a program's incumbent to its bound at which it is left.
+    nodes
+        Most nodes of a program's branch and bound.
+    tries
+        Most programs for one priority: if the counts cannot be placed on single machines, the next
+        one is stronger.
+    """
+    own, start = mast_solution(instance), None
+    if isinstance(run.start, Solution):
+        better = evaluate(instance, run.start).better_than(evaluate(instance, own))
+        start = Start(better, f"it is {'' if better else 'no '}better than the plan of mast")
+        own = run.start if better else own
+    return Claim(Counted(instance, run, own, within, nodes, tries).solve(), start=start)

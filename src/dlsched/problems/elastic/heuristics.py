@@ -10,6 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.errors import OptionError
+from dlsched.problems.elastic.arrays import choices_of
+from dlsched.problems.elastic.core import near_prices
 from dlsched.problems.elastic.knapsack import items_of
 from dlsched.problems.elastic.pools import greedy as pool_greedy
 from dlsched.problems.elastic.pools import heuristics as pool_heuristics
@@ -88,6 +90,29 @@ def greedy(instance: Instance, rng: np.random.Generator) -> Solution:
         workers[instance.jobs[i].id] = w
         free -= gpus
     return Solution(workers=workers)
+
+
+@method("elastic", kind="heuristic")
+def prices(
+    instance: Instance, rng: np.random.Generator, within: float = 0.001, steps: int = 6_000_000
+) -> Solution:
+    """Of this library: most jobs, the best choices at prices of GPUs, a table of the doubtful ones.
+
+    The prices of the GPUs are those of the Lagrangian relaxation with as many pending jobs as can
+    start, sought in floating point. At them most jobs have one choice that is clearly the best;
+    the others, first 12 and at most 96, share what is left by a table over the GPUs.
+
+    Parameters
+    ----------
+    within
+        No larger table is filled for a solution within this share of the relaxation's bound.
+    steps
+        Most additions of a table; a larger one is left out.
+    """
+    if not instance.jobs:
+        return Solution(workers={})
+    choices = choices_of(instance)
+    return choices.solution(instance, near_prices(choices, within, steps))
 
 
 @method("elastic", kind="baseline")

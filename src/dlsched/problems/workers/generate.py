@@ -10,7 +10,7 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.workers.fleet import BestFit, Taken
-from dlsched.problems.workers.heuristics import place_base, place_workers, preferred, training_first
+from dlsched.problems.workers.placing import place_base, place_workers, preferred, training_first
 from dlsched.problems.workers.schema import KINDS, POOLS, Instance, Job, Kind, Pool
 
 SIZES = {1: 0.25, 2: 0.35, 4: 0.25, 8: 0.15}

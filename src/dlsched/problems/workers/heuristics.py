@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
 from dlsched.errors import OptionError
+from dlsched.problems.workers.chosen import best_trial
 from dlsched.problems.workers.fleet import BestFit, FirstFit, Fleet, Taken
-from dlsched.problems.workers.schema import Instance, Job, Kind, Placed, Pool, Solution
+from dlsched.problems.workers.placing import (
+    Pools,
+    place_base,
+    place_workers,
+    preferred,
+    solution_of,
+    training_first,
+)
+from dlsched.problems.workers.schema import Instance, Job, Pool, Solution
 from dlsched.registry import method
-from dlsched.schema import FrozenDict
-
-Pools = Callable[[Job, Kind], tuple[Pool, ...]]
-"""Pools for a kind of worker of a job, in the order in which they are tried."""
 
 
 @method("workers", kind="heuristic")
@@ -49,6 +54,27 @@ def confined_first(instance: Instance, rng: np.random.Generator) -> Solution:
     """
     order = sorted(_decreasing(instance), key=lambda job: len(job.pools))
     return _place(instance, BestFit(instance), order, preferred)
+
+
+@method("workers", kind="heuristic")
+def chosen_first(instance: Instance, rng: np.random.Generator, trials: int = 4) -> Solution:
+    """Of this library: as many jobs as fit in number, chosen first, then placed by best fit.
+
+    The jobs with the least base GPUs are chosen, as long as the workers of every size fit in number
+    on the servers of their pools. They are placed as by `confined_first`, the others after them,
+    smallest first. Further trials place flexible workers with few GPUs first, or all base workers
+    before any flexible one, and begin with the chosen jobs for which there was no room.
+
+    Parameters
+    ----------
+    trials
+        Most placements, of which the best by all levels is returned; it is the first one that
+        places all workers of all jobs.
+    """
+    if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
+        raise OptionError(f"trials={trials!r} must be a whole number from 1")
+    best = best_trial(instance, _decreasing(instance), trials)
+    return solution_of(instance, best.bases, best.flexible)
 
 
 @method("workers", kind="baseline")
@@ -90,18 +116,6 @@ def _decreasing(instance: Instance) -> list[Job]:
     )
 
 
-def preferred(job: Job, kind: Kind) -> tuple[Pool, ...]:
-    """Return the pools for a kind of worker of a job, the preferred one first."""
-    if not job.heterogeneous:
-        return job.pools
-    return ("training", "loan") if kind == "base" else ("loan", "training")
-
-
-def training_first(job: Job, kind: Kind) -> tuple[Pool, ...]:
-    """Return the pools for a worker of a job, training servers first."""
-    return ("training", "loan") if len(job.pools) > 1 else job.pools
-
-
 def _place(
     instance: Instance,
     fleet: Fleet,
@@ -126,44 +140,4 @@ def _place(
             flexible[job.id] = place_workers(fleet, job, "flexible", job.flexible, more)
     for job, more in waiting:
         flexible[job.id] = place_workers(fleet, job, "flexible", job.flexible, more)
-    return _solution(instance, bases, flexible)
-
-
-def _solution(
-    instance: Instance, bases: Mapping[str, Taken], flexible: Mapping[str, Taken]
-) -> Solution:
-    """Return the solution, without validation, which would take longer than the placement."""
-    ids = [server.id for server in instance.servers]
-    placement = {
-        name: Placed.model_construct(
-            base=FrozenDict({ids[s]: count for s, count in base}),
-            flexible=FrozenDict({ids[s]: count for s, count in flexible[name]}),
-        )
-        for name, base in bases.items()
-    }
-    return Solution.model_construct(placement=FrozenDict(placement))
-
-
-def place_base(fleet: Fleet, job: Job, pools: Pools) -> tuple[Taken, Pool] | None:
-    """Place all base workers of a job, or none; return where, and the pool of the first."""
-    tried = pools(job, "base")
-    for choice in [tried] if job.heterogeneous else [(pool,) for pool in tried]:
-        taken = place_workers(fleet, job, "base", job.base, choice)
-        if sum(count for _, count in taken) == job.base:
-            fleet.keep()
-            return taken, choice[0]
-        fleet.undo()
-    return None
-
-
-def place_workers(fleet: Fleet, job: Job, kind: Kind, count: int, pools: tuple[Pool, ...]) -> Taken:
-    """Place up to `count` workers of a job, in the first pool as long as they fit there."""
-    taken: Taken = []
-    for pool in pools:
-        if count:
-            here = fleet.place(pool, kind, job.gpus_per_worker, count)
-            taken += here
-            count -= sum(workers for _, workers in here)
-    if kind == "flexible":
-        fleet.keep()
-    return taken
+    return solution_of(instance, bases, flexible)
