@@ -72,7 +72,7 @@ class Rounds:
         for group in groups:
             types.setdefault(tuple(sorted(self.profile[j] for j in group)), []).append(group)
         if len(types) * _ALIKE > len(groups):
-            found = match(self._weights(groups)).pairs
+            found = match(self._weights(groups), run=self.run).pairs
             pairs = [(groups[i], groups[j]) for i, j in found.tolist()]
             return [(a, b) for a, b in pairs if len(a) + len(b) <= self.largest]
         queues = list(types.values())
