@@ -1,6 +1,6 @@
 """Interleaving at the papers' sizes: proven optima, certified gaps, and Muri's gap to them.
 
-    python benchmarks/interleaving.py [queues heads trace generated distinct figures rounds]
+    python benchmarks/interleaving.py [SECTION ...]
 
 Without arguments every section, half an hour; prints markdown and writes it to
 benchmarks/figures/interleaving.md. Times are wall-clock seconds of one process on one thread.
@@ -16,6 +16,7 @@ import networkx
 import numpy as np
 import rustworkx
 from figures import ROOT, arguments, cell, rule_gap, write
+from interleaving_rules import own, unlike
 
 import dlsched
 from dlsched.problems.interleaving import Instance
@@ -264,12 +265,17 @@ def rounds() -> Iterator[str]:
     yield "## `muri`, all rounds, against networkx on the graph of round one\n"
     yield "Distinct jobs, four resources. `muri` includes the graph and both rounds; networkx gets"
     yield "the finished graph. Same weight: the matchings of round one, in units of 2^-36. Above"
-    yield "256 jobs rustworkx on the dense graph stands in for networkx.\n"
+    yield '256 jobs rustworkx on the dense graph stands in for networkx. "unlike": stages from a'
+    yield "Dirichlet distribution with 0.5, times a log-normal, by seed.\n"
     yield "| jobs | muri, s | round one, s | dense by | s | dense / muri | same weight |"
     yield "|---|---|---|---|---|---|---|"
     dlsched.solve(dlsched.generate("interleaving", 9, jobs=16), "muri")
-    for jobs in (256, 512, 1000):
-        instance = dlsched.generate("interleaving", 1, jobs=jobs)
+    drawn = [unlike(seed, jobs) for seed, jobs in ((1, 256), (1, 1000), (2, 1000), (3, 1000))]
+    for label, instance in (
+        *((f"{n}", dlsched.generate("interleaving", 1, jobs=n)) for n in (256, 512, 1000)),
+        *((f"{len(made.jobs)} {made.name}", made) for made in drawn),
+    ):
+        jobs = len(instance.jobs)
         muri = min(dlsched.solve(instance, "muri").seconds.total for _ in range(3))
         began = time.perf_counter()
         weights = pair_efficiencies(stage_array(instance))
@@ -293,7 +299,7 @@ def rounds() -> Iterator[str]:
             seconds = time.perf_counter() - began
             cells = f"rustworkx | {seconds:.1f} | {seconds / muri:.0f}"
         same = "yes" if sum(units[i][j] for i, j in dense) == found.weight else "NO"
-        yield (f"| {jobs} | {muri:.2f} | {first:.2f} | {cells} | {same} |")
+        yield (f"| {label} | {muri:.2f} | {first:.2f} | {cells} | {same} |")
 
 
 SECTIONS = {
@@ -304,6 +310,7 @@ SECTIONS = {
     "distinct": distinct,
     "figures": figures,
     "rounds": rounds,
+    "own": own,
 }
 
 if __name__ == "__main__":

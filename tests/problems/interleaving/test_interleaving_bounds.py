@@ -84,7 +84,15 @@ def test_times_as_far_apart_as_files_hold() -> None:
     optimum = oracles.interleaving(made)
     for method in ("milp", "aggregated", "column_generation"):
         assert dlsched.solve(made, method).objective == optimum
-    for rule in ("muri", "muri_needed", "least_loss", "swap", "greedy", "muri_worst_order"):
+    for rule in (
+        "muri",
+        "muri_needed",
+        "least_loss",
+        "swap",
+        "regroup",
+        "greedy",
+        "muri_worst_order",
+    ):
         assert not dlsched.solve(made, rule).objective.better_than(optimum)
     assert lagrangian_bound(made, dict.fromkeys("abcd", 0.5)) >= optimum[0]
 
@@ -95,9 +103,9 @@ def test_solving_compiles_nothing_beyond_the_declared_signatures() -> None:
         dlsched.generate("interleaving", 1, jobs=20),
         dlsched.generate("interleaving", 1, jobs=30, grouping="cover", cluster=16),
     ):
-        for method in ("column_generation", "aggregated", "swap", "lagrangian"):
+        for method in ("column_generation", "aggregated", "swap", "regroup", "lagrangian"):
             dlsched.solve(made, method)
-    for module in ("pricing", "local"):
+    for module in ("pricing", "local", "pairs"):
         found = entries(f"dlsched.problems.interleaving.{module}")
         assert found
         for entry in found:

@@ -12,12 +12,15 @@ from dlsched.problems.interleaving.groups import solution_of
 from dlsched.problems.interleaving.matching import MATCHING_LIBRARIES
 from dlsched.problems.interleaving.muri import Rounds, improve
 from dlsched.problems.interleaving.offsets import arrangements
+from dlsched.problems.interleaving.regroup import Grouping, few_groups
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
-from dlsched.problems.interleaving.sizes import few_jobs
+from dlsched.problems.interleaving.sizes import count_multisets, few_jobs
 from dlsched.registry import method
 from dlsched.run import Run
 
 ORDERS = ("listed", "idle")
+_FEW = 4000
+"""Up to this many multisets of profiles the integer program takes a few times Muri's time."""
 _LEAST_FACTOR = 1e-6
 """With an error of 100 % a profiled stage is still above 0."""
 
@@ -99,6 +102,45 @@ def swap(instance: Instance, run: Run, *, passes: int = 100) -> Solution:
     exchange of two jobs and no move helps, or after `passes` passes. Ours, not the paper's.
     """
     return solution_of(instance, improve(instance, initial_groups(instance, run), passes))
+
+
+@method(
+    "interleaving",
+    kind="heuristic",
+    preload=(".local", ".pairs", "highspy", *MATCHING_LIBRARIES),
+    small=few_jobs,
+)
+def regroup(instance: Instance, run: Run, *, rounds: int = 3) -> Solution:
+    """Divide the jobs of every two groups anew until no division helps (ours).
+
+    Starts from the groups from which `swap` starts. All jobs of two groups of a class are divided
+    between them in the best way, pair by pair. On a cover with more GPUs than full groups need, a
+    price of a GPU decides how many groups a class has: groups are merged and split as well, for
+    eight prices, found by bisection, and GPUs that are left go to the best splits. Then rounds:
+    the jobs of three random groups of a class are mixed, pairs with these are divided anew, and the
+    result is kept unless it is worse.
+
+    Where jobs have few profiles (up to 4,000 multisets), an integer program over all multisets is
+    solved instead to a gap of 0.5 %, at the root node.
+
+    Parameters
+    ----------
+    rounds
+        Number of rounds.
+    """
+    if count_multisets(instance) <= _FEW:
+        groups = few_groups(instance, run)
+        if groups is not None:
+            return solution_of(instance, groups)
+    found = Grouping(instance, initial_groups(instance, run))
+    found.divide()
+    if instance.grouping == "cover" and instance.least_gpus < (instance.gpu_budget or 0):
+        found.distribute()
+    for _ in range(rounds):
+        if run.stop_reason():
+            break
+        found.kick(run.rng)
+    return solution_of(instance, found.groups())
 
 
 @method("interleaving", kind="baseline")

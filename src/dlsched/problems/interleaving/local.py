@@ -43,6 +43,8 @@ def gamma(jobs: Any, group: Any, size: int) -> float:
                 at = offsets[size, a, i] + j
                 longest = max(longest, stages[group[i], at if at < k else at - k])
             time += longest
+            if time >= least:
+                break
         least = min(least, time)
     return float(filled / (k * least))
 

@@ -4,7 +4,8 @@ Blossom on the dense graph of a thousand nodes takes seconds. Its linear relaxat
 is an assignment problem, which takes a tenth of a second, and its potentials u bound every
 matching: with u_i + u_j >= w_ij, a matching that uses edge ij weighs at most sum(u) minus the
 edge's slack u_i + u_j - w_ij. So given a matching of weight W, found on few edges per node, an edge
-whose slack is at least sum(u) - W is in no heavier matching.
+whose slack is at least sum(u) - W is in no heavier matching. Where that leaves many edges, odd sets
+are added to the relaxation (`odd_sets`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from dlsched.errors import SolverFailure
 from dlsched.problems.interleaving.groups import Flags, Indices, Vector
+from dlsched.problems.interleaving.odd_sets import OddSets
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.standard_form import StandardForm
@@ -25,10 +27,12 @@ SCALE = 2**36
 """Weights are in units of 1 / SCALE: sums of thousands of them are exact in doubles."""
 NO_EDGE = 2.0**-30
 """The weight of an edge that must not be used; no other is lighter."""
+_MANY = 20
+"""With more edges per node than this in the second matching, odd sets take less time."""
 
 
 class Matching(NamedTuple):
-    """A heaviest matching, and the assignment bound on every matching's weight.
+    """A heaviest matching, and the bound on every matching's weight.
 
     Attributes
     ----------
@@ -43,7 +47,7 @@ class Matching(NamedTuple):
     ceiling: int
 
 
-def match(weights: Vector, degree: int = 8) -> Matching:
+def match(weights: Vector, degree: int = 8, run: Run | None = None) -> Matching:
     """Return a maximum-weight matching of a complete graph with positive weights.
 
     Parameters
@@ -53,6 +57,8 @@ def match(weights: Vector, degree: int = 8) -> Matching:
     degree
         Edges per node of the first matching, those of least slack. The second one is on all edges
         that can be in a heavier matching.
+    run
+        Where a solver is recorded.
     """
     n = len(weights)
     units = np.rint(weights * SCALE)
@@ -63,11 +69,16 @@ def match(weights: Vector, degree: int = 8) -> Matching:
     ceiling = int(potentials.sum()) // 2
     slack = potentials[:, None] + potentials[None, :] - 2 * units  # doubled, like the potentials
     np.fill_diagonal(slack, np.inf)
-    kept = _sparse(slack, min(n - 1, degree))
+    kept, tight = _sparse(slack, min(n - 1, degree)), False
     while True:
         pairs = _blossom(units, kept)
         weight = int(units[pairs[:, 0], pairs[:, 1]].sum())
         matter = slack < 2 * (ceiling - weight)
+        if not tight and np.count_nonzero(matter) > 2 * _MANY * n:
+            relaxation = OddSets(units, SCALE, np.argwhere(np.triu(kept, 1)), run or Run())
+            slack, doubled = relaxation.tighten(weight, _MANY * n)
+            ceiling, tight = doubled // 2, True
+            matter = slack < 2 * (ceiling - weight)
         if not (matter & ~kept).any():
             return Matching(pairs, weight, ceiling)
         # Next time no edge is left out that matters: the weight cannot decrease.

@@ -72,7 +72,7 @@ class Rounds:
         for group in groups:
             types.setdefault(tuple(sorted(self.profile[j] for j in group)), []).append(group)
         if len(types) * _ALIKE > len(groups):
-            found = match(self._weights(groups)).pairs
+            found = match(self._weights(groups), run=self.run).pairs
             pairs = [(groups[i], groups[j]) for i, j in found.tolist()]
             return [(a, b) for a, b in pairs if len(a) + len(b) <= self.largest]
         queues = list(types.values())
@@ -225,15 +225,20 @@ class Rounds:
         return [group for groups in self.groups.values() for group in groups]
 
 
-def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Group]:
-    """Return the groups after the local search of `local`."""
+def jobs_of(instance: Instance) -> Jobs:
+    """Return what the compiled searches know of an instance."""
     largest = instance.group_limit
     arranged = [offsets_table(len(instance.resources), size) for size in range(1, largest + 1)]
     arrangements = np.array([0, *map(len, arranged)], dtype=np.int64)
     offsets = np.zeros((largest + 1, int(arrangements.max()), largest), dtype=np.int64)
     for size, table in enumerate(arranged, 1):
         offsets[size, : len(table), :size] = table
-    jobs = Jobs(stage_array(instance), offsets, arrangements)
+    return Jobs(stage_array(instance), offsets, arrangements)
+
+
+def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Group]:
+    """Return the groups after the local search of `local`."""
+    jobs, largest = jobs_of(instance), instance.group_limit
     found: list[Group] = []
     for gpus in instance.classes:
         own = [g for g in groups if instance.jobs[g[0]].gpus == gpus]

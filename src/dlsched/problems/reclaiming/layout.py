@@ -69,7 +69,7 @@ def comparable_weights(instance: Instance) -> list[float]:
     They are exact if they are below 2**53 multiples. If not, they are relative to the largest, and
     those less than about 1e-308 of it are 0.
     """
-    weights = [job.weight for job in instance.jobs]
+    weights = instance.weights
     scale = math.lcm(*{weight.denominator for weight in weights})
     whole = [weight.numerator * (scale // weight.denominator) for weight in weights]
     divisor = math.gcd(*whole) or 1

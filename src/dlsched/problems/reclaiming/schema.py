@@ -8,7 +8,17 @@ from typing import Literal, Self
 from pydantic import StrictBool, model_validator
 
 from dlsched import schema
-from dlsched.schema import Amount, Count, Document, Flaw, Id, PositiveCount, dangling, derived
+from dlsched.schema import (
+    Amount,
+    Count,
+    Document,
+    Flaw,
+    Id,
+    Number,
+    PositiveCount,
+    dangling,
+    derived,
+)
 
 
 class Server(Document):
@@ -87,6 +97,11 @@ class Instance(schema.Instance):
         return tuple(
             frozenset(index[w.server] for w in job.workers if not w.flexible) for job in self.jobs
         )
+
+    @derived
+    def weights(self) -> tuple[Number, ...]:
+        """The jobs' weights."""
+        return tuple(job.weight for job in self.jobs)
 
     @derived
     def held(self) -> tuple[dict[int, int], ...]:

@@ -53,20 +53,16 @@ class Shares:
 def lyra_shares(instance: Instance) -> Shares:
     """Return 1 / (servers that host the job)."""
     base = instance.base_servers
-    return Shares(base, [len(b) for b in base], _weights(instance))
+    return Shares(base, [len(b) for b in base], instance.weights)
 
 
 def gpu_shares(instance: Instance) -> Shares:
     """Return (GPUs of the job on the server) / (all its GPUs)."""
     held, base = instance.held, instance.base_servers
     parts = [{s: h[s] for s in b} for h, b in zip(held, base, strict=True)]
-    return Shares(base, [sum(h.values()) for h in held], _weights(instance), parts)
+    return Shares(base, [sum(h.values()) for h in held], instance.weights, parts)
 
 
 def count_shares(instance: Instance) -> Shares:
     """Return 1 for every job."""
-    return Shares(instance.base_servers, [1] * len(instance.jobs), _weights(instance))
-
-
-def _weights(instance: Instance) -> list[Number]:
-    return [job.weight for job in instance.jobs]
+    return Shares(instance.base_servers, [1] * len(instance.jobs), instance.weights)

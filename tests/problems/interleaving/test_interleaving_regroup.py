@@ -1,0 +1,90 @@
+"""`regroup`: two groups divided anew, the price of a GPU, and the program for few profiles."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import dlsched
+from dlsched.compilation import interpreted
+from dlsched.problems.interleaving import heuristics
+from dlsched.problems.interleaving.groups import efficiencies
+from dlsched.problems.interleaving.regroup import Grouping, few_groups
+from dlsched.run import Run
+from dlsched.testing import check_heuristic
+
+
+@pytest.mark.parametrize("few", [0, 4000])
+def test_regroup_is_a_conforming_heuristic(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Feasible, within bounds and repeatable on random instances, by search and by program."""
+    monkeypatch.setattr(heuristics, "_FEW", few)
+    found = check_heuristic("interleaving", "regroup", examples=25)
+    assert found, str(found)
+
+
+@pytest.mark.parametrize("few", [0, 4000])
+def test_regroup_is_as_good_as_the_optimum_on_small_instances(
+    few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On four small instances of the library it is within 1 % of the optimum, in both ways."""
+    monkeypatch.setattr(heuristics, "_FEW", few)
+    for number in (1, 5, 7, 10):
+        instance = dlsched.load(f"interleaving-small-{number:02}")
+        best, found = (dlsched.solve(instance, rule) for rule in ("exact", "regroup"))
+        assert best.status is dlsched.Status.OPTIMAL
+        assert found.gap_to(best.bound)[0] <= 0.01
+
+
+@pytest.mark.parametrize("price", [None, 0.0, 0.02, 0.5])
+def test_no_division_of_two_groups_is_better(price: float | None) -> None:
+    """After the search no division of any two groups, in price where that counts, is better."""
+    made = dlsched.generate("interleaving", 3, jobs=9, grouping="cover", gpus={2: 1.0})
+    made = made.model_copy(update={"gpu_budget": 8})
+    with interpreted():
+        found = Grouping(made, [(0, 1, 2, 3), (4, 5), (6, 7), (8,)])
+        found.divide(price)
+    each = 0.0 if price is None else 2 * price
+    stages = found.jobs.stages
+
+    def value(*groups: tuple[int, ...]) -> float:
+        full = [np.array([g]) for g in groups if g]
+        return sum(float(efficiencies(stages, g)[0]) - each for g in full)
+
+    groups = found.groups()
+    assert sorted(j for g in groups for j in g) == list(range(9))
+    if price is None:
+        assert len(groups) == 4
+    spare = [] if price is None else [()]
+    for a, first in enumerate(groups):
+        for second in [*groups[a + 1 :], *spare]:
+            now = value(first, second)
+            for side in product((0, 1), repeat=len(first) + len(second)):
+                both = list(zip((*first, *second), side, strict=True))
+                parts = [tuple(j for j, s in both if s == which) for which in (0, 1)]
+                if max(map(len, parts)) > 4 or (price is None and not all(parts)):
+                    continue
+                assert value(*parts) <= now + 1e-9
+
+
+def test_the_budget_goes_to_the_class_that_gains_most() -> None:
+    """Two classes of jobs alike: the GPU that is spare goes where a job alone costs one GPU."""
+    stages = [[4, 1], [1, 4], [4, 1], [1, 4]]
+    jobs = [
+        {"id": f"{gpus}{i}", "gpus": gpus, "stages": row}
+        for gpus in (1, 2)
+        for i, row in enumerate(stages[: 2 if gpus == 2 else 4])
+    ]
+    made = dlsched.problems.interleaving.Instance(
+        name="two", resources=["r", "s"], grouping="cover", gpu_budget=5, jobs=jobs
+    )
+    found = dlsched.solve(made, "regroup")
+    assert found.objective == dlsched.solve(made, "exact").objective
+    assert found.details["gpus"] <= 5
+
+
+def test_the_program_needs_a_feasible_grouping() -> None:
+    """Below the fewest GPUs the program has no grouping, and the result is none."""
+    made = dlsched.load("muri-fig6").model_copy(update={"gpu_budget": 0})
+    assert few_groups(made, Run()) is None
