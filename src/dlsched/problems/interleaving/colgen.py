@@ -18,7 +18,8 @@ from dlsched.problems.interleaving.groups import GAMMA_ERROR, Indices, Vector, s
 from dlsched.problems.interleaving.master import Master, best_choice
 from dlsched.problems.interleaving.matching import MATCHING_LIBRARIES
 from dlsched.problems.interleaving.neighbourhood import Neighbourhood
-from dlsched.problems.interleaving.pool import Groups, Pool, Prices
+from dlsched.problems.interleaving.pool import Enumerated, Groups, Pool, Prices
+from dlsched.problems.interleaving.relaxation import LargeRelaxation
 from dlsched.problems.interleaving.schema import Solution
 from dlsched.problems.interleaving.tables import Query
 from dlsched.result import Claim, Start, Status, Termination
@@ -33,6 +34,10 @@ ROUNDING = 1e-13
 SMOOTHING = 0.5
 """Share of the best bound's prices in those that are priced, next to the relaxation's (Wentges
 1997)."""
+_MANY_PROFILES = 200
+"""From here on the relaxation is that of `relaxation`: below, exact passes take no time."""
+_TO_PASS = 0.6
+"""Share of the time for the relaxation after which it makes an exact pass."""
 _QUOTA = 5
 _CAPACITY = 200_000
 _PATIENCE = 20.0
@@ -114,17 +119,28 @@ class Search:
             slack *= 2
 
     def solve_relaxation(self, share: float) -> None:
-        """Solve the relaxation by column generation with smoothed prices.
+        """Solve the relaxation by column generation.
 
         Parameters
         ----------
         share
             Largest share of the time limit.
         """
+        deadline = self.run.began + share * (self.run.time_limit or np.inf)
+        if type(self.pool) is Enumerated or len(self.pool.multiplicity) < _MANY_PROFILES:
+            self._solve_smoothed(deadline)
+            return
+        assert self.incumbent is not None
+        # An exact pass takes a while, and its end must be before the deadline.
+        early = self.run.began + _TO_PASS * (deadline - self.run.began)
+        for prices, highest in LargeRelaxation(self.pool, self.run, self.incumbent).bounds(early):
+            self.update_bound(prices, highest)
+
+    def _solve_smoothed(self, deadline: float) -> None:
+        """Generate columns at smoothed prices, with an exact pass in each round."""
         master = Master(self.pool, self.run)
         assert self.incumbent is not None
         master.add(Groups.join([self.incumbent, self.pool.singles()]))
-        deadline = self.run.began + share * (self.run.time_limit or np.inf)
         step = SMOOTHING
         while not self.run.stop_reason():
             solved = master.solve()
@@ -141,8 +157,7 @@ class Search:
             if float(self.bound) - value <= CLOSE * abs(value) or time.perf_counter() > deadline:
                 break
             groups = master.new(priced.groups)
-            reduced = groups.worth - prices.of(groups.members) - prices.gpu * self.pool.gpus(groups)
-            helps = reduced > CLOSE * abs(value) / len(self.pool.profiles)
+            helps = self.pool.reduced(prices, groups) > CLOSE * abs(value) / len(self.pool.profiles)
             if helps.any():
                 master.add(groups)
                 step = SMOOTHING

@@ -1,0 +1,141 @@
+"""The relaxation of large instances: prices of a sample, a box around them, few exact passes.
+
+Exact pricing of a thousand jobs takes many seconds, and prices from a vertex of a master with few
+columns are far from the optimal ones. Here the prices of a sample of the jobs are found first, and
+lifted: a job outside the sample costs what it is worth to the best group with jobs of the sample.
+They are then corrected within a box (`interior`), with columns found heuristically (`ascent`). The
+exact pass comes when these find no more. It lists all groups above the prices, and the least
+increase of the prices which no listed group exceeds gives the bound.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from dlsched.problems.interleaving.ascent import climb
+from dlsched.problems.interleaving.groups import Flags, Indices, Vector
+from dlsched.problems.interleaving.interior import InteriorMaster
+from dlsched.problems.interleaving.pool import Groups, Pool, Prices
+from dlsched.problems.interleaving.raising import raised
+from dlsched.problems.interleaving.tables import Query
+from dlsched.run import Run
+
+_SAMPLE = 200
+_ROUNDS = 40
+_WIDTH, _SAMPLE_WIDTH = 0.02, 0.1
+_NEAR = 0.01
+"""Half-widths of the box, and reduced value of lifted groups that are columns from the start, per
+unit of weight; a job of four costs about 0.16."""
+_MOST = 40
+"""Columns for each row, at most."""
+_ABOVE = 1e-7
+"""Reduced value, per unit of weight, of a group that becomes a column."""
+_OUTSIDE = 1e-4
+"""Share of the jobs that may be left to the box when it counts as large enough."""
+_CAPACITY = 100_000
+CLOSED = 1e-6
+"""Relative distance of bound and relaxation at which the relaxation counts as solved."""
+
+
+class LargeRelaxation:
+    """Column generation with heuristic pricing, and the bounds of its exact passes."""
+
+    def __init__(self, pool: Pool, run: Run, incumbent: Groups) -> None:
+        self.pool, self.run, self.incumbent = pool, run, incumbent
+        self.weights = np.array([float(one.weight) for one in pool.classes])[pool.class_of]
+
+    def bounds(self, late: float) -> Iterator[tuple[Prices, Vector]]:
+        """Yield prices and each class's largest reduced value there, better and better ones.
+
+        Parameters
+        ----------
+        late
+            Time of `time.perf_counter` from which on an exact pass is made, converged or not.
+        """
+        prices, near = self._lifted(late)
+        master = InteriorMaster(self.pool, self.run)
+        master.add(Groups.join([self.incumbent, self.pool.singles(), near]))
+        while True:
+            solved = self._converge(self.pool, master, prices, _WIDTH, late)
+            if solved is None:
+                return
+            prices, value = solved
+            priced = self.pool.price(prices, Query(0.0, _CAPACITY, _CAPACITY), self.run)
+            if priced is None:
+                return
+            better = raised(self.pool, prices, priced, self.run)
+            yield better
+            bound = float(self.pool.bound(*better))
+            if bound - value <= CLOSED * abs(value) or time.perf_counter() > late or not master.add(priced.groups):
+                return
+
+    def _lifted(self, late: float) -> tuple[Prices, Groups]:
+        """Return first prices, and the groups near them."""
+        rows = np.zeros(len(self.pool.multiplicity))
+        taken = self.incumbent.members
+        sizes = (taken >= 0).sum(axis=1)
+        each = np.repeat(self.incumbent.worth / sizes, sizes)
+        np.maximum.at(rows, taken[taken >= 0], each)
+        prices = Prices(rows, 0.0)
+        if len(rows) <= 2 * _SAMPLE:
+            return prices, self.pool.groups([])
+        sample = self._sample()
+        master = InteriorMaster(sample, self.run)
+        master.add(sample.singles())
+        solved = self._converge(sample, master, prices, _SAMPLE_WIDTH, late)
+        if solved is None:
+            return prices, self.pool.groups([])
+        partners: Flags = sample.multiplicity > 0
+        known = Prices(np.where(partners, solved[0].rows, 0.0), solved[0].gpu)
+        best = climb(self.pool, known, np.inf, partners, ~partners).best
+        lifted = Prices(np.where(partners, known.rows, best), known.gpu)
+        return lifted, climb(self.pool, lifted, -_NEAR).groups
+
+    def _sample(self) -> Pool:
+        """Return the pool of some jobs: a share of every class, in full groups."""
+        pool, rng = self.pool, self.run.rng
+        jobs = int(pool.multiplicity.sum())
+        kept: Indices = np.zeros_like(pool.multiplicity)
+        least = most = full = alone = 0
+        for one in pool.classes:
+            rows = np.repeat(one.rows, one.multiplicity)
+            groups = -(-len(rows) * _SAMPLE // (jobs * pool.largest))
+            size = min(len(rows), groups * pool.largest)
+            np.add.at(kept, rng.permutation(rows)[:size], 1)
+            least, most = least + groups * one.gpus, most + size * one.gpus
+            full, alone = full + one.fewest * one.gpus, alone + len(rows) * one.gpus
+        if pool.budget is None:
+            return pool.restricted(kept, None)
+        share = (pool.budget - full) / max(1, alone - full)
+        return pool.restricted(kept, least + round(min(1.0, share) * (most - least)))
+
+    def _converge(
+        self,
+        pool: Pool,
+        master: InteriorMaster,
+        prices: Prices,
+        width: float,
+        late: float,
+    ) -> tuple[Prices, float] | None:
+        """Return prices at which the ascent finds no group, and the master's optimum."""
+        centre, outside, value = prices, np.inf, np.inf
+        jobs = float(pool.multiplicity.sum())
+        for _ in range(_ROUNDS):
+            if self.run.stop_reason():
+                return None
+            solved = master.solve(centre, width * self.weights)
+            if solved is None:
+                return None
+            value, prices, outside = solved
+            if outside > _OUTSIDE * jobs:
+                centre = prices
+            if time.perf_counter() > late:
+                break
+            found = climb(pool, prices, _ABOVE).groups
+            if not master.add(found) and outside <= _OUTSIDE * jobs:
+                break
+            master.keep(prices, _MOST * len(pool.multiplicity))
+        return prices, value
