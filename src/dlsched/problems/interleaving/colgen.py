@@ -34,10 +34,9 @@ ROUNDING = 1e-13
 SMOOTHING = 0.5
 """Share of the best bound's prices in those that are priced, next to the relaxation's (Wentges
 1997)."""
-_MANY_PROFILES = 200
-"""From here on the relaxation is that of `relaxation`: below, exact passes take no time."""
-_TO_PASS = 0.6
-"""Share of the time for the relaxation after which it makes an exact pass."""
+MANY_PROFILES = 150
+"""Profiles of one class from which on the relaxation is that of `relaxation`: with fewer, exact
+passes take no time."""
 _QUOTA = 5
 _CAPACITY = 200_000
 _PATIENCE = 20.0
@@ -127,13 +126,13 @@ class Search:
             Largest share of the time limit.
         """
         deadline = self.run.began + share * (self.run.time_limit or np.inf)
-        if type(self.pool) is Enumerated or len(self.pool.multiplicity) < _MANY_PROFILES:
+        largest = max(len(one.rows) for one in self.pool.classes)
+        if isinstance(self.pool, Enumerated) or largest < MANY_PROFILES:
             self._solve_smoothed(deadline)
             return
         assert self.incumbent is not None
-        # An exact pass takes a while, and its end must be before the deadline.
-        early = self.run.began + _TO_PASS * (deadline - self.run.began)
-        for prices, highest in LargeRelaxation(self.pool, self.run, self.incumbent).bounds(early):
+        relaxation = LargeRelaxation(self.pool, self.run, self.incumbent)
+        for prices, highest in relaxation.bounds(deadline):
             self.update_bound(prices, highest)
 
     def _solve_smoothed(self, deadline: float) -> None:

@@ -80,7 +80,8 @@ class InteriorMaster:
         lp.sense_ = highspy.ObjSense.kMaximize
         lp.col_cost_ = np.concatenate([self.columns.worth, low, -high])
         lp.col_lower_ = np.zeros(A.shape[1])
-        lp.col_upper_ = np.full(A.shape[1], highspy.kHighsInf)
+        upper = np.full(len(self.columns), highspy.kHighsInf)
+        lp.col_upper_ = np.concatenate([upper, jobs, jobs])
         lp.row_lower_ = np.append(jobs, np.full(len(budget), -highspy.kHighsInf))
         lp.row_upper_ = np.append(jobs, budget)
         lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise

@@ -29,15 +29,19 @@ _WIDTH, _SAMPLE_WIDTH = 0.02, 0.1
 _NEAR = 0.01
 """Half-widths of the box, and reduced value of lifted groups that are columns from the start, per
 unit of weight; a job of four costs about 0.16."""
-_MOST = 40
+_MOST = 30
 """Columns for each row, at most."""
 _ABOVE = 1e-7
 """Reduced value, per unit of weight, of a group that becomes a column."""
 _OUTSIDE = 1e-4
 """Share of the jobs that may be left to the box when it counts as large enough."""
 _CAPACITY = 100_000
-CLOSED = 1e-6
-"""Relative distance of bound and relaxation at which the relaxation counts as solved."""
+_BEFORE_PASS, _SLOWER = 0.6, 1.5
+"""Share of the time after which the first exact pass begins, and the time of the next one in units
+of the last one's; without these the deadline could come before any bound."""
+_ROUGH, _FINER, CLOSED = 1e-4, 0.1, 1e-6
+"""Relative distances of bound and relaxation: before the first exact pass, by how much it decreases
+for each of the next ones, and where the relaxation counts as solved."""
 
 
 class LargeRelaxation:
@@ -47,30 +51,39 @@ class LargeRelaxation:
         self.pool, self.run, self.incumbent = pool, run, incumbent
         self.weights = np.array([float(one.weight) for one in pool.classes])[pool.class_of]
 
-    def bounds(self, late: float) -> Iterator[tuple[Prices, Vector]]:
+    def bounds(self, deadline: float) -> Iterator[tuple[Prices, Vector]]:
         """Yield prices and each class's largest reduced value there, better and better ones.
 
         Parameters
         ----------
-        late
-            Time of `time.perf_counter` from which on an exact pass is made, converged or not.
+        deadline
+            Time of `time.perf_counter` by which the last exact pass should end.
         """
+        now = time.perf_counter()
+        late = now + _BEFORE_PASS * (deadline - now)
         prices, near = self._lifted(late)
         master = InteriorMaster(self.pool, self.run)
         master.add(Groups.join([self.incumbent, self.pool.singles(), near]))
+        close = _ROUGH
         while True:
-            solved = self._converge(self.pool, master, prices, _WIDTH, late)
+            solved = self._converge(self.pool, master, prices, _WIDTH, late, close)
             if solved is None:
                 return
             prices, value = solved
+            began = time.perf_counter()
             priced = self.pool.price(prices, Query(0.0, _CAPACITY, _CAPACITY), self.run)
             if priced is None:
                 return
             better = raised(self.pool, prices, priced, self.run)
             yield better
+            now = time.perf_counter()
+            late = deadline - _SLOWER * (now - began)
             bound = float(self.pool.bound(*better))
-            if bound - value <= CLOSED * abs(value) or time.perf_counter() > late or not master.add(priced.groups):
+            if now > late or bound - value <= CLOSED * abs(value):
                 return
+            if not master.add(priced.groups) and close <= CLOSED:
+                return
+            close = max(CLOSED, close * _FINER)
 
     def _lifted(self, late: float) -> tuple[Prices, Groups]:
         """Return first prices, and the groups near them."""
@@ -119,23 +132,37 @@ class LargeRelaxation:
         prices: Prices,
         width: float,
         late: float,
+        close: float = 0.0,
     ) -> tuple[Prices, float] | None:
-        """Return prices at which the ascent finds no group, and the master's optimum."""
-        centre, outside, value = prices, np.inf, np.inf
+        """Return prices at which the ascent finds no group, and the master's optimum.
+
+        Parameters
+        ----------
+        close
+            Relative distance of the optimum and the bound that the ascent's groups allow, at which
+            the prices are good enough.
+        """
         jobs = float(pool.multiplicity.sum())
+        centre = prices
         for _ in range(_ROUNDS):
-            if self.run.stop_reason():
-                return None
             solved = master.solve(centre, width * self.weights)
-            if solved is None:
+            if solved is None or self.run.stop_reason():
                 return None
             value, prices, outside = solved
+            climbed = climb(pool, prices, _ABOVE)
+            bound = self._estimate(pool, prices, climbed.best)
+            new = master.add(climbed.groups)
             if outside > _OUTSIDE * jobs:
                 centre = prices
-            if time.perf_counter() > late:
+            elif not new or bound - value <= close * abs(value):
                 break
-            found = climb(pool, prices, _ABOVE).groups
-            if not master.add(found) and outside <= _OUTSIDE * jobs:
+            if time.perf_counter() > late:
                 break
             master.keep(prices, _MOST * len(pool.multiplicity))
         return prices, value
+
+    def _estimate(self, pool: Pool, prices: Prices, best: Vector) -> float:
+        """Return the bound at these prices if the ascent has found the best group of each row."""
+        fixed = 0.0 if pool.budget is None else prices.gpu * pool.budget
+        raised = prices.rows + np.maximum(best, 0.0) / pool.largest
+        return fixed + float(np.where(pool.multiplicity > 0, raised, 0.0) @ pool.multiplicity)
