@@ -1,6 +1,7 @@
 """Interleaving at the papers' sizes: proven optima, certified gaps, and Muri's gap to them.
 
-    python benchmarks/interleaving.py [queues heads trace generated distinct figures rounds]
+    python benchmarks/interleaving.py [queues heads trace generated distinct figures rounds bound
+                                         small open]
 
 Without arguments every section, half an hour; prints markdown and writes it to
 benchmarks/figures/interleaving.md. Times are wall-clock seconds of one process on one thread.
@@ -16,6 +17,7 @@ import networkx
 import numpy as np
 import rustworkx
 from figures import ROOT, arguments, cell, rule_gap, write
+from interleaving_bounds import bound, open_, small
 
 import dlsched
 from dlsched.problems.interleaving import Instance
@@ -304,6 +306,9 @@ SECTIONS = {
     "distinct": distinct,
     "figures": figures,
     "rounds": rounds,
+    "bound": bound,
+    "small": small,
+    "open": open_,
 }
 
 if __name__ == "__main__":

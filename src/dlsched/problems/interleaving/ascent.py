@@ -2,7 +2,8 @@
 
 A group is k places, one for each offset, some of them empty. Its first place keeps the profile that
 it starts from; the others are filled in turn with the profile, or with none, of which the reduced
-value is largest, until nothing changes. All starts advance at once, as arrays.
+value is largest, until nothing changes. All starts advance at once, as arrays. Groups of one job
+are not among those returned.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from dlsched.problems.interleaving.groups import Flags, Indices, Vector
 from dlsched.problems.interleaving.pool import Groups, Pool, Prices, ProfileClass
 
 _SWEEPS = 8
+"""Most rounds over all places; most starts take three."""
 _CHUNK = 1 << 16
 """Starts times profiles that are computed at once: what fits into a processor's cache."""
 _EACH = 2
 """Groups that are kept of every place of every start: the best and the next."""
 _LEAST = 1e-12
+"""Smaller increases may be rounding."""
 
 
 class Climbed(NamedTuple):
@@ -59,11 +62,9 @@ def climb(
             best[one.rows[chosen]] = ascent.climb(chosen)
         if ascent.found:
             rows = np.unique(np.sort(np.concatenate(ascent.found), axis=1), axis=0)
-            members = np.full((len(rows), pool.largest), -1, dtype=np.int64)
-            padded = np.append(one.rows, -1)[rows]
-            # Sorting has put the empty places first.
-            members[:] = padded[:, ::-1][:, : pool.largest]
-            found.append(pool.groups_of_rows(members))
+            # Sorting has put the empty places first; in a pool's groups they are the last.
+            members = np.append(one.rows, -1)[rows[:, ::-1]]
+            found.append(pool.groups_of_rows(members[:, : pool.largest]))
     return Climbed(best, Groups.concatenate(found))
 
 
@@ -97,18 +98,18 @@ class _Ascent:
         return best
 
     def _values(self, places: Indices) -> Vector:
-        time, filled, cost = self._rest(places, -1)
+        time, filled, cost = self._sums(places)
         value: Vector = self.one.weight * filled / (self.k * time.sum(axis=1)) - cost
         return value
 
-    def _rest(self, places: Indices, without: int) -> tuple[Vector, Vector, Vector]:
-        """Return the steps' times, the stages' sum and the cost of groups without one place."""
+    def _sums(self, places: Indices) -> tuple[Vector, Vector, Vector]:
+        """Return the steps' times, the sum of the stages, and the cost of groups."""
         one = self.one
         busiest = np.zeros((len(places), self.k))
         filled = np.zeros(len(places))
         cost = np.full(len(places), self.fixed)
         for place in range(self.k):
-            at = np.flatnonzero(places[:, place] >= 0) if place != without else np.empty(0, int)
+            at = np.flatnonzero(places[:, place] >= 0)
             members = places[at, place]
             busiest[at] = np.maximum(busiest[at], one.rotated[place, members])
             filled[at] += one.sums[members]
@@ -119,7 +120,7 @@ class _Ascent:
         """Fill one place with the best profile, in place; return the reduced values."""
         one, others = self.one, places.copy()
         others[:, place] = -1
-        busiest, filled, cost = self._rest(others, place)
+        busiest, filled, cost = self._sums(others)
         time = np.maximum(busiest[:, 0, None], one.rotated[place, :, 0])
         for step in range(1, self.k):
             time += np.maximum(busiest[:, step, None], one.rotated[place, :, step])

@@ -8,7 +8,6 @@ integer program over the others finds the optimum.
 
 from __future__ import annotations
 
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -125,7 +124,7 @@ class Search:
         share
             Largest share of the time limit.
         """
-        deadline = self.run.began + share * (self.run.time_limit or np.inf)
+        deadline = share * (self.run.time_limit or np.inf)
         largest = max(len(one.rows) for one in self.pool.classes)
         if isinstance(self.pool, Enumerated) or largest < MANY_PROFILES:
             self._solve_smoothed(deadline)
@@ -134,6 +133,8 @@ class Search:
         relaxation = LargeRelaxation(self.pool, self.run, self.incumbent)
         for prices, highest in relaxation.bounds(deadline):
             self.update_bound(prices, highest)
+        if self.bound is None and not self.run.stop_reason():
+            self._solve_smoothed(deadline)  # the interior-point method has failed
 
     def _solve_smoothed(self, deadline: float) -> None:
         """Generate columns at smoothed prices, with an exact pass in each round."""
@@ -153,7 +154,7 @@ class Search:
                 break
             self.update_bound(at, priced.highest)
             assert self.bound is not None
-            if float(self.bound) - value <= CLOSE * abs(value) or time.perf_counter() > deadline:
+            if float(self.bound) - value <= CLOSE * abs(value) or self.run.elapsed() > deadline:
                 break
             groups = master.new(priced.groups)
             helps = self.pool.reduced(prices, groups) > CLOSE * abs(value) / len(self.pool.profiles)

@@ -19,6 +19,7 @@ from dlsched.run import Run
 from dlsched.solvers import highs
 
 _TOLERANCE = 1e-6
+"""Relative tolerance of the interior-point method."""
 
 
 class Solved(NamedTuple):
@@ -56,32 +57,31 @@ class InteriorMaster:
         self.known = {row.tobytes() for row in np.sort(self.columns.members, axis=1)}
 
     def solve(self, centre: Prices, width: Vector) -> Solved | None:
-        """Return the optimum with the prices of jobs within a distance of a centre.
+        """Return the optimum with the prices of jobs near a centre; ``None`` if stopped or failed.
 
         Parameters
         ----------
         width
-            The distance for each row of the pool.
+            The largest distance from the centre, for each row of the pool.
         """
         import highspy
         from scipy import sparse
 
         pool, rows = self.pool, np.flatnonzero(self.pool.multiplicity)
-        jobs = pool.multiplicity[rows].astype(float)
+        jobs, count = pool.multiplicity[rows].astype(float), len(self.columns)
+        budget = [] if pool.budget is None else [float(pool.budget)]
         A = matrix(pool, self.columns)
-        ends = len(pool.multiplicity)
-        A = A[np.append(rows, np.arange(ends, A.shape[0]))]
+        A = A[np.append(rows, np.arange(len(pool.multiplicity), A.shape[0]))]
         box = sparse.eye_array(A.shape[0], len(rows), format="csc")
         A = sparse.hstack([A, box, -box], format="csc")
         low, high = (centre.rows - width)[rows], (centre.rows + width)[rows]
-        budget = [] if pool.budget is None else [float(pool.budget)]
         lp = highspy.HighsLp()
         lp.num_row_, lp.num_col_ = A.shape
         lp.sense_ = highspy.ObjSense.kMaximize
         lp.col_cost_ = np.concatenate([self.columns.worth, low, -high])
         lp.col_lower_ = np.zeros(A.shape[1])
-        upper = np.full(len(self.columns), highspy.kHighsInf)
-        lp.col_upper_ = np.concatenate([upper, jobs, jobs])
+        # Without bounds on the box's columns the method diverges while there are few groups.
+        lp.col_upper_ = np.concatenate([np.full(count, highspy.kHighsInf), jobs, jobs])
         lp.row_lower_ = np.append(jobs, np.full(len(budget), -highspy.kHighsInf))
         lp.row_upper_ = np.append(jobs, budget)
         lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
@@ -90,17 +90,16 @@ class InteriorMaster:
         solver = self._solver()
         solver.passModel(lp)
         solver.run()
-        found = solver.getSolution()
-        duals, values = np.array(found.row_dual), np.array(found.col_value)
-        if self.run.stop_reason() or len(duals) != A.shape[0]:
+        point = solver.getSolution()
+        duals, values = np.array(point.row_dual), np.array(point.col_value)
+        # Any prices give a bound, so those of a method that ended short of its tolerance do too.
+        if self.run.stop_reason() or len(duals) != A.shape[0] or not np.isfinite(duals).all():
             return None
-        if not np.isfinite(duals).all():
-            return None
-        priced = centre.rows.copy()
-        priced[rows] = np.clip(duals[: len(rows)], low, high)
+        prices = centre.rows.copy()
+        prices[rows] = np.clip(duals[: len(rows)], low, high)
         gpu = max(0.0, float(duals[-1])) if budget else 0.0
-        outside = float(np.abs(values[len(self.columns) :]).sum())
-        return Solved(solver.getInfo().objective_function_value, Prices(priced, gpu), outside)
+        value = solver.getInfo().objective_function_value
+        return Solved(value, Prices(prices, gpu), float(np.abs(values[count:]).sum()))
 
     def _solver(self) -> Any:
         import highspy

@@ -212,8 +212,8 @@ class Pool:
 
         With them as columns the master is feasible for any number of jobs.
         """
-        rows = [[p] for p in range(len(self.profiles))] if self.smallest == 1 else []
-        return self.groups(rows)
+        rows = np.flatnonzero(self.multiplicity) if self.smallest == 1 else ()
+        return self.groups([[p] for p in rows])
 
     def price(
         self, prices: Prices, query: Query, run: Run, which: Sequence[int] = ()

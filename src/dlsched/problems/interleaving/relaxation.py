@@ -10,7 +10,6 @@ increase of the prices which no listed group exceeds gives the bound.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -24,11 +23,13 @@ from dlsched.problems.interleaving.tables import Query
 from dlsched.run import Run
 
 _SAMPLE = 200
+"""Jobs of the sample."""
 _ROUNDS = 40
+"""Most solutions of the master between two exact passes."""
 _WIDTH, _SAMPLE_WIDTH = 0.02, 0.1
 _NEAR = 0.01
-"""Half-widths of the box, and reduced value of lifted groups that are columns from the start, per
-unit of weight; a job of four costs about 0.16."""
+"""Half-widths of the boxes, and how far below 0 a group's reduced value may be that is a column
+from the start, per unit of a class's weight; a job of a group of four costs about 0.16."""
 _MOST = 30
 """Columns for each row, at most."""
 _ABOVE = 1e-7
@@ -36,6 +37,7 @@ _ABOVE = 1e-7
 _OUTSIDE = 1e-4
 """Share of the jobs that may be left to the box when it counts as large enough."""
 _CAPACITY = 100_000
+"""Groups of a class that an exact pass lists; with more the prices are not raised."""
 _BEFORE_PASS, _SLOWER = 0.6, 1.5
 """Share of the time after which the first exact pass begins, and the time of the next one in units
 of the last one's; without these the deadline could come before any bound."""
@@ -57,26 +59,26 @@ class LargeRelaxation:
         Parameters
         ----------
         deadline
-            Time of `time.perf_counter` by which the last exact pass should end.
+            Seconds of the run by which the last exact pass should end.
         """
-        now = time.perf_counter()
+        now = self.run.elapsed()
         late = now + _BEFORE_PASS * (deadline - now)
-        prices, near = self._lifted(late)
+        prices = self._lifted(late)
         master = InteriorMaster(self.pool, self.run)
-        master.add(Groups.join([self.incumbent, self.pool.singles(), near]))
+        master.add(Groups.join([self.incumbent, self.pool.singles()]))
         close = _ROUGH
         while True:
             solved = self._converge(self.pool, master, prices, _WIDTH, late, close)
             if solved is None:
                 return
             prices, value = solved
-            began = time.perf_counter()
+            began = self.run.elapsed()
             priced = self.pool.price(prices, Query(0.0, _CAPACITY, _CAPACITY), self.run)
             if priced is None:
                 return
             better = raised(self.pool, prices, priced, self.run)
             yield better
-            now = time.perf_counter()
+            now = self.run.elapsed()
             late = deadline - _SLOWER * (now - began)
             bound = float(self.pool.bound(*better))
             if now > late or bound - value <= CLOSED * abs(value):
@@ -85,8 +87,8 @@ class LargeRelaxation:
                 return
             close = max(CLOSED, close * _FINER)
 
-    def _lifted(self, late: float) -> tuple[Prices, Groups]:
-        """Return first prices, and the groups near them."""
+    def _lifted(self, late: float) -> Prices:
+        """Return first prices: each job's share of its group or, of many, lifted from a sample."""
         rows = np.zeros(len(self.pool.multiplicity))
         taken = self.incumbent.members
         sizes = (taken >= 0).sum(axis=1)
@@ -94,18 +96,17 @@ class LargeRelaxation:
         np.maximum.at(rows, taken[taken >= 0], each)
         prices = Prices(rows, 0.0)
         if len(rows) <= 2 * _SAMPLE:
-            return prices, self.pool.groups([])
+            return prices
         sample = self._sample()
         master = InteriorMaster(sample, self.run)
         master.add(sample.singles())
         solved = self._converge(sample, master, prices, _SAMPLE_WIDTH, late)
         if solved is None:
-            return prices, self.pool.groups([])
+            return prices
         partners: Flags = sample.multiplicity > 0
         known = Prices(np.where(partners, solved[0].rows, 0.0), solved[0].gpu)
         best = climb(self.pool, known, np.inf, partners, ~partners).best
-        lifted = Prices(np.where(partners, known.rows, best), known.gpu)
-        return lifted, climb(self.pool, lifted, -_NEAR).groups
+        return Prices(np.where(partners, known.rows, best), known.gpu)
 
     def _sample(self) -> Pool:
         """Return the pool of some jobs: a share of every class, in full groups."""
@@ -142,8 +143,8 @@ class LargeRelaxation:
             Relative distance of the optimum and the bound that the ascent's groups allow, at which
             the prices are good enough.
         """
-        jobs = float(pool.multiplicity.sum())
-        centre = prices
+        jobs, centre = float(pool.multiplicity.sum()), prices
+        master.add(climb(pool, prices, -_NEAR).groups)
         for _ in range(_ROUNDS):
             solved = master.solve(centre, width * self.weights)
             if solved is None or self.run.stop_reason():
@@ -156,7 +157,7 @@ class LargeRelaxation:
                 centre = prices
             elif not new or bound - value <= close * abs(value):
                 break
-            if time.perf_counter() > late:
+            if self.run.elapsed() > late:
                 break
             master.keep(prices, _MOST * len(pool.multiplicity))
         return prices, value

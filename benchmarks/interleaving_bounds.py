@@ -1,0 +1,148 @@
+"""The relaxation of large interleaving instances, and what it gave for the open instances.
+
+Sections of interleaving.py. Limits and seconds here are processor time, so that other work on the
+machine changes little.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from unittest.mock import patch
+
+from figures import cell
+
+import dlsched
+from dlsched import library
+from dlsched.objective import bound_from_data, gap, number_from_data
+from dlsched.problems.interleaving import PROBLEM, Instance, colgen
+from dlsched.registry import call
+from dlsched.result import Point
+from dlsched.run import Run
+
+LIMITS = {512: 60, 1000: 180}
+"""Processor seconds for `column_generation` by the number of distinct jobs."""
+SEEDS = (1, 2, 3)
+NEVER = 10**9
+"""As `colgen.MANY_PROFILES`: the smoothed relaxation at every size, as before."""
+OPEN = (
+    ("interleaving-open-128-distinct", "19.804761", "19.846360", "2026-11-22"),
+    ("interleaving-open-512-distinct", "80.445338", "80.492549", "2026-11-22"),
+)
+"""Open instances, with solution and bound before the day on which they were improved."""
+
+
+class ProcessorRun(Run):
+    """A run whose limit is processor time."""
+
+    def elapsed(self) -> float:
+        """Seconds of processor time since the run began."""
+        return time.process_time() - self.began
+
+
+@dataclass
+class Course:
+    """The points of a run, with processor time."""
+
+    points: list[Point] = field(default_factory=list)
+
+    def certified(self) -> list[Point]:
+        """Return the points with a bound."""
+        return [point for point in self.points if point.bound is not None]
+
+    def cells(self) -> str:
+        """Return seconds, bound and gap when the first bound was there, and at the end."""
+        found = self.certified()
+        if not found:
+            return "- | - | - | - | - | -"
+        return " | ".join(
+            f"{point.seconds:.0f} | {point.bound:.4f} | {cell(1 - point.objective / point.bound)}"
+            for point in (found[0], found[-1])
+        )
+
+
+def course(instance: Instance, limit: float, many: int) -> Course:
+    """Run `column_generation` with the new relaxation from `many` profiles on."""
+    taken = Course()
+    run = ProcessorRun(time_limit=limit, on_progress=taken.points.append)
+    run.began = time.process_time()
+    with patch.object(colgen, "MANY_PROFILES", many):
+        claim = call(PROBLEM.methods["column_generation"], instance, run, {})
+    taken.points.append(Point(run.elapsed(), claim.objective[0], float(claim.bounds[0][0].value)))
+    return taken
+
+
+def bound() -> Iterator[str]:
+    """Yield the table of the relaxation by sample and box beside the smoothed one."""
+    yield "## The relaxation of large instances\n"
+    yield "Distinct jobs in groups of four. `column_generation` for a limit of processor time,"
+    yield "which is what seconds are here: with the relaxation by a sample, a box and few exact"
+    yield "passes, and with the smoothed one that small instances have, as before. The gap is"
+    yield "1 - objective / bound, with the certified bound; the first one is that of the first"
+    yield "bound below full efficiency, one group for four jobs.\n"
+    yield (
+        "| jobs | seed | limit, s | relaxation | first bound, s | bound | gap | end, s | bound "
+        "| gap |\n|---|---|---|---|---|---|---|---|---|---|"
+    )
+    dlsched.solve(dlsched.generate("interleaving", 9, jobs=20), "column_generation")
+    for jobs, limit in LIMITS.items():
+        for seed in SEEDS:
+            instance = dlsched.generate("interleaving", seed, jobs=jobs)
+            for label, many in (("sample, box", colgen.MANY_PROFILES), ("smoothed", NEVER)):
+                taken = course(instance, limit, many)
+                trivial = len(instance.jobs) / len(instance.resources)
+                taken.points = [p for p in taken.points if p.bound is None or p.bound < trivial]
+                yield f"| {jobs} | {seed} | {limit} | {label} | {taken.cells()} |"
+
+
+def small() -> Iterator[str]:
+    """Yield the table of small instances, which have the smoothed relaxation."""
+    yield "## The size from which the relaxation is another\n"
+    yield "Processor seconds of the relaxation alone, distinct jobs in groups of four; the bounds"
+    yield "differ by the last column. Below 150 profiles of one class the smoothed relaxation"
+    yield "stays, so that the times there are those of before.\n"
+    yield "| jobs | seed | smoothed, s | sample, box, s | bounds differ by |\n|---|---|---|---|---|"
+    for jobs in (16, 32, 64, 128, 160, 256):
+        for seed in SEEDS:
+            instance = dlsched.generate("interleaving", seed, jobs=jobs)
+            seconds, values = [], []
+            for many in (NEVER, 1):
+                with patch.object(colgen, "MANY_PROFILES", many):
+                    began = time.process_time()
+                    pool = colgen.Pool(instance)
+                    search = colgen.Search(pool, Run())
+                    search.update_incumbent(_greedy(pool, instance))
+                    search.solve_relaxation(share=1.0)
+                    seconds.append(time.process_time() - began)
+                values.append(float(search.bound or 0))
+            differ = abs(values[0] - values[1]) / values[0]
+            yield f"| {jobs} | {seed} | {seconds[0]:.2f} | {seconds[1]:.2f} | {differ:.1e} |"
+
+
+def _greedy(pool: colgen.Pool, instance: Instance) -> colgen.Groups:
+    size = len(instance.resources)
+    jobs = range(len(instance.jobs))
+    return pool.groups_of_jobs([jobs[i : i + size] for i in range(0, len(jobs), size)])
+
+
+def open_() -> Iterator[str]:
+    """Yield the table of the library's open instances, before and after."""
+    yield "## Open instances of the library\n"
+    yield "By `python instances/hard.py NAME --seconds 240`: `swap`, then `column_generation` from"
+    yield "the solution known before.\n"
+    yield (
+        "| instance | solution before | bound before | gap | solution | bound | gap | method "
+        "| date |\n|---|---|---|---|---|---|---|---|---|"
+    )
+    for name, value, proved, date in OPEN:
+        line = library.index()[name]
+        objective = [number_from_data(v) for v in line["objective"].values()]
+        bounds = [bound_from_data(b) for b in line["bound"].values()]
+        owner = dlsched.registry.problem("interleaving")
+        after = gap(owner.by_level(objective), owner.by_level(bounds))[0]
+        yield (
+            f"| {name} | {value} | {proved} | {cell(1 - float(value) / float(proved))} "
+            f"| {float(objective[0]):.6f} | {float(bounds[0].value):.6f} | {cell(after)} "
+            f"| `{line['proof']['method']}` | {date} |"
+        )
