@@ -3,7 +3,8 @@
 The relaxation's prices give a bound on every grouping (`Pool.bound`), and with it a test: if no
 group's reduced value exceeds h, a grouping with a group of reduced value r is worth at most the
 bound minus (h - r). So groups further below h than the gap are in no better grouping, and the
-integer program over the others finds the optimum.
+integer program over the others finds the optimum. With many distinct jobs the relaxation is that
+of `relaxation`.
 """
 
 from __future__ import annotations

@@ -212,7 +212,7 @@ class Pool:
 
         With them as columns the master is feasible for any number of jobs.
         """
-        rows = np.flatnonzero(self.multiplicity) if self.smallest == 1 else ()
+        rows = np.flatnonzero(self.multiplicity).tolist() if self.smallest == 1 else []
         return self.groups([[p] for p in rows])
 
     def price(
