@@ -137,33 +137,40 @@ class LargeRelaxation:
     ) -> tuple[Prices, float] | None:
         """Return prices at which the ascent finds no group, and the master's optimum.
 
+        If it ends early the prices are those of the best estimate, raised as if the ascent had
+        found the best group of each row, so that the exact pass finds few groups above them.
+
         Parameters
         ----------
         close
-            Relative distance of the optimum and the bound that the ascent's groups allow, at which
-            the prices are good enough.
+            Relative distance of the optimum and the estimate at which the prices are good enough.
         """
         jobs, centre = float(pool.multiplicity.sum()), prices
-        master.add(climb(pool, prices, -_NEAR).groups)
+        climbed = climb(pool, prices, -_NEAR)
+        master.add(climbed.groups)
+        safe, least, value = *self._estimate(pool, prices, climbed.best), np.inf
         for _ in range(_ROUNDS):
+            if self.run.elapsed() > late:
+                break
             solved = master.solve(centre, width * self.weights)
             if solved is None or self.run.stop_reason():
                 return None
             value, prices, outside = solved
             climbed = climb(pool, prices, _ABOVE)
-            bound = self._estimate(pool, prices, climbed.best)
+            higher, estimate = self._estimate(pool, prices, climbed.best)
+            if estimate < least:
+                safe, least = higher, estimate
             new = master.add(climbed.groups)
             if outside > _OUTSIDE * jobs:
                 centre = prices
-            elif not new or bound - value <= close * abs(value):
-                break
-            if self.run.elapsed() > late:
-                break
+            elif not new or estimate - value <= close * abs(value):
+                return prices, value
             master.keep(prices, _MOST * len(pool.multiplicity))
-        return prices, value
+        return safe, value
 
-    def _estimate(self, pool: Pool, prices: Prices, best: Vector) -> float:
-        """Return the bound at these prices if the ascent has found the best group of each row."""
+    def _estimate(self, pool: Pool, prices: Prices, best: Vector) -> tuple[Prices, float]:
+        """Return prices above those of all groups, if `best` is right, and their bound."""
+        rows = prices.rows + np.maximum(best, 0.0) / pool.largest
         fixed = 0.0 if pool.budget is None else prices.gpu * pool.budget
-        raised = prices.rows + np.maximum(best, 0.0) / pool.largest
-        return fixed + float(np.where(pool.multiplicity > 0, raised, 0.0) @ pool.multiplicity)
+        total = fixed + float(rows @ pool.multiplicity)
+        return Prices(rows, prices.gpu), total
