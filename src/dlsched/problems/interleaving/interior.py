@@ -89,6 +89,7 @@ class InteriorMaster:
         lp.a_matrix_.value_ = A.data
         solver = self._solver()
         solver.passModel(lp)
+        highs.use_threads(self.run.threads)
         solver.run()
         point = solver.getSolution()
         duals, values = np.array(point.row_dual), np.array(point.col_value)
@@ -107,7 +108,7 @@ class InteriorMaster:
         solver = highspy.Highs()
         options = {
             "output_flag": False,
-            "threads": 1,
+            "threads": self.run.threads,
             "random_seed": 0,
             "solver": "ipm",
             "run_crossover": "off",
