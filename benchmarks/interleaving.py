@@ -16,6 +16,7 @@ import networkx
 import numpy as np
 import rustworkx
 from figures import ROOT, arguments, cell, rule_gap, write
+from interleaving_bounds import bound, open_, small
 from interleaving_rules import own, unlike
 
 import dlsched
@@ -311,6 +312,9 @@ SECTIONS = {
     "figures": figures,
     "rounds": rounds,
     "own": own,
+    "bound": bound,
+    "small": small,
+    "open": open_,
 }
 
 if __name__ == "__main__":

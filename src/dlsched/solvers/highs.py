@@ -52,6 +52,15 @@ def version() -> str:
     return str(highspy.Highs().version())
 
 
+def use_threads(threads: int) -> None:
+    """Make HiGHS ready for a number of threads: with a pool of another size it refuses to run."""
+    import highspy
+
+    if getattr(_scheduler, "threads", threads) != threads:
+        highspy.Highs.resetGlobalScheduler(True)
+    _scheduler.threads = threads
+
+
 def validate_limits(run: Run) -> None:
     """Do nothing: HiGHS has every limit of a run."""
 
@@ -98,9 +107,7 @@ def solve(
     import highspy
 
     run.record_solver(NAME, version())
-    if getattr(_scheduler, "threads", run.threads) != run.threads:
-        highspy.Highs.resetGlobalScheduler(True)  # else HiGHS refuses to run
-    _scheduler.threads = run.threads
+    use_threads(run.threads)
     highs = highspy.Highs()
     callbacks = _Callbacks(run, float(form.conditioned(level)[0]), quiet=quiet or relax)
     _configure(highs, run, callbacks)

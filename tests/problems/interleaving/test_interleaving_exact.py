@@ -127,6 +127,16 @@ def test_same_seed_same_answer() -> None:
     assert first.solution == second.solution
 
 
+@pytest.mark.parametrize("many", [1, 10**6])
+def test_the_number_of_threads_may_change(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a call with two threads one with a single thread is proved, which once it was not."""
+    monkeypatch.setattr("dlsched.problems.interleaving.colgen.MANY_PROFILES", many)
+    instance = dlsched.generate("interleaving", 1, jobs=20)
+    for threads in (1, 2, 1):
+        result = dlsched.solve(instance, "column_generation", threads=threads)
+        assert result.status == "optimal" and result.certified[0] is not None
+
+
 def test_bound_alone() -> None:
     """The bound method certifies the exact method's bound, and names its solver."""
     instance = dlsched.generate("interleaving", 1, jobs=32)

@@ -3,12 +3,12 @@
 The relaxation's prices give a bound on every grouping (`Pool.bound`), and with it a test: if no
 group's reduced value exceeds h, a grouping with a group of reduced value r is worth at most the
 bound minus (h - r). So groups further below h than the gap are in no better grouping, and the
-integer program over the others finds the optimum.
+integer program over the others finds the optimum. With many distinct jobs the relaxation is that
+of `relaxation`.
 """
 
 from __future__ import annotations
 
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +18,8 @@ from dlsched.problems.interleaving.groups import GAMMA_ERROR, Indices, Vector, s
 from dlsched.problems.interleaving.master import Master, best_choice
 from dlsched.problems.interleaving.matching import MATCHING_LIBRARIES
 from dlsched.problems.interleaving.neighbourhood import Neighbourhood
-from dlsched.problems.interleaving.pool import Groups, Pool, Prices
+from dlsched.problems.interleaving.pool import Enumerated, Groups, Pool, Prices
+from dlsched.problems.interleaving.relaxation import LargeRelaxation
 from dlsched.problems.interleaving.schema import Solution
 from dlsched.problems.interleaving.tables import Query
 from dlsched.result import Claim, Start, Status, Termination
@@ -33,6 +34,9 @@ ROUNDING = 1e-13
 SMOOTHING = 0.5
 """Share of the best bound's prices in those that are priced, next to the relaxation's (Wentges
 1997)."""
+MANY_PROFILES = 150
+"""Profiles of one class from which on the relaxation is that of `relaxation`: with fewer, exact
+passes take no time."""
 _QUOTA = 5
 _CAPACITY = 200_000
 _PATIENCE = 20.0
@@ -114,17 +118,30 @@ class Search:
             slack *= 2
 
     def solve_relaxation(self, share: float) -> None:
-        """Solve the relaxation by column generation with smoothed prices.
+        """Solve the relaxation by column generation.
 
         Parameters
         ----------
         share
             Largest share of the time limit.
         """
+        deadline = share * (self.run.time_limit or np.inf)
+        largest = max(len(one.rows) for one in self.pool.classes)
+        if isinstance(self.pool, Enumerated) or largest < MANY_PROFILES:
+            self._solve_smoothed(deadline)
+            return
+        assert self.incumbent is not None
+        relaxation = LargeRelaxation(self.pool, self.run, self.incumbent)
+        for prices, highest in relaxation.bounds(deadline):
+            self.update_bound(prices, highest)
+        if self.bound is None and not self.run.stop_reason():
+            self._solve_smoothed(deadline)  # the interior-point method has failed
+
+    def _solve_smoothed(self, deadline: float) -> None:
+        """Generate columns at smoothed prices, with an exact pass in each round."""
         master = Master(self.pool, self.run)
         assert self.incumbent is not None
         master.add(Groups.join([self.incumbent, self.pool.singles()]))
-        deadline = self.run.began + share * (self.run.time_limit or np.inf)
         step = SMOOTHING
         while not self.run.stop_reason():
             solved = master.solve()
@@ -138,11 +155,10 @@ class Search:
                 break
             self.update_bound(at, priced.highest)
             assert self.bound is not None
-            if float(self.bound) - value <= CLOSE * abs(value) or time.perf_counter() > deadline:
+            if float(self.bound) - value <= CLOSE * abs(value) or self.run.elapsed() > deadline:
                 break
             groups = master.new(priced.groups)
-            reduced = groups.worth - prices.of(groups.members) - prices.gpu * self.pool.gpus(groups)
-            helps = reduced > CLOSE * abs(value) / len(self.pool.profiles)
+            helps = self.pool.reduced(prices, groups) > CLOSE * abs(value) / len(self.pool.profiles)
             if helps.any():
                 master.add(groups)
                 step = SMOOTHING

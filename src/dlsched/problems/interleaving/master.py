@@ -47,7 +47,7 @@ class Master:
         self.solver = solver = highspy.Highs()
         options = {
             "output_flag": False,
-            "threads": 1,
+            "threads": run.threads,
             "random_seed": 0,
             "dual_feasibility_tolerance": 1e-10,  # gammas that are nearly equal differ by less
         }
@@ -90,6 +90,7 @@ class Master:
 
     def solve(self) -> tuple[float, Prices] | None:
         """Return the optimum over the known columns and its prices; ``None`` if stopped."""
+        highs.use_threads(self.run.threads)
         self.solver.run()
         if self.solver.getModelStatus().name != "kOptimal":
             return None

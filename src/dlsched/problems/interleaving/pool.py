@@ -175,11 +175,20 @@ class Pool:
         taken: Indices = each[groups.class_of]
         return taken
 
+    def reduced(self, prices: Prices, groups: Groups) -> Vector:
+        """Return what each group is worth beyond the prices of its jobs and GPUs."""
+        value: Vector = groups.worth - prices.of(groups.members) - prices.gpu * self.gpus(groups)
+        return value
+
     def groups(self, rows: Sequence[Sequence[int]]) -> Groups:
         """Return groups given by their profiles' rows."""
         members = np.full((len(rows), self.largest), -1, dtype=np.int64)
         for i, row in enumerate(rows):
             members[i, : len(row)] = row
+        return self.groups_of_rows(members)
+
+    def groups_of_rows(self, members: Indices) -> Groups:
+        """Return groups given as an array of rows, groups x largest, with -1 after the last."""
         classes = self.class_of[members[:, 0]]
         return Groups(members, self._worth(members, classes), classes)
 
@@ -203,8 +212,8 @@ class Pool:
 
         With them as columns the master is feasible for any number of jobs.
         """
-        rows = [[p] for p in range(len(self.profiles))] if self.smallest == 1 else []
-        return self.groups(rows)
+        rows = np.flatnonzero(self.multiplicity).tolist() if self.smallest == 1 else []
+        return self.groups([[p] for p in rows])
 
     def price(
         self, prices: Prices, query: Query, run: Run, which: Sequence[int] = ()
@@ -324,7 +333,7 @@ class Enumerated(Pool):
         self, prices: Prices, query: Query, run: Run, which: Sequence[int] = ()
     ) -> Priced | None:
         """Return the same as `Pool.price`, but the best `capacity` groups, whatever the quota."""
-        value = self.all.worth - prices.of(self.all.members) - prices.gpu * self.gpus(self.all)
+        value = self.reduced(prices, self.all)
         if which:
             value[~np.isin(self.all.class_of, which)] = -np.inf
         highest = np.full(len(self.classes), query.threshold)

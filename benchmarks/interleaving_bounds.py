@@ -1,0 +1,170 @@
+"""The relaxation of large interleaving instances, and what it gave for the open instances.
+
+Sections of interleaving.py. Limits and seconds here are processor time, so that other work on the
+machine changes little.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from unittest.mock import patch
+
+import numpy as np
+from figures import cell
+
+import dlsched
+from dlsched import library
+from dlsched.objective import bound_from_data, gap, number_from_data
+from dlsched.problems.interleaving import PROBLEM, Instance, colgen
+from dlsched.registry import call
+from dlsched.result import Point
+from dlsched.run import Run
+
+LIMITS = {1000: 150, 512: 40}
+"""Processor seconds by the number of distinct jobs."""
+SEEDS = (1, 2, 3)
+LATER = 15.0
+"""Processor seconds after the first bound, within the limit, for the search for better groups."""
+SMOOTHED = ((512, 1),)
+"""Sizes and seeds with the smoothed relaxation as well, for as long as the other one took."""
+NEVER = 10**9
+"""As `colgen.MANY_PROFILES`: the smoothed relaxation at every size, as before."""
+OPEN = (
+    ("interleaving-open-128-distinct", "19.804761", "19.846360", 42, "2026-11-22"),
+    ("interleaving-open-512-distinct", "80.445338", "80.492549", 42, "2026-11-22"),
+)
+"""Open instances: solution and bound before, and processor seconds and date of the search."""
+
+
+class ProcessorRun(Run):
+    """A run whose limit is processor time."""
+
+    def elapsed(self) -> float:
+        """Seconds of processor time since the run began."""
+        return time.process_time() - self.began
+
+
+@dataclass
+class Course:
+    """The points of a run, with processor time."""
+
+    points: list[Point] = field(default_factory=list)
+
+    def certified(self) -> list[Point]:
+        """Return the points with a bound."""
+        return [point for point in self.points if point.bound is not None]
+
+    def cells(self) -> str:
+        """Return seconds, bound and gap when the first bound was there, and at the end."""
+        found = self.certified()
+        if not found:
+            return "- | - | - | - | - | -"
+        return " | ".join(
+            f"{point.seconds:.0f} | {point.bound:.4f} | {cell(1 - point.objective / point.bound)}"
+            for point in (found[0], found[-1])
+        )
+
+
+def course(instance: Instance, limit: float, many: int, later: float = LATER) -> Course:
+    """Run `column_generation` with the new relaxation from `many` profiles on.
+
+    Parameters
+    ----------
+    limit
+        Processor seconds.
+    later
+        It also ends so many processor seconds after the first bound.
+    """
+    taken = Course()
+    trivial = len(instance.jobs) / len(instance.resources)
+
+    def note(point: Point) -> None:
+        if point.bound is not None and point.bound < trivial:
+            taken.points.append(point)
+        if taken.points:
+            run.interrupted = point.seconds > taken.points[0].seconds + later
+
+    run = ProcessorRun(time_limit=limit, on_progress=note)
+    run.began = time.process_time()
+    with patch.object(colgen, "MANY_PROFILES", many):
+        claim = call(PROBLEM.methods["column_generation"], instance, run, {})
+    taken.points.append(Point(run.elapsed(), claim.objective[0], float(claim.bounds[0][0].value)))
+    return taken
+
+
+def bound() -> Iterator[str]:
+    """Yield the table of the relaxation by sample and box beside the smoothed one."""
+    yield "## The relaxation of large instances\n"
+    yield "Distinct jobs in groups of four, `column_generation`; seconds are processor time. The"
+    yield "relaxation by a sample, a box and few exact passes, with a limit of"
+    yield f"{LIMITS[1000]} s ({LIMITS[512]} s for 512 jobs), stopped {LATER:.0f} s after the first"
+    yield "bound; beside it, for as long, the smoothed one that small instances have, as before."
+    yield "The gap is 1 - objective / bound, with the certified bound; the first bound is the first"
+    yield "one below full efficiency.\n"
+    yield (
+        "| jobs | seed | relaxation | first bound, s | bound | gap | end, s | bound | gap |\n"
+        "|---|---|---|---|---|---|---|---|---|"
+    )
+    dlsched.solve(dlsched.generate("interleaving", 9, jobs=20), "column_generation")
+    for jobs, limit in LIMITS.items():
+        for seed in SEEDS:
+            instance = dlsched.generate("interleaving", seed, jobs=jobs)
+            taken = course(instance, limit, colgen.MANY_PROFILES)
+            yield f"| {jobs} | {seed} | sample, box | {taken.cells()} |"
+            if (jobs, seed) in SMOOTHED:
+                before = course(instance, taken.points[-1].seconds, NEVER, np.inf)
+                yield f"| {jobs} | {seed} | smoothed | {before.cells()} |"
+
+
+def small() -> Iterator[str]:
+    """Yield the table of small instances, which have the smoothed relaxation."""
+    yield "## The size from which the relaxation is another\n"
+    yield "Processor seconds of the relaxation alone, distinct jobs in groups of four; the bounds"
+    yield "differ by the last column. Below 150 profiles of one class the smoothed relaxation"
+    yield "stays, so that the times there are those of before.\n"
+    yield "| jobs | seed | smoothed, s | sample, box, s | bounds differ by |\n|---|---|---|---|---|"
+    for jobs in (16, 32, 64, 128, 160):
+        for seed in SEEDS:
+            instance = dlsched.generate("interleaving", seed, jobs=jobs)
+            seconds, values = [], []
+            for many in (NEVER, 1):
+                with patch.object(colgen, "MANY_PROFILES", many):
+                    began = time.process_time()
+                    pool = colgen.Pool(instance)
+                    search = colgen.Search(pool, Run())
+                    search.update_incumbent(_greedy(pool, instance))
+                    search.solve_relaxation(share=1.0)
+                    seconds.append(time.process_time() - began)
+                values.append(float(search.bound or 0))
+            differ = abs(values[0] - values[1]) / values[0]
+            yield f"| {jobs} | {seed} | {seconds[0]:.2f} | {seconds[1]:.2f} | {differ:.1e} |"
+
+
+def _greedy(pool: colgen.Pool, instance: Instance) -> colgen.Groups:
+    size = len(instance.resources)
+    jobs = range(len(instance.jobs))
+    return pool.groups_of_jobs([jobs[i : i + size] for i in range(0, len(jobs), size)])
+
+
+def open_() -> Iterator[str]:
+    """Yield the table of the library's open instances, before and after."""
+    yield "## Open instances of the library\n"
+    yield "By `python instances/hard.py NAME --seconds 240`: `swap`, then `column_generation` from"
+    yield "the solution known before; s is processor time.\n"
+    yield (
+        "| instance | solution before | bound before | gap | solution | bound | gap | method "
+        "| s | date |\n|---|---|---|---|---|---|---|---|---|---|"
+    )
+    for name, value, proved, seconds, date in OPEN:
+        line = library.index()[name]
+        objective = [number_from_data(v) for v in line["objective"].values()]
+        bounds = [bound_from_data(b) for b in line["bound"].values()]
+        owner = dlsched.registry.problem("interleaving")
+        after = gap(owner.by_level(objective), owner.by_level(bounds))[0]
+        yield (
+            f"| {name} | {value} | {proved} | {cell(1 - float(value) / float(proved))} "
+            f"| {float(objective[0]):.6f} | {float(bounds[0].value):.6f} | {cell(after)} "
+            f"| `{line['proof']['method']}` | {seconds} | {date} |"
+        )
