@@ -36,6 +36,8 @@ _MOST_ROWS = 1_000
 _MOST_COLUMNS = 20_000
 """With more columns the integer master is not solved."""
 _PASSES = 1500
+_ROUNDS_PER_JOB = 500
+"""Rounds of one neighbourhood search, for each job."""
 _FEW = 4
 """With fewer jobs there are no neighbourhoods to search."""
 _MOST_CLOSING = 5_000
@@ -84,6 +86,11 @@ class Search:
         return rows <= _MOST_ROWS
 
     @property
+    def rounds(self) -> int:
+        """Rounds of one neighbourhood search."""
+        return _ROUNDS_PER_JOB * len(self.instance.jobs)
+
+    @property
     def complete(self) -> bool:
         """Whether the incumbent is a solution: all jobs finish, where they must."""
         return not self.instance.must_finish or bool((self.best.levels >= 0).any(axis=1).all())
@@ -113,7 +120,7 @@ class Search:
             self.bound_without_prices()
             self.propose(self.inserted(None))
             first = min(2.0, 0.1 * limit) if self.run.time_limit else limit
-            self.best.improve(self.run.nested(first), None, 300)
+            self.best.improve(self.run.nested(first), self.rounds)
             self.columns.add(self.best.levels)
             self.improve_prices(self.run.nested(0.35 * limit))
             if self.fits_master and not (self.closed or self.run.stop_reason()):
@@ -158,7 +165,7 @@ class Search:
             made.fill(by_density(self.gangs).tolist())
             return made
         order = np.argsort(-self.dual.price(prices).values, kind="stable").tolist()
-        made.fill(order, self.dual.by_mask(prices), 1.0)
+        made.fill(order, self.dual.by_mask(prices))
         missing = set(made.left_out())
         made.fill([j for j in order if j in missing])
         return made
@@ -200,23 +207,21 @@ class Search:
 
     def search(self) -> None:
         """Improve the incumbent by neighbourhoods and by the integer master over the columns."""
-        masks = self.dual.by_mask(self.prices)
         limit = self.run.time_limit
         idle = 0
         while not (self.closed or self.run.stop_reason() or len(self.best.worth) < _FEW):
             before = self.value
-            rounds = min(2000, 40 * len(self.instance.jobs))
             if idle:  # the last round found nothing better: start from another schedule
                 other = Insertion(self.gangs)
                 other.fill(self.run.rng.permutation(len(self.instance.jobs)).tolist())
                 part = self.run.nested(0.3 * self.run.remaining())
                 part.rng = self.run.rng  # other neighbourhoods than before
-                other.improve(part, masks, rounds)
+                other.improve(part, self.rounds)
                 self.propose(other)
             if limit is None or self.fits_milp:
-                self.best.improve(self.run, masks, rounds)
+                self.best.improve(self.run, self.rounds)
             else:
-                self.best.improve(self.run.nested(0.6 * self.run.remaining()), masks, 10**9)
+                self.best.improve(self.run.nested(0.6 * self.run.remaining()), 10**9)
             self.columns.add(self.best.levels)
             few = len(self.columns.jobs) <= _MOST_COLUMNS
             if few and not (self.closed or self.run.stop_reason()):
