@@ -51,7 +51,7 @@ def demands_of(gangs: Gangs) -> Demands:
     Where all must finish, a value is the utility plus a number that no utilities outweigh.
     """
     inst = gangs.instance
-    count, width = len(inst.jobs), max(1, *map(len, gangs.of), 1)
+    count, width = len(inst.jobs), max(map(len, gangs.of), default=1) or 1
     of, gains = np.zeros((2, count, width), dtype=np.int64)
     speeds, needs = np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64)
     for j, row in enumerate(gangs.of):
