@@ -330,7 +330,7 @@ def test_solving_compiles_nothing() -> None:
     instance = dlsched.generate("utility", 1, jobs=4, slots=8, gpus=9)
     for method in ("dantzig_wolfe", "insertion", "hadar", "hadar_pooled", "lagrangian"):
         dlsched.solve(instance, method)
-    for module in ("pricing", "knapsack", "neighbourhood"):
+    for module in ("pricing", "knapsack", "plan", "neighbourhood", "ordering"):
         for entry in entries(f"dlsched.problems.utility.{module}"):
             assert len(entry.compiled.signatures) == len(entry.signatures) == 1
 

@@ -38,7 +38,7 @@ _MOST_ROWS = 1_000
 _MOST_COLUMNS = 20_000
 """With more columns the integer master is not solved."""
 _PASSES = 1500
-_ROUNDS_PER_JOB = 500
+_ROUNDS = 300
 """Rounds of a first neighbourhood search, for each job; later ones are longer."""
 _FEW = 4
 """With fewer jobs there are no neighbourhoods to search."""
@@ -115,9 +115,11 @@ class Search:
         limit = self.run.time_limit or float("inf")
         try:
             self.bound_without_prices()
-            self.propose(self.inserted(None))
-            first = min(2.0, 0.1 * limit) if self.run.time_limit else limit
-            self.best.improve(self.run.nested(first), _ROUNDS_PER_JOB * len(self.best.worth))
+            first = 0.1 * limit
+            made = Insertion(self.gangs)
+            made.arrange(self.run.nested(first), by_density(self.gangs).tolist(), _ROUNDS)
+            self.propose(made)
+            self.best.improve(self.run.nested(first), _ROUNDS)
             self.columns.add(self.best.levels)
             self.improve_prices(self.run.nested(0.35 * limit))
             if self.fits_master and not (self.closed or self.run.stop_reason()):
@@ -210,12 +212,13 @@ class Search:
         """
         limit, idle = self.run.time_limit, 0
         while not (self.closed or self.run.stop_reason() or len(self.best.worth) < _FEW):
-            before, rounds = self.value, (1 + idle) * _ROUNDS_PER_JOB * len(self.best.worth)
+            before, rounds = self.value, (1 + idle) * _ROUNDS
             if idle:  # the last round found nothing better: start from another schedule
                 other = Insertion(self.gangs)
-                other.fill(self.run.rng.permutation(len(self.instance.jobs)).tolist())
+                order = self.run.rng.permutation(len(self.instance.jobs)).tolist()
                 part = self.run.nested(0.3 * self.run.remaining())
                 part.rng = self.run.rng  # other neighbourhoods than before
+                other.arrange(part, order, rounds)
                 other.improve(part, rounds)
                 self.propose(other)
             if limit is None or self.fits_milp:

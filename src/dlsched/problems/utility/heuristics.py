@@ -108,25 +108,27 @@ def srtf(instance: Instance, run: Run) -> Claim:
     return _simulate(instance, order, run)
 
 
-@method("utility", kind="heuristic", preload=(".neighbourhood",))
-def insertion(instance: Instance, run: Run, rounds: int = 1000) -> Claim:
-    """Jobs inserted one by one, each at its earliest finish; then neighbourhood search.
+@method("utility", kind="heuristic", preload=(".neighbourhood", ".ordering"))
+def insertion(instance: Instance, run: Run, rounds: int = 500) -> Claim:
+    """Jobs inserted one by one, each at its earliest finish; search over orders, then schedules.
 
-    The first order is by utility per GPU and slot. The neighbourhood search removes a few jobs that
-    run in the same slot and inserts them in another order; worse schedules are accepted at a
-    temperature that falls. Ours, not the paper's.
+    The first order is by utility per GPU and slot. The first search moves a job in the order, and
+    inserts it and those after it again. The second one removes a few jobs that run in the same slot
+    and inserts them in another order. Both anneal. Ours, not the paper's.
 
     Parameters
     ----------
     rounds
-        Rounds of neighbourhood search, for each job; with a time limit, the most.
+        Rounds of the second search for each job; the first one takes about as long. With a time
+        limit, the most, and each has at most half of the time.
     """
     gangs = Gangs(instance, run.stop_reason)
     made = Insertion(gangs)
     if not gangs.masks:
         return _finished_jobs(instance, gangs.solution(made.levels))
-    made.fill(by_density(gangs).tolist())
-    made.improve(run, rounds * len(instance.jobs))
+    made.arrange(run.nested(0.5 * run.remaining()), by_density(gangs).tolist(), rounds)
+    run.record(gangs.unscaled(made.total), None)
+    made.improve(run, rounds)
     if instance.must_finish and made.left_out():
         return Claim(status=Status.NO_SOLUTION, reason="not every job could be inserted")
     return Claim(solution=gangs.solution(made.levels), termination=run.stop_reason())

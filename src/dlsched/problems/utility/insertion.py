@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from dlsched.problems.utility.gangs import Gangs, Indices, Levels, Vector
-from dlsched.problems.utility.neighbourhood import Plan, anneal, insert_in_turn
+from dlsched.problems.utility.neighbourhood import anneal
+from dlsched.problems.utility.ordering import anneal_order
+from dlsched.problems.utility.plan import Plan, insert_in_turn
 from dlsched.problems.utility.pricing import best_schedule
 from dlsched.run import Run
 
-_HOTTEST, _COLDEST = 0.1, 0.001
-"""The first and the last temperature, as shares of a job's mean utility."""
+_HOTTEST = {"order": 0.1, "schedule": 0.01}
+"""The first temperature of a search, by what it changes, as a share of a job's mean utility."""
+_COLDEST = 0.01
+"""The last temperature, as a share of the first."""
+_ORDERS = 12
+"""Rounds of a search over orders, for each round and job of one over schedules."""
 _STEPS = 1_000_000
-"""The limits are checked after rounds with about this many slots, ..."""
+"""The limits are checked after insertions with about this many slots, ..."""
 _MOST_ROUNDS = 512
 """... but after this many rounds at the latest."""
 _TIE = 1e-12
@@ -105,16 +111,34 @@ class Insertion:
                 return
             self.insert(job, price)
 
-    def improve(self, run: Run, rounds: int) -> None:
-        """Remove some jobs and insert them again in another order; anneal, and keep the best.
-
-        Worse schedules are accepted at a temperature that falls over the rounds, or over the run's
-        time if that ends sooner. It ends early if every job has its largest utility.
+    def arrange(self, run: Run, order: Sequence[int], rounds: int) -> None:
+        """Insert all jobs in turn, into an empty schedule; then anneal over the order of jobs.
 
         Parameters
         ----------
         rounds
-            The most rounds.
+            The most rounds for each job, as in `improve`; one over orders takes far longer, and
+            `_ORDERS` of them are done for each of these.
+        """
+        self.reset(np.full_like(self.levels, -1))
+        self.fill(order)
+        self._anneal(run, rounds * _ORDERS, np.array(order, dtype=np.int64))
+
+    def improve(self, run: Run, rounds: int) -> None:
+        """Remove some jobs and insert them again in another order; anneal, and keep the best.
+
+        Parameters
+        ----------
+        rounds
+            The most rounds for each job.
+        """
+        self._anneal(run, rounds * len(self.levels), None)
+
+    def _anneal(self, run: Run, rounds: int, order: Indices | None) -> None:
+        """Anneal over the order, or over schedules; keep the best schedule.
+
+        Worse ones are accepted at a temperature that falls over the rounds, or over the run's time
+        if that ends sooner. It ends early if every job has its largest utility.
         """
         count, slots = self.levels.shape
         if count < 2:
@@ -123,15 +147,19 @@ class Insertion:
         scheduled = np.flatnonzero(plan.finish >= 0)
         totals = np.full(2, demands.value[scheduled, plan.finish[scheduled]].sum())
         most, kept = demands.value.max(axis=1).sum(), self.levels.copy()
-        mean = max(self.total / count, np.finfo(float).tiny)
-        density, each = self.density(), max(1, min(_MOST_ROUNDS, _STEPS // slots))
-        done = 0
+        hottest = _HOTTEST["schedule" if order is None else "order"]
+        hottest *= max(self.total / count, np.finfo(float).tiny)
+        density, steps = self.density(), slots if order is None else slots * count
+        each, done = max(1, min(_MOST_ROUNDS, _STEPS // steps)), 0
+        began, left = run.elapsed(), max(run.remaining(), 1e-9)
         while done < rounds and totals[1] < most and not run.stop_reason():
-            spent = run.elapsed() / run.time_limit if run.time_limit else 0.0
-            share = _COLDEST / _HOTTEST
-            temperature = mean * _HOTTEST * share ** max(done / rounds, min(1.0, spent))
+            spent = (run.elapsed() - began) / left
+            temperature = hottest * _COLDEST ** max(done / rounds, min(1.0, spent))
             before, part = totals[1], min(each, rounds - done)
-            anneal(demands, plan, density, part, temperature, totals, kept)
+            if order is None:
+                anneal(demands, plan, density, part, temperature, totals, kept)
+            else:
+                anneal_order(demands, plan, order, part, temperature, totals, kept)
             done += part
             if totals[1] > before and not self.all_needed:
                 run.record(self.gangs.unscaled(float(totals[1])), None)
