@@ -338,7 +338,7 @@ OPEN = {"utility-open-20x40-even": 198.465, "utility-open-60x100-even": 500.193}
 
 def open_instances() -> Iterator[str]:
     """Yield what `insertion` finds on the open instances, and their best known solutions."""
-    rounds = 20_000
+    rounds = 10_000
     yield "## Open instances: `insertion`\n"
     yield f"{rounds} rounds for each job; seconds of processor time. Best known: before 2026-11-22,"
     yield "and now, with the method and the certified bound of the index.\n"
