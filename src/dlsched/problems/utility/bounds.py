@@ -29,8 +29,6 @@ def lagrangian(instance: Instance, run: Run) -> Claim:
     try:
         search.propose(search.inserted(None))
         search.improve_prices(run)
-        if not run.stop_reason() and search.fits_master:
-            search.generate(run)
     except Stopped:
         pass  # the bound found so far is returned
     bounds = [] if search.bound is None else [Bound(search.bound, "certified", LAGRANGIAN)]

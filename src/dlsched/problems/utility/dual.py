@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from dlsched.errors import OptionError
 from dlsched.problems.utility.gangs import Gangs, Stopped, Vector, require
 from dlsched.problems.utility.pricing import Jobs, price_all
 from dlsched.problems.utility.schema import Instance
-from dlsched.problems.utility.work import Work
+from dlsched.problems.utility.stages import Stages
 from dlsched.run import Run
 
 EPS = float(np.finfo(float).eps)
@@ -53,13 +54,23 @@ class Dual:
 
     def __init__(self, gangs: Gangs, most: int | None = None) -> None:
         self.gangs, self.instance = gangs, gangs.instance
-        self.rounded_up = Work(self.instance, up=True, most=most or gangs.most_units)
-        count, width = self.rounded_up.gains.shape
-        self.of = np.zeros((count, width), dtype=np.int64)
+        self.most = most or gangs.most_units
+        width = max(1, max(map(len, gangs.of), default=0))
+        self.of = np.zeros((len(gangs.of), width), dtype=np.int64)
         for j, row in enumerate(gangs.of):
             self.of[j, : len(row)] = row
         self.holds = gangs.contains(gangs.masks)
         self.supply = np.array([self.instance.supply[k] for k in gangs.kinds], dtype=np.int64)
+
+    @cached_property
+    def rounded_up(self) -> Stages:
+        """The jobs' work with gains rounded up, where it is not exact."""
+        return Stages(self.instance, True, self.most)
+
+    @cached_property
+    def rounded_down(self) -> Stages:
+        """The jobs' work with gains rounded down, where it is not exact."""
+        return Stages(self.instance, False, self.most)
 
     def by_mask(self, prices: Vector) -> Vector:
         """Return slots x masks: the price of the cheapest type of each."""
@@ -81,22 +92,23 @@ class Dual:
             If there is a reason to stop before the last job.
         """
         inst, gangs = self.instance, self.gangs
-        work = gangs.rounded_down if round_down else self.rounded_up
+        work = self.rounded_down if round_down else self.rounded_up
         values = np.zeros(len(inst.jobs))
         rows = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
         jobs = Jobs(
-            self.of, work.gains, work.speeds, work.needs, gangs.first, gangs.workers, gangs.worth
-        )
+            self.of, work.after, work.begin, work.end, work.speeds, gangs.first, gangs.workers,
+            gangs.worth,
+        )  # fmt: skip
         by_mask = self.by_mask(prices)
         for part in self._parts(work):
             require(gangs.stop)
-            some = Jobs._make(array[part] for array in jobs)
+            some = Jobs._make(array[part] for array in jobs)._replace(after=work.after)
             price_all(by_mask, some, inst.must_finish, values[part], rows[part])
         return Priced(float(prices.sum(axis=0) @ self.supply + values.sum()), values, rows)
 
-    def _parts(self, work: Work) -> Iterator[slice]:
+    def _parts(self, work: Stages) -> Iterator[slice]:
         """Yield ranges of jobs that take about `_STEPS` each."""
-        steps = work.needs * work.speeds * self.instance.slots
+        steps = (work.end - work.begin) * work.speeds * self.instance.slots
         first, total = 0, 0
         for j, each in enumerate(steps.tolist()):
             if total and total + each > _STEPS:
