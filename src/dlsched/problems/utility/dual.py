@@ -1,9 +1,8 @@
-"""The Lagrangian dual: prices of GPUs by slot and type, their bounds, and the search for prices.
+"""The Lagrangian dual: prices of GPUs by slot and type, and their bounds.
 
 With prices p >= 0, the utility of a schedule is at most the cost of all GPUs plus, for each job,
 the largest utility minus cost of a schedule of its own (Hadar's dual D2). One pass of `pricing`
-computes the latter for every finish slot at once. Prices rise where the jobs' own best schedules
-need more GPUs than there are, and fall where they need fewer.
+computes the latter for every finish slot at once.
 """
 
 from __future__ import annotations
@@ -21,13 +20,14 @@ from dlsched.problems.utility.gangs import Gangs, Stopped, Vector, require
 from dlsched.problems.utility.pricing import Jobs, price_all
 from dlsched.problems.utility.schema import Instance
 from dlsched.problems.utility.stages import Stages
-from dlsched.run import Run
 
 EPS = float(np.finfo(float).eps)
 _HIGHEST = 2.0**600
 """The highest scaled price, with which no sum of costs overflows."""
 _STEPS = 50_000_000
 """A pricing pass checks the limits after jobs that take about this many steps."""
+_FINER = 4
+"""Bounds are computed far less often than prices are tried, so with finer units."""
 _TINY = 2.0**-600
 """More than the sum of the roundings of products and sums below the normal floats."""
 
@@ -42,19 +42,19 @@ class Priced:
 
 
 class Dual:
-    """The instance's dual: pricing, bounds with their rounding, and the search for prices.
+    """The instance's dual: pricing, and bounds with their rounding.
 
     Prices are scaled as the utilities of `Gangs`.
 
     Parameters
     ----------
     most
-        The most units of a job's work; by default those of `Gangs`.
+        The most units of a job's work, where it is rounded up; by default `_FINER` those of `Gangs`.
     """
 
     def __init__(self, gangs: Gangs, most: int | None = None) -> None:
         self.gangs, self.instance = gangs, gangs.instance
-        self.most = most or gangs.most_units
+        self.most = most or _FINER * gangs.most_units
         width = max(1, max(map(len, gangs.of), default=0))
         self.of = np.zeros((len(gangs.of), width), dtype=np.int64)
         for j, row in enumerate(gangs.of):
@@ -70,7 +70,7 @@ class Dual:
     @cached_property
     def rounded_down(self) -> Stages:
         """The jobs' work with gains rounded down, where it is not exact."""
-        return Stages(self.instance, False, self.most)
+        return Stages(self.instance, False, self.gangs.most_units)
 
     def by_mask(self, prices: Vector) -> Vector:
         """Return slots x masks: the price of the cheapest type of each."""
@@ -135,76 +135,6 @@ class Dual:
             total += Fraction(value)
             total += Fraction((self.instance.slots + 8) * EPS * largest + _TINY)
         return total * Fraction(2) ** self.gangs.exponent
-
-    def usage(self, prices: Vector, rows: NDArray[np.int8]) -> Vector:
-        """Return slots x types: GPUs that the schedules use, each gang of its cheapest type."""
-        used = np.zeros_like(prices)
-        cheapest = self._each(prices).argmin(axis=2)
-        jobs, slots = np.nonzero(rows >= 0)
-        kinds = cheapest[slots, self.of[jobs, rows[jobs, slots]]]
-        np.add.at(used, (slots, kinds), self.gangs.workers[jobs].astype(float))
-        return used
-
-    def minimise(self, run: Run, value: float, start: Vector, passes: int) -> tuple[Vector, Priced]:
-        """Minimise the bound over prices by the volume algorithm (Barahona and Anbil 2000).
-
-        Prices move from the best ones known along an average of the schedules' excess use of GPUs,
-        which approaches that of the relaxation. The step is proportional to the distance of the
-        bound from a known schedule's utility, and shrinks while the bound does not improve.
-
-        Parameters
-        ----------
-        value
-            The scaled utility of a known schedule.
-        start
-            Initial prices, slots x types.
-        passes
-            The most pricing passes.
-        """
-        best_prices, best = start, self.price(start)
-        average = self.usage(start, best.rows)
-        step, mixing, failures, since = 1.0, 0.1, 0, best.bound
-        for count in range(1, passes + 1):
-            if run.stop_reason() or best.bound - value <= 1e-7 * abs(value):
-                break
-            excess = average - self.supply
-            excess[(best_prices <= 0) & (excess < 0)] = 0.0
-            norm = float((excess**2).sum())
-            if not norm:
-                break
-            aim = max(best.bound - value, 1e-3 * abs(best.bound))
-            prices = np.maximum(0.0, best_prices + step * aim / norm * excess)
-            try:
-                priced = self.price(prices)
-            except Stopped:
-                break
-            used = self.usage(prices, priced.rows)
-            average += self._mix(average, used, mixing) * (used - average)
-            if priced.bound < best.bound:
-                along = float((excess * (used - self.supply)).sum())
-                best, best_prices, failures = priced, prices, 0
-                run.record(self.gangs.unscaled(value), self.gangs.unscaled(best.bound))
-                if along > 0:  # the new schedules have the same excess: take longer steps
-                    step = min(2.0, 1.1 * step)
-            else:
-                failures += 1
-                if failures % 15 == 0:
-                    step *= 0.66
-            if count % 100 == 0:
-                if since - best.bound < 1e-4 * abs(best.bound):
-                    mixing /= 2
-                    if mixing < 1e-3 or step < 1e-4:
-                        break
-                since = best.bound
-        return best_prices, best
-
-    def _mix(self, average: Vector, used: Vector, most: float) -> float:
-        """Return the share of the new use that brings the average nearest to the supply."""
-        old, new = average - self.supply, used - self.supply
-        step = float(((old - new) ** 2).sum())
-        if not step:
-            return most
-        return float(np.clip(float((old * (old - new)).sum()) / step, most / 10, most))
 
 
 def lagrangian_bound(
