@@ -113,7 +113,7 @@ class Search:
     def improve_prices(self, run: Run) -> None:
         """Lower the bound by prices of ever shorter periods, each followed by an insertion."""
         prices = self.prices
-        for cuts in refinements(self.instance.slots):
+        for cuts in refinements(self.gangs):
             prices, ended = generate(self.dual, self.columns, run, cuts, prices)
             self.update_bound(prices, self.dual.price(prices))
             if self.run.stop_reason():

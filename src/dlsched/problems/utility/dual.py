@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
-from dlsched.problems.utility.gangs import Gangs, Stopped, Vector, require
+from dlsched.problems.utility.gangs import Gangs, Vector, require
 from dlsched.problems.utility.pricing import Jobs, price_all
 from dlsched.problems.utility.schema import Instance
 from dlsched.problems.utility.stages import Stages
@@ -49,7 +49,8 @@ class Dual:
     Parameters
     ----------
     most
-        The most units of a job's work, where it is rounded up; by default `_FINER` those of `Gangs`.
+        The most units of a job's work, where it is rounded up; by default `_FINER` times those of
+        `Gangs`.
     """
 
     def __init__(self, gangs: Gangs, most: int | None = None) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dlsched.problems.utility.dual import Dual
-from dlsched.problems.utility.gangs import Indices, Stopped, Vector
+from dlsched.problems.utility.gangs import Gangs, Indices, Stopped, Vector
 from dlsched.problems.utility.master import Columns, Master
 from dlsched.run import Run
 
@@ -20,23 +20,28 @@ _SMOOTHING = 0.5
 """Weight of the best prices in an average with the master's (Wentges 1997)."""
 _FIRST = 12
 """Periods of equal, and of growing, length in the first master."""
+_MOST_ROWS = 1_000
+"""With more rows the master's simplex takes longer than its prices are worth."""
 _MANY = 0.8
 """With more periods, as a share of the slots, none are merged."""
 _COARSE, _FINE = 1e-3, 1e-7
 """Where the master's optimum and the bound are this near, merged and single slots are done."""
 
 
-def refinements(slots: int) -> Iterator[Indices]:
+def refinements(gangs: Gangs) -> Iterator[Indices]:
     """Yield the first slots of periods, and the end; each time the periods are halved.
 
     The first ones are cut at equal distances, and at equal ratios, as prices fall fastest early.
     """
+    slots = gangs.instance.slots
     equal = np.linspace(0, slots, _FIRST + 1)
     cuts = np.unique(np.append(equal, np.geomspace(1, slots, _FIRST)).round().astype(np.int64))
-    while len(cuts) - 1 <= _MANY * slots:
+    most = max(len(cuts), (_MOST_ROWS - len(gangs.workers)) // len(gangs.sets) + 1)
+    while len(cuts) <= min(most, int(_MANY * slots)):
         yield cuts
         cuts = np.union1d(cuts, (cuts[1:] + cuts[:-1]) // 2)
-    yield np.arange(slots + 1)
+    if slots < most:
+        yield np.arange(slots + 1)
 
 
 def generate(

@@ -31,9 +31,7 @@ _LARGEST = 2**60
 
 
 @lru_cache(maxsize=4096)
-def exact_stages(
-    gains: tuple[int, ...], need: int, slots: int, most: int = _MOST_STAGES
-) -> After | None:
+def exact_stages(gains: tuple[int, ...], need: int, slots: int, most: int) -> After | None:
     """Return the stages of work in whole numbers; ``None`` if they or their sums are too many.
 
     Parameters
@@ -42,6 +40,8 @@ def exact_stages(
         Of a slot at each speed, fastest first, that above 0.
     slots
         The most slots that can be used.
+    most
+        The most stages.
     """
     sums = _sums([min(gain, need) for gain in gains], need, slots)
     if sums is None:
@@ -86,7 +86,12 @@ def _sums(gains: Sequence[int], need: int, slots: int) -> NDArray[np.int64] | No
 
 
 def stages(
-    gains: Sequence[Fraction], iterations: Fraction, slots: int, up: bool, most: int
+    gains: Sequence[Fraction],
+    iterations: Fraction,
+    slots: int,
+    up: bool,
+    most: int,
+    most_stages: int = _MOST_STAGES,
 ) -> After:
     """Return the stages of a job's work; exact, if they are not too many, otherwise rounded.
 
@@ -101,6 +106,8 @@ def stages(
         The most slots that can be used.
     most
         The most units, where these are rounded.
+    most_stages
+        With more exact stages, units are rounded.
     """
     whole = units(gains, iterations, slots, up, most)
     if whole.exact:
@@ -109,7 +116,7 @@ def stages(
         step = granularity(gains)
         need = int(-(-iterations // step))
         row = tuple(min(int(gain / step), need) for gain in gains)
-    found = exact_stages(row, need, slots) if row[0] else None
+    found = exact_stages(row, need, slots, most_stages) if row[0] else None
     if found is None:
         left = np.arange(whole.need + 1)[:, None]
         found = np.maximum(0, left - np.array(whole.gains)).astype(np.int32)
