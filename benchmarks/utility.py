@@ -1,6 +1,7 @@
 """Utility from 8 jobs to the paper's 480: proofs, certified gaps, and the gaps of Hadar.
 
-    python benchmarks/utility.py [eight twenty sixty cluster bound section4 queue forking random]
+    python benchmarks/utility.py [eight twenty sixty cluster bound open_bounds section4 queue
+        forking random]
 
 Without arguments every section, an hour; prints markdown and writes it to
 benchmarks/figures/utility.md. Times are wall-clock seconds of one process on one thread.
@@ -142,6 +143,27 @@ def bound() -> Iterator[str]:
             f"| {size} | {seed} | {known[0]} | {known[1]} | {float(certified.value):.2f} "
             f"| {seconds:.1f} | {value} | {cell(found.gap and found.gap[0])} |"
         )
+
+
+OPEN_BEFORE = {
+    "utility-open-20x40-even": 215.29444885257348,
+    "utility-open-60x100-even": 523.6098087709346,
+}
+"""Bounds of the library's open instances until 2026-11-22."""
+
+
+def open_bounds() -> Iterator[str]:
+    """Yield the certified bounds of the library's open instances, before and after."""
+    yield "## Bounds of the library's open instances\n"
+    yield "`lagrangian`, 2026-11-22: exact stages of work, prices of ever shorter periods. s:"
+    yield "processor seconds of one thread.\n"
+    yield "| instance | before | after | s |\n|---|---|---|---|"
+    for name, before in OPEN_BEFORE.items():
+        inst = dlsched.load(name)
+        dlsched.solve(inst, "lagrangian", time_limit=0.1)  # compiles, and imports the solver
+        began = time.process_time()
+        found = float(dlsched.solve(inst, "lagrangian").certified[0].value)
+        yield f"| {name} | {before:.4f} | {found:.4f} | {time.process_time() - began:.1f} |"
 
 
 def section4() -> Iterator[str]:
@@ -332,6 +354,7 @@ SECTIONS = {
     "sixty": sixty,
     "cluster": cluster,
     "bound": bound,
+    "open_bounds": open_bounds,
     "section4": section4,
     "queue": queue,
     "forking": forking,

@@ -1,4 +1,4 @@
-"""Dantzig-Wolfe over the jobs' schedules: prices by subgradients, then by the restricted master.
+"""Dantzig-Wolfe over the jobs' schedules, with prices of ever shorter periods.
 
 A column is a schedule of one job: the slots in which it runs, and its speed in each. The master
 takes at most one per job and keeps Hall's condition in every slot. The duals of its rows, each of a

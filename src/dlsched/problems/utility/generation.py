@@ -24,6 +24,8 @@ _MOST_ROWS = 1_000
 """With more rows the master's simplex takes longer than its prices are worth."""
 _MANY = 0.8
 """With more periods, as a share of the slots, none are merged."""
+_LEAST = 1e-12
+"""Averages of prices that fall to 0 end there, where they are below this; utilities are up to 1."""
 _COARSE, _FINE = 1e-3, 1e-7
 """Where the master's optimum and the bound are this near, merged and single slots are done."""
 
@@ -78,6 +80,7 @@ def generate(
         if best.bound - value <= close * abs(value):
             return best_prices, True
         at = masters + smoothing * (best_prices - masters)
+        at[at < _LEAST] = 0.0
         try:
             priced = dual.price(at, round_down=True)
         except Stopped:
