@@ -1,7 +1,7 @@
 """Utility from 8 jobs to the paper's 480: proofs, certified gaps, and the gaps of Hadar.
 
-    python benchmarks/utility.py [eight twenty sixty cluster bound open_bounds section4 queue
-        forking random]
+    python benchmarks/utility.py [own open eight twenty sixty cluster bound open_bounds section4
+        queue forking random]
 
 Without arguments every section, an hour; prints markdown and writes it to
 benchmarks/figures/utility.md. Times are wall-clock seconds of one process on one thread.
@@ -10,13 +10,16 @@ benchmarks/figures/utility.md. Times are wall-clock seconds of one process on on
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from figures import arguments, cell, rule_gap, write
+from rules_table import Rule, rows, shipped
 
 import dlsched
+from dlsched import library
 from dlsched.compilation import prepare
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.check import completions
@@ -348,7 +351,72 @@ def random() -> Iterator[str]:
     yield from findings
 
 
+SIZES = {
+    "20 x 40 x 12": {"jobs": 20, "slots": 40, "gpus": 12},
+    "60 x 100 x 24": {"jobs": 60, "slots": 100, "gpus": 24},
+    "480 x 400 x 60": {"jobs": 480, "slots": 400, "gpus": 60},
+}
+"""Jobs, slots and GPUs; the last is section IV's cluster."""
+LONG = 3000
+"""Rounds for each job in the long runs of `insertion`."""
+
+
+def drawn_sizes(size: str, seed: int) -> Iterator[Instance]:
+    """Yield both mixes and two utilities of a size; of section IV's cluster one instance."""
+    if SIZES[size]["jobs"] > 100:
+        yield dlsched.generate("utility", seed, **SIZES[size])
+        return
+    for mix in ("groups", "even"):
+        for kind in ("effective_throughput", "linear"):
+            yield dlsched.generate("utility", seed, mix=mix, utility=kind, **SIZES[size])
+
+
+def own() -> Iterator[str]:
+    """Yield the paper's heuristic, ours and the exact method."""
+    yield "## The paper's heuristic, ours and the exact method\n"
+    yield f"`long`: {LONG} rounds for each job instead of 500, and one call of `solve`, whole. It"
+    yield "gives better solutions to compare with. Sizes: jobs x slots x GPUs.\n"
+    rules = (
+        Rule("hadar", calls=1),
+        Rule("insertion", {"rounds": 100}, "`insertion`, 100 rounds for each job", calls=1),
+        Rule("insertion", calls=1),
+        Rule("insertion", {"rounds": LONG}, "`insertion`, long", exact=True),
+        Rule("exact", exact=True, limit=30),
+    )
+    groups: dict[str, Callable[[], Iterator[Instance]]] = {
+        "library": lambda: (i for i in shipped("utility") if not i.forking)
+    }
+    for title, seed in (("", 1), (", held back", 101)):
+        for size in SIZES:
+            groups[size + title] = partial(drawn_sizes, size, seed)
+    yield from rows("utility", rules, groups)
+
+
+OPEN = {"utility-open-20x40-even": 198.465, "utility-open-60x100-even": 500.193}
+"""The open instances, and the utility of the best solution known before 2026-11-22."""
+
+
+def open_instances() -> Iterator[str]:
+    """Yield what `insertion` finds on the open instances, and their best known solutions."""
+    rounds = 20_000
+    yield "## Open instances: `insertion`\n"
+    yield f"{rounds} rounds for each job; seconds of processor time. Best known: before 2026-11-22,"
+    yield "and now, with the method and the certified bound of the index.\n"
+    yield "| instance | seed | utility | s | before | now | by | bound |\n|" + "---|" * 8
+    for name, before in OPEN.items():
+        instance, line = dlsched.load(name), library.index()[name]
+        now, bound = (line[part]["utility"]["value"] for part in ("objective", "bound"))
+        known = f"{before} | {now:.3f} | {line['proof']['method']} | {bound:.3f}"
+        for seed in (1, 2, 3, 4):
+            began = time.process_time()
+            found = dlsched.solve(instance, "insertion", seed=seed, rounds=rounds)
+            spent = time.process_time() - began
+            yield f"| {name} | {seed} | {float(found.objective[0]):.3f} | {spent:.1f} | {known} |"
+
+
 SECTIONS = {
+    "own": own,
+    "open": open_instances,
     "eight": eight,
     "twenty": twenty,
     "sixty": sixty,

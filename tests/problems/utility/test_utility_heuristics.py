@@ -13,7 +13,7 @@ from dlsched.problems.utility import Instance
 from dlsched.problems.utility.forking import divisible_load
 from dlsched.problems.utility.hadar import Hadar, Prices, pools_of
 from dlsched.problems.utility.rounds import Rounds
-from dlsched.testing import strategies
+from dlsched.testing import check_heuristic, strategies
 
 
 def instance(jobs: list[dict[str, Any]], gpus: dict[str, int], slots: int = 4) -> Instance:
@@ -263,6 +263,12 @@ def test_insertion_is_no_worse_than_its_order() -> None:
     assert not few.better_than(many)
     for rule in ("hadar", "fifo", "srtf", "tiresias"):
         assert not dlsched.solve(made, rule).objective.better_than(many)
+
+
+def test_insertion_properties() -> None:
+    """Feasible, deterministic, independent of names, never above the optimum."""
+    found = check_heuristic("utility", "insertion", examples=60)
+    assert found, str(found)
 
 
 @given(strategies.utility(max_jobs=4, max_slots=6, forking=True))

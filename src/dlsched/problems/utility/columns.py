@@ -28,10 +28,14 @@ from dlsched.solvers import highs
 CLOSE = 1e-9
 LAGRANGIAN = "prices, one pricing pass"
 """How bounds are certified."""
-_PATIENCE = 24
+_PATIENCE = 5
 """Rounds of search without a better incumbent after which a run without a limit ends."""
+_MASTER_SHARE = 0.05
+"""The most time of an integer master, as a share of the limit."""
 _MOST_COLUMNS = 20_000
 """With more columns the integer master is not solved."""
+_ROUNDS = 300
+"""Rounds of a first neighbourhood search, for each job; later ones are longer."""
 _FEW = 4
 """With fewer jobs there are no neighbourhoods to search."""
 _MOST_CLOSING = 5_000
@@ -101,9 +105,11 @@ class Search:
         limit = self.run.time_limit or float("inf")
         try:
             self.bound_without_prices()
-            self.propose(self.inserted(None))
-            first = min(2.0, 0.1 * limit) if self.run.time_limit else limit
-            self.best.improve(self.run.nested(first), None, 300)
+            first = 0.1 * limit
+            made = Insertion(self.gangs)
+            made.arrange(self.run.nested(first), by_density(self.gangs).tolist(), _ROUNDS)
+            self.propose(made)
+            self.best.improve(self.run.nested(first), _ROUNDS)
             self.columns.add(self.best.levels)
             self.improve_prices(self.run.nested(0.6 * limit))
             self.search()
@@ -146,7 +152,7 @@ class Search:
             made.fill(by_density(self.gangs).tolist())
             return made
         order = np.argsort(-self.dual.price(prices).values, kind="stable").tolist()
-        made.fill(order, self.dual.by_mask(prices), 1.0)
+        made.fill(order, self.dual.by_mask(prices))
         missing = set(made.left_out())
         made.fill([j for j in order if j in missing])
         return made
@@ -161,47 +167,50 @@ class Search:
         return True
 
     def search(self) -> None:
-        """Improve the incumbent by neighbourhoods and by the integer master over the columns."""
-        masks = self.dual.by_mask(self.prices)
-        limit = self.run.time_limit
-        idle = 0
+        """Improve the incumbent by neighbourhoods, and by the integer master over the columns.
+
+        The master is solved after 1, 2, 4, ... rounds without a better incumbent: it takes longer
+        than a neighbourhood search and seldom finds more.
+        """
+        limit, idle = self.run.time_limit, 0
         while not (self.closed or self.run.stop_reason() or len(self.best.worth) < _FEW):
-            before = self.value
-            rounds = min(2000, 40 * len(self.instance.jobs))
+            before, rounds = self.value, (1 + idle) * _ROUNDS
             if idle:  # the last round found nothing better: start from another schedule
                 other = Insertion(self.gangs)
-                other.fill(self.run.rng.permutation(len(self.instance.jobs)).tolist())
+                order = self.run.rng.permutation(len(self.instance.jobs)).tolist()
                 part = self.run.nested(0.3 * self.run.remaining())
                 part.rng = self.run.rng  # other neighbourhoods than before
-                other.improve(part, masks, rounds)
+                other.arrange(part, order, rounds)
+                other.improve(part, rounds)
                 self.propose(other)
             if limit is None or self.fits_milp:
-                self.best.improve(self.run, masks, rounds)
+                self.best.improve(self.run, rounds)
             else:
-                self.best.improve(self.run.nested(0.6 * self.run.remaining()), masks, 10**9)
+                self.best.improve(self.run.nested(0.6 * self.run.remaining()), 10**9)
             self.columns.add(self.best.levels)
-            few = len(self.columns.jobs) <= _MOST_COLUMNS
-            if few and not (self.closed or self.run.stop_reason()):
-                self.solve_integer_master(self.run.nested(0.15 * limit if limit else 20.0))
             idle = 0 if self.value > before + CLOSE * abs(before) else idle + 1
             if idle >= _PATIENCE and (limit is None or self.fits_milp):
                 return
+            few = len(self.columns.jobs) <= _MOST_COLUMNS
+            if few and idle.bit_count() == 1 and not (self.closed or self.run.stop_reason()):
+                part = self.run.nested(_MASTER_SHARE * limit if limit else 20.0)
+                idle = 0 if self.solve_integer_master(part) else idle
 
-    def solve_integer_master(self, run: Run) -> None:
-        """Solve the integer master over the columns known, from the incumbent."""
+    def solve_integer_master(self, run: Run) -> bool:
+        """Solve the integer master over the columns known; return whether it found a better one."""
         jobs, rows = self.columns.jobs, self.columns.rows
         chosen = [(self.best.levels[j] == row).all() for j, row in zip(jobs, rows, strict=True)]
         form = self.columns.integer_master()
         start = np.array(chosen, dtype=float)
         outcome = highs.solve(form, 0, run, start=start, quiet=True)
         if outcome.values is None:
-            return
+            return False
         levels = np.full_like(self.best.levels, -1)
         for i in np.flatnonzero(outcome.values > 0.5).tolist():
             levels[jobs[i]] = rows[i]
         made = Insertion(self.gangs, levels)
         made.fill(made.left_out())
-        self.propose(made)
+        return self.propose(made)
 
     def exact_value(self) -> Number:
         """Return the incumbent's utility in exact numbers."""

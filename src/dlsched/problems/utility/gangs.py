@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
 from dlsched.problems.utility.check import completions, progress
+from dlsched.problems.utility.demands import Demands, demands_of
 from dlsched.problems.utility.schema import Instance, Solution
 from dlsched.problems.utility.work import UNITS, Work
 from dlsched.result import Termination
@@ -189,6 +190,11 @@ class Gangs:
     def rounded_down(self) -> Work:
         """The jobs' work with gains rounded down: what finishes by it finishes exactly."""
         return Work(self.instance, up=False, most=self.most_units)
+
+    @cached_property
+    def demands(self) -> Demands:
+        """What the jobs need, for compiled insertion."""
+        return demands_of(self)
 
     def free(self, levels: Levels) -> Indices:
         """Return slots x sets: the GPUs left free by a schedule."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from dlsched.errors import OptionError
 from dlsched.problems.utility.check import completions
-from dlsched.problems.utility.columns import CLOSE, Search
 from dlsched.problems.utility.forking import forked
-from dlsched.problems.utility.gangs import Stopped, require_gangs
+from dlsched.problems.utility.gangs import Gangs, require_gangs
 from dlsched.problems.utility.hadar import Hadar
+from dlsched.problems.utility.insertion import Insertion, by_density
 from dlsched.problems.utility.policies import CapacityQueue, least_attained, listed, two_queues
 from dlsched.problems.utility.rounds import Grants, Rounds
 from dlsched.problems.utility.schema import Instance, Solution
@@ -108,36 +108,30 @@ def srtf(instance: Instance, run: Run) -> Claim:
     return _simulate(instance, order, run)
 
 
-@method("utility", kind="heuristic", preload=(".pricing",))
-def insertion(instance: Instance, run: Run, rounds: int = 5000) -> Claim:
-    """Jobs inserted optimally one by one, in the order of the dual; then neighbourhood search.
+@method("utility", kind="heuristic", preload=(".neighbourhood", ".ordering"))
+def insertion(instance: Instance, run: Run, rounds: int = 500) -> Claim:
+    """Jobs inserted one by one, each at its earliest finish; search over orders, then schedules.
 
-    Prices come from a few passes of the volume algorithm. A job is inserted by the dynamic program
-    of pricing; the neighbourhood search removes a few jobs and inserts them in another order. Ours,
-    not the paper's.
+    The first order is by utility per GPU and slot. The first search moves a job in the order, and
+    inserts it and those after it again. The second one removes a few jobs that run in the same slot
+    and inserts them in another order. Both anneal. Ours, not the paper's.
 
     Parameters
     ----------
     rounds
-        Rounds of neighbourhood search.
+        Rounds of the second search for each job; the first one takes about as long. With a time
+        limit, the most, and each has at most half of the time.
     """
-    search = Search(instance, run)
-    if not search.gangs.masks:
-        return _finished_jobs(instance, search.solution)
-    search.propose(search.inserted(None))
-    limit = run.time_limit
-    try:
-        prices, found = search.dual.minimise(
-            run.nested(0.3 * limit if limit else 60.0), search.value, search.prices, 200
-        )
-        search.propose(search.inserted(prices))
-        if found.bound > search.value * (1 + CLOSE) or not search.complete:
-            search.best.improve(run, search.dual.by_mask(prices), rounds)
-    except Stopped:
-        pass  # the best schedule found so far is returned
-    if not search.complete:
+    gangs = Gangs(instance, run.stop_reason)
+    made = Insertion(gangs)
+    if not gangs.masks:
+        return _finished_jobs(instance, gangs.solution(made.levels))
+    made.arrange(run.nested(0.5 * run.remaining()), by_density(gangs).tolist(), rounds)
+    run.record(gangs.unscaled(made.total), None)
+    made.improve(run, rounds)
+    if instance.must_finish and made.left_out():
         return Claim(status=Status.NO_SOLUTION, reason="not every job could be inserted")
-    return Claim(solution=search.solution, termination=run.stop_reason())
+    return Claim(solution=gangs.solution(made.levels), termination=run.stop_reason())
 
 
 @method("utility", kind="heuristic")

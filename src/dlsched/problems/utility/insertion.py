@@ -1,21 +1,28 @@
-"""Insertion of jobs one by one, each optimally into the free GPUs; then neighbourhood search."""
+"""Insertion of jobs one by one into the free GPUs, and neighbourhood search."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from dlsched.problems.utility.gangs import Gangs, Indices, Levels, Vector
+from dlsched.problems.utility.neighbourhood import anneal
+from dlsched.problems.utility.ordering import anneal_order
+from dlsched.problems.utility.plan import Plan, insert_in_turn
 from dlsched.problems.utility.pricing import best_schedule
 from dlsched.run import Run
 
-_TEMPERATURE = 0.03
-"""The initial temperature, as a share of a job's mean utility."""
-_MOST_REMOVED = 5
-"""The most jobs that are removed at once."""
-_WEIGHTS = (0.0, 0.7, 1.0)
-"""Weights of prices in an insertion."""
+_HOTTEST = {"order": 0.1, "schedule": 0.01}
+"""The first temperature of a search, by what it changes, as a share of a job's mean utility."""
+_COLDEST = 0.01
+"""The last temperature, as a share of the first."""
+_ORDERS = 12
+"""Rounds of a search over orders, for each round and job of one over schedules."""
+_STEPS = 1_000_000
+"""The limits are checked after insertions with about this many slots, ..."""
+_MOST_ROUNDS = 512
+"""... but after this many rounds at the latest."""
 _TIE = 1e-12
 """The least cost of a slot, as a share of a job's largest utility: of schedules of equal utility
 the one with the fewest slots is chosen."""
@@ -26,7 +33,7 @@ class Insertion:
 
     def __init__(self, gangs: Gangs, levels: Levels | None = None) -> None:
         inst = gangs.instance
-        self.gangs, self.work = gangs, gangs.rounded_down
+        self.gangs = gangs
         self.levels: Levels = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
         self.worth = np.zeros(len(inst.jobs))
         self.all_needed = inst.must_finish
@@ -57,13 +64,8 @@ class Insertion:
         """Return the jobs without a schedule. (A scheduled one may have utility 0.)"""
         return [j for j, row in enumerate(self.levels) if row.max(initial=-1) < 0]
 
-    def remove(self, job: int) -> None:
-        """Remove a job."""
-        self.gangs.book(self.free, job, self.levels[job], sign=-1)
-        self.levels[job], self.worth[job] = -1, 0.0
-
-    def insert(self, job: int, price: Vector | None = None, weight: float = 0.0) -> bool:
-        """Insert a job at the largest utility minus weighted cost; return whether it finishes.
+    def insert(self, job: int, price: Vector) -> bool:
+        """Insert a job at the largest utility minus cost; return whether it finishes.
 
         Parameters
         ----------
@@ -79,10 +81,9 @@ class Insertion:
             self.gangs.within[None, of, :], self.free[:, None, :], np.iinfo(np.int64).max
         ).min(axis=2)
         cost = np.full((len(largest), len(of)), _TIE * float(worth.max(initial=0)))
-        if price is not None and weight:
-            cost += weight * workers * price[:, of]
+        cost += workers * price[:, of]
         cost[largest < workers] = np.inf
-        work, row = self.work, np.empty(len(largest), dtype=np.int8)
+        work, row = self.gangs.rounded_down, np.empty(len(largest), dtype=np.int8)
         value = best_schedule(
             cost, work.gains[job], int(work.needs[job]), int(self.gangs.first[job]), worth, True,
             row,
@@ -92,88 +93,98 @@ class Insertion:
         self.put(job, row)
         return True
 
-    def fill(self, order: Iterable[int], price: Vector | None = None, weight: float = 0.0) -> None:
-        """Insert jobs in turn, where they fit, until there is a reason to stop."""
+    def fill(self, order: Iterable[int], price: Vector | None = None) -> None:
+        """Insert jobs in turn, where they fit, until there is a reason to stop.
+
+        Without prices each job is inserted at its earliest finish.
+        """
+        if price is None:
+            plan = self._plan()
+            for job in order:
+                if self.gangs.stop():
+                    break
+                insert_in_turn(self.gangs.demands, plan, np.array([job], dtype=np.int64))
+            self.reset(plan.levels)
+            return
         for job in order:
             if self.gangs.stop():
                 return
-            self.insert(job, price, weight)
+            self.insert(job, price)
 
-    def improve(self, run: Run, price: Vector | None, rounds: int) -> None:
-        """Remove some jobs and insert them again in another order; anneal, and keep the best.
-
-        Worse schedules are accepted at a temperature that falls to 0 over the rounds, or over the
-        run's time if that ends sooner.
+    def arrange(self, run: Run, order: Sequence[int], rounds: int) -> None:
+        """Insert all jobs in turn, into an empty schedule; then anneal over the order of jobs.
 
         Parameters
         ----------
-        price
-            Slots x masks: the price of a GPU, which insertions weigh by one of `_WEIGHTS`.
         rounds
-            The most rounds.
+            The most rounds for each job, as in `improve`; one over orders takes far longer, and
+            `_ORDERS` of them are done for each of these.
         """
-        rng, count = run.rng, len(self.worth)
+        self.reset(np.full_like(self.levels, -1))
+        self.fill(order)
+        self._anneal(run, rounds * _ORDERS, np.array(order, dtype=np.int64))
+
+    def improve(self, run: Run, rounds: int) -> None:
+        """Remove some jobs and insert them again in another order; anneal, and keep the best.
+
+        Parameters
+        ----------
+        rounds
+            The most rounds for each job.
+        """
+        self._anneal(run, rounds * len(self.levels), None)
+
+    def _anneal(self, run: Run, rounds: int, order: Indices | None) -> None:
+        """Anneal over the order, or over schedules; keep the best schedule.
+
+        Worse ones are accepted at a temperature that falls over the rounds, or over the run's time
+        if that ends sooner. It ends early if every job has its largest utility.
+        """
+        count, slots = self.levels.shape
         if count < 2:
             return
-        density = self.density()
-        initial = _TEMPERATURE * self.total / count
-        best, kept_levels = self.merit, self.levels.copy()
-        for i in range(rounds):
-            if run.stop_reason():
-                break
-            spent = run.elapsed() / run.time_limit if run.time_limit else 0.0
-            temperature = initial * (1 - max(i / rounds, min(1.0, spent)))
-            before = self.total
-            first = int(rng.integers(count))
-            chosen = self._near(first, int(rng.integers(1, _MOST_REMOVED)), run)
-            old = {j: self.levels[j].copy() for j in chosen}
-            for j in chosen:
-                self.remove(j)
-            if rng.random() < 0.5:
-                noisy = density[chosen] * rng.uniform(0.5, 1.8, len(chosen))
-                order = [chosen[i] for i in np.argsort(-noisy)]
+        demands, plan = self.gangs.demands, self._plan(int(run.rng.integers(1, 2**31 - 1)))
+        scheduled = np.flatnonzero(plan.finish >= 0)
+        totals = np.full(2, demands.value[scheduled, plan.finish[scheduled]].sum())
+        most, kept = demands.value.max(axis=1).sum(), self.levels.copy()
+        hottest = _HOTTEST["schedule" if order is None else "order"]
+        hottest *= max(self.total / count, np.finfo(float).tiny)
+        density, steps = self.density(), slots if order is None else slots * count
+        each, done = max(1, min(_MOST_ROUNDS, _STEPS // steps)), 0
+        began, left = run.elapsed(), max(run.remaining(), 1e-9)
+        while done < rounds and totals[1] < most and not run.stop_reason():
+            spent = (run.elapsed() - began) / left
+            temperature = hottest * _COLDEST ** max(done / rounds, min(1.0, spent))
+            before, part = totals[1], min(each, rounds - done)
+            if order is None:
+                anneal(demands, plan, density, part, temperature, totals, kept)
             else:
-                order = [first, *(j for j in rng.permutation(chosen).tolist() if j != first)]
-            self.fill(order, price, float(rng.choice(_WEIGHTS)) if price is not None else 0.0)
-            loss = before - self.total
-            missing = self.all_needed and any(
-                self.levels[j].max() < 0 <= row.max() for j, row in old.items()
-            )
-            chance = np.exp(-loss / max(temperature, 1e-12 * before)) if loss > 0 else 1.0
-            if missing or rng.random() >= chance:
-                for j in chosen:
-                    self.remove(j)
-                for j, row in old.items():
-                    self.put(j, row)
-            elif self.merit > best:
-                best, kept_levels = self.merit, self.levels.copy()
-                run.record(self.gangs.unscaled(self.total), None)
-        if self.merit < best:
-            self.reset(kept_levels)
+                anneal_order(demands, plan, order, part, temperature, totals, kept)
+            done += part
+            if totals[1] > before and not self.all_needed:
+                run.record(self.gangs.unscaled(float(totals[1])), None)
+        self.reset(kept)
+
+    def _plan(self, seed: int = 1) -> Plan:
+        """Return a copy of the schedule for the compiled loops."""
+        runs, slots = self.levels >= 0, self.levels.shape[1]
+        last = slots - 1 - runs[:, ::-1].argmax(axis=1)
+        finish = np.where(runs.any(axis=1), last, -1)
+        return Plan(self.levels.copy(), finish, self.free.copy(), np.array([seed]))
 
     def reset(self, levels: Levels) -> None:
         """Replace the schedule by these rows of speeds."""
-        self.levels[:], self.worth[:] = -1, 0.0
-        self.free = self.gangs.free(self.levels)
-        for j, row in enumerate(levels):
-            self.put(j, row)
+        for j in np.flatnonzero((levels != self.levels).any(axis=1)).tolist():
+            self.gangs.book(self.free, j, self.levels[j], sign=-1)
+            self.levels[j], self.worth[j] = -1, 0.0
+            self.put(j, levels[j])
 
     def density(self) -> Vector:
         """Return each job's largest utility per GPU and slot at its fastest."""
-        work, gangs = self.work, self.gangs
-        slots = -(-work.needs // np.maximum(1, work.gains[:, 0]))
+        gangs = self.gangs
+        slots = np.maximum(1, gangs.instance.fewest)
         density: Vector = gangs.worth.max(axis=1) / (gangs.workers * slots)
         return density
-
-    def _near(self, job: int, count: int, run: Run) -> list[int]:
-        """Return a job and up to `count` random ones that run up to its last slot."""
-        start = int(self.gangs.first[job])
-        used = np.flatnonzero(self.levels[job] >= 0)
-        stop = int(used[-1]) + 1 if len(used) else self.levels.shape[1]
-        near = np.flatnonzero((self.levels[:, start:stop] >= 0).any(axis=1))
-        near = near[near != job]
-        picked = run.rng.choice(near, size=min(count, len(near)), replace=False)
-        return [job, *picked.tolist()]
 
 
 def by_density(gangs: Gangs) -> Indices:
