@@ -19,7 +19,7 @@ __all__ = ["lagrangian", "lagrangian_bound"]
 def lagrangian(instance: Instance, run: Run) -> Claim:
     """Lagrangian bound of the best prices found, which `lagrangian_bound` re-checks in one pass.
 
-    Prices come from the volume algorithm, then from the duals of the restricted master.
+    Prices are duals of the restricted master, with slots merged into ever shorter periods.
     """
     search = Search(instance, run)
     if not search.gangs.masks:
@@ -29,8 +29,6 @@ def lagrangian(instance: Instance, run: Run) -> Claim:
     try:
         search.propose(search.inserted(None))
         search.improve_prices(run)
-        if not run.stop_reason() and search.fits_master:
-            search.generate(run)
     except Stopped:
         pass  # the bound found so far is returned
     bounds = [] if search.bound is None else [Bound(search.bound, "certified", LAGRANGIAN)]

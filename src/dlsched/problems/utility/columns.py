@@ -1,4 +1,4 @@
-"""Dantzig-Wolfe over the jobs' schedules: prices by subgradients, then by the restricted master.
+"""Dantzig-Wolfe over the jobs' schedules, with prices of ever shorter periods.
 
 A column is a schedule of one job: the slots in which it runs, and its speed in each. The master
 takes at most one per job and keeps Hall's condition in every slot. The duals of its rows, each of a
@@ -16,8 +16,9 @@ import numpy as np
 from dlsched.objective import Bound
 from dlsched.problems.utility.dual import Dual, Priced
 from dlsched.problems.utility.gangs import Gangs, Stopped, Vector
+from dlsched.problems.utility.generation import generate, refinements
 from dlsched.problems.utility.insertion import Insertion, by_density
-from dlsched.problems.utility.master import Columns, Master
+from dlsched.problems.utility.master import Columns
 from dlsched.problems.utility.schema import Instance, Solution
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run
@@ -31,13 +32,8 @@ _PATIENCE = 5
 """Rounds of search without a better incumbent after which a run without a limit ends."""
 _MASTER_SHARE = 0.05
 """The most time of an integer master, as a share of the limit."""
-_SMOOTHING = 0.6
-"""Weight of the best bound's prices in an average with the master's (Wentges 1997)."""
-_MOST_ROWS = 1_000
-"""With more rows the master's simplex takes longer than its prices are worth."""
 _MOST_COLUMNS = 20_000
 """With more columns the integer master is not solved."""
-_PASSES = 1500
 _ROUNDS = 300
 """Rounds of a first neighbourhood search, for each job; later ones are longer."""
 _FEW = 4
@@ -82,12 +78,6 @@ class Search:
         return self.instance.runs <= _MOST_CLOSING
 
     @property
-    def fits_master(self) -> bool:
-        """Whether the master has few enough rows for its simplex."""
-        rows = self.instance.slots * len(self.gangs.sets) + len(self.instance.jobs)
-        return rows <= _MOST_ROWS
-
-    @property
     def complete(self) -> bool:
         """Whether the incumbent is a solution: all jobs finish, where they must."""
         return not self.instance.must_finish or bool((self.best.levels >= 0).any(axis=1).all())
@@ -121,23 +111,21 @@ class Search:
             self.propose(made)
             self.best.improve(self.run.nested(first), _ROUNDS)
             self.columns.add(self.best.levels)
-            self.improve_prices(self.run.nested(0.35 * limit))
-            if self.fits_master and not (self.closed or self.run.stop_reason()):
-                self.generate(self.run.nested(0.4 * limit))
+            self.improve_prices(self.run.nested(0.6 * limit))
             self.search()
         except Stopped:
             return
 
     def improve_prices(self, run: Run) -> None:
-        """Minimise the bound over prices, in rounds, each followed by an insertion."""
-        for passes in (_PASSES // 4, _PASSES):
-            prices, priced = self.dual.minimise(run, self.value, self.prices, passes)
-            self.update_bound(prices, priced)
+        """Lower the bound by prices of ever shorter periods, each followed by an insertion."""
+        prices = self.prices
+        for cuts in refinements(self.gangs):
+            prices, ended = generate(self.dual, self.columns, run, cuts, prices)
+            self.update_bound(prices, self.dual.price(prices))
             if self.run.stop_reason():
                 return
-            self.add_best_schedules(prices)
             self.propose(self.inserted(prices))
-            if self.closed or run.stop_reason():
+            if self.closed or not ended:
                 return
 
     def update_bound(self, prices: Vector, priced: Priced) -> bool:
@@ -177,32 +165,6 @@ class Search:
         self.best = made
         self.record(made.total)
         return True
-
-    def add_best_schedules(self, prices: Vector) -> int:
-        """Add the jobs' best schedules at these prices as columns; return how many are new."""
-        return self.columns.add(self.dual.price(prices, round_down=True).rows)
-
-    def generate(self, run: Run) -> None:
-        """Column generation with smoothed prices, until the bound meets the master's optimum."""
-        master = Master(self.columns, self.run)
-        smoothing = _SMOOTHING
-        while not run.stop_reason():
-            solved = master.solve()
-            if solved is None:
-                return
-            value, prices = solved
-            at = prices + smoothing * (self.prices - prices)
-            better = self.update_bound(at, self.dual.price(at))
-            assert self.bound is not None
-            if self.closed or self.scaled(self.bound) - value <= 1e-7 * abs(value):
-                return
-            if self.add_best_schedules(at):
-                smoothing = _SMOOTHING
-                master.extend()
-            elif smoothing and not better:
-                smoothing = 0.0  # mispriced: continue at the master's own prices
-            elif not better:
-                return
 
     def search(self) -> None:
         """Improve the incumbent by neighbourhoods, and by the integer master over the columns.

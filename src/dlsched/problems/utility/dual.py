@@ -1,9 +1,8 @@
-"""The Lagrangian dual: prices of GPUs by slot and type, their bounds, and the search for prices.
+"""The Lagrangian dual: prices of GPUs by slot and type, and their bounds.
 
 With prices p >= 0, the utility of a schedule is at most the cost of all GPUs plus, for each job,
 the largest utility minus cost of a schedule of its own (Hadar's dual D2). One pass of `pricing`
-computes the latter for every finish slot at once. Prices rise where the jobs' own best schedules
-need more GPUs than there are, and fall where they need fewer.
+computes the latter for every finish slot at once.
 """
 
 from __future__ import annotations
@@ -11,22 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
-from dlsched.problems.utility.gangs import Gangs, Stopped, Vector, require
+from dlsched.problems.utility.gangs import Gangs, Vector, require
 from dlsched.problems.utility.pricing import Jobs, price_all
 from dlsched.problems.utility.schema import Instance
-from dlsched.problems.utility.work import Work
-from dlsched.run import Run
+from dlsched.problems.utility.stages import Stages
 
 EPS = float(np.finfo(float).eps)
 _HIGHEST = 2.0**600
 """The highest scaled price, with which no sum of costs overflows."""
 _STEPS = 50_000_000
 """A pricing pass checks the limits after jobs that take about this many steps."""
+_FINER = 4
+"""Bounds are computed far less often than prices are tried, so with finer units."""
 _TINY = 2.0**-600
 """More than the sum of the roundings of products and sums below the normal floats."""
 
@@ -41,25 +42,36 @@ class Priced:
 
 
 class Dual:
-    """The instance's dual: pricing, bounds with their rounding, and the search for prices.
+    """The instance's dual: pricing, and bounds with their rounding.
 
     Prices are scaled as the utilities of `Gangs`.
 
     Parameters
     ----------
     most
-        The most units of a job's work; by default those of `Gangs`.
+        The most units of a job's work, where it is rounded up; by default `_FINER` times those of
+        `Gangs`.
     """
 
     def __init__(self, gangs: Gangs, most: int | None = None) -> None:
         self.gangs, self.instance = gangs, gangs.instance
-        self.rounded_up = Work(self.instance, up=True, most=most or gangs.most_units)
-        count, width = self.rounded_up.gains.shape
-        self.of = np.zeros((count, width), dtype=np.int64)
+        self.most = most or _FINER * gangs.most_units
+        width = max(1, max(map(len, gangs.of), default=0))
+        self.of = np.zeros((len(gangs.of), width), dtype=np.int64)
         for j, row in enumerate(gangs.of):
             self.of[j, : len(row)] = row
         self.holds = gangs.contains(gangs.masks)
         self.supply = np.array([self.instance.supply[k] for k in gangs.kinds], dtype=np.int64)
+
+    @cached_property
+    def rounded_up(self) -> Stages:
+        """The jobs' work with gains rounded up, where it is not exact."""
+        return Stages(self.instance, True, self.most)
+
+    @cached_property
+    def rounded_down(self) -> Stages:
+        """The jobs' work with gains rounded down, where it is not exact."""
+        return Stages(self.instance, False, self.gangs.most_units)
 
     def by_mask(self, prices: Vector) -> Vector:
         """Return slots x masks: the price of the cheapest type of each."""
@@ -81,22 +93,23 @@ class Dual:
             If there is a reason to stop before the last job.
         """
         inst, gangs = self.instance, self.gangs
-        work = gangs.rounded_down if round_down else self.rounded_up
+        work = self.rounded_down if round_down else self.rounded_up
         values = np.zeros(len(inst.jobs))
         rows = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
         jobs = Jobs(
-            self.of, work.gains, work.speeds, work.needs, gangs.first, gangs.workers, gangs.worth
-        )
+            self.of, work.after, work.begin, work.end, work.speeds, gangs.first, gangs.workers,
+            gangs.worth,
+        )  # fmt: skip
         by_mask = self.by_mask(prices)
         for part in self._parts(work):
             require(gangs.stop)
-            some = Jobs._make(array[part] for array in jobs)
+            some = Jobs._make(array[part] for array in jobs)._replace(after=work.after)
             price_all(by_mask, some, inst.must_finish, values[part], rows[part])
         return Priced(float(prices.sum(axis=0) @ self.supply + values.sum()), values, rows)
 
-    def _parts(self, work: Work) -> Iterator[slice]:
+    def _parts(self, work: Stages) -> Iterator[slice]:
         """Yield ranges of jobs that take about `_STEPS` each."""
-        steps = work.needs * work.speeds * self.instance.slots
+        steps = (work.end - work.begin) * work.speeds * self.instance.slots
         first, total = 0, 0
         for j, each in enumerate(steps.tolist()):
             if total and total + each > _STEPS:
@@ -123,76 +136,6 @@ class Dual:
             total += Fraction(value)
             total += Fraction((self.instance.slots + 8) * EPS * largest + _TINY)
         return total * Fraction(2) ** self.gangs.exponent
-
-    def usage(self, prices: Vector, rows: NDArray[np.int8]) -> Vector:
-        """Return slots x types: GPUs that the schedules use, each gang of its cheapest type."""
-        used = np.zeros_like(prices)
-        cheapest = self._each(prices).argmin(axis=2)
-        jobs, slots = np.nonzero(rows >= 0)
-        kinds = cheapest[slots, self.of[jobs, rows[jobs, slots]]]
-        np.add.at(used, (slots, kinds), self.gangs.workers[jobs].astype(float))
-        return used
-
-    def minimise(self, run: Run, value: float, start: Vector, passes: int) -> tuple[Vector, Priced]:
-        """Minimise the bound over prices by the volume algorithm (Barahona and Anbil 2000).
-
-        Prices move from the best ones known along an average of the schedules' excess use of GPUs,
-        which approaches that of the relaxation. The step is proportional to the distance of the
-        bound from a known schedule's utility, and shrinks while the bound does not improve.
-
-        Parameters
-        ----------
-        value
-            The scaled utility of a known schedule.
-        start
-            Initial prices, slots x types.
-        passes
-            The most pricing passes.
-        """
-        best_prices, best = start, self.price(start)
-        average = self.usage(start, best.rows)
-        step, mixing, failures, since = 1.0, 0.1, 0, best.bound
-        for count in range(1, passes + 1):
-            if run.stop_reason() or best.bound - value <= 1e-7 * abs(value):
-                break
-            excess = average - self.supply
-            excess[(best_prices <= 0) & (excess < 0)] = 0.0
-            norm = float((excess**2).sum())
-            if not norm:
-                break
-            aim = max(best.bound - value, 1e-3 * abs(best.bound))
-            prices = np.maximum(0.0, best_prices + step * aim / norm * excess)
-            try:
-                priced = self.price(prices)
-            except Stopped:
-                break
-            used = self.usage(prices, priced.rows)
-            average += self._mix(average, used, mixing) * (used - average)
-            if priced.bound < best.bound:
-                along = float((excess * (used - self.supply)).sum())
-                best, best_prices, failures = priced, prices, 0
-                run.record(self.gangs.unscaled(value), self.gangs.unscaled(best.bound))
-                if along > 0:  # the new schedules have the same excess: take longer steps
-                    step = min(2.0, 1.1 * step)
-            else:
-                failures += 1
-                if failures % 15 == 0:
-                    step *= 0.66
-            if count % 100 == 0:
-                if since - best.bound < 1e-4 * abs(best.bound):
-                    mixing /= 2
-                    if mixing < 1e-3 or step < 1e-4:
-                        break
-                since = best.bound
-        return best_prices, best
-
-    def _mix(self, average: Vector, used: Vector, most: float) -> float:
-        """Return the share of the new use that brings the average nearest to the supply."""
-        old, new = average - self.supply, used - self.supply
-        step = float(((old - new) ** 2).sum())
-        if not step:
-            return most
-        return float(np.clip(float((old * (old - new)).sum()) / step, most / 10, most))
 
 
 def lagrangian_bound(

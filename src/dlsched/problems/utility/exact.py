@@ -74,7 +74,7 @@ def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     (`lagrangian_bound`), and an incumbent that meets it is optimal; where none does, the integer
     program decides small instances, and the gap of others is certified. The incumbent comes from
     insertion with its searches, and from the integer master over the columns found. Gains of
-    work are rounded up to whole units for the bound, and down for schedules.
+    work are rounded up for the bound, and down for schedules, where its stages are too many.
     """
     run.announce(Stage.BUILDING, f"the jobs' gangs of {instance.name}")
     began = time.perf_counter()

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.problems.utility.gangs import Gangs, Levels, Vector
+from dlsched.problems.utility.gangs import Gangs, Indices, Levels, Vector
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.standard_form import StandardForm
 
 if TYPE_CHECKING:
     from scipy import sparse
+
+_MISSING = 1e3
+"""What the master pays for a job that must finish and has no schedule; the largest utility is 1."""
 
 
 class Columns:
@@ -39,14 +42,20 @@ class Columns:
                 self.rows.append(levels[j].copy())
         return len(self.jobs) - before
 
-    def matrix(self, first: int = 0) -> tuple[sparse.csc_array, Vector]:
+    def matrix(
+        self, cuts: Indices | None = None, first: int = 0
+    ) -> tuple[sparse.csc_array, Vector]:
         """Return the columns from the first on, and their scaled utilities.
 
-        Rows are slots x sets of types, then jobs.
+        Rows are periods x sets of types, then jobs; a slot is a period, unless the first slots of
+        periods, and the end, are given.
         """
         from scipy import sparse
 
-        gangs, slots, width = self.gangs, self.gangs.instance.slots, len(self.gangs.sets)
+        gangs, width = self.gangs, len(self.gangs.sets)
+        cuts = np.arange(gangs.instance.slots + 1) if cuts is None else cuts
+        periods = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
+        rows = len(periods) and (periods[-1] + 1) * width
         utilities = np.zeros(len(self.jobs) - first)
         at, into, entries = [], [], []
         for c, (j, row) in enumerate(zip(self.jobs[first:], self.rows[first:], strict=True)):
@@ -54,19 +63,20 @@ class Columns:
             utilities[c] = gangs.worth[j, used[-1]]
             masks = np.array(gangs.of[j], dtype=np.int64)[row[used]]
             t, s = np.nonzero(gangs.within[masks])
-            at += [used[t] * width + s, np.array([slots * width + j])]
+            at += [periods[used[t]] * width + s, np.array([rows + j])]
             into.append(np.full(len(t) + 1, c))
             entries.append(np.append(np.full(len(t), float(gangs.workers[j])), 1.0))
-        shape = (slots * width + len(gangs.workers), len(utilities))
+        shape = (rows + len(gangs.workers), len(utilities))
         if not entries:
             return sparse.csc_array(shape), utilities
         data = (np.concatenate(entries), (np.concatenate(at), np.concatenate(into)))
         return sparse.csc_array(sparse.coo_array(data, shape=shape)), utilities
 
-    def limits(self) -> tuple[Vector, Vector]:
-        """Return the lower and upper limits of the rows."""
+    def limits(self, cuts: Indices | None = None) -> tuple[Vector, Vector]:
+        """Return the lower and upper limits of the rows, those of periods as in `matrix`."""
         inst = self.gangs.instance
-        capacity = np.tile(self.gangs.capacity, inst.slots).astype(float)
+        lengths = np.ones(inst.slots) if cuts is None else np.diff(cuts)
+        capacity = np.outer(lengths, self.gangs.capacity).ravel().astype(float)
         least = np.full(len(inst.jobs), 1.0 if inst.must_finish else -np.inf)
         return (
             np.append(np.full(len(capacity), -np.inf), least),
@@ -81,19 +91,29 @@ class Columns:
 
 
 class Master:
-    """The linear relaxation of the master; columns are added as they become known."""
+    """The linear relaxation of the master; columns are added as they become known.
 
-    def __init__(self, columns: Columns, run: Run) -> None:
+    Parameters
+    ----------
+    cuts
+        The first slots of periods, and the end; a row of a period is the sum of those of its slots.
+    """
+
+    def __init__(self, columns: Columns, run: Run, cuts: Indices) -> None:
         import highspy
 
         run.record_solver(highs.NAME, highs.version())
-        self.columns, self.run, self.size = columns, run, 0
+        self.columns, self.run, self.cuts, self.size = columns, run, cuts, 0
         self.highs = highspy.Highs()
         for name, value in {"output_flag": False, "threads": 1, "random_seed": 0}.items():
             self.highs.setOptionValue(name, value)
         self.highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
-        for low, high in zip(*(limit.tolist() for limit in columns.limits()), strict=True):
+        for low, high in zip(*(limit.tolist() for limit in columns.limits(cuts)), strict=True):
             self.highs.addRow(low, high, 0, [], [])
+        if columns.gangs.instance.must_finish:  # jobs without a schedule yet, at a high price
+            first = (len(cuts) - 1) * len(columns.gangs.sets)
+            for row in range(first, first + len(columns.gangs.workers)):
+                self.highs.addCol(-_MISSING, 0.0, 1.0, 1, [row], [1.0])
         self.highs.cbSimplexInterrupt += self._on_interrupt
 
     def _on_interrupt(self, event: Any) -> None:
@@ -102,7 +122,7 @@ class Master:
 
     def extend(self) -> None:
         """Add the columns that are new."""
-        A, utilities = self.columns.matrix(self.size)
+        A, utilities = self.columns.matrix(self.cuts, self.size)
         count = len(utilities)
         self.highs.addCols(
             count, utilities, np.zeros(count), np.full(count, np.inf), A.nnz,
@@ -118,8 +138,10 @@ class Master:
         if self.highs.getModelStatus().name != "kOptimal":
             return None
         gangs = self.columns.gangs
-        shape = gangs.instance.slots, len(gangs.sets)
+        lengths = np.diff(self.cuts)
+        shape = len(lengths), len(gangs.sets)
         duals = np.array(self.highs.getSolution().row_dual)[: shape[0] * shape[1]]
         by_set = np.maximum(0.0, duals).reshape(shape)
         by_type = by_set @ gangs.contains(gangs.sets).astype(float)
-        return self.highs.getInfo().objective_function_value, by_type
+        value = self.highs.getInfo().objective_function_value
+        return value, np.repeat(by_type, lengths, axis=0)

@@ -2,19 +2,22 @@
 
 Compiled. ``cost[t, v]`` is the cost of running in slot t at speed v, infinite if not allowed. There
 are two programs: if every slot does one unit of work or none, the cheapest slots so far are kept in
-a heap; otherwise ``least[p]`` is the least cost of doing at least p units in the slots so far, and
-each slot updates it in place, in descending p, since a slot is used at most once.
+a heap; otherwise ``least[p]`` is the least cost of doing the work of stage p (see `stages`) in the
+slots so far, and each slot updates it in place, in descending p, as it is used at most once.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.compilation import FloatRows, IntRows, Ints, entry, loop
 
 INF = np.inf
+After: TypeAlias = Annotated[NDArray[np.int32], "int32[:, ::1]"]
+"""For the field of `Jobs`; see `stages`."""
 _ROUNDING = 1e-10
 """The error of a running sum of costs, as a share of the largest that it has been."""
 
@@ -24,18 +27,23 @@ class Jobs(NamedTuple):
 
     Attributes
     ----------
-    of, gains
-        Jobs x speeds: the position of the mask, and the units of work in a slot.
-    speeds, needs, first, workers
-        By job: the number of speeds, units of work, the index of the first slot, GPUs.
+    of
+        Jobs x speeds: the position of the mask.
+    after
+        Stages x speeds: the stage after a slot, for all jobs.
+    begin, end
+        By job: its range of `after`.
+    speeds, first, workers
+        By job: the number of speeds, the index of the first slot, GPUs.
     worth
         Jobs x slots: the utility of finishing in a slot.
     """
 
     of: IntRows
-    gains: IntRows
+    after: After
+    begin: Ints
+    end: Ints
     speeds: Ints
-    needs: Ints
     first: Ints
     workers: Ints
     worth: FloatRows
@@ -59,10 +67,12 @@ def _sift(heap: Any, size: int) -> None:
 
 @loop
 def _cheapest_slots(  # noqa: PLR0912
-    cost: Any, gain: Any, need: int, first: int, worth: Any, must: bool, row: Any
+    cost: Any, after: Any, first: int, worth: Any, must: bool, row: Any
 ) -> float:
-    """As `best_schedule`, where every gain is 1 or 0: the cheapest `need` slots by each finish."""
+    """As `best_schedule`, where every slot does one stage or none: the cheapest slots so far."""
     slots, speeds = cost.shape
+    need = len(after) - 1
+    gain = need - after[need]
     low = np.full(slots, INF)
     heap = np.full(need, -INF)
     count, running, peak = 0, 0.0, 0.0
@@ -117,8 +127,61 @@ def _cheapest_slots(  # noqa: PLR0912
     return best
 
 
+@loop
+def _by_stages(  # noqa: PLR0912
+    cost: Any, after: Any, first: int, worth: Any, must: bool, row: Any
+) -> float:
+    """As `best_schedule`, with work in stages."""
+    slots, speeds = cost.shape
+    row[:] = -1
+    need = len(after) - 1
+    least = np.full(need + 1, INF)
+    least[0] = 0.0
+    choice = np.empty((slots, need + 1), dtype=np.int8)
+    best, finish, reach = (-INF if must else 0.0), -1, 0
+    for t in range(first, slots):
+        if worth[t] <= best:
+            break
+        before = reach  # stages above it cannot be done in the slots so far
+        for v in range(speeds):
+            if cost[t, v] < INF:
+                while reach < need and after[reach + 1, v] <= before:
+                    reach += 1
+        for p in range(reach, 0, -1):
+            low, how = least[p], -1
+            for v in range(speeds):
+                value = least[after[p, v]] + cost[t, v]
+                if value < low:
+                    low, how = value, v
+            least[p] = low
+            choice[t, p] = how
+        if least[need] < INF:
+            value = worth[t] - least[need]
+            if value > best:
+                best, finish = value, t
+    p = need
+    for t in range(finish, first - 1, -1):
+        if p == 0:
+            break
+        v = choice[t, p]
+        if v >= 0:
+            row[t] = v
+            p = after[p, v]
+    return best
+
+
+@loop
+def _one_by_one(after: Any) -> bool:
+    """Return whether every slot does one stage, or none at any stage."""
+    for p in range(1, len(after)):
+        for v in range(after.shape[1]):
+            if p - after[p, v] != len(after) - 1 - after[-1, v] or p - after[p, v] > 1:
+                return False
+    return True
+
+
 @entry("float64(float64[:, ::1], int64[::1], int64, int64, float64[::1], boolean, int8[::1])")
-def best_schedule(  # noqa: PLR0912
+def best_schedule(
     cost: Any, gain: Any, need: int, first: int, worth: Any, must: bool, row: Any
 ) -> float:
     """Find the schedule of the largest utility minus cost.
@@ -145,46 +208,21 @@ def best_schedule(  # noqa: PLR0912
     float
         The value, minus infinity if the job must finish and cannot.
     """
-    slots, speeds = cost.shape
+    speeds = cost.shape[1]
+    after = np.empty((need + 1, speeds), dtype=np.int32)
+    for p in range(need + 1):
+        for v in range(speeds):
+            after[p, v] = max(0, p - gain[v])
+    return _priced(cost, after, first, worth, must, row)
+
+
+@loop
+def _priced(cost: Any, after: Any, first: int, worth: Any, must: bool, row: Any) -> float:
+    """As `best_schedule`, with work in stages, by the program that fits."""
     row[:] = -1
-    largest = 0
-    for v in range(speeds):
-        largest = max(largest, gain[v])
-    if largest == 0:
-        return -INF if must else 0.0
-    if largest == 1:
-        return _cheapest_slots(cost, gain, need, first, worth, must, row)
-    least = np.full(need + 1, INF)
-    least[0] = 0.0
-    choice = np.empty((slots, need + 1), dtype=np.int8)
-    best, finish = (-INF if must else 0.0), -1
-    for t in range(first, slots):
-        if worth[t] <= best:
-            break
-        for p in range(need, 0, -1):
-            low, how = least[p], -1
-            for v in range(speeds):
-                c = cost[t, v]
-                if c < INF and gain[v] > 0:
-                    before = p - gain[v]
-                    value = least[before if before > 0 else 0] + c
-                    if value < low:
-                        low, how = value, v
-            least[p] = low
-            choice[t, p] = how
-        if least[need] < INF:
-            value = worth[t] - least[need]
-            if value > best:
-                best, finish = value, t
-    p = need
-    for t in range(finish, first - 1, -1):
-        if p <= 0:
-            break
-        v = choice[t, p]
-        if v >= 0:
-            row[t] = v
-            p -= gain[v]
-    return best
+    if _one_by_one(after):
+        return _cheapest_slots(cost, after, first, worth, must, row)
+    return _by_stages(cost, after, first, worth, must, row)
 
 
 @entry("void(float64[:, ::1], Jobs, boolean, float64[::1], int8[:, ::1])", records=(Jobs,))
@@ -199,12 +237,11 @@ def price_all(price: Any, jobs: Any, must: bool, values: Any, rows: Any) -> None
         By job, and jobs x slots. Written.
     """
     slots = price.shape[0]
-    for j in range(len(jobs.needs)):
+    for j in range(len(jobs.begin)):
         k = jobs.speeds[j]
         cost = np.empty((slots, k))
         for t in range(slots):
             for v in range(k):
                 cost[t, v] = jobs.workers[j] * price[t, jobs.of[j, v]]
-        values[j] = best_schedule(
-            cost, jobs.gains[j], jobs.needs[j], jobs.first[j], jobs.worth[j], must, rows[j]
-        )
+        after = np.ascontiguousarray(jobs.after[jobs.begin[j] : jobs.end[j], :k])
+        values[j] = _priced(cost, after, jobs.first[j], jobs.worth[j], must, rows[j])

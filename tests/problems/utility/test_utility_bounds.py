@@ -1,0 +1,140 @@
+"""Stages of work are exact, and prices of periods give valid and ever lower bounds."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import dlsched
+from dlsched.problems.utility import Instance, work
+from dlsched.problems.utility.bounds import lagrangian_bound
+from dlsched.problems.utility.dual import Dual
+from dlsched.problems.utility.gangs import Gangs
+from dlsched.problems.utility.generation import generate, refinements
+from dlsched.problems.utility.master import Columns
+from dlsched.problems.utility.pricing import Jobs, price_all
+from dlsched.problems.utility.stages import exact_stages, stages
+from dlsched.problems.utility.strategy import infeasible
+from dlsched.run import Run
+from dlsched.testing import oracles, strategies
+
+GAINS = st.lists(st.integers(1, 40), min_size=1, max_size=3, unique=True)
+
+
+def completes(after: np.ndarray, speeds: tuple[int, ...]) -> bool:
+    """Return whether slots at these speeds lead from the last stage to stage 0."""
+    stage = len(after) - 1
+    for v in speeds:
+        stage = after[stage, v]
+    return stage == 0
+
+
+@given(GAINS, st.integers(1, 120), st.integers(1, 6))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_stages_distinguish_what_completes_a_job(gains: list[int], need: int, slots: int) -> None:
+    """Slots lead to stage 0, in any order, if and only if their gains are enough."""
+    rows = tuple(sorted(gains, reverse=True))
+    after = exact_stages(rows, need, slots, 20_000)
+    assert after is not None
+    assert (after <= np.arange(len(after))[:, None]).all()
+    for count in range(1, slots + 1):
+        for speeds in combinations_with_replacement(range(len(rows)), count):
+            enough = sum(rows[v] for v in speeds) >= need
+            assert completes(after, speeds) == enough == completes(after, speeds[::-1])
+
+
+def test_stages_by_hand() -> None:
+    """A job of 6 that does 7 or 4 in a slot: what is left is all, or up to 4, or nothing."""
+    assert exact_stages((7, 4), 6, 5, 99).tolist() == [[0, 0], [0, 0], [0, 1]]
+    assert exact_stages((7, 4), 36, 5, 99).tolist() == [[0, 0], [1, 1]]  # cannot be done
+    assert exact_stages((2**40, 2**40 - 1), 2**59, 2**20, 99) is None  # more than 64 bits
+
+
+@given(
+    st.lists(st.integers(1, 150), min_size=1, max_size=3, unique=True),
+    st.integers(1, 400),
+    st.integers(0, 10**6),
+    st.booleans(),
+)
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_rounded_work_is_on_its_side(gains: list[int], need: int, seed: int, rounded: bool) -> None:
+    """The best schedule with work rounded up is worth at least the exact one, down at most it."""
+    rows = [Fraction(g) / 7 for g in sorted(gains, reverse=True)]
+    rng, slots, workers = np.random.default_rng(seed), 4, 2
+    prices = rng.integers(0, 4, (slots, len(rows))).astype(float)
+    worth = np.sort(rng.integers(0, 30, slots).astype(float))[::-1].copy()
+    exact = 0.0
+    for speeds in product(range(-1, len(rows)), repeat=slots):
+        used = [t for t in range(slots) if speeds[t] >= 0]
+        if used and sum(rows[speeds[t]] for t in used) >= Fraction(need) / 7:
+            cost = workers * sum(prices[t, speeds[t]] for t in used)
+            exact = max(exact, float(worth[used[-1]]) - cost)
+    found = []
+    for up in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            if rounded:
+                patch.setattr(work, "_integers", lambda *_: None)
+            most = 0 if rounded else 20_000
+            after = stages(rows, Fraction(need) / 7, slots, up, 5, most)
+        values, row = np.zeros(1), np.empty((1, slots), dtype=np.int8)
+        one, speeds_of = np.zeros(1, dtype=np.int64), np.arange(len(rows))[None, :].copy()
+        ends, gpus = one + len(after), one + workers
+        jobs = Jobs(speeds_of, after, one, ends, one + len(rows), one, gpus, worth[None, :].copy())
+        price_all(prices, jobs, False, values, row)
+        found.append(float(values[0]))
+    assert found[0] >= exact >= found[1]
+    assert rounded or found[0] == found[1]
+
+
+@given(strategies.utility(), st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_bounds_of_periods_hold(instance: Instance, seed: int) -> None:
+    """The bound of every refinement is at least the optimum, and `lagrangian` finds the last."""
+    optimum = oracles.utility(instance)
+    gangs = Gangs(instance)
+    if optimum is None or not gangs.masks:
+        return
+    dual, columns = Dual(gangs), Columns(gangs)
+    prices = 0.1 * np.random.default_rng(seed).random((instance.slots, len(gangs.kinds)))
+    for cuts in refinements(gangs):
+        prices, _ = generate(dual, columns, Run(), cuts, prices)
+        assert dual.bound(prices, dual.price(prices)) >= optimum[0]
+    assert dlsched.solve(instance, "lagrangian").certified[0].value >= optimum[0]
+
+
+def test_shorter_periods_have_lower_bounds() -> None:
+    """Periods are halved down to slots, each level's bound is below, and prices re-check the last.
+
+    The last is near the linear relaxation's optimum over all schedules of the jobs.
+    """
+    instance = dlsched.generate("utility", 3, jobs=8, slots=40, gpus=6, mix="even", arrivals=0.5)
+    gangs = Gangs(instance)
+    dual, columns = Dual(gangs), Columns(gangs)
+    prices, bounds, lengths = np.zeros((40, len(gangs.kinds))), [], []
+    for cuts in refinements(gangs):
+        assert (cuts[0], cuts[-1]) == (0, 40) and (np.diff(cuts) > 0).all()
+        prices, ended = generate(dual, columns, Run(), cuts, prices)
+        assert ended
+        bounds.append(dual.bound(prices, dual.price(prices)))
+        lengths.append(len(cuts) - 1)
+    assert lengths == [18, 30, 40] and sorted(bounds, reverse=True) == bounds
+    unscaled = (prices * 2.0**gangs.exponent).T.tolist()
+    assert lagrangian_bound(instance, dict(zip(gangs.kinds, unscaled, strict=True))) == bounds[-1]
+    A, utilities = columns.matrix()
+    lower, upper = columns.limits()
+    relaxed = linprog(-utilities, A_ub=A, b_ub=upper, bounds=(0, None), method="highs")
+    assert lower.max() == -np.inf
+    assert 0 <= float(bounds[-1]) / gangs.unscaled(-relaxed.fun) - 1 <= 1e-6
+
+
+def test_missing_jobs_have_a_price() -> None:
+    """Where every job must finish, and not all can, prices alone show it."""
+    (instance,) = infeasible()
+    bound = dlsched.solve(instance, "lagrangian").certified[0]
+    assert bound.value < 0
