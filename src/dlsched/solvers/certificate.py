@@ -143,11 +143,13 @@ class _Dyadic:
     """Doubles as integers in units of ``2**-bits``."""
 
     def __init__(self, values: Vector) -> None:
-        ratios = [value.as_integer_ratio() for value in values.tolist()]
+        distinct, at = np.unique(values, return_inverse=True)  # a matrix has few
+        ratios = [value.as_integer_ratio() for value in distinct.tolist()]
         self.bits = max((denominator.bit_length() for _, denominator in ratios), default=1) - 1
-        self.numbers = [n << self.bits + 1 - d.bit_length() for n, d in ratios]
-        inexact = np.abs(values) >= _INEXACT
-        self.whole = [d == 1 and not i for (_, d), i in zip(ratios, inexact, strict=True)]
+        numbers = [n << self.bits + 1 - d.bit_length() for n, d in ratios]
+        whole = [d == 1 and abs(n) < _INEXACT for n, d in ratios]
+        self.numbers = [numbers[i] for i in at.tolist()]
+        self.whole = [whole[i] for i in at.tolist()]
 
 
 def _error(coefficient: float, rounded: bool = False) -> Fraction:

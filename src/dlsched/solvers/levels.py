@@ -159,6 +159,7 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.duals: Vector = np.zeros(self.form.shape[0])
+        self.known: tuple[Vector, Vector] | None = None
         if self.run.start is not None:
             self.module.assign(self.instance, self.model, self.run.start)
             self.incumbent = self.form.point()
@@ -198,7 +199,10 @@ class _Search:
             outcome = self.solve_level(level)
             self.message = outcome.message
             if outcome.values is not None:
-                self.incumbent = self.canonical(level, outcome.values)
+                known = self.known  # from solve_level, unless it has solved the level again
+                if known is None or known[0] is not outcome.values:
+                    known = outcome.values, self.canonical(level, outcome.values)
+                self.incumbent = known[1]
             if outcome.status is not Status.OPTIMAL:
                 self.stop(outcome, level, depth)
                 return
@@ -263,7 +267,9 @@ class _Search:
         for _ in range(_ROUNDS):
             if outcome.status is not Status.OPTIMAL or outcome.values is None:
                 break
-            value = whole.value(level, self.canonical(level, outcome.values))
+            point = self.canonical(level, outcome.values)
+            value = whole.value(level, point)
+            self.known = (outcome.values, point) if self.form is whole else None
             if self.gap(level, value) <= SOLVER_PRECISION:
                 break
             before = np.abs(self.form.costs[level]).max()
