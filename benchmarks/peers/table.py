@@ -33,7 +33,7 @@ NAMES = {
 HEAD = """# Peers: figures
 
 Made by `dlsched bench benchmarks/suites/peers.toml -o results/peers` and `python -m
-benchmarks.peers.table results/peers`; a time limit of 30 s, killed after 120 s, one thread, two
+benchmarks.peers.table results/peers`; a time limit of 10 s, killed after 30 s, one thread, two
 seeds.
 
 The column *ours* has seconds, the others time as a multiple of ours: geometric means over the

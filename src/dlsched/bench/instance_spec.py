@@ -81,7 +81,10 @@ class InstanceSpec:
         return cls(problem, name, source, source, recipe | {"parameters": parameters})
 
     def make(self) -> Instance:
-        """Return the instance. The last one made by this process is cached.
+        """Return the instance; what is derived from its fields is derived anew in every run.
+
+        The last one made by this process is cached. Without the copy, the first method of a sweep
+        would spend the time to derive values that the next ones find.
 
         Raises
         ------
@@ -93,7 +96,7 @@ class InstanceSpec:
             forget()
             what = f"{self.source} is not the instance that the sweep was planned with"
             raise Changed(f"{what}: its digest is {made.sha256[:12]}, not {str(self.sha256)[:12]}")
-        return made
+        return made.model_copy()
 
 
 class Changed(DlschedError):

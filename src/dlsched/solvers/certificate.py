@@ -29,7 +29,8 @@ _MIN_BITS, _MAX_BITS = 20, 40
 _LARGEST_SUM = 2**61
 _LARGEST_MULTIPLIER = 1e100
 """Multipliers from here on, and those that are not numbers, are replaced by 0."""
-_HALF_ULP = Fraction(1, 2**53)
+_ULP_BITS = 53
+_HALF_ULP = Fraction(1, 2**_ULP_BITS)
 _INEXACT = 2**53
 """Integers from here on may be rounded in a double."""
 
@@ -95,27 +96,60 @@ def _integer_bound(form: StandardForm, cost: Vector, y: Vector) -> Fraction | No
 def _fraction_bound(
     form: StandardForm, cost: Vector, y: Vector, rounded: bool = False
 ) -> Fraction | None:
-    """Compute the bound in fractions; ``None`` if it is infinite.
+    """Compute the bound in exact arithmetic; ``None`` if it is infinite.
 
-    With `rounded`, costs that are integers may be rounded fractions.
+    With `rounded`, costs that are integers may be rounded fractions. A double is an integer over a
+    power of 2, so the sums of a column are integers in units of one such power.
     """
     total = Fraction(0)
     for i in np.flatnonzero(y):
         side = form.row_lower[i] if y[i] > 0 else form.row_upper[i]
         weight = Fraction(y[i])
         total += weight * Fraction(side) - abs(weight) * _error(side)
-    indptr, indices, entries = form.A.indptr, form.A.indices, form.A.data
-    for j, c in enumerate(cost.tolist()):
-        reduced, error = Fraction(c), _error(c, rounded)
+    costs, weights, entries = _Dyadic(cost), _Dyadic(y), _Dyadic(form.A.data)
+    product = weights.bits + entries.bits
+    bits = max(product, costs.bits)
+    row_shift, cost_shift = bits - product + _ULP_BITS, bits - costs.bits + _ULP_BITS
+    unit = 1 << bits + _ULP_BITS
+    indptr, indices = form.A.indptr.tolist(), form.A.indices.tolist()
+    lower, upper = form.lower.tolist(), form.upper.tolist()
+    binaries = 0  # their sum, in the same units
+    for j, c in enumerate(costs.numbers):
+        dot = slack = 0
         for k in range(indptr[j], indptr[j + 1]):
-            weight = Fraction(y[indices[k]])
-            reduced -= weight * Fraction(entries[k])
-            error += abs(weight) * _error(entries[k])
-        least = _least(reduced - error, reduced + error, form.lower[j], form.upper[j])
+            weight = weights.numbers[indices[k]]
+            if weight:
+                part = weight * entries.numbers[k]
+                dot += part
+                if not entries.whole[k]:
+                    slack += abs(part)
+        reduced = (c << cost_shift) - (dot << row_shift)
+        error = slack << row_shift - _ULP_BITS
+        if rounded or not costs.whole[j]:
+            error += abs(c) << cost_shift - _ULP_BITS
+        if (lower[j], upper[j]) == (0.0, 1.0):
+            binaries += min(reduced - error, 0)
+            continue
+        least = _least(
+            Fraction(reduced - error, unit), Fraction(reduced + error, unit), lower[j], upper[j]
+        )
         if least is None:
             return None
         total += least
-    return total
+    return total + Fraction(binaries, unit)
+
+
+class _Dyadic:
+    """Doubles as integers in units of ``2**-bits``."""
+
+    def __init__(self, values: Vector) -> None:
+        distinct, at = np.unique(values, return_inverse=True)  # a matrix has few
+        ratios = [value.as_integer_ratio() for value in distinct.tolist()]
+        self.bits = max((denominator.bit_length() for _, denominator in ratios), default=1) - 1
+        numbers = [n << self.bits + 1 - d.bit_length() for n, d in ratios]
+        whole = [d == 1 and abs(n) < _INEXACT for n, d in ratios]
+        self.numbers = [numbers[i] for i in at.tolist()]
+        self.whole = [whole[i] for i in at.tolist()]
 
 
 def _error(coefficient: float, rounded: bool = False) -> Fraction:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
@@ -108,22 +110,30 @@ def relax_first_level(instance: T_contra, run: Run, model: ModelModule[T_contra]
     )
 
 
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Suspend garbage collection, which doubles the time to build a model and frees nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _build(instance: T_contra, run: Run, model: ModelModule[T_contra]) -> _Search | Claim:
     """Build and compile the model; a claim if a constraint without variables is violated."""
     from pyomo.common.errors import InfeasibleConstraintException
 
     run.announce(Stage.BUILDING, f"the model of {instance.name}")
     began = time.perf_counter()
-    enabled = gc.isenabled()
-    gc.disable()  # garbage collection doubles the time and frees nothing
     try:
-        pyomo_model = model.build(instance)
-        form = compile_model(pyomo_model)
+        with no_collection():
+            pyomo_model = model.build(instance)
+            form = compile_model(pyomo_model)
     except InfeasibleConstraintException as error:
         return Claim(status=Status.INFEASIBLE, reason=str(error))
-    finally:
-        if enabled:
-            gc.enable()
     return _Search(instance, run, model, pyomo_model, form, time.perf_counter() - began)
 
 
@@ -149,6 +159,7 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.duals: Vector = np.zeros(self.form.shape[0])
+        self.known: tuple[Vector, Vector] | None = None
         if self.run.start is not None:
             self.module.assign(self.instance, self.model, self.run.start)
             self.incumbent = self.form.point()
@@ -188,7 +199,10 @@ class _Search:
             outcome = self.solve_level(level)
             self.message = outcome.message
             if outcome.values is not None:
-                self.incumbent = self.canonical(level, outcome.values)
+                known = self.known  # from solve_level, unless it has solved the level again
+                if known is None or known[0] is not outcome.values:
+                    known = outcome.values, self.canonical(level, outcome.values)
+                self.incumbent = known[1]
             if outcome.status is not Status.OPTIMAL:
                 self.stop(outcome, level, depth)
                 return
@@ -253,7 +267,9 @@ class _Search:
         for _ in range(_ROUNDS):
             if outcome.status is not Status.OPTIMAL or outcome.values is None:
                 break
-            value = whole.value(level, self.canonical(level, outcome.values))
+            point = self.canonical(level, outcome.values)
+            value = whole.value(level, point)
+            self.known = (outcome.values, point) if self.form is whole else None
             if self.gap(level, value) <= SOLVER_PRECISION:
                 break
             before = np.abs(self.form.costs[level]).max()

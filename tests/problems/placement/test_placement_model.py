@@ -84,6 +84,26 @@ def test_estimate_is_below_and_exact_after_refinement(
     assert value_at(instance, m) == pytest.approx(cost, abs=1e-7)
 
 
+def test_few_attainable_demands_make_the_first_estimate_exact() -> None:
+    """In v1 with few jobs by type and priority, the unrefined model has the cost of any homes."""
+    instance = dlsched.generate(
+        "placement", 1, tables=10, regions=3, jobs=16, version="v1", min_jobs_per_priority=2
+    )
+    coarse = Estimate.coarse(arrays(instance))
+    assert any(len(gaps.demands) > 3 for gaps in coarse.gaps.values())
+    rng = np.random.default_rng(4)
+    for _ in range(3):
+        homes = rng.integers(len(instance.regions), size=len(instance.tables)).tolist()
+        regions = [instance.regions[r].id for r in homes]
+        names = [table.id for table in instance.tables]
+        solution = Solution(home=dict(zip(names, regions, strict=True)))
+        m = model.build(instance, coarse)
+        model.assign(instance, m, solution)
+        objective = check(instance, solution).objective
+        assert objective is not None
+        assert value_at(instance, m) == pytest.approx(float(objective.cost), abs=1e-9)
+
+
 @given(strategies.placement(), st.data())
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_rows_hold_if_and_only_if_the_checker_agrees(

@@ -1,4 +1,4 @@
-"""Lower estimates of squares (tangents) and of the sigmoid (steps), for the model."""
+"""Lower estimates of squares (tangents, chords) and of the sigmoid (steps), for the model."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 
 from dlsched.problems.placement.arrays import Data
+from dlsched.problems.placement.attainable import Gaps, attainable
 
 _SPREAD = (-1, -0.5, -0.2, 0, 0.1, 0.25, 0.5, 1)
 """Where the first tangents touch, as fractions of the range below and above 0."""
+_MOST_GAPS = 16
+"""Up to this many gaps between demands all have a chord from the start."""
 _OVERLOADS = (0.05, 0.15, 0.3, 0.6)
 """Loads of the first steps, in mean supplies above the supply."""
 _DIGITS = 7
-"""Decimal places of the points of tangents."""
+"""Decimal places of the points of tangents; rounding one changes the estimate by the square of the
+rounding error only."""
 _NARROWEST = 2e-6
 """Loads of a type closer than this share of its demand are equal within a solver's tolerances."""
 _ERROR = 1e-12
@@ -28,9 +32,11 @@ class Estimate:
 
     Attributes
     ----------
+    gaps
+        By region, type and priority, where few demands are attainable: the gaps between them.
     shares
         By region, type and priority: values of a share of demand minus that of supply, at which
-        its square has a tangent.
+        its square has a tangent; with `gaps`, the middles of those over which it has a chord.
     bytes
         By region: likewise for bytes and storage capacity; none in v1.
     steps
@@ -38,6 +44,7 @@ class Estimate:
         at least its value there; ascending, none at or below the supply.
     """
 
+    gaps: dict[tuple[int, int, int], Gaps] = field(default_factory=dict)
     shares: dict[tuple[int, int, int], list[float]] = field(default_factory=dict)
     bytes: dict[int, list[float]] = field(default_factory=dict)
     steps: dict[tuple[int, int], list[float]] = field(default_factory=dict)
@@ -45,7 +52,7 @@ class Estimate:
     @classmethod
     def coarse(cls, data: Data) -> Estimate:
         """Return the first estimate: a few points everywhere."""
-        estimate = cls()
+        estimate, demands = cls(), attainable(data)
         kinds, priorities = data.wanted.shape
         for r in range(len(data.capacity)):
             if data.storage_weight:
@@ -53,8 +60,15 @@ class Estimate:
             for k in range(kinds):
                 share = data.supply_share[r, k]
                 for p in range(priorities):
-                    if data.wanted[k, p]:
-                        estimate.shares[r, k, p] = _spread(-share, 1 - share)
+                    if not data.wanted[k, p]:
+                        continue
+                    spread = _spread(-share, 1 - share)
+                    if (k, p) in demands:
+                        gaps = estimate.gaps[r, k, p] = Gaps(demands[k, p], float(share))
+                        few = len(gaps.demands) <= _MOST_GAPS + 1
+                        chosen = [m for at in spread for m in gaps.around(at)]
+                        spread = gaps.middles.tolist() if few else sorted(set(chosen))
+                    estimate.shares[r, k, p] = spread
                 estimate.steps[r, k] = []
                 if data.slope:
                     for overload in _OVERLOADS:
@@ -79,9 +93,13 @@ class Estimate:
     def add_tangents(
         self, shares: dict[tuple[int, int, int], float], stored: dict[int, float]
     ) -> bool:
-        """Add tangents at a fractional point; return whether any is new."""
-        new = [_add(self.shares[key], at) for key, at in shares.items()]
-        return any(new + [_add(self.bytes[r], at) for r, at in stored.items()])
+        """Add tangents, or chords, at a fractional point; return whether any is new."""
+        new = [_add(self.bytes[r], round(at, _DIGITS)) for r, at in stored.items()]
+        for key, at in shares.items():
+            gaps = self.gaps.get(key)
+            points = gaps.around(at) if gaps else [round(at, _DIGITS)]
+            new += [_add(self.shares[key], point) for point in points]
+        return any(new)
 
     def add_step(self, data: Data, r: int, k: int, load: float) -> bool:
         """Add a step at a load (in mean supplies) above the supply; return whether it is new."""
@@ -121,8 +139,6 @@ def _spread(low: float, high: float) -> list[float]:
 
 
 def _add(points: list[float], at: float) -> bool:
-    # Rounding the point changes the estimate by the square of the rounding error only.
-    at = round(at, _DIGITS)
     if at in points:
         return False
     points.append(at)

@@ -27,7 +27,7 @@ from dlsched.solvers import highs
 from dlsched.solvers.backend import find_backend
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.iis import infeasibility_reason
-from dlsched.solvers.levels import SOLVER_LIBRARIES
+from dlsched.solvers.levels import SOLVER_LIBRARIES, no_collection
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
@@ -81,6 +81,7 @@ class Refinement:
         self.dual: float | None = None
         self.claimed = 0.0
         self.excluded: list[Solution] = []
+        self.built: tuple[Any, StandardForm] | None = None
         self.build_seconds = 0.0
         self.message = ""
         self.no_dual = "the relaxation was not solved"
@@ -144,6 +145,7 @@ class Refinement:
                 f"the solver's tolerances leave a gap after {_MOST_EXCLUDED} exclusions",
             )
         self.excluded.append(solution)
+        self.built = None
         return None
 
     def infeasible(self, form: StandardForm) -> Claim:
@@ -182,6 +184,8 @@ class Refinement:
                 break
             form.load(outcome.values)
             new_points = self.estimate.add_tangents(*model.differences(built))
+            if new_points:
+                self.built = None
             if not new_points or outcome.bound <= last * (1 + _LEAST_INCREASE):
                 break
             last = outcome.bound
@@ -198,13 +202,16 @@ class Refinement:
                 self.dual = max(0.0, float(bound) * (1 - CHECK_TOLERANCE))
 
     def build(self) -> tuple[Any, StandardForm]:
-        """Build and compile the model with the present estimate."""
+        """Build and compile the model with the present estimate, unless that has been done."""
+        if self.built is not None:
+            return self.built
         self.run.announce(Stage.BUILDING, f"the model of {self.instance.name}")
         began = time.perf_counter()
-        built = model.build(self.instance, self.estimate, self.excluded, self.data)
-        form = compile_model(built)
+        with no_collection():
+            built = model.build(self.instance, self.estimate, self.excluded, self.data)
+            self.built = built, compile_model(built)
         self.build_seconds += time.perf_counter() - began
-        return built, form
+        return self.built
 
     def solve(self, built: Any, form: StandardForm) -> Outcome:
         """Solve one program, from the best placement unless that is excluded."""
@@ -226,7 +233,10 @@ class Refinement:
             self.best, self.exact_cost = solution, report.objective.cost
             self.cost = float(report.objective.cost)
             self.record()
-        return self.estimate.refine(self.data, state)
+        refined = self.estimate.refine(self.data, state)
+        if refined:
+            self.built = None
+        return refined
 
     def record(self) -> None:
         """Report progress."""

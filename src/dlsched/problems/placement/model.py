@@ -120,9 +120,9 @@ def _gpu(m: Any, shares: Shares, data: Data, estimate: Estimate) -> Any:
     m.difference = {}
     for (r, k, p), points in estimate.shares.items():
         row = [(part, m.y[g, shares.regions[r]]) for g, part in shares.demand[k, p].items()]
-        m.difference[r, k, p] = _tangents(
-            m.share_tangent, m.square[r, k, p], row, shares.supply[r][k], points
-        )
+        supply, gaps = shares.supply[r][k], estimate.gaps.get((r, k, p))
+        ends = [gaps.ends(at, supply) if gaps else (Fraction(at), Fraction(at)) for at in points]
+        m.difference[r, k, p] = _chords(m.share_tangent, m.square[r, k, p], row, supply, ends)
 
     # Jobs are indivisible, so some imbalance is left by any homes; tangents alone give less.
     m.whole_jobs = pyo.ConstraintList()
@@ -180,26 +180,33 @@ def _storage(m: Any, shares: Shares, estimate: Estimate) -> Any:
     for r, points in estimate.bytes.items():
         row = [(part, m.x[t, shares.regions[r]])
                for t, part in zip(shares.tables, shares.bytes, strict=True)]  # fmt: skip
-        m.bytes_difference[r] = _tangents(
-            m.bytes_tangent, m.uneven[r], row, shares.capacity[r], points
-        )
+        ends = [(Fraction(at), Fraction(at)) for at in points]
+        m.bytes_difference[r] = _chords(m.bytes_tangent, m.uneven[r], row, shares.capacity[r], ends)
     weight = float(Fraction(shares.instance.weights.storage) / THOUSAND)
     return pyo.quicksum(weight * m.uneven[r] for r in estimate.bytes)
 
 
-def _tangents(
-    rows: Any, square: Any, terms: list[tuple[Fraction, Any]], share: Fraction, points: list[float]
+def _chords(
+    rows: Any,
+    square: Any,
+    terms: list[tuple[Fraction, Any]],
+    share: Fraction,
+    ends: list[tuple[Fraction, Fraction]],
 ) -> Any:
-    """State that `square` is above its tangents at `points`; return what is squared.
+    """State that `square` is above its chords between these ends; return what is squared.
 
-    That is the sum of coefficient times variable over the terms, minus `share`.
+    That is the sum of coefficient times variable over the terms, minus `share`. A chord whose ends
+    are equal is a tangent. As variables are binary, the square of each term by itself is linear,
+    and products of two terms are not negative: one more row.
     """
     import pyomo.environ as pyo
 
-    for point in map(Fraction, points):
-        slope = 2 * THOUSAND * point
-        tangent = pyo.quicksum(float(slope * part) * variable for part, variable in terms)
-        rows.add(square - tangent >= float(-slope * share - THOUSAND * point**2))
+    alone = pyo.quicksum(float(THOUSAND * a * (a - 2 * share)) * variable for a, variable in terms)
+    rows.add(square - alone >= float(THOUSAND * share**2))
+    for low, high in ends:
+        slope = THOUSAND * (low + high)
+        line = pyo.quicksum(float(slope * part) * variable for part, variable in terms)
+        rows.add(square - line >= float(-slope * share - THOUSAND * low * high))
     return pyo.quicksum(float(part) * variable for part, variable in terms) - float(share)
 
 
@@ -211,6 +218,7 @@ def _locate(m: Any, shares: Shares) -> None:
     m.apart = pyo.ConstraintList()
     m.somewhere = pyo.ConstraintList()
     m.majority = pyo.ConstraintList()
+    m.votes = pyo.ConstraintList()
     m.near_home = pyo.ConstraintList()
     m.near_job = pyo.ConstraintList()
     names = shares.regions
@@ -228,11 +236,23 @@ def _locate(m: Any, shares: Shares) -> None:
         if not ml:
             m.somewhere.add(sum(m.y[g, r] for r in names) == 1)
             for i, r in enumerate(names):
+                least = _least_votes(len(tables), len(names), i)
+                m.votes.add(sum(m.x[t, r] for t in tables) >= least * m.y[g, r])
+                m.votes.add(sum(m.near[g, t, r] for t in tables) >= least * m.y[g, r])
                 for j, q in enumerate(names):
                     if i != j:  # ties go to the earlier region
                         tie = int(j < i)
                         ahead = sum(m.x[t, q] - m.x[t, r] for t in tables) + tie
                         m.majority.add(ahead <= (len(tables) + tie) * (1 - m.y[g, r]))
+
+
+def _least_votes(tables: int, regions: int, at: int) -> int:
+    """Return the fewest of a group's tables with which the region at a position can win."""
+    return next(
+        votes
+        for votes in range(1, tables + 1)
+        if votes + at * (votes - 1) + (regions - 1 - at) * votes >= tables
+    )
 
 
 def _limits(m: Any, shares: Shares) -> None:

@@ -105,7 +105,8 @@ def _integers(gains: tuple[int, ...], need: int, slots: int, most: int) -> Units
         fits = ((first @ weights).min(axis=0, initial=1 << 60) >= n) & (
             (second @ weights).max(axis=0, initial=0) < n
         )
-        found += [(int(i) + 1, tuple(table[:, i].tolist())) for i in np.flatnonzero(fits)]
+        fewest = np.flatnonzero(fits)[:_CANDIDATES].tolist()
+        found += [(i + 1, tuple(table[:, i].tolist())) for i in fewest]
     for count, row in sorted(found)[:_CANDIDATES]:
         units_of = np.array(row)
         if (enough @ units_of).min(initial=count) >= count > (short @ units_of).max(initial=0):
