@@ -10,14 +10,15 @@ import numpy as np
 from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
 from dlsched.problems.placement import model
 from dlsched.problems.placement.arrays import arrays, homes_of
-from dlsched.problems.placement.bounds import gpu_bound, storage_bound
 from dlsched.problems.placement.check import TOLERANCE as CHECK_TOLERANCE
 from dlsched.problems.placement.check import check
 from dlsched.problems.placement.estimate import Estimate
 from dlsched.problems.placement.heuristics import anneal, initial_state, solution_of
 from dlsched.problems.placement.incremental import state_of
 from dlsched.problems.placement.layout import State
+from dlsched.problems.placement.parts import gpu_bound, storage_bound, whole
 from dlsched.problems.placement.schema import Instance, Solution
+from dlsched.problems.placement.shares import Shares
 from dlsched.problems.placement.sizes import few_tables
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status, Termination
@@ -31,7 +32,7 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
-LIBRARIES = (".local", ".squares", *SOLVER_LIBRARIES)
+LIBRARIES = (".local", ".squares", ".lumps", *SOLVER_LIBRARIES)
 """What `milp` preloads."""
 _TANGENT_ROUNDS = 12
 _LEAST_INCREASE = 1e-3
@@ -63,7 +64,7 @@ def refined(instance: Instance) -> Any:
     """Return the Pyomo model with the estimate with which `milp` proves the optimum."""
     refinement = Refinement(instance, Run())
     refinement.search()
-    return model.build(instance, refinement.estimate)
+    return model.build(instance, refinement.estimate, whole=refinement.whole)
 
 
 class Refinement:
@@ -77,7 +78,9 @@ class Refinement:
         self.best: Solution | None = None
         self.cost = float("inf")
         self.exact_cost: Number | None = None
-        self.indivisible = storage_bound(self.data) + gpu_bound(self.data)
+        shares = Shares(instance)
+        self.indivisible = storage_bound(self.data) + gpu_bound(shares)
+        self.whole = whole(self.data, shares)
         self.dual: float | None = None
         self.claimed = 0.0
         self.excluded: list[Solution] = []
@@ -201,7 +204,7 @@ class Refinement:
         """Build and compile the model with the present estimate."""
         self.run.announce(Stage.BUILDING, f"the model of {self.instance.name}")
         began = time.perf_counter()
-        built = model.build(self.instance, self.estimate, self.excluded, self.data)
+        built = model.build(self.instance, self.estimate, self.excluded, self.data, self.whole)
         form = compile_model(built)
         self.build_seconds += time.perf_counter() - began
         return built, form
