@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.errors import OptionError
-from dlsched.problems.placement import Instance
+from dlsched.problems.placement import Instance, exact
 from dlsched.problems.placement.cells import Cell, cells_of, traffic_of, unplaced
 from dlsched.problems.placement.lumps import least_cost
 from dlsched.problems.placement.parts import cell_bounds, gpu_bound
@@ -70,7 +70,7 @@ def test_cells_that_share_a_group_share_its_bytes(instance: Instance) -> None:
     optimum = oracles.placement(instance)
     if optimum is not None:
         assert gpu_bound(shares) <= optimum.cost
-        for limits in ({}, {"tables": 2, "nodes": 3, "job_nodes": 0}):
+        for limits in ({"nodes": 40}, {"tables": 2, "nodes": 3, "job_nodes": 0}):
             tree = dlsched.bound(instance, "home_tree", **limits)
             assert tree.cost.kind == "certified"
             assert tree.cost.value <= optimum.cost
@@ -101,6 +101,20 @@ def test_the_move_quota_keeps_tables_at_home() -> None:
     only = instance.model_copy(update={"weights": type(instance.weights)(**none)})
     bound = dlsched.bound(only, "home_tree")
     assert 0 < float(bound.cost.value) <= float(today.details["traffic"])
+
+
+def test_interior_point_gives_the_bound_of_the_simplex_method(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both bounds of the relaxation are certified, near each other, and below the optimum."""
+    instance = dlsched.generate("placement", 3, tables=10, regions=3, jobs=14, largest=0.4)
+    simplex = dlsched.bound(instance, "relaxation").cost
+    monkeypatch.setattr(exact, "_LARGE_NONZEROS", 0)
+    interior = dlsched.bound(instance, "relaxation").cost
+    assert simplex.kind == interior.kind == "certified"
+    assert interior.method == "duals of the relaxation"
+    assert float(interior.value) == pytest.approx(float(simplex.value), rel=2e-3)
+    assert interior.value <= dlsched.solve(instance).objective.cost
 
 
 def test_more_nodes_raise_the_bound() -> None:

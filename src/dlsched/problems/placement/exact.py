@@ -43,6 +43,8 @@ _REDUCED_COST = 1e-7
 """A solver's tolerance on reduced costs, in the unit that it sees."""
 _FAST_NONZEROS = 20_000
 """Entries of a matrix for which the exact bound from duals takes less than a second."""
+_LARGE_NONZEROS = 20_000
+"""Entries of a matrix from which interior point is faster for the relaxation than simplex."""
 _MOST_EXCLUDED = 100
 """Placements that are excluded one by one before the search ends with the gap that is left."""
 _ANNEALING_SHARE = 0.1
@@ -176,18 +178,23 @@ class Refinement:
                 break
             built, form = self.build()
             self.run.announce(Stage.SEARCHING, f"the linear relaxation, {form.size}")
-            outcome = highs.solve(form, 0, self.run, relax=True)
+            large = form.A.nnz > _LARGE_NONZEROS
+            if large:
+                outcome = highs.interior_point(form, 0, self.run)
+            else:
+                outcome = highs.solve(form, 0, self.run, relax=True)
             if outcome.duals is not None:
                 solved = form, outcome.duals
             else:
                 self.no_dual = f"the relaxation ended with {outcome.termination.sentence}"
-            if outcome.values is None or outcome.bound is None:
+            reached = outcome.objective if large else outcome.bound
+            if outcome.values is None or reached is None:
                 break
             form.load(outcome.values)
             new_points = self.estimate.add_tangents(*model.differences(built))
-            if not new_points or outcome.bound <= last * (1 + _LEAST_INCREASE):
+            if not new_points or reached <= last * (1 + _LEAST_INCREASE):
                 break
-            last = outcome.bound
+            last = reached
         if solved is not None:
             form, duals = solved
             stop = self.run.stop_reason()

@@ -15,7 +15,7 @@ from dlsched.problems.placement.squares import min_squares
 
 MOST_NODES = 20_000
 """Of the branch and bound over tables."""
-MOST_STEPS, LEAST_NODES = 1_000_000, 200
+MOST_STEPS, LEAST_NODES = 3_000_000, 200
 """Of each search over jobs: the nodes times jobs times regions, and at least as many nodes."""
 _ROUNDING = 1e-12
 """More than the relative error of a quotient of rounded numbers."""
