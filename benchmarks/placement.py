@@ -2,8 +2,8 @@
 
     python benchmarks/placement.py [SECTION ...]
 
-Sections: enumerated, random, proven, teams, thousand, day, overload, replicas, relaxation, bounds.
-Figures go to figures/placement.md.
+Sections: enumerated, random, proven, teams, thousand, day, overload, replicas, relaxation, bounds,
+stronger, open. Figures go to figures/placement.md.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from hypothesis import given, settings
 from semidefinite import Semidefinite
 
 import dlsched
-from dlsched.problems.placement import Instance, model
+from dlsched import library
+from dlsched.problems.placement import Instance
 from dlsched.problems.placement.exact import Refinement
+from dlsched.problems.placement.parts import Whole
 from dlsched.problems.placement.replicas import co_location, replicate
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
@@ -265,11 +267,11 @@ def relaxation() -> Iterator[str]:
             indivisible = float(dlsched.bound(inst, "indivisible_bound")[0].value)
             began = time.perf_counter()
             found = []
-            for squares in (lambda data: {}, model.job_squares):
-                kept, model.job_squares = model.job_squares, squares
+            for without in (True, False):
                 refinement = Refinement(inst, Run())
+                if without:
+                    refinement.whole = Whole(0.0, {})
                 refinement.relax()
-                model.job_squares = kept
                 found.append(refinement.dual or 0.0)
             yield (
                 f"| {sizes[0]} x {sizes[1]} x {sizes[2]} | {seed} | {best:.4f} | {indivisible:.4f} "
@@ -307,6 +309,66 @@ def bounds() -> Iterator[str]:
         )
 
 
+BEFORE = {
+    (100, 5, 300): (0.1122, 0.3038, 0.1292),
+    (200, 5, 600): (0.3099, 0.1908, 0.2438),
+    (1000, 10, 3000): (0.0863, 0.0862, 0.0795),
+}
+"""`indivisible_bound` with seeds 1 to 3 before 2026-11-22: each job alone, free to run nowhere."""
+OPEN_BEFORE = {
+    "placement-open-200x6x600": (0.7072130475355185, 0.26195991477195896),
+    "placement-open-1000x10x3000": (0.34199661830881367, 0.08625933831358751),
+}
+"""Best cost and bound of the library's open instances before that date."""
+
+
+def stronger() -> Iterator[str]:
+    """Yield the bounds of indivisible jobs, of the tree and of the relaxation."""
+    yield "## Bounds: before, and after\n"
+    yield "Best is annealing's (300,000 trials; at 1,000 tables 2 million). Seconds of processor"
+    yield "time. Before: `indivisible_bound` up to 2026-11-21. `home_tree` by its default.\n"
+    head = "| size | seed | best | before | `indivisible_bound` | s | `home_tree` | s "
+    yield head + "| `relaxation` | s | gap before | gap |\n|" + "---|" * 12
+    for sizes, before in BEFORE.items():
+        tables, regions, jobs = sizes
+        for seed, old in enumerate(before, 1):
+            inst = dlsched.generate("placement", seed, tables=tables, regions=regions, jobs=jobs)
+            trials = 2_000_000 if tables == 1000 else 300_000
+            best = cost(dlsched.solve(inst, "annealing", moves=trials, restarts=1))
+            cells, strongest = [], 0.0
+            for name in ("indivisible_bound", "home_tree", "relaxation"):
+                began = time.process_time()
+                value = float(dlsched.bound(inst, name)[0].value)
+                strongest = max(strongest, value)
+                cells += [f"{value:.4f}", f"{time.process_time() - began:.0f}"]
+            yield (
+                f"| {tables} x {regions} x {jobs} | {seed} | {best:.4f} | {old:.4f} | "
+                + " | ".join(cells)
+                + f" | {cell(1 - old / best)} | {cell(1 - strongest / best)} |"
+            )
+
+
+def opened() -> Iterator[str]:
+    """Yield the library's open instances before and after."""
+    yield "## The open instances of the library\n"
+    yield "Before: up to 2026-11-21. After: 2026-11-22. Solutions: `annealing` with moves of whole"
+    yield "clusters, 10 s of processor time at 200 tables, 39 s at 1,000. Bounds: as named.\n"
+    yield "| instance | cost before | after | bound before | after | method | gap before | after |"
+    yield "|" + "---|" * 8
+    for name, (old_cost, old_bound) in OPEN_BEFORE.items():
+        solution = dlsched.load_solution(library.solution_file(name))
+        instance = dlsched.load(name)
+        report = dlsched.verify(instance, solution)
+        assert report.feasible
+        now = float(report.objective[0])
+        bound = library.best_bounds(instance.sha256)[0]
+        yield (
+            f"| {name} | {old_cost:.4f} | {now:.4f} | {old_bound:.4f} | {float(bound.value):.4f} "
+            f"| {bound.method} | {cell(1 - old_bound / old_cost)} "
+            f"| {cell(1 - float(bound.value) / now)} |"
+        )
+
+
 def heaviest(inst: Instance, count: int) -> Instance:
     """Return the instance with only the jobs that read most bytes, at unchanged weight."""
     size = {table.id: table.size for table in inst.tables}
@@ -328,6 +390,8 @@ SECTIONS = {
     "replicas": replicas,
     "relaxation": relaxation,
     "bounds": bounds,
+    "stronger": stronger,
+    "open": opened,
 }
 
 if __name__ == "__main__":

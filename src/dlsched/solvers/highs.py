@@ -131,6 +131,39 @@ def solve(
     return _outcome(highs, form, level, relax, callbacks.start() if start is not None else None)
 
 
+def interior_point(form: StandardForm, level: int, run: Run) -> Outcome:
+    """Solve the linear relaxation of one level by interior point, without crossover.
+
+    Much faster than the simplex method on large relaxations, and less exact: values and duals are
+    those with which HiGHS ended, whatever its status, and no bound is stated. `dual_bound` makes a
+    bound of the duals.
+    """
+    import highspy
+
+    run.record_solver(NAME, version())
+    if getattr(_scheduler, "threads", run.threads) != run.threads:
+        highspy.Highs.resetGlobalScheduler(True)  # else HiGHS refuses to run
+    _scheduler.threads = run.threads
+    highs = highspy.Highs()
+    _configure(highs, run, _Callbacks(run, 1.0, quiet=True))
+    highs.setOptionValue("solver", "ipm")
+    highs.setOptionValue("run_crossover", "off")
+    if highs.passModel(build(form, level, False, conditioned=True)) == highspy.HighsStatus.kError:
+        raise SolverFailure("HiGHS rejected the model")
+    highs.run()
+    name = _status(highs)
+    if name not in _TERMINATIONS:
+        return _outcome(highs, form, level, True, None)
+    solution, values, duals = highs.getSolution(), None, None
+    if solution.value_valid:
+        values = np.array(solution.col_value)
+    if solution.dual_valid:
+        duals = np.array(solution.row_dual) * float(form.conditioned(level)[0])
+    objective = None if values is None else form.value(level, values)
+    message = f"{name} by interior point"
+    return Outcome(NAME, _TERMINATIONS[name], message, values, objective, None, duals)
+
+
 def _configure(highs: Any, run: Run, callbacks: _Callbacks) -> None:
     options = {
         "output_flag": True,

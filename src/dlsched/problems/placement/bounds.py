@@ -1,21 +1,20 @@
-"""Bounds for placement: the imbalance that indivisible tables and jobs leave."""
+"""Bounds for placement: what indivisible tables and jobs leave, and a tree of homes."""
 
 from __future__ import annotations
 
-import numpy as np
-
+from dlsched.errors import OptionError
 from dlsched.objective import Bound
-from dlsched.problems.placement.arrays import Data, arrays
+from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.check import TOLERANCE
+from dlsched.problems.placement.exact import Refinement
+from dlsched.problems.placement.parts import gpu_bound, storage_bound
 from dlsched.problems.placement.schema import Instance
+from dlsched.problems.placement.shares import Shares
 from dlsched.problems.placement.sizes import few_tables
-from dlsched.problems.placement.squares import min_squares
+from dlsched.problems.placement.tree import HomeTree
 from dlsched.registry import method
 from dlsched.result import Claim, Status
 from dlsched.run import Run
-
-MOST_NODES = 20_000
-"""Of each branch and bound."""
 
 
 @method("placement", kind="bound", preload=(".squares",), small=few_tables)
@@ -28,56 +27,60 @@ def storage(instance: Instance, run: Run) -> Claim:
     return _claim(value, "search over the largest tables, the others divisible")
 
 
-@method("placement", kind="bound", preload=(".squares",), small=few_tables)
+@method("placement", kind="bound", preload=(".squares", ".lumps"), small=few_tables)
 def indivisible_bound(instance: Instance, run: Run) -> Claim:
     """`storage`, and the least GPU imbalance (2) with indivisible jobs, by type and priority.
 
-    Each type and priority is taken by itself, with the sigmoid at 1/2, and a job may run nowhere.
-    Strong where a priority has few jobs. Ours, not the paper's.
+    Each type and priority is taken by itself, with the sigmoid at 1/2. Jobs with equal tables run
+    in the same region. A training job with several tables may run nowhere, and then pays the
+    traffic (1) of its bytes; every other job must run somewhere. Ours, not the paper's.
     """
-    data = arrays(instance)
-    value = storage_bound(data) + gpu_bound(data)
+    value = storage_bound(arrays(instance)) + gpu_bound(Shares(instance))
     return _claim(value, "searches over the largest tables and jobs")
 
 
-def storage_bound(data: Data) -> float:
-    """Return a lower bound on the storage part of the cost, weight included."""
-    if not data.storage_weight:
-        return 0.0
-    shares = np.sort(data.size / data.bytes_total)[::-1].copy()
-    value = min_squares(shares, data.capacity_share, True, MOST_NODES)
-    return data.storage_weight * _rounded_down(value, len(shares), len(data.capacity_share))
+@method("placement", kind="bound", preload=(".squares", ".lumps"), small=few_tables)
+def home_tree(
+    instance: Instance, run: Run, tables: int = 16, nodes: int = 10_000, job_nodes: int = 30
+) -> Claim:
+    """A tree over the homes of the tables of which most bytes are read.
 
+    Each node is bounded as in `indivisible_bound`, given the homes of its tables: a training job
+    whose tables are apart pays its traffic, an analytics job that of the tables elsewhere. The
+    least bound of an open node counts. Ours, not the paper's.
 
-def gpu_bound(data: Data) -> float:
-    """Return a lower bound on the GPU part of the cost, weight included."""
-    return data.gpu_weight * sum(
-        float(data.priority_weight[p]) / 2 * value for (_, p), value in job_squares(data).items()
-    )
-
-
-def job_squares(data: Data) -> dict[tuple[int, int], float]:
-    """Return, by type and priority, the least sum over regions of squared differences of shares."""
-    found: dict[tuple[int, int], float] = {}
-    jobs = np.repeat(np.arange(len(data.ml)), np.diff(data.hours_start))
-    for k, p in np.argwhere(data.wanted > 0).tolist():
-        chosen = (data.hours_kind == k) & (data.priority[jobs] == p)
-        shares = np.sort(data.hours[chosen] / data.wanted[k, p])[::-1].copy()
-        value = min_squares(shares, data.supply_share[:, k].copy(), False, MOST_NODES)
-        found[k, p] = _rounded_down(value, len(shares), len(data.capacity_share))
-    return found
-
-
-def _rounded_down(squares: float, items: int, regions: int) -> float:
-    """Return a sum of squares of shares minus the largest possible rounding error.
-
-    The error of a share is at most 2**-50, and that of each addition 2**-53; the derivative of the
-    sum of squares by all shares together is at most twice the number of regions.
+    Parameters
+    ----------
+    tables
+        Tables that get a home in the tree.
+    nodes
+        Nodes of the tree; the bound grows with their number.
+    job_nodes
+        Nodes of the search over the jobs of one type and priority at a node of the tree.
     """
-    additions = items + 2 * MOST_NODES + regions
-    return max(0.0, float(squares) - 2 * regions * (items * 2.0**-50 + additions * 2.0**-53))
+    if min(tables, nodes, job_nodes) < 0:
+        raise OptionError("tables, nodes and job_nodes must be from 0")
+    value = HomeTree(instance, tables, job_nodes).bound(run, nodes)
+    return _claim(value, "a tree over the homes of tables")
 
 
-def _claim(value: float, how: str) -> Claim:
+@method("placement", kind="bound", preload=(".squares", ".lumps"), small=few_tables)
+def relaxation(instance: Instance, run: Run) -> Claim:
+    """The model's linear relaxation with the rows of `indivisible_bound`, in exact arithmetic.
+
+    The bound is recomputed from the duals. It links traffic and balance through shared tables. On
+    large instances the relaxation is solved by interior point. Ours, not the paper's.
+    """
+    refinement = Refinement(instance, run)
+    refinement.relax()
+    value, how = refinement.indivisible, "whole tables and jobs"
+    if refinement.dual is not None and refinement.dual > value:
+        value, how = refinement.dual, "duals of the relaxation"
+    missing = refinement.dual is None
+    message = f"no certificate from the relaxation: {refinement.no_dual}" if missing else ""
+    return _claim(value, how, message)
+
+
+def _claim(value: float, how: str, message: str = "") -> Claim:
     bound = Bound(value * (1 - TOLERANCE), "certified", how)
-    return Claim(status=Status.NO_SOLUTION, bounds=[[bound]])
+    return Claim(status=Status.NO_SOLUTION, bounds=[[bound]], solver_message=message)

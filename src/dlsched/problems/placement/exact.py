@@ -10,14 +10,15 @@ import numpy as np
 from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
 from dlsched.problems.placement import model
 from dlsched.problems.placement.arrays import arrays, homes_of
-from dlsched.problems.placement.bounds import gpu_bound, storage_bound
 from dlsched.problems.placement.check import TOLERANCE as CHECK_TOLERANCE
 from dlsched.problems.placement.check import check
 from dlsched.problems.placement.estimate import Estimate
 from dlsched.problems.placement.heuristics import anneal, initial_state, solution_of
 from dlsched.problems.placement.incremental import state_of
 from dlsched.problems.placement.layout import State
+from dlsched.problems.placement.parts import gpu_bound, storage_bound, whole
 from dlsched.problems.placement.schema import Instance, Solution
+from dlsched.problems.placement.shares import Shares
 from dlsched.problems.placement.sizes import few_tables
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status, Termination
@@ -31,7 +32,7 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, no_collection
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
-LIBRARIES = (".local", ".squares", *SOLVER_LIBRARIES)
+LIBRARIES = (".local", ".squares", ".lumps", *SOLVER_LIBRARIES)
 """What `milp` preloads."""
 _TANGENT_ROUNDS = 12
 _LEAST_INCREASE = 1e-3
@@ -42,6 +43,8 @@ _REDUCED_COST = 1e-7
 """A solver's tolerance on reduced costs, in the unit that it sees."""
 _FAST_NONZEROS = 20_000
 """Entries of a matrix for which the exact bound from duals takes less than a second."""
+_LARGE_NONZEROS = 20_000
+"""Entries of a matrix from which interior point is faster for the relaxation than simplex."""
 _MOST_EXCLUDED = 100
 """Placements that are excluded one by one before the search ends with the gap that is left."""
 _ANNEALING_SHARE = 0.1
@@ -63,7 +66,7 @@ def refined(instance: Instance) -> Any:
     """Return the Pyomo model with the estimate with which `milp` proves the optimum."""
     refinement = Refinement(instance, Run())
     refinement.search()
-    return model.build(instance, refinement.estimate)
+    return model.build(instance, refinement.estimate, whole=refinement.whole)
 
 
 class Refinement:
@@ -77,7 +80,9 @@ class Refinement:
         self.best: Solution | None = None
         self.cost = float("inf")
         self.exact_cost: Number | None = None
-        self.indivisible = storage_bound(self.data) + gpu_bound(self.data)
+        shares = Shares(instance)
+        self.indivisible = storage_bound(self.data) + gpu_bound(shares)
+        self.whole = whole(self.data, shares)
         self.dual: float | None = None
         self.claimed = 0.0
         self.excluded: list[Solution] = []
@@ -175,20 +180,23 @@ class Refinement:
                 break
             built, form = self.build()
             self.run.announce(Stage.SEARCHING, f"the linear relaxation, {form.size}")
-            outcome = highs.solve(form, 0, self.run, relax=True)
+            large = form.A.nnz > _LARGE_NONZEROS
+            if large:
+                outcome = highs.interior_point(form, 0, self.run)
+            else:
+                outcome = highs.solve(form, 0, self.run, relax=True)
             if outcome.duals is not None:
                 solved = form, outcome.duals
             else:
                 self.no_dual = f"the relaxation ended with {outcome.termination.sentence}"
-            if outcome.values is None or outcome.bound is None:
+            reached = outcome.objective if large else outcome.bound
+            if outcome.values is None or reached is None:
                 break
             form.load(outcome.values)
-            new_points = self.estimate.add_tangents(*model.differences(built))
-            if new_points:
-                self.built = None
-            if not new_points or outcome.bound <= last * (1 + _LEAST_INCREASE):
+            new_points = self.add_tangents(built)
+            if not new_points or reached <= last * (1 + _LEAST_INCREASE):
                 break
-            last = outcome.bound
+            last = reached
         if solved is not None:
             form, duals = solved
             stop = self.run.stop_reason()
@@ -201,6 +209,13 @@ class Refinement:
             else:
                 self.dual = max(0.0, float(bound) * (1 - CHECK_TOLERANCE))
 
+    def add_tangents(self, built: Any) -> bool:
+        """Add tangents at the point of the model's variables; return whether any is new."""
+        new = self.estimate.add_tangents(*model.differences(built))
+        if new:
+            self.built = None
+        return new
+
     def build(self) -> tuple[Any, StandardForm]:
         """Build and compile the model with the present estimate, unless that has been done."""
         if self.built is not None:
@@ -208,7 +223,7 @@ class Refinement:
         self.run.announce(Stage.BUILDING, f"the model of {self.instance.name}")
         began = time.perf_counter()
         with no_collection():
-            built = model.build(self.instance, self.estimate, self.excluded, self.data)
+            built = model.build(self.instance, self.estimate, self.excluded, self.data, self.whole)
             self.built = built, compile_model(built)
         self.build_seconds += time.perf_counter() - began
         return self.built

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from dlsched.problems.placement.arrays import Data, arrays, homes_of
-from dlsched.problems.placement.bounds import job_squares
 from dlsched.problems.placement.estimate import Estimate, step_of
 from dlsched.problems.placement.incremental import state_of
+from dlsched.problems.placement.parts import Whole, WholeJobs
+from dlsched.problems.placement.parts import whole as whole_of
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.shares import Shares, above, at_least, at_most
 
@@ -37,6 +38,7 @@ def build(
     estimate: Estimate | None = None,
     excluded: Iterable[Solution] = (),
     data: Data | None = None,
+    whole: Whole | None = None,
 ) -> Any:
     """Return the Pyomo model with an estimate of the cost; a coarse one by default.
 
@@ -46,12 +48,15 @@ def build(
         Placements that are cut off: every solution differs from each in some table.
     data
         The instance as arrays; computed by default.
+    whole
+        What indivisible tables and jobs leave; computed by default.
     """
     import pyomo.environ as pyo
 
     data = data or arrays(instance)
     estimate = estimate or Estimate.coarse(data)
     shares = Shares(instance)
+    whole = whole or whole_of(data, shares)
     names, ids = shares.regions, shares.tables
 
     m = pyo.ConcreteModel(instance.name)
@@ -69,7 +74,9 @@ def build(
     m.one_home = pyo.Constraint(m.TABLES, rule=lambda m, t: sum(m.x[t, r] for r in names) == 1)
     _locate(m, shares)
     m.cost = pyo.Objective(
-        expr=_traffic(m, shares) + _gpu(m, shares, data, estimate) + _storage(m, shares, estimate),
+        expr=_traffic(m, shares)
+        + _gpu(m, shares, data, estimate, whole.jobs)
+        + _storage(m, shares, estimate, whole.tables),
         sense=pyo.minimize,
     )
     m.GRANULARITY = {"cost": 0}
@@ -98,7 +105,13 @@ def _traffic(m: Any, shares: Shares) -> Any:
     return pyo.quicksum(terms)
 
 
-def _gpu(m: Any, shares: Shares, data: Data, estimate: Estimate) -> Any:
+def _gpu(
+    m: Any,
+    shares: Shares,
+    data: Data,
+    estimate: Estimate,
+    whole: dict[tuple[int, int], WholeJobs],
+) -> Any:
     """Return (2) with tangents for the squares, and state the rows of the sigmoid's steps."""
     import pyomo.environ as pyo
 
@@ -124,12 +137,16 @@ def _gpu(m: Any, shares: Shares, data: Data, estimate: Estimate) -> Any:
         ends = [gaps.ends(at, supply) if gaps else (Fraction(at), Fraction(at)) for at in points]
         m.difference[r, k, p] = _chords(m.share_tangent, m.square[r, k, p], row, supply, ends)
 
-    # Jobs are indivisible, so some imbalance is left by any homes; tangents alone give less.
+    # Jobs are indivisible, so some imbalance is left by any homes, or some jobs have no region;
+    # tangents alone give less.
     m.whole_jobs = pyo.ConstraintList()
-    for (k, p), least in job_squares(data).items():
-        if least > _NEGLIGIBLE:
+    for (k, p), left in whole.items():
+        if left.least > _NEGLIGIBLE:
             total = sum(m.square[q, k, p] for q in range(len(shares.regions)))
-            m.whole_jobs.add(total >= THOUSAND * least * _ROUND_DOWN)
+            for g, penalty in left.penalty.items():
+                absent = 1 - sum(m.y[g, name] for name in shares.regions)
+                total += THOUSAND * penalty * absent
+            m.whole_jobs.add(total >= THOUSAND * left.least)
 
     def largest(r: int, k: int, load: Fraction | int) -> Fraction:
         """Return the largest sum of weighted squares at a load."""
@@ -166,7 +183,7 @@ def _gpu(m: Any, shares: Shares, data: Data, estimate: Estimate) -> Any:
     return pyo.quicksum(cost)
 
 
-def _storage(m: Any, shares: Shares, estimate: Estimate) -> Any:
+def _storage(m: Any, shares: Shares, estimate: Estimate, least: float) -> Any:
     """Return (3) with tangents for the squares."""
     import pyomo.environ as pyo
 
@@ -182,6 +199,10 @@ def _storage(m: Any, shares: Shares, estimate: Estimate) -> Any:
                for t, part in zip(shares.tables, shares.bytes, strict=True)]  # fmt: skip
         ends = [(Fraction(at), Fraction(at)) for at in points]
         m.bytes_difference[r] = _chords(m.bytes_tangent, m.uneven[r], row, shares.capacity[r], ends)
+    m.whole_tables = pyo.ConstraintList()
+    if estimate.bytes and least > _NEGLIGIBLE:
+        total = sum(m.uneven[r] for r in estimate.bytes)
+        m.whole_tables.add(total >= THOUSAND * least * _ROUND_DOWN)
     weight = float(Fraction(shares.instance.weights.storage) / THOUSAND)
     return pyo.quicksum(weight * m.uneven[r] for r in estimate.bytes)
 

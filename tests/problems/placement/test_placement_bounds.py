@@ -1,0 +1,178 @@
+"""Bounds of cells are below brute force, in exact arithmetic, and exact where the search ends."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import dlsched
+from dlsched.errors import OptionError
+from dlsched.problems.placement import Instance, exact
+from dlsched.problems.placement.cells import Cell, cells_of, traffic_of, unplaced
+from dlsched.problems.placement.lumps import least_cost
+from dlsched.problems.placement.parts import cell_bounds, gpu_bound
+from dlsched.problems.placement.shares import Shares
+from dlsched.testing import oracles, strategies
+
+
+def exact_cost(shares: Shares, key: tuple[int, int], homes: tuple[int, ...]) -> Fraction:
+    """Return the cost of a cell, each group with all of its bytes, in fractions."""
+    k, p = key
+    largest, weights = shares.priority_weight
+    weight = Fraction(shares.instance.weights.gpu) * largest * weights[p] / 2
+    load = [-row[k] for row in shares.supply]
+    paid, bytes_ = Fraction(0), traffic_of(shares)
+    for g, part in shares.demand[key].items():
+        _, at, jobs = shares.groups[g]
+        home = {f"t{t}": homes[t] for t in at}
+        region = shares.instance.region_of(shares.instance.jobs[jobs[0]], home)
+        if region is None:
+            paid += bytes_[g]
+        else:
+            load[region] += part
+    return weight * sum((d**2 for d in load), Fraction(0)) + paid
+
+
+@given(strategies.placement(max_jobs=6, scales=True))
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_no_cell_costs_less_than_its_bound(instance: Instance) -> None:
+    """By enumeration in fractions, with and without homes given, and however short the search."""
+    shares = Shares(instance)
+    regions = range(len(instance.regions))
+    placements = list(product(regions, repeat=len(instance.tables)))
+    given = np.array([t % (len(regions) + 1) - 1 for t in range(len(instance.tables))])
+    for key, cell in cells_of(shares, split=False).items():
+        costs = {homes: exact_cost(shares, key, homes) for homes in placements}
+        agreeing = [
+            cost for homes, cost in costs.items()
+            if all(r in (-1, h) for r, h in zip(given.tolist(), homes, strict=True))
+        ]  # fmt: skip
+        for nodes in (0, 2, 2000):
+            assert least_cost(cell, unplaced(cell), nodes) <= min(costs.values())
+            assert least_cost(cell, given[cell.names], nodes) <= min(agreeing)
+
+
+@given(strategies.placement(max_jobs=6, scales=True))
+@settings(max_examples=15, deadline=None, derandomize=True)
+def test_cells_that_share_a_group_share_its_bytes(instance: Instance) -> None:
+    """Added up over the cells, the penalties of a group are at most its bytes."""
+    shares = Shares(instance)
+    whole = sum(map(float, traffic_of(shares)))
+    paid = sum(
+        float(penalty)
+        for cell in cells_of(shares).values() for penalty in cell.penalty if np.isfinite(penalty)
+    )  # fmt: skip
+    assert paid <= whole * (1 + 1e-9)
+    optimum = oracles.placement(instance)
+    if optimum is not None:
+        assert gpu_bound(shares) <= optimum.cost
+        for limits in ({"nodes": 40}, {"tables": 2, "nodes": 3, "job_nodes": 0}):
+            tree = dlsched.bound(instance, "home_tree", **limits)
+            assert tree.cost.kind == "certified"
+            assert tree.cost.value <= optimum.cost
+
+
+def test_the_tree_charges_tables_apart() -> None:
+    """With room for one table in each region, a job of two pays its bytes, or those elsewhere."""
+    plain = dlsched.load("mast-two-regions").model_dump() | {"at_home_threshold": 0}
+    regions = [dict(region, storage_capacity=10) for region in plain["regions"]]
+    tables = [{"id": "a", "size": 9}, {"id": "b", "size": 8}]
+    weights = {"traffic": 1, "gpu": 0, "storage": 0}
+    for kind, paid in (("ml", 1.0), ("spark", 8 / 17)):
+        jobs = [{"id": "j", "kind": kind, "tables": ["a", "b"], "gpu_hours": {"A100": 5}}]
+        changed = {"regions": regions, "tables": tables, "jobs": jobs, "weights": weights}
+        instance = Instance.model_validate(plain | changed)
+        assert float(dlsched.bound(instance, "home_tree").cost.value) == pytest.approx(paid)
+        assert float(dlsched.solve(instance).objective.cost) == pytest.approx(paid)
+        assert float(dlsched.bound(instance, "indivisible_bound").cost.value) == 0
+
+
+def test_the_move_quota_keeps_tables_at_home() -> None:
+    """A tree of tables that may not move has one leaf, whose bound is the traffic of today."""
+    instance = dlsched.generate(
+        "placement", 2, tables=8, regions=3, jobs=12, largest=0.4, move_share=0.0
+    )
+    today = dlsched.solve(instance, "no_moves")
+    none = {"gpu": 0, "storage": 0, "traffic": 1}
+    only = instance.model_copy(update={"weights": type(instance.weights)(**none)})
+    bound = dlsched.bound(only, "home_tree")
+    assert 0 < float(bound.cost.value) <= float(today.details["traffic"])
+
+
+def test_interior_point_gives_the_bound_of_the_simplex_method(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both bounds of the relaxation are certified, near each other, and below the optimum."""
+    instance = dlsched.generate("placement", 3, tables=10, regions=3, jobs=14, largest=0.4)
+    simplex = dlsched.bound(instance, "relaxation").cost
+    monkeypatch.setattr(exact, "_LARGE_NONZEROS", 0)
+    interior = dlsched.bound(instance, "relaxation").cost
+    assert simplex.kind == interior.kind == "certified"
+    assert interior.method == "duals of the relaxation"
+    assert float(interior.value) == pytest.approx(float(simplex.value), rel=2e-3)
+    assert interior.value <= dlsched.solve(instance).objective.cost
+
+
+def test_more_nodes_raise_the_bound() -> None:
+    """The tree begins with `indivisible_bound` and rises with its nodes."""
+    instance = dlsched.generate("placement", 2, tables=30, regions=4, jobs=60)
+    first = dlsched.bound(instance, "indivisible_bound").cost.value
+    found = [dlsched.bound(instance, "home_tree", nodes=n).cost.value for n in (0, 20, 100)]
+    assert found[0] == pytest.approx(first)
+    assert found == sorted(found)
+    assert found[2] > first
+    with pytest.raises(OptionError, match="must be from 0"):
+        dlsched.bound(instance, "home_tree", nodes=-1)
+
+
+def lone_cell(penalty: float, share: list[float], target: list[float]) -> Cell:
+    """Return a cell of weight 1 with items of two tables each and one penalty by share."""
+    n = len(share)
+    return Cell(
+        np.array(share), penalty * np.array(share), np.zeros(n, dtype=np.int64),
+        np.arange(0, 2 * n + 1, 2), np.arange(2 * n), np.arange(2 * n), np.arange(n), np.arange(n),
+        np.array(target), np.array([target.index(part) for part in target]), 1.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("penalty", "share", "target", "expected"),
+    [
+        (9.0, [1.0], [0.5, 0.5], 0.5),  # in one region: 2 * 0.5 ** 2
+        (0.1, [1.0], [0.25, 0.75], 0.125),  # there: 2 * 0.25 ** 2; nowhere: 0.625 + 0.1
+        (0.1, [1.0], [0.2, 0.2, 0.2, 0.2, 0.2], 0.3),  # there: 0.8; nowhere: 0.2 + 0.1
+        (0.0, [0.5, 0.5], [0.5, 0.5], 0.0),
+        (9.0, [0.4, 0.3, 0.3], [0.5, 0.5], 0.02),  # 0.6 and 0.4
+    ],
+)
+def test_cells_by_hand(
+    penalty: float, share: list[float], target: list[float], expected: float
+) -> None:
+    """The search that ends is exact; with tables in two regions the item pays."""
+    cell = lone_cell(penalty, share, target)
+    assert least_cost(cell, unplaced(cell), 500) == pytest.approx(expected, abs=1e-12)
+    apart = np.arange(2 * len(share)) % 2
+    nowhere = sum(part**2 for part in target) + penalty * sum(share)
+    assert least_cost(cell, apart, 0) == pytest.approx(nowhere)
+
+
+def test_a_job_that_must_run_counts() -> None:
+    """A job of one table, or of Spark, has no way out; one with two tables pays its bytes."""
+    plain = dlsched.load("mast-two-regions")
+    jobs = [
+        {"id": "one", "kind": "ml", "tables": ["clicks"], "gpu_hours": {"A100": 5}},
+        {"id": "two", "kind": "spark", "tables": ["users", "ads"], "gpu_hours": {"A100": 5}},
+        {"id": "three", "kind": "ml", "tables": ["users", "ads"], "gpu_hours": {"A100": 5}},
+    ]
+    found = []
+    for job in jobs:
+        only = Instance.model_validate(plain.model_dump() | {"jobs": [job]})
+        (bound,) = cell_bounds(cells_of(Shares(only))).values()
+        found.append(bound)
+    must = 0.5 * 2 * 0.5**2
+    assert found[:2] == pytest.approx([must, must], abs=1e-12)
+    assert found[2] == pytest.approx(must, abs=1e-12)  # its bytes, 1, are dearer
