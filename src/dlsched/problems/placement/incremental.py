@@ -1,8 +1,13 @@
-"""The cost of a placement, updated from move to move; compiled.
+"""The cost of a placement, updated from change to change; compiled.
 
 Every table has a home here. ``INFEASIBILITY`` is one number: bytes above capacity, CPU hours above
 quota, and GPU hours that are missing at home, each as a share of the total; 0 means feasible. The
 move quota is not part of it: the searches compare ``MOVED`` with it.
+
+A change is a list of tables with their new homes. It reaches the jobs that read these tables, and
+of the GPUs only the regions and types of the jobs that run elsewhere afterwards. `undo` restores
+what the last change overwrote: costs from copies, whole numbers (bytes and hours) by subtraction,
+which is exact.
 """
 
 from __future__ import annotations
@@ -18,7 +23,9 @@ from dlsched.problems.placement.layout import (
     CPU_EXCESS,
     INFEASIBILITY,
     MOVED,
+    READERS,
     STORAGE_EXCESS,
+    TABLES,
     Layout,
     State,
     pack,
@@ -28,60 +35,63 @@ PACKED = "Layout, int64[::1], float64[::1]"
 """Types of `State.packed`."""
 _ROUNDING = 1e-14
 """A change of the cost below this share of the terms that it is the sum of is rounding."""
+_SUMS = 6
 
 
 @loop
-def region_of(at: Any, ints: Any, j: int, out: int, into: int) -> int:
-    """Return a job's region if one of its tables moved from `out` to `into`; if equal: as it is."""
-    count = at.tables_here + j * at.regions
+def region_of(at: Any, ints: Any, j: int) -> int:
+    """Return the region where a job runs with the tables at their homes; -1 for none."""
+    first, last = ints[at.job_start + j], ints[at.job_start + j + 1]
+    best = ints[at.home + ints[at.job_tables + first]]
+    together = True
+    for i in range(first + 1, last):
+        if ints[at.home + ints[at.job_tables + i]] != best:
+            together = False
+            break
+    if together:
+        return int(best)
     if ints[at.ml + j]:
-        first = ints[at.job_start + j]
-        n = ints[at.job_start + j + 1] - first
-        if out == into:
-            r = ints[at.home + ints[at.job_tables + first]]
-            return r if ints[count + r] == n else -1
-        return into if ints[count + into] + 1 == n else -1
-    best, most = -1, -1
-    for r in range(at.regions):
-        c = ints[count + r]
-        if out != into:
-            if r == into:
-                c += 1
-            if r == out:
-                c -= 1
-        if c > most:
-            best, most = r, c
-    return best
+        return -1
+    for i in range(first, last):
+        ints[at.votes + ints[at.home + ints[at.job_tables + i]]] += 1
+    for i in range(first, last):
+        r = ints[at.home + ints[at.job_tables + i]]
+        more = ints[at.votes + r] - ints[at.votes + best]
+        if more > 0 or (more == 0 and r < best):
+            best = r
+    for i in range(first, last):
+        ints[at.votes + ints[at.home + ints[at.job_tables + i]]] = 0
+    return int(best)
 
 
 @loop
-def gpu_cost(at: Any, nums: Any, r: int) -> Any:
-    """Return a region's part of (2), weighted."""
+def bytes_near(at: Any, ints: Any, nums: Any, j: int, r: int) -> Any:
+    """Return the bytes that a job reads in its region if that is `r`."""
     total = 0.0
-    for k in range(at.kinds):
-        load, squares = 0.0, 0.0
-        share = nums[at.supply_share + r * at.kinds + k]
-        for p in range(at.priorities):
-            kp = k * at.priorities + p
-            wanted = nums[at.wanted + kp]
-            if wanted > 0:
-                hours = nums[at.demand + r * at.kinds * at.priorities + kp]
-                load += hours * nums[at.load_unit + kp]
-                difference = hours / wanted - share
-                squares += nums[at.priority_weight + p] * difference * difference
-        over = max(0.0, load - nums[at.supply_load + r * at.kinds + k])
-        total += squares / (1.0 + math.exp(-at.slope * over))
-    return at.gpu_weight * total
-
-
-@loop
-def cpu_excess(at: Any, nums: Any, r: int) -> float:
-    """Return the CPU hours above the quotas in a region."""
-    total = 0.0
-    for a in range(at.apps):
-        i = r * at.apps + a
-        total += max(0.0, nums[at.cpu + i] - nums[at.cpu_quota + i])
+    if r >= 0:
+        for i in range(ints[at.job_start + j], ints[at.job_start + j + 1]):
+            t = ints[at.job_tables + i]
+            if ints[at.home + t] == r:
+                total += nums[at.size + t]
     return total
+
+
+@loop
+def cell_cost(at: Any, nums: Any, cell: int) -> Any:
+    """Return a region's and a GPU type's part of (2)."""
+    load, squares = 0.0, 0.0
+    share, k = nums[at.supply_share + cell], cell % at.kinds
+    for p in range(at.priorities):
+        wanted = nums[at.wanted + k * at.priorities + p]
+        if wanted > 0:
+            hours = nums[at.demand + cell * at.priorities + p]
+            load += hours * nums[at.load_unit + k * at.priorities + p]
+            difference = hours / wanted - share
+            squares += nums[at.priority_weight + p] * difference * difference
+    over = load - nums[at.supply_load + cell]
+    if over > 0.0 and at.slope != 0.0:
+        return squares / (1.0 + math.exp(-at.slope * over))
+    return 0.5 * squares
 
 
 @loop
@@ -94,34 +104,42 @@ def storage_cost(at: Any, nums: Any, r: int, stored: float) -> Any:
 
 
 @loop
-def add_hours(at: Any, ints: Any, nums: Any, j: int, r: int, sign: float) -> float:
-    """Add a job's hours to a region (`sign` 1) or subtract them (-1); return its hours at home."""
+def add_hours(at: Any, ints: Any, nums: Any, j: int, r: int, sign: float) -> Any:
+    """Add a job's hours to a region (`sign` 1) or subtract them (-1).
+
+    Returns
+    -------
+    tuple
+        What this adds to the GPU hours at home, and to the CPU hours above the quota.
+    """
     if r < 0:
-        return 0.0
-    at_home = 0.0
-    kinds = at.kinds
+        return 0.0, 0.0
+    at_home = excess = 0.0
     for i in range(ints[at.hours_start + j], ints[at.hours_start + j + 1]):
-        k = ints[at.hours_kind + i]
-        kp = k * at.priorities + ints[at.priority + j]
-        nums[at.demand + r * kinds * at.priorities + kp] += sign * nums[at.hours + i]
-        if nums[at.supply_share + r * kinds + k] > 0:
+        cell = r * at.kinds + ints[at.hours_kind + i]
+        nums[at.demand + cell * at.priorities + ints[at.priority + j]] += sign * nums[at.hours + i]
+        ints[at.marked + cell] = 1
+        if nums[at.supply_share + cell] > 0:
             at_home += sign * nums[at.urgent + i]
     a = ints[at.app + j]
     if a >= 0:
-        nums[at.cpu + r * at.apps + a] += sign * nums[at.cpu_hours + j]
-    return at_home
+        i = r * at.apps + a
+        over = max(0.0, nums[at.cpu + i] - nums[at.cpu_quota + i])
+        nums[at.cpu + i] += sign * nums[at.cpu_hours + j]
+        excess = max(0.0, nums[at.cpu + i] - nums[at.cpu_quota + i]) - over
+    return at_home, excess
 
 
 @loop
-def infeasibility(at: Any, at_home: float, storage_excess: float, cpu_excess: float) -> Any:
+def infeasibility(at: Any, nums: Any) -> Any:
     """Return the sum of what violates (4), (5) and (6), each as a share of its total."""
-    total = 0.0
+    total, sums = 0.0, at.sums
     if at.threshold > 0:
-        total = max(0.0, at.threshold - at_home) / at.threshold
-    if storage_excess != 0.0:
-        total += storage_excess / max(1.0, at.bytes_total)
-    if cpu_excess != 0.0:
-        total += cpu_excess / max(1.0, at.cpu_total)
+        total = max(0.0, at.threshold - nums[sums + AT_HOME]) / at.threshold
+    if nums[sums + STORAGE_EXCESS] != 0.0:
+        total += nums[sums + STORAGE_EXCESS] / max(1.0, at.bytes_total)
+    if nums[sums + CPU_EXCESS] != 0.0:
+        total += nums[sums + CPU_EXCESS] / max(1.0, at.cpu_total)
     return total
 
 
@@ -137,175 +155,206 @@ def moved_bytes_change(at: Any, ints: Any, nums: Any, t: int, out: int, into: in
     return -size if into == today else 0.0
 
 
+@loop
+def sum_cells(at: Any, ints: Any, nums: Any, r: int) -> Any:
+    """Compute the marked parts of a region again, unmark them, and return the weighted sum."""
+    total = 0.0
+    for cell in range(r * at.kinds, (r + 1) * at.kinds):
+        if ints[at.marked + cell]:
+            ints[at.marked + cell] = 0
+            nums[at.part + cell] = cell_cost(at, nums, cell)
+        total += nums[at.part + cell]
+    nums[at.gpu + r] = at.gpu_weight * total
+    return nums[at.gpu + r]
+
+
 @entry(f"void({PACKED})", records=(Layout,))
 def recompute(at: Any, ints: Any, nums: Any) -> None:
     """Compute regions of jobs, demand and sums from the homes."""
-    for i in range(at.tables_here, at.changed):
+    for i in range(at.job_region, at.best):
         ints[i] = 0
-    for i in range(at.bytes_here, len(nums)):
+    for i in range(at.near, len(nums)):
         nums[i] = 0.0
-    regions, sums = at.regions, at.sums
+    sums = at.sums
     for t in range(at.tables):
         r, size = ints[at.home + t], nums[at.size + t]
         nums[at.stored + r] += size
         if ints[at.today + t] >= 0 and ints[at.today + t] != r:
             nums[sums + MOVED] += size
-        for i in range(ints[at.table_start + t], ints[at.table_start + t + 1]):
-            j = ints[at.table_jobs + i]
-            ints[at.tables_here + j * regions + r] += 1
-            nums[at.bytes_here + j * regions + r] += size
     crossing = 0.0
     for j in range(at.jobs):
-        r = region_of(at, ints, j, regions, regions)
+        r = region_of(at, ints, j)
         ints[at.job_region + j] = r
-        nums[sums + AT_HOME] += add_hours(at, ints, nums, j, r, 1.0)
-        crossing += nums[at.job_bytes + j]
-        if r >= 0:
-            crossing -= nums[at.bytes_here + j * regions + r]
+        at_home, excess = add_hours(at, ints, nums, j, r, 1.0)
+        nums[sums + AT_HOME] += at_home
+        nums[sums + CPU_EXCESS] += excess
+        nums[at.near + j] = bytes_near(at, ints, nums, j, r)
+        crossing += nums[at.job_bytes + j] - nums[at.near + j]
     cost = 0.0
     if at.bytes_read > 0:
         cost = at.traffic_weight * (crossing / at.bytes_read)
-    for r in range(regions):
+    for r in range(at.regions):
+        for cell in range(r * at.kinds, (r + 1) * at.kinds):
+            ints[at.marked + cell] = 1
         stored = nums[at.stored + r]
-        cost += gpu_cost(at, nums, r) + storage_cost(at, nums, r, stored)
+        cost += sum_cells(at, ints, nums, r) + storage_cost(at, nums, r, stored)
         nums[sums + STORAGE_EXCESS] += max(0.0, stored - nums[at.capacity + r])
-        nums[sums + CPU_EXCESS] += cpu_excess(at, nums, r)
     nums[sums + COST] = cost
-    nums[sums + INFEASIBILITY] = infeasibility(
-        at, nums[sums + AT_HOME], nums[sums + STORAGE_EXCESS], nums[sums + CPU_EXCESS]
-    )
+    nums[sums + INFEASIBILITY] = infeasibility(at, nums)
 
 
 @loop
-def reassign_readers(at: Any, ints: Any, nums: Any, t: int, into: int) -> float:
-    """Write the regions of a table's readers if it moved to ``new_region``, and mark ``changed``.
+def move_readers(at: Any, ints: Any, nums: Any) -> float:
+    """Run the readers of the listed tables where these are now, and mark what that changes.
 
     Returns
     -------
     float
-        Bytes that the move adds to those read from other regions.
+        Bytes that this adds to those read from other regions.
     """
-    out, crossing = ints[at.home + t], 0.0
-    first = ints[at.table_start + t]
-    for i in range(ints[at.table_start + t + 1] - first):
-        j = ints[at.table_jobs + first + i]
-        here = at.bytes_here + j * at.regions
-        was, now = ints[at.job_region + j], region_of(at, ints, j, out, into)
-        ints[at.new_region + i] = now
-        if was >= 0:
-            crossing += nums[here + was]
-        if now >= 0:
-            crossing -= nums[here + now]
-            if now == into:
-                crossing -= nums[at.size + t]
-            if now == out:
-                crossing += nums[at.size + t]
-        if was != now:
-            if was >= 0:
-                ints[at.changed + was] = 1
-            if now >= 0:
-                ints[at.changed + now] = 1
+    crossing, sums, listed = 0.0, at.sums, 0
+    tables = ints[at.counts + TABLES]
+    for m in range(tables):
+        t = ints[at.log_table + m]
+        for i in range(ints[at.table_start + t], ints[at.table_start + t + 1]):
+            j = ints[at.table_jobs + i]
+            if tables > 1:
+                if ints[at.seen + j]:
+                    continue
+                ints[at.seen + j] = 1
+            was, now = ints[at.job_region + j], region_of(at, ints, j)
+            if was == now == -1:
+                continue
+            before, near = nums[at.near + j], bytes_near(at, ints, nums, j, now)
+            if was == now and before == near:
+                continue
+            ints[at.log_job + listed] = j
+            ints[at.log_region + listed], nums[at.log_near + listed] = was, before
+            listed += 1
+            nums[at.near + j] = near
+            crossing += before - near
+            if was != now:
+                ints[at.job_region + j] = now
+                for r, sign in ((was, -1.0), (now, 1.0)):
+                    if r >= 0:
+                        ints[at.changed + r] = 1
+                        at_home, excess = add_hours(at, ints, nums, j, r, sign)
+                        nums[sums + AT_HOME] += at_home
+                        nums[sums + CPU_EXCESS] += excess
+    ints[at.counts + READERS] = listed
+    if tables > 1:
+        for m in range(tables):
+            t = ints[at.log_table + m]
+            for i in range(ints[at.table_start + t], ints[at.table_start + t + 1]):
+                ints[at.seen + ints[at.table_jobs + i]] = 0
     return crossing
 
 
 @loop
-def move_hours(at: Any, ints: Any, nums: Any, t: int, into: int) -> Any:
-    """Move the hours of a table's readers as if the table moved, and return what the move changes.
+def change(at: Any, ints: Any, nums: Any, tables: int) -> float:
+    """Move the first of the tables in ``log_table``, each listed once, to their ``log_home``.
 
     Returns
     -------
-    tuple
-        What the move adds to the cost, to the GPU hours at home, to the bytes above capacities and
-        to the CPU hours above quotas. The readers' new regions are in ``new_region``.
+    float
+        What is added to the cost; `undo` takes the change back.
     """
-    out, size, regions = ints[at.home + t], nums[at.size + t], at.regions
-    changed, new = at.changed, at.new_region
-    crossing = reassign_readers(at, ints, nums, t, into)
-    at_home = cost = terms = storage_excess = cpu_hours = 0.0
-    first = ints[at.table_start + t]
-    readers = ints[at.table_start + t + 1] - first
-    for r in range(regions):
-        if ints[changed + r]:
-            part = gpu_cost(at, nums, r)
-            cost -= part
-            terms += part
-            cpu_hours -= cpu_excess(at, nums, r)
-    for i in range(readers):
-        j = ints[at.table_jobs + first + i]
-        was, now = ints[at.job_region + j], ints[new + i]
-        if was != now:
-            at_home += add_hours(at, ints, nums, j, was, -1.0)
-            at_home += add_hours(at, ints, nums, j, now, 1.0)
-    for r in range(regions):
-        if ints[changed + r]:
-            part = gpu_cost(at, nums, r)
+    sums = at.sums
+    for i in range(_SUMS):
+        nums[at.log_sums + i] = nums[sums + i]
+    for r in range(at.regions):
+        ints[at.changed + r] = 0
+    ints[at.counts + TABLES] = tables
+    cost = terms = storage = storage_terms = 0.0
+    for m in range(tables):
+        t, into = ints[at.log_table + m], ints[at.log_home + m]
+        out, size = ints[at.home + t], nums[at.size + t]
+        nums[sums + MOVED] += moved_bytes_change(at, ints, nums, t, out, into)
+        for r, added in ((out, -size), (into, size)):
+            stored, capacity = nums[at.stored + r], nums[at.capacity + r]
+            before = storage_cost(at, nums, r, stored)
+            after = storage_cost(at, nums, r, stored + added)
+            storage += after - before
+            storage_terms += after + before
+            over = max(0.0, stored + added - capacity) - max(0.0, stored - capacity)
+            nums[sums + STORAGE_EXCESS] += over
+            nums[at.stored + r] = stored + added
+        ints[at.home + t], ints[at.log_home + m] = into, out
+    crossing = move_readers(at, ints, nums)
+    for r in range(at.regions):
+        if ints[at.changed + r]:
+            nums[at.log_gpu + r] = nums[at.gpu + r]
+            for cell in range(r * at.kinds, (r + 1) * at.kinds):
+                nums[at.log_part + cell] = nums[at.part + cell]
+            cost -= nums[at.gpu + r]
+            terms += nums[at.gpu + r]
+    for r in range(at.regions):
+        if ints[at.changed + r]:
+            part = sum_cells(at, ints, nums, r)
             cost += part
             terms += part
-            cpu_hours += cpu_excess(at, nums, r)
-            ints[changed + r] = 0
     if crossing != 0.0:
         part = at.traffic_weight * (crossing / at.bytes_read)
         cost += part
         terms += abs(part)
-    for r, added in ((out, -size), (into, size)):
-        stored, capacity = nums[at.stored + r], nums[at.capacity + r]
-        before, after = storage_cost(at, nums, r, stored), storage_cost(at, nums, r, stored + added)
-        cost += after - before
-        terms += after + before
-        storage_excess += max(0.0, stored + added - capacity) - max(0.0, stored - capacity)
-    if abs(cost) <= _ROUNDING * terms:
+    cost += storage
+    if abs(cost) <= _ROUNDING * (terms + storage_terms):
         cost = 0.0
-    return cost, at_home, storage_excess, cpu_hours
+    nums[sums + COST] += cost
+    nums[sums + INFEASIBILITY] = infeasibility(at, nums)
+    return float(cost)
 
 
-@entry(f"UniTuple(float64, 2)({PACKED}, int64, int64)", records=(Layout,))
-def evaluate_move(at: Any, ints: Any, nums: Any, t: int, into: int) -> Any:
-    """Return what moving a table would add to the cost and to the infeasibility; nothing moves."""
+@loop
+def undo(at: Any, ints: Any, nums: Any) -> None:
+    """Take the last change back."""
+    for i in range(_SUMS):
+        nums[at.sums + i] = nums[at.log_sums + i]
+    for m in range(ints[at.counts + TABLES]):
+        t, out = ints[at.log_table + m], ints[at.log_home + m]
+        into, size = ints[at.home + t], nums[at.size + t]
+        nums[at.stored + into] -= size
+        nums[at.stored + out] += size
+        ints[at.home + t] = out
+    for i in range(ints[at.counts + READERS]):
+        j, was = ints[at.log_job + i], ints[at.log_region + i]
+        now = ints[at.job_region + j]
+        nums[at.near + j] = nums[at.log_near + i]
+        if was != now:
+            ints[at.job_region + j] = was
+            add_hours(at, ints, nums, j, now, -1.0)
+            add_hours(at, ints, nums, j, was, 1.0)
+    for r in range(at.regions):
+        if ints[at.changed + r]:
+            nums[at.gpu + r] = nums[at.log_gpu + r]
+            for cell in range(r * at.kinds, (r + 1) * at.kinds):
+                nums[at.part + cell] = nums[at.log_part + cell]
+                ints[at.marked + cell] = 0
+
+
+@loop
+def move_table(at: Any, ints: Any, nums: Any, t: int, into: int, keep: bool) -> Any:
+    """Return what moving a table adds to the cost and to the infeasibility; move it if `keep`."""
     if ints[at.home + t] == into:
         return 0.0, 0.0
-    cost, at_home, storage_excess, cpu_hours = move_hours(at, ints, nums, t, into)
-    first, sums = ints[at.table_start + t], at.sums
-    for i in range(ints[at.table_start + t + 1] - first):
-        j = ints[at.table_jobs + first + i]
-        was, now = ints[at.job_region + j], ints[at.new_region + i]
-        if was != now:
-            add_hours(at, ints, nums, j, was, 1.0)
-            add_hours(at, ints, nums, j, now, -1.0)
-    after = infeasibility(
-        at, nums[sums + AT_HOME] + at_home, nums[sums + STORAGE_EXCESS] + storage_excess,
-        nums[sums + CPU_EXCESS] + cpu_hours,
-    )  # fmt: skip
-    return cost, after - nums[sums + INFEASIBILITY]
+    ints[at.log_table], ints[at.log_home] = t, into
+    cost = change(at, ints, nums, 1)
+    worse = nums[at.sums + INFEASIBILITY] - nums[at.log_sums + INFEASIBILITY]
+    if not keep:
+        undo(at, ints, nums)
+    return cost, worse
 
 
-@entry(f"float64({PACKED}, int64, int64)", records=(Layout,))
-def apply_move(at: Any, ints: Any, nums: Any, t: int, into: int) -> float:
-    """Move a table, and return what this adds to the cost."""
-    out = ints[at.home + t]
-    if out == into:
-        return 0.0
-    cost, at_home, storage_excess, cpu_hours = move_hours(at, ints, nums, t, into)
-    size, regions, sums = nums[at.size + t], at.regions, at.sums
-    first = ints[at.table_start + t]
-    for i in range(ints[at.table_start + t + 1] - first):
-        j = ints[at.table_jobs + first + i]
-        ints[at.job_region + j] = ints[at.new_region + i]
-        ints[at.tables_here + j * regions + out] -= 1
-        ints[at.tables_here + j * regions + into] += 1
-        nums[at.bytes_here + j * regions + out] -= size
-        nums[at.bytes_here + j * regions + into] += size
-    nums[at.stored + out] -= size
-    nums[at.stored + into] += size
-    nums[sums + MOVED] += moved_bytes_change(at, ints, nums, t, out, into)
-    nums[sums + COST] += cost
-    nums[sums + AT_HOME] += at_home
-    nums[sums + STORAGE_EXCESS] += storage_excess
-    nums[sums + CPU_EXCESS] += cpu_hours
-    nums[sums + INFEASIBILITY] = infeasibility(
-        at, nums[sums + AT_HOME], nums[sums + STORAGE_EXCESS], nums[sums + CPU_EXCESS]
-    )
-    ints[at.home + t] = into
-    return float(cost)
+@entry(
+    f"void({PACKED}, int64[::1], int64[::1], boolean, float64[::1], float64[::1])",
+    records=(Layout,),
+)
+def move_each(
+    at: Any, ints: Any, nums: Any, tables: Any, into: Any, keep: bool, cost: Any, worse: Any
+) -> None:
+    """Write what moving each table adds to the cost and to the infeasibility; move it if `keep`."""
+    for i in range(len(tables)):
+        cost[i], worse[i] = move_table(at, ints, nums, tables[i], into[i], keep)
 
 
 def state_of(data: Data, home: Any) -> State:

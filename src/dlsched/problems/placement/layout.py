@@ -18,29 +18,41 @@ Layout = namedtuple(
     "Layout",
     "tables jobs regions kinds priorities apps "
     "home today job_start job_tables table_start table_jobs ml hours_start hours_kind priority app "
-    "job_region tables_here changed new_region log_table log_home best "
+    "by_size job_region log_table log_home log_job log_region counts listed seen changed marked "
+    "votes best "
     "size capacity capacity_share job_bytes hours urgent load_unit supply_load supply_share wanted "
-    "priority_weight cpu_hours cpu_quota bytes_here demand stored cpu sums "
+    "priority_weight cpu_hours cpu_quota near demand part gpu stored cpu sums log_near log_part "
+    "log_gpu log_sums "
     "bytes_total bytes_read quota cpu_total threshold slope traffic_weight gpu_weight "
     "storage_weight",
 )
-Layout.__annotations__ = dict.fromkeys(Layout._fields[:42], Whole) | dict.fromkeys(
-    Layout._fields[42:], Real
+_FIRST = [Layout._fields.index(name) for name in ("home", "size", "bytes_total")]
+_INTS, _NUMS = Layout._fields[_FIRST[0] : _FIRST[1]], Layout._fields[_FIRST[1] : _FIRST[2]]
+_SCALARS = Layout._fields[_FIRST[2] :]
+POSITIONS, SCALARS = _FIRST[2], len(_SCALARS)
+"""Whole numbers in a `Layout`, and doubles after them."""
+Layout.__annotations__ = dict.fromkeys(Layout._fields[:POSITIONS], Whole) | dict.fromkeys(
+    _SCALARS, Real
 )
 """Numbers of tables etc., where each array begins in its flat array, and the scalars of `Data`.
 
-``job_region``: of each job, -1 for none. ``tables_here``, ``bytes_here`` (J x R): tables of a job
-in a region, and their bytes. ``demand`` (R x K x P): GPU hours in units. ``best``: homes of the
-best placement that annealing found. ``changed``, ``new_region``, ``log_table`` and ``log_home`` are
-scratch memory.
+``by_size``: tables, largest first. ``job_region``: of each job, -1 for none. ``near``: bytes that a
+job reads in its region. ``demand`` (R x K x P): GPU hours in units. ``part`` (R x K): a region's
+and a type's part of (2), and ``gpu`` (R) their weighted sums. ``best``: homes of the best placement
+that annealing found.
+
+The rest describes the last change: ``log_table`` and ``log_home``, its tables and their homes, new
+ones before it and old ones after it; ``log_job``, the readers for which it makes a difference, with
+their old ``log_region`` and ``log_near``; ``changed``, whether it reaches a region, whose
+``log_part`` and ``log_gpu`` are the old ones; ``log_sums``; ``counts``, how many tables and readers
+are listed. ``listed``, ``seen``, ``marked`` and ``votes`` are scratch memory, 0 between changes.
 """
-_INTS, _NUMS, _SCALARS = Layout._fields[6:24], Layout._fields[24:42], Layout._fields[42:]
-POSITIONS, SCALARS = 42, len(_SCALARS)
-"""Whole numbers in a `Layout`, and doubles after them."""
 
 COST, INFEASIBILITY, MOVED, AT_HOME, STORAGE_EXCESS, CPU_EXCESS = range(6)
 """In ``sums``: the cost; the broken limits, as a sum of shares; bytes moved; GPU hours at home;
 bytes above capacities; CPU hours above quotas."""
+TABLES, READERS = range(2)
+"""In ``counts``."""
 
 
 class State(NamedTuple):
@@ -66,22 +78,25 @@ def pack(data: Data, home: Any) -> State:
     """Return the state of a placement, with its sums at 0."""
     tables, jobs, regions = len(data.size), len(data.ml), len(data.capacity)
     (kinds, priorities), apps = data.wanted.shape, data.cpu_quota.shape[1]
-    most_tables = max(2, int(np.diff(data.job_start).max(initial=0)))
+    cells = regions * kinds
     lengths = {
-        "job_region": jobs, "tables_here": jobs * regions, "changed": regions,
-        "new_region": int(np.diff(data.table_start).max(initial=0)), "log_table": most_tables,
-        "log_home": most_tables, "best": tables, "bytes_here": jobs * regions,
-        "demand": regions * kinds * priorities, "stored": regions, "cpu": regions * apps, "sums": 6,
+        "job_region": jobs, "log_table": tables, "log_home": tables, "log_job": jobs,
+        "log_region": jobs, "counts": 2, "listed": tables, "seen": jobs, "changed": regions,
+        "marked": cells, "votes": regions, "best": tables, "near": jobs,
+        "demand": cells * priorities, "part": cells, "gpu": regions, "stored": regions,
+        "cpu": regions * apps, "sums": 6, "log_near": jobs, "log_part": cells, "log_gpu": regions,
+        "log_sums": 6,
     }  # fmt: skip
     parts = {name: np.zeros(length) for name, length in lengths.items()}
     parts |= {"home": np.asarray(home, dtype=np.int64).reshape(tables), "today": data.home}
-    parts = {name: np.ravel(parts.get(name, getattr(data, name, 0))) for name in (*_INTS, *_NUMS)}
+    parts["by_size"] = np.argsort(-data.size, kind="stable")
+    ints, whole = _joined(data, parts, _INTS)
+    nums, real = _joined(data, parts, _NUMS)
     layout = Layout(
-        tables, jobs, regions, kinds, priorities, apps,
-        *_starts(parts, _INTS), *_starts(parts, _NUMS), *(getattr(data, s) for s in _SCALARS),
+        tables, jobs, regions, kinds, priorities, apps, *whole.values(), *real.values(),
+        *(getattr(data, scalar) for scalar in _SCALARS),
     )  # fmt: skip
-    ints = np.concatenate([parts[name] for name in _INTS]).astype(np.int64)
-    nums = np.concatenate([parts[name] for name in _NUMS]).astype(np.float64)
+    ints, nums = ints.astype(np.int64), nums.astype(np.float64)
 
     def part(flat: Any, name: str, *shape: int) -> Any:
         first = getattr(layout, name)
@@ -93,6 +108,10 @@ def pack(data: Data, home: Any) -> State:
     )  # fmt: skip
 
 
-def _starts(parts: dict[str, Any], names: tuple[str, ...]) -> list[int]:
-    """Return where each part begins when they are put end to end."""
-    return [0, *np.cumsum([len(parts[name]) for name in names[:-1]]).tolist()]
+def _joined(
+    data: Data, parts: dict[str, Any], names: tuple[str, ...]
+) -> tuple[Any, dict[str, int]]:
+    """Return arrays put end to end, and where each begins."""
+    rows = [np.ravel(parts.get(name, getattr(data, name, 0))) for name in names]
+    starts = [0, *np.cumsum([len(row) for row in rows[:-1]]).tolist()]
+    return np.concatenate(rows), dict(zip(names, starts, strict=True))
