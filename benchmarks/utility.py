@@ -401,7 +401,8 @@ def open_instances() -> Iterator[str]:
     rounds = 10_000
     yield "## Open instances: `insertion`\n"
     yield f"{rounds} rounds for each job; seconds of processor time. Best known: before 2026-11-22,"
-    yield "and now, with the method and the certified bound of the index.\n"
+    yield "and now, with the method and the certified bound of the index. 516.392 was found with"
+    yield "seed 2 and 30000 rounds in 25 s, 203.578 with seed 1 and 10000 rounds in 2 s.\n"
     yield "| instance | seed | utility | s | before | now | by | bound |\n|" + "---|" * 8
     for name, before in OPEN.items():
         instance, line = dlsched.load(name), library.index()[name]
