@@ -109,9 +109,8 @@ def divide_pairs(  # noqa: PLR0912
                 # The first job is always in the first part.
                 for half in range(1 << (total - 1)):
                     mask = 2 * half + 1
-                    first = ones(mask)
-                    small, large = min(first, total - first), max(first, total - first)
-                    if large > largest or (small == 0 and price < 0.0):
+                    small = min(ones(mask), total - ones(mask))
+                    if total - small > largest or (small == 0 and price < 0.0):
                         continue
                     if uniform and small != min(sizes[g], sizes[h]):
                         continue
