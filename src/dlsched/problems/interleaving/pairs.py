@@ -27,6 +27,16 @@ def joined(groups: Any, sizes: Any, g: int, h: int, both: Any) -> Any:
 
 
 @loop
+def ones(mask: int) -> int:
+    """Return how many bits of a mask are set."""
+    count = 0
+    while mask > 0:
+        count += mask & 1
+        mask >>= 1
+    return count
+
+
+@loop
 def divided(
     jobs: Any, both: Any, count: int, mask: int, parts: Any, sizes: Any, bounds: Any
 ) -> None:
@@ -99,12 +109,12 @@ def divide_pairs(  # noqa: PLR0912
                 # The first job is always in the first part.
                 for half in range(1 << (total - 1)):
                     mask = 2 * half + 1
-                    divided(jobs, both, total, mask, parts, found, bounds)
-                    small, large = min(found[0], found[1]), max(found[0], found[1])
-                    if large > largest or (small == 0 and price < 0.0):
+                    small = min(ones(mask), total - ones(mask))
+                    if total - small > largest or (small == 0 and price < 0.0):
                         continue
                     if uniform and small != min(sizes[g], sizes[h]):
                         continue
+                    divided(jobs, both, total, mask, parts, found, bounds)
                     cost = price if small > 0 and price >= 0.0 else 0.0
                     if bounds[0] + bounds[1] - cost <= best:
                         continue
