@@ -82,7 +82,7 @@ def annealing(instance: Instance, run: Run, restarts: int = 3, moves: int | None
 
 
 @method("placement", kind="heuristic", preload=(".local",), small=few_tables)
-def short_annealing(instance: Instance, run: Run, trials: int = 400) -> Claim:
+def short_annealing(instance: Instance, run: Run, trials: int = 300) -> Claim:
     """`annealing` with so few trials that it takes about ten times the time of `hill_climbing`.
 
     One cooling schedule with soft limits from 100 tables on; else two with half the trials each,
