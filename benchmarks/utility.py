@@ -375,7 +375,8 @@ def own() -> Iterator[str]:
     """Yield the paper's heuristic, ours and the exact method."""
     yield "## The paper's heuristic, ours and the exact method\n"
     yield f"`long`: {LONG} rounds for each job instead of 500, and one call of `solve`, whole. It"
-    yield "gives better solutions to compare with. Sizes: jobs x slots x GPUs.\n"
+    yield "gives better solutions to compare with. Sizes: jobs x slots x GPUs. `exact` has 30 s of"
+    yield "wall-clock time; on a shared machine its processor time shows how much of it it had.\n"
     rules = (
         Rule("hadar", calls=1),
         Rule("insertion", {"rounds": 100}, "`insertion`, 100 rounds for each job", calls=1),
