@@ -6,7 +6,7 @@ from dlsched.errors import OptionError
 from dlsched.objective import Bound
 from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.check import TOLERANCE
-from dlsched.problems.placement.exact import Refinement
+from dlsched.problems.placement.exact import TANGENT_ROUNDS, Refinement
 from dlsched.problems.placement.parts import gpu_bound, storage_bound
 from dlsched.problems.placement.schema import Instance
 from dlsched.problems.placement.shares import Shares
@@ -65,14 +65,21 @@ def home_tree(
 
 
 @method("placement", kind="bound", preload=(".squares", ".lumps"), small=few_tables)
-def relaxation(instance: Instance, run: Run) -> Claim:
+def relaxation(instance: Instance, run: Run, rounds: int = TANGENT_ROUNDS) -> Claim:
     """The model's linear relaxation with the rows of `indivisible_bound`, in exact arithmetic.
 
     The bound is recomputed from the duals. It links traffic and balance through shared tables. On
     large instances the relaxation is solved by interior point. Ours, not the paper's.
+
+    Parameters
+    ----------
+    rounds
+        Solutions of the relaxation at most, each with tangents at the one before.
     """
+    if rounds < 1:
+        raise OptionError("rounds must be from 1")
     refinement = Refinement(instance, run)
-    refinement.relax()
+    refinement.relax(rounds)
     value, how = refinement.indivisible, "whole tables and jobs"
     if refinement.dual is not None and refinement.dual > value:
         value, how = refinement.dual, "duals of the relaxation"

@@ -34,7 +34,7 @@ from dlsched.solvers.standard_form import StandardForm, compile_model
 
 LIBRARIES = (".local", ".squares", ".lumps", *SOLVER_LIBRARIES)
 """What `milp` preloads."""
-_TANGENT_ROUNDS = 12
+TANGENT_ROUNDS = 12
 _LEAST_INCREASE = 1e-3
 """A round of tangents that raises the relaxation by less, relatively, is the last."""
 _CLOSED = 3 * SOLVER_PRECISION
@@ -169,13 +169,13 @@ class Refinement:
             state = anneal(self.data, state, part, 1, trials)
         self.offer(state)
 
-    def relax(self) -> None:
+    def relax(self, rounds: int = TANGENT_ROUNDS) -> None:
         """Add tangents at the optimum of the linear relaxation while that raises it.
 
         The duals of the last round give the certified bound.
         """
         last, solved = 0.0, None
-        for _ in range(_TANGENT_ROUNDS):
+        for _ in range(rounds):
             if self.run.stop_reason():
                 break
             built, form = self.build()
