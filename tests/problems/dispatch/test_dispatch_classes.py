@@ -71,7 +71,7 @@ def same(instance: Instance) -> bool:
     return first.status == second.status == "optimal" and first.objective == second.objective
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(instances(ties=True))
 def test_classes_and_brute_force(instance: Instance) -> None:
     """In both scopes, with its bounds."""

@@ -62,7 +62,7 @@ def test_stages_by_hand() -> None:
     st.integers(0, 10**6),
     st.booleans(),
 )
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 def test_rounded_work_is_on_its_side(gains: list[int], need: int, seed: int, rounded: bool) -> None:
     """The best schedule with work rounded up is worth at least the exact one, down at most it."""
     rows = [Fraction(g) / 7 for g in sorted(gains, reverse=True)]
@@ -93,7 +93,7 @@ def test_rounded_work_is_on_its_side(gains: list[int], need: int, seed: int, rou
 
 
 @given(strategies.utility(), st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 def test_bounds_of_periods_hold(instance: Instance, seed: int) -> None:
     """The bound of every refinement is at least the optimum, and `lagrangian` finds the last."""
     optimum = oracles.utility(instance)

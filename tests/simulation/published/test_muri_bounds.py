@@ -27,7 +27,9 @@ ALIKE = dict.fromkeys(("srsf", "tiresias", "themis"), "srtf") | {"muri_l": "muri
 CLUSTER = Cluster.uniform(2, 8)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
+)
 def test_no_policy_is_better_than_a_bound(seed: int) -> None:
     """On random jobs every policy and variant is at or above the bounds for how it shares GPUs."""
     workload = random_jobs(seed)
