@@ -129,7 +129,7 @@ class _Ascent:
         value *= one.weight / self.k
         value += self.reward
         value -= cost[:, None]
-        # A profile has only so many jobs.
+        # A profile has a limited number of jobs.
         copies = (others[:, :, None] == others[:, None, :]).sum(axis=2)
         used, column = np.nonzero((others >= 0) & (copies >= one.multiplicity[others]))
         value[used, others[used, column]] = -np.inf
