@@ -5,8 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
+# Tests start hundreds of processes, each of which would compile the package's modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo library-runs readme test test-all lowest lint docs dist schema library clean
+.PHONY: demo library-runs readme test test-all lowest lint loops docs dist schema library clean
 
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py results/demo
@@ -20,7 +22,8 @@ library-runs: $(READY)
 readme: $(READY)
 	$(BIN)/python benchmarks/readme.py
 
-test: lint
+test: $(READY)
+	$(MAKE) --no-print-directory -j 2 lint loops
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 # The slow tests as well (proofs of large instances, cold compilation), with coverage.
@@ -35,6 +38,10 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Every loop compiled, which takes most of a minute on a new machine.
+loops: $(READY)
+	$(BIN)/python tests/loops.py
 
 # Files that the code writes and a test compares with it.
 schema: $(READY)

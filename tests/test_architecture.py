@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -76,6 +77,7 @@ def targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
             yield name
 
 
+@cache
 def graph() -> nx.DiGraph[str]:
     """Return the graph of imports between modules of dlsched."""
     edges = [
@@ -89,12 +91,9 @@ def graph() -> nx.DiGraph[str]:
     return found
 
 
-GRAPH = graph()
-
-
 def test_no_circle() -> None:
     """No modules import each other, directly or by way of others, not even inside functions."""
-    circles = [sorted(part) for part in nx.strongly_connected_components(GRAPH) if len(part) > 1]
+    circles = [sorted(part) for part in nx.strongly_connected_components(graph()) if len(part) > 1]
     assert circles == []
 
 
@@ -106,12 +105,12 @@ def layer(name: str) -> int:
 
 def test_no_layer_imports_a_higher_one() -> None:
     """Imports go down, and every module has its layer; "" is the package's own."""
-    assert [edge for edge in GRAPH.edges if layer(edge[1]) > layer(edge[0])] == []
+    assert [edge for edge in graph().edges if layer(edge[1]) > layer(edge[0])] == []
 
 
 def test_the_check_of_proofs_imports_no_search() -> None:
     """What has to be trusted when a proof is checked has nothing of what made the proof."""
-    used = nx.descendants(GRAPH, "dlsched.proofs.check")
+    used = nx.descendants(graph(), "dlsched.proofs.check")
     search = {f"dlsched.proofs.{part}" for part in ("search", "relaxation", "leaves", "prove")}
     assert search <= set(MODULES) and not used & search
 
@@ -119,7 +118,7 @@ def test_the_check_of_proofs_imports_no_search() -> None:
 def test_problems_do_not_import_each_other() -> None:
     """A problem's package imports no other problem's."""
     owners = [[n.split(".")[2] for n in edge if n.count(".") > 1 and ".problems." in n]
-              for edge in GRAPH.edges]  # fmt: skip
+              for edge in graph().edges]  # fmt: skip
     assert [found for found in owners if len(set(found)) > 1] == []
 
 
@@ -128,7 +127,7 @@ def test_problems_do_not_import_each_other() -> None:
 def test_the_definition_stands_alone(name: str, part: str) -> None:
     """Schema, checker and brute force share no code with the methods that they test."""
     package = f"dlsched.problems.{name}"
-    used = nx.descendants(GRAPH, f"{package}.{part}")
+    used = nx.descendants(graph(), f"{package}.{part}")
     own = {module for module in used if module.startswith(f"{package}.")}
     assert not {module for module in own if module.rpartition(".")[2] in METHODS}
     assert not any(module.startswith("dlsched.solvers") for module in used)
@@ -136,7 +135,7 @@ def test_the_definition_stands_alone(name: str, part: str) -> None:
 
 def test_the_auditor_stands_alone() -> None:
     """The auditor of simulations shares no code with what simulates, decides or summarizes."""
-    used = nx.descendants(GRAPH, "dlsched.simulation.audit")
+    used = nx.descendants(graph(), "dlsched.simulation.audit")
     shared = {"audit", "clock", "cluster", "job", "log", "profiles", "workload"}
     inside = {name.split(".")[2] for name in used if name.startswith("dlsched.simulation.")}
     assert inside <= shared

@@ -12,7 +12,7 @@ from dlsched.testing import CHECKS, check_problem
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("examples", [8, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [5, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("name", dlsched.list_problems())
 def test_conformance(name: str, check: str, examples: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,11 +20,23 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if page.parent.name != "problems"]
 """The problems' own pages are a check of `dlsched.testing.check_problem`."""
+LONG = {"thousand.md"}
+"""Pages whose blocks take more than ten seconds."""
 FEWER = {"SEEDS = 125\n": "SEEDS = 5\n"}
 """What a page does at full length, and a test with less."""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page,
+            id=str(page.relative_to(ROOT)),
+            marks=pytest.mark.slow if page.name in LONG else (),
+        )
+        for page in PAGES
+    ],
+)
 def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page's blocks run from top to bottom in one namespace, at the project's root."""
     monkeypatch.chdir(ROOT)
@@ -70,6 +82,7 @@ def test_pages_of_fields_are_what_the_schema_says(monkeypatch: pytest.MonkeyPatc
         assert not re.search(r"\|\s*\|$", text, re.M), "a field has no meaning"
 
 
+@pytest.mark.slow
 def test_site_builds_without_warnings(tmp_path: Path) -> None:
     """The site builds strictly, loads nothing from elsewhere, and has its pictures and figures."""
     pytest.importorskip("mkdocs", reason="the site's builder is an optional extra")

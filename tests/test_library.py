@@ -20,6 +20,8 @@ NAMES = library.names()
 OPEN = [name for name in NAMES if library.index()[name]["kind"] == "open"]
 QUICK = ("paper", "small")
 """Kinds of instances that are proved, generated and exported again in every run of the tests."""
+SLOW = {"utility-small-09", "utility-small-10"}
+"""Small instances that take seconds."""
 PROVEN = [name for name in NAMES if name not in OPEN]
 MODELLED = [name for name in NAMES if library.index()[name]["mps"]]
 MPS = library.root().parent / "models" / "mps"
@@ -30,12 +32,14 @@ def entry(name: str) -> dict:
     return library.index()[name]
 
 
+def quick(name: str) -> bool:
+    """Whether an instance is proved, generated and exported again in every run of the tests."""
+    return entry(name)["kind"] in QUICK and name not in SLOW
+
+
 def parameters(names: list[str]) -> list[ParameterSet]:
     """Return test parameters, the larger instances in the group ``slow``."""
-    return [
-        pytest.param(name, marks=() if entry(name)["kind"] in QUICK else pytest.mark.slow)
-        for name in names
-    ]
+    return [pytest.param(name, marks=() if quick(name) else pytest.mark.slow) for name in names]
 
 
 def test_there_are_enough_of_each_kind() -> None:

@@ -35,6 +35,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+@pytest.mark.slow
 def test_wheel_brings_the_instances(wheel: Path, tmp_path: Path) -> None:
     """An unpacked wheel, away from the checkout, loads named instances and verifies solutions."""
     with zipfile.ZipFile(wheel) as archive:

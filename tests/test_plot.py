@@ -379,7 +379,7 @@ def test_a_title_that_cannot_be_typeset_is_refused() -> None:
     dlsched.plot(instance, title="100 \\$ and more").figure.canvas.draw()
 
 
-@pytest.mark.parametrize("dpi", [50, 100, 110, 150, 300])
+@pytest.mark.parametrize("dpi", [50, 110, 300])
 def test_the_legend_stays_in_the_figure(dpi: int) -> None:
     """At resolutions where hinting makes letters wider, too."""
     names = tuple(f"ilm wxW_-a {k}" * (k % 4 + 1) for k in range(9))

@@ -48,6 +48,7 @@ def run(command: list[str], folder: Path, environment: dict[str, str]) -> str:
     return ran.stdout
 
 
+@pytest.mark.slow
 def test_the_page_s_steps_work(project: Path, environment: dict[str, str]) -> None:
     """The package is installed, solved, benchmarked and property-tested as the page says."""
     text = PAGE.read_text(encoding="utf-8")

@@ -20,7 +20,13 @@ from dlsched.submission import check_submission
 NAME = "reclaiming-520-52"
 
 
-@pytest.mark.parametrize("name", library.names())
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=pytest.mark.slow if n.startswith("dispatch-largest") else ())
+        for n in library.names()
+    ],
+)
 def test_shipped_solution_equals_the_best_known(name: str) -> None:
     """Every best known solution, sent in, equals itself, and closes what is proven."""
     found = check_submission(library.solution_file(name))

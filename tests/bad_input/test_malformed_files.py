@@ -301,6 +301,7 @@ for file in sys.argv[1:]:
 """Shows files in a process of 2 GiB of address space and a bounded time."""
 
 
+@pytest.mark.slow
 def test_large_files(tmp_path: Path) -> None:
     """Files of hundreds of megabytes are refused within bounded memory and time."""
     files = []

@@ -57,6 +57,7 @@ def test_nobody_at_the_address(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         run_suite("sweep.toml", "out", dask="tcp://127.0.0.1:9")
 
 
+@pytest.mark.slow
 def test_scheduler_dies(folder: Path, settled: Settled, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler killed in the middle is one clear error; finished runs are kept."""
     monkeypatch.setattr(pools, "LOST_SECONDS", 2)

@@ -56,6 +56,7 @@ def test_killed_runner(group: bool, folder: Path, settled: Settled, whole: list[
     assert again == whole and len({row["key"] for row in again}) == RUNS
 
 
+@pytest.mark.slow
 def test_killed_workers(folder: Path, settled: Settled, whole: list[Any]) -> None:
     """A worker that is killed costs the current run only, which resuming repeats."""
     process, workers = begin()

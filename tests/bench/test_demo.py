@@ -38,6 +38,7 @@ def test_runs_of_the_demo(demo: ModuleType) -> None:
     assert len(tasks) < 250
 
 
+@pytest.mark.slow
 def test_every_shipped_instance_is_in_a_suite() -> None:
     """The suite `library` has what the demo leaves out, apart from the open instances."""
     names = {task.instance.name for task in read_suite(SUITES / "library.toml").tasks()}

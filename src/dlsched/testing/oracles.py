@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from dlsched.registry import problem, problem_names
+from dlsched.registry import is_problem, problem, problem_names
 
 
 def __getattr__(name: str) -> Any:
     """Return the function ``brute_force`` of the problem's module ``oracle``."""
-    if name not in problem_names():
+    if not is_problem(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return problem(name).module("oracle").brute_force
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from dlsched.extras import require
-from dlsched.registry import problem, problem_names
+from dlsched.registry import is_problem, problem, problem_names
 
 
 def __getattr__(name: str) -> Any:
     """Return the function ``instances`` of the problem's module ``strategy``."""
-    if name not in problem_names():
+    if not is_problem(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     require("hypothesis", f"dlsched.testing.strategies.{name}")
     return problem(name).module("strategy").instances

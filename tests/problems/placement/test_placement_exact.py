@@ -19,7 +19,7 @@ from dlsched.testing import oracles, strategies
 
 
 @given(st.one_of(strategies.placement(), strategies.placement(scales=True)))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 def test_milp_is_brute_force_with_a_certificate(instance: Instance) -> None:
     """In any units, milp = full enumeration, and each proof has a certified bound from duals."""
     optimum = oracles.placement(instance)

@@ -62,7 +62,7 @@ def _short(row: pyo.Constraint) -> bool:
 
 
 @given(strategies.placement(), st.data())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 def test_estimate_is_below_and_exact_after_refinement(
     instance: Instance, data: st.DataObject
 ) -> None:
@@ -105,7 +105,7 @@ def test_few_attainable_demands_make_the_first_estimate_exact() -> None:
 
 
 @given(strategies.placement(), st.data())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 def test_rows_hold_if_and_only_if_the_checker_agrees(
     instance: Instance, data: st.DataObject
 ) -> None:
@@ -137,7 +137,7 @@ def test_jobs_of_equal_tables_share_a_region() -> None:
 
 
 @given(strategies.placement(scales=True))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 def test_every_column_has_its_exact_maximum(instance: Instance) -> None:
     """All columns have finite bounds, squares their maxima, so any duals give a finite bound."""
     m = model.build(instance)
