@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: demo library-runs readme test test-all lowest lint docs dist schema library clean
+.PHONY: demo library-runs readme test test-all lowest lint docs dist schema library certificates clean
 
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py results/demo
@@ -49,6 +49,11 @@ dist: $(READY)
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/python -m twine check --strict dist/*
+
+# Proofs of the library by a public checker; docs/proofs.md says how it is built.
+CHECKER ?= viprchk
+certificates: $(READY)
+	$(BIN)/python instances/certificates.py --checker $(CHECKER)
 
 # Run the notebooks again, and keep their output.
 notebooks: $(READY)

@@ -1,10 +1,11 @@
 """Have proofs of the library checked by a public checker of VIPR certificates.
 
-    python instances/certificates.py --checker PATH [NAME ...]
+    python instances/certificates.py --checker PATH [--all] [NAME ...]
 
-The proofs of the named instances, by default of all small ones, are written as certificates, a file
-a level. PATH has to accept each of them, and to refuse it once the bound is one higher, and once
-a multiplier is another. docs/proofs.md says where a checker is found, and how it is built.
+The proofs of the named instances, by default of the small ones, with `--all` of all, are written as
+certificates, a file a level. PATH has to accept each of them, and to refuse it once the bound is
+one higher, and once a multiplier is another. docs/proofs.md says where a checker is found, and how
+it is built.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import typer
 from rich.console import Console
 
 from dlsched import api, library
+from dlsched.errors import OptionError
 
 SMALL = "small"
 
@@ -77,17 +79,23 @@ def check(checker: Path, name: str, folder: Path) -> Counter[str]:
 def main(
     checker: Annotated[Path, typer.Option(help="The program, as viprchk.")],
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every instance with a proof.")] = False,
 ) -> None:
     """Check the certificates of some instances."""
     chosen = names or [
         name
         for name, entry in library.index().items()
-        if entry["kind"] == SMALL and "certificate" in entry
+        if "certificate" in entry and (every or entry["kind"] == SMALL)
     ]
     total: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         for name in chosen:
-            found = check(checker.resolve(), name, Path(folder))
+            try:
+                found = check(checker.resolve(), name, Path(folder))
+            except OptionError as error:
+                Console().print(f"{name}: {error}")
+                total["too large"] += 1
+                continue
             total += found
             Console().print(f"{name}: {found['accepted']} accepted, {found['bytes']:,} bytes")
     for what, count in {"instances": len(chosen), **total}.items():
