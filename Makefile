@@ -8,7 +8,7 @@ WORKERS ?= auto
 # Tests start hundreds of processes, each of which would compile the package's modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo library-runs readme test test-all lowest lint loops docs dist schema library clean
+.PHONY: demo library-runs readme test test-all lowest lint loops docs dist schema library certificates clean
 
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py results/demo
@@ -56,6 +56,11 @@ dist: $(READY)
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/python -m twine check --strict dist/*
+
+# Proofs of the library by a public checker; docs/proofs.md says how it is built.
+CHECKER ?= viprchk
+certificates: $(READY)
+	$(BIN)/python instances/certificates.py --checker $(CHECKER)
 
 # Run the notebooks again, and keep their output.
 notebooks: $(READY)

@@ -85,6 +85,14 @@ def test_pythons_are_those_of_the_project() -> None:
     assert others <= set(PYTHONS)
 
 
+def test_the_public_checker_is_the_documented_one() -> None:
+    """The checker of certificates has one commit in the workflow and on the page of proofs."""
+    steps = [step["with"] for step in jobs()["certificates"]["steps"] if "with" in step]
+    (checker,) = (step for step in steps if "repository" in step)
+    page = (ROOT / "docs" / "proofs.md").read_text()
+    assert all(checker[field] in page for field in ("repository", "ref"))
+
+
 def test_only_the_main_branch_is_deployed() -> None:
     """One job may write pages; it waits for the build and is for the main branch alone."""
     writing = {name: job for name, job in jobs().items() if "permissions" in job}

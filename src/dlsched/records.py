@@ -8,6 +8,7 @@ from typing import Any
 
 from dlsched.errors import DlschedError, InstanceError, describe
 from dlsched.objective import bound_from_data, number_from_data
+from dlsched.proofs.document import proof_from_data
 from dlsched.registry import problem
 from dlsched.result import Limits, Point, Result, Seconds, Start
 from dlsched.status import Status, Termination, default_termination
@@ -43,7 +44,7 @@ def load_result(text: str) -> Result:
 
 
 def result_from_data(data: Mapping[str, Any]) -> Result:
-    """Undo `Result.to_data`; solution and termination may be missing."""
+    """Undo `Result.to_data`; solution, proof and termination may be missing."""
     owner = problem(data["problem"])
 
     def by_level(entries: Mapping[str, Any] | None, read: Any) -> Any:
@@ -77,4 +78,5 @@ def result_from_data(data: Mapping[str, Any]) -> Result:
         solver_version=data["solver_version"],
         solver_message=data["solver_message"],
         limits=Limits(**data["limits"]) if data.get("limits") else None,
+        proof=proof_from_data(data["proof"], _WHERE) if data.get("proof") else None,
     )

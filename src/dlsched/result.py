@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlsched.errors import OptionError
 from dlsched.objective import Bound, Bounds, ByLevel, Objective, gap, number_to_data
@@ -15,6 +15,9 @@ from dlsched.schema.quantities import Number
 from dlsched.schema.solution import AnySolution
 from dlsched.status import Status, Termination, default_termination
 from dlsched.summary import summarize
+
+if TYPE_CHECKING:
+    from dlsched.proofs.document import Proof
 
 __all__ = [
     "Claim",
@@ -157,6 +160,8 @@ class Result(Rendered):
         Whether the start solution was accepted, and why; ``None`` if there was none.
     limits
         Time limit, gap asked for, threads; ``None`` in files of versions that did not record it.
+    proof
+        With ``certify=True``, the checked proof that the solution is optimal, if one was found.
     """
 
     problem: str
@@ -183,6 +188,7 @@ class Result(Rendered):
     solver_version: str | None = None
     solver_message: str = ""
     limits: Limits | None = None
+    proof: Proof | None = None
 
     def summary(self) -> str:
         """Return a text of several lines: what was found, what is proved, why it ended, what next.
@@ -238,6 +244,7 @@ class Result(Rendered):
             "limits": self.limits and self.limits._asdict(),
             "trajectory": [list(point) for point in self.trajectory],
             "solution": self.solution and self.solution.to_data(),
+            "proof": self.proof and self.proof.to_data(),
         }
 
     def __getstate__(self) -> dict[str, Any]:

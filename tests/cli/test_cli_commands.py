@@ -315,6 +315,27 @@ def test_export_lp(folder: Path) -> None:
     assert "name a file" in run("export", "small.json", "--lp", "--json", status=2).stderr
 
 
+def test_export_vipr(folder: Path) -> None:
+    """A proof is written as certificates: a file for each level, or one level's to a file."""
+    run("prove", "small.json", "-o", "p.json")
+    named = [f"{json_instance(Path('small.json').read_text()).name}.{level}.vipr"
+             for level in ("preempted", "collateral")]  # fmt: skip
+    assert data("export", "small.json", "--format", "vipr", "--proof", "p.json")["files"] == named
+    run("export", "small.json", "two.vipr.gz", "--level", "collateral", "--proof", "p.json")
+    assert gzip.decompress(Path("two.vipr.gz").read_bytes()) == Path(named[1]).read_bytes()
+    for arguments, said in {
+        ("--format", "vipr"): "dlsched prove",
+        ("--format", "vip"): "unknown; write one of: lp, mps, vipr",
+        ("--format", "lp", "--mps"): "give one of them",
+        ("a.vipr", "--lp"): "must end in .lp or .lp.gz",
+        ("a.vipr", "--held", "preempted=1"): "--held is for models",
+        ("a.mps", "--proof", "p.json"): "--proof is for --format vipr",
+    }.items():
+        assert said in run("export", "small.json", *arguments, status=2).stderr
+    wrong = run("export", "lyra-fig5", "a.vipr", "--proof", "p.json", status=2)
+    assert "the proof does not hold" in wrong.stderr and not Path("a.vipr").exists()
+
+
 def test_plot(folder: Path) -> None:
     """A picture is written, of the kind that its name asks for."""
     pytest.importorskip("dlsched.problems.reclaiming.draw")

@@ -6,7 +6,7 @@ from dlsched.api.generating import generate
 from dlsched.api.listing import list_instances, list_methods, list_problems
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution, read_result, save
 from dlsched.api.models import export, model, model_text
-from dlsched.api.proving import check_proof, prove
+from dlsched.api.proving import check_proof, prove, vipr_texts
 from dlsched.api.solving import bound, solve, validate_limits
 from dlsched.api.verifying import verify
 
@@ -35,4 +35,5 @@ __all__ = [
     "solve",
     "validate_limits",
     "verify",
+    "vipr_texts",
 ]

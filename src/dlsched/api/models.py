@@ -1,19 +1,21 @@
-"""The Pyomo model of an instance, and its levels as LP and MPS files."""
+"""The Pyomo model of an instance, its levels as LP and MPS files, their proofs as VIPR files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from dlsched import registry
 from dlsched.api.loading import InstanceLike, load
+from dlsched.api.proving import ProofLike, vipr_texts
 from dlsched.errors import InstanceError, OptionError
 from dlsched.files import validate_target, write_bytes
 from dlsched.solvers.lp import lp_text
 from dlsched.solvers.mps import mps_text
 
 _MODEL_FORMATS = {"lp": lp_text, "mps": mps_text}
+ExportFormat: TypeAlias = Literal["lp", "mps", "vipr"]
 
 
 def model(instance: InstanceLike) -> Any:
@@ -29,37 +31,58 @@ def export(
     level: str | None = None,
     held: Mapping[str, float] | None = None,
     built: Any = None,
-    format: Literal["lp", "mps"] | None = None,
+    proof: ProofLike | None = None,
+    format: ExportFormat | None = None,
 ) -> None:
-    """Write one level of an instance's model as an LP or MPS file, for any solver.
+    """Write one level of an instance as a file for other programs.
+
+    Formats ``"lp"`` and ``"mps"`` are the level's model, for any solver; ``"vipr"`` is the proof of
+    its bound as a certificate, for the public checkers of that format.
 
     Parameters
     ----------
     instance
         Anything that `load` takes.
     path
-        ``.lp``, ``.lp.gz``, ``.mps`` or ``.mps.gz``.
+        ``.lp``, ``.mps`` or ``.vipr``, each also with ``.gz``.
     level
-        Name of the level to optimise; the first by default.
+        Name of the level to optimise, or whose bound is proved; the first by default.
     held
-        ``{level name: value}`` for every earlier level: the value that it must keep.
+        For models: ``{level name: value}`` for every earlier level, the value that it must keep.
     built
-        The model to write; `model` of the instance by default.
+        For models: the one to write; `model` of the instance by default.
+    proof
+        For certificates: a proof or its file; by default the library's, if the instance is in it.
     format
-        ``"lp"`` or ``"mps"``; by default LP if `path` ends in ``.lp`` or ``.lp.gz``, else MPS.
+        By default what `path` ends in, and MPS if that is something else.
 
     Raises
     ------
     OptionError
-        If there is no such level or format, or an earlier level has no value.
+        If there is no such level or format, an earlier level has no value, or the certificate would
+        be too large.
     InstanceError
-        If a constraint is violated whatever the variables are, so that there is no model.
+        If a constraint is violated whatever the variables are, so that there is no model; or if
+        there is no proof.
+    InvalidProof
+        If the proof does not hold.
     """
     validate_target(Path(path))
     if format is None:
-        format = "lp" if Path(path).name.endswith((".lp", ".lp.gz")) else "mps"
-    text = model_text(instance, format, level=level, held=held, built=built)
+        format = format_of(Path(path).name)
+    if format == "vipr":
+        inst = load(instance)
+        first = registry.problem(inst.problem).levels[0].name
+        [text] = vipr_texts(inst, proof, level=level or first).values()
+    else:
+        text = model_text(instance, format, level=level, held=held, built=built)
     write_bytes(Path(path), text.encode())
+
+
+def format_of(name: str) -> ExportFormat:
+    """Return the format that a file's name says."""
+    plain = name.removesuffix(".gz")
+    return "lp" if plain.endswith(".lp") else "vipr" if plain.endswith(".vipr") else "mps"
 
 
 def model_text(
@@ -72,7 +95,7 @@ def model_text(
 ) -> str:
     """Return what `export` writes."""
     if format not in _MODEL_FORMATS:
-        raise OptionError(f"format={format!r:.40} is unknown; write one of: lp, mps")
+        raise OptionError(f"format={format!r:.40} is unknown; write one of: lp, mps, vipr")
     inst = load(instance)
     levels = [entry.name for entry in registry.problem(inst.problem).levels]
     target = level or levels[0]

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeAlias
 
 from dlsched import library
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.api.solving import solve
-from dlsched.errors import InstanceError
+from dlsched.errors import InstanceError, OptionError
 from dlsched.proofs.check import CheckedProof
 from dlsched.proofs.check import check_proof as check
 from dlsched.proofs.document import Proof, read_proof
 from dlsched.proofs.prove import ProofFailed, prove_solution
+from dlsched.proofs.vipr import certificates
+from dlsched.registry import problem
 from dlsched.run import Run, StageListener
+from dlsched.schema.envelope import Instance
+
+ProofLike: TypeAlias = Proof | str | Path
+"""A proof, or its file."""
 
 
 def prove(
@@ -57,7 +64,7 @@ def prove(
     )
 
 
-def check_proof(instance: InstanceLike, proof: Proof | str | Path | None = None) -> CheckedProof:
+def check_proof(instance: InstanceLike, proof: ProofLike | None = None) -> CheckedProof:
     """Check a proof in integer arithmetic, without a solver: see ``docs/proofs.md``.
 
     Parameters
@@ -75,10 +82,40 @@ def check_proof(instance: InstanceLike, proof: Proof | str | Path | None = None)
         If it cannot be read, or there is none.
     """
     inst = load(instance)
+    return check(inst, _proof(inst, proof))
+
+
+def vipr_texts(
+    instance: InstanceLike, proof: ProofLike | None = None, *, level: str | None = None
+) -> dict[str, str]:
+    """Return VIPR certificates of a proof, by level: of one level, or of all.
+
+    The proof is checked first. See `dlsched.export`, which writes them.
+
+    Raises
+    ------
+    InvalidProof, InstanceError
+        As `check_proof` does.
+    OptionError
+        If there is no such level, or a certificate would be too large.
+    """
+    inst = load(instance)
+    levels = [entry.name for entry in problem(inst.problem).levels]
+    if level is not None and level not in levels:
+        raise OptionError(f"{inst.problem} has no level {level!r}; it has: {', '.join(levels)}")
+    found = _proof(inst, proof)
+    targets = [checked.value for checked in check(inst, found).levels]
+    return dict(certificates(inst, found, targets, level))
+
+
+def _proof(instance: Instance, proof: ProofLike | None) -> Proof:
+    """Return a proof, that of a file, or by default the library's."""
+    if isinstance(proof, Proof):
+        return proof
     if proof is None:
-        name = library.name_of(inst.sha256)
+        name = library.name_of(instance.sha256)
         proof = library.proof_file(name) if name is not None else None
         if proof is None or not proof.exists():
-            remedy = f"make it: dlsched prove {inst.name} -o FILE"
-            raise InstanceError(inst.name, "", "the library has no proof for it", remedy)
-    return check(inst, proof if isinstance(proof, Proof) else read_proof(proof))
+            remedy = f"make it: dlsched prove {instance.name} -o FILE"
+            raise InstanceError(instance.name, "", "the library has no proof for it", remedy)
+    return read_proof(proof)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from dlsched import registry
+from dlsched.api.certifying import certified
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.errors import OptionError
 from dlsched.evaluation import evaluate_claim
@@ -36,6 +37,7 @@ def solve(
     solver: str = "highs",
     start: SolutionLike | None = None,
     log: bool = False,
+    certify: bool = False,
     on_progress: Callable[[Point], None] | None = None,
     on_stage: StageListener | None = None,
     **method_options: Any,
@@ -63,6 +65,10 @@ def solve(
         A solution to start from; the result's ``start`` says whether it was used.
     log
         Let the solver write to the terminal.
+    certify
+        Prove an optimal solution optimal in what is left of the time limit, and check the proof:
+        the result's ``proof``, whose kinds its bounds then have. If there is none, its reason says
+        why.
     on_progress
         Called with each `Point` (seconds, objective, bound).
     on_stage
@@ -117,7 +123,7 @@ def solve(
         link_instance(result, inst)
     if result.start is not None and not result.start.accepted:
         logger.warning("the start is not used: %s", result.start.reason)
-    return result
+    return certified(result, inst, run) if certify else result
 
 
 def bound(instance: InstanceLike, method: MethodLike | None = None, **solve_options: Any) -> Bounds:

@@ -1,14 +1,15 @@
-"""``dlsched export``: a model as an LP or MPS file, or the JSON Schema of every format."""
+"""``dlsched export``: a model as LP or MPS, a proof as VIPR, or the JSON Schema of every format."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, cast
 
 import typer
 
 from dlsched import api
+from dlsched.api.models import format_of
 from dlsched.cli.exits import put
 from dlsched.cli.flags import INSTANCE_HELP, Json
 from dlsched.cli.output import put_json, put_line
@@ -16,10 +17,12 @@ from dlsched.cli.progress import say
 from dlsched.cli.settings import target
 from dlsched.errors import OptionError
 from dlsched.files import write_bytes
+from dlsched.proofs.check import InvalidProof
 from dlsched.registry import usable_problems
 from dlsched.run import Stage
 
-SUFFIXES = (".lp", ".lp.gz", ".mps", ".mps.gz")
+FORMATS = ("lp", "mps", "vipr")
+SUFFIXES = [f".{name}{packed}" for name in FORMATS for packed in ("", ".gz")]
 
 
 def export(
@@ -31,13 +34,23 @@ def export(
         typer.Argument(
             metavar="FILE",
             show_default=False,
-            help=f"File to write ({', '.join(SUFFIXES)}); with --lp or --mps, stdout by default.",
+            help=f"File to write ({', '.join(SUFFIXES)}); by default stdout with --lp or --mps, "
+            "and with --format vipr a file for each level.",
         ),
     ] = None,
     lp: Annotated[
         bool | None,
         typer.Option(
-            "--lp/--mps", show_default=False, help="The format; by default that of FILE's name."
+            "--lp/--mps", show_default=False, help="The same as --format lp and --format mps."
+        ),
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help=f"{', '.join(FORMATS[:-1])} for a model, {FORMATS[-1]} for a proof; "
+            "by default that of FILE's name.",
         ),
     ] = None,
     level: Annotated[
@@ -49,36 +62,91 @@ def export(
             "--held", metavar="L=VALUE", help="Value that an earlier level keeps; repeatable."
         ),
     ] = None,
+    proof: Annotated[
+        Path | None,
+        typer.Option(
+            "--proof", metavar="FILE", help="What `prove` wrote; by default the library's proof."
+        ),
+    ] = None,
     schemas: Annotated[
         Path | None,
         typer.Option("--schemas", metavar="DIR", help="Write the JSON Schema of every format."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write an instance's model for any solver, or with --schemas the JSON Schemas."""
+    """Write an instance's model or proof for other programs, or with --schemas the JSON Schemas."""
+    chosen = _format(format_, lp)
     if schemas is not None:
         if instance is not None:
             raise OptionError("--schemas takes no instance; give one or the other")
         written = _write_schemas(schemas)
-    elif instance is None or (file is None and lp is None):
+    elif instance is None or (file is None and chosen is None):
         raise OptionError("export needs an instance and a file, or --schemas DIR")
-    elif file is None:
-        if as_json:
-            raise OptionError("--json has no place for a model; name a file for it")
-        text = api.model_text(instance, "lp" if lp else "mps", level=level, held=_held(held or []))
-        put(text)
-        return
+    elif chosen == "vipr" or (chosen is None and file and format_of(file.name) == "vipr"):
+        if held:
+            raise OptionError("--held is for models; a proof says what the levels are held at")
+        written = _write_certificates(instance, file, level, proof)
+    elif proof is not None:
+        raise OptionError("--proof is for --format vipr")
+    elif file is None and as_json:
+        raise OptionError("--json has no place for a model; name a file for it")
     else:
-        named = [s for s in SUFFIXES if lp is None or s.startswith(".lp") == lp]
-        target(file, *named)
-        say(Stage.BUILDING, f"the model of {instance}")
-        api.export(instance, file, level=level, held=_held(held or []))
-        written = [file]
+        written = _write_model(instance, file, chosen, level, _held(held or []))
     if as_json:
         put_json({"files": [str(path) for path in written]})
     else:
         for path in written:
             put_line(f"written: {path}")
+
+
+def _format(format_: str | None, lp: bool | None) -> str | None:
+    """Return the format that an option says; None if none does."""
+    if lp is not None:
+        if format_ is not None:
+            raise OptionError("--format says the same as --lp and --mps; give one of them")
+        return "lp" if lp else "mps"
+    if format_ not in (None, *FORMATS):
+        raise OptionError(f"--format {format_:.40} is unknown; write one of: {', '.join(FORMATS)}")
+    return format_
+
+
+def _write_model(
+    instance: str, file: Path | None, chosen: str | None, level: str | None, held: dict[str, float]
+) -> list[Path]:
+    """Write a level's model to a file, or else to stdout; return the files written."""
+    if file is None:
+        model = cast(Literal["lp", "mps"], chosen)
+        put(api.model_text(instance, model, level=level, held=held))
+        return []
+    target(file, *_suffixes(chosen))
+    say(Stage.BUILDING, f"the model of {instance}")
+    api.export(instance, file, level=level, held=held)
+    return [file]
+
+
+def _suffixes(chosen: str | None) -> list[str]:
+    return [suffix for suffix in SUFFIXES if chosen is None or suffix.startswith(f".{chosen}")]
+
+
+def _write_certificates(
+    instance: str, file: Path | None, level: str | None, proof: Path | None
+) -> list[Path]:
+    """Write a level's certificate to a file, or by default that of each level to its own."""
+    if file is not None:
+        target(file, *_suffixes("vipr"))
+    inst = api.load(instance)
+    say(Stage.CHECKING, f"the proof of {inst.name}")
+    try:
+        if file is not None:
+            api.export(inst, file, level=level, proof=proof, format="vipr")
+            return [file]
+        texts = api.vipr_texts(inst, proof, level=level)
+    except InvalidProof as error:
+        raise OptionError(f"the proof does not hold: {error}") from None
+    written = [Path(f"{inst.name}.{name}.vipr") for name in texts]
+    for path, text in zip(written, texts.values(), strict=True):
+        write_bytes(path, text.encode())
+    return written
 
 
 def _held(pairs: list[str]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +15,7 @@ from dlsched.cli.output import put_line, stdout_for_answers
 from dlsched.cli.progress import hide, point, say
 from dlsched.cli.settings import settings, target
 from dlsched.cli.verdict import exit_status, put_result
+from dlsched.proofs.document import write_proof
 from dlsched.registry import problem
 from dlsched.run import Stage
 
@@ -37,6 +39,13 @@ def solve(
         typer.Option("--option", metavar="K=V", help="An option of the method; repeatable."),
     ] = None,
     output: flags.Output = None,
+    certify: Annotated[
+        bool, typer.Option("--certify", help="Prove the optimum, and check the proof.")
+    ] = False,
+    proof: Annotated[
+        Path | None,
+        typer.Option("--proof", metavar="FILE", help="For the proof; implies --certify."),
+    ] = None,
     log: Annotated[bool, typer.Option("--log", help="Show the solver's log on stderr.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -44,8 +53,8 @@ def solve(
 
     Ctrl-C ends the search; the best solution found so far is shown.
     """
-    if output is not None:
-        target(output, ".json", ".json.gz")
+    for file in filter(None, (output, proof)):
+        target(file, ".json", ".json.gz")
     say(Stage.LOADING, instance)
     inst = api.load(instance)
     chosen = problem(inst.problem).resolve(method, inst)
@@ -63,15 +72,20 @@ def solve(
             solver=solver,
             start=start,
             log=log,
+            certify=certify or proof is not None,
             on_progress=None if log else point,
             **options,
         )
     if output is not None and result.solution is not None:
         api.save(result.solution, output)
+    if proof is not None and result.proof is not None:
+        write_proof(result.proof, proof)
     if as_json:
         put(result.to_json() + "\n")
     else:
         put_result(result)
         if output is not None and result.solution is not None:
             put_line(f"solution written to {output}")
+        if proof is not None and result.proof is not None:
+            put_line(f"proof written to {proof}; check it: dlsched check-proof {instance} {proof}")
     raise typer.Exit(exit_status(result))

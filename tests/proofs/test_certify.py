@@ -1,0 +1,76 @@
+"""``certify=True``: results that carry a checked proof, or say why there is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import dlsched
+from dlsched import Bound, Claim, Status, Termination
+from dlsched.cli import app
+from dlsched.schema.link import linked_instance
+
+NAME = "reclaiming-small-10"
+
+
+@pytest.mark.parametrize("name", [NAME, "interleaving-small-01"])
+def test_a_certified_result_has_its_proof(name: str) -> None:
+    """The proof is valid, no bound is claimed, and all else is as without it; JSON keeps it."""
+    plain, result = dlsched.solve(name), dlsched.solve(name, certify=True)
+    assert plain.proof is None and dlsched.read_result(plain.to_json()).proof is None
+    assert result.proof is not None and dict(result.solution) == dict(plain.solution)
+    checked = dlsched.check_proof(name, result.proof)
+    assert [level.value for level in checked.levels] == list(result.objective)
+    for before, bound, level in zip(plain.bound, result.bound, checked.levels, strict=True):
+        known = before.kind == "certified"
+        assert bound == (before if known else Bound(level.value, level.kind, "proof"))
+    assert any(bound.method == "proof" for bound in result.bound)
+    assert result.certified == result.bound and set(result.gap) == {0}
+    assert (result.status, result.reason) == (plain.status, plain.reason)
+    assert dlsched.read_result(result.to_json()) == result
+    assert linked_instance(result) == dlsched.load(name)
+
+
+def test_what_is_not_optimal_is_not_certified() -> None:
+    """A false claim keeps its kinds and says why there is no proof; a heuristic's result stays."""
+
+    def boastful(instance: Any, rng: Any) -> Claim:
+        worse = dlsched.solve(instance, "random", seed=1)
+        bounds = [[Bound(value, "certified", "boast")] for value in worse.objective]
+        return Claim(worse.solution, status=Status.OPTIMAL, bounds=bounds)
+
+    result = dlsched.solve(NAME, boastful, certify=True)
+    assert result.proof is None and {bound.kind for bound in result.bound} == {"claimed"}
+    assert result.reason.startswith("proved optimal; no proof to check: preempted: a point of")
+    assert "no proof to check" in result.summary()
+    heuristic = dlsched.solve(NAME, "lyra", certify=True)
+    assert (heuristic.proof, heuristic.reason) == (None, dlsched.solve(NAME, "lyra").reason)
+
+
+def test_a_proof_closes_the_gap() -> None:
+    """An optimum that a method has within a gap is proved, with a gap of 0."""
+    best = dlsched.solve(NAME)
+
+    def loose(instance: Any, rng: Any) -> Claim:
+        bounds = [[Bound(value / 2, "claimed", "half")] for value in best.objective]
+        return Claim(best.solution.to_data(), status=Status.OPTIMAL, bounds=bounds)
+
+    before = dlsched.solve(NAME, loose, gap=0.5)
+    after = dlsched.solve(NAME, loose, gap=0.5, certify=True)
+    assert (before.termination, after.termination) == (Termination.GAP_REACHED, Termination.PROVED)
+    assert before.gap[0] == 0.5 and set(after.gap) == {0} and after.reason == "proved optimal"
+    assert {bound.method for bound in after.bound} == {"proof"}
+
+
+def test_command(tmp_path: Path) -> None:
+    """JSON has the proof; with --proof it is a file that check-proof accepts."""
+    runner, file = CliRunner(), str(tmp_path / "p.json")
+    shown = json.loads(runner.invoke(app, ["solve", NAME, "--certify", "--json"]).stdout)
+    made = runner.invoke(app, ["solve", NAME, "--proof", file])
+    assert made.exit_code == 0 and "certified, proof" in made.stdout
+    assert shown["proof"]["levels"] == json.loads(Path(file).read_text())["levels"]
+    assert runner.invoke(app, ["check-proof", NAME, file]).exit_code == 0

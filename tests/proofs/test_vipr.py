@@ -1,0 +1,225 @@
+"""Certificates: read by an evaluator of the format that shares nothing with what writes them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import dlsched
+from dlsched.errors import OptionError
+from dlsched.proofs import vipr
+from dlsched.proofs.check import InvalidProof
+from dlsched.proofs.document import LevelProof
+
+SENSES = {"G": 1, "L": -1, "E": 0}
+
+
+class Line(NamedTuple):
+    """A constraint, and the assumptions that it depends on."""
+
+    sense: int
+    side: Fraction
+    coefficients: dict[int, Fraction]
+    assumptions: frozenset[int] = frozenset()
+
+    def implies(self, other: Line) -> bool:
+        """Whether a point that satisfies this one satisfies the other, by the format's rules."""
+        if not self.coefficients and self.sense * self.side > 0:
+            return True
+        right = other.sense == self.sense and other.sense * (self.side - other.side) >= 0
+        return right and self.coefficients == other.coefficients
+
+
+class Certificate:
+    """Reads a certificate and evaluates every line of it."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = iter(re.sub(r"^%.*\n", "", text, flags=re.M).split())
+        assert (self.next(), self.next()) == ("VER", "1.0")
+        self.columns = [self.next() for _ in range(self.section("VAR"))]
+        self.integer = {int(self.next()) for _ in range(self.section("INT"))}
+        assert (self.next(), self.next()) == ("OBJ", "min")
+        self.costs = self.sparse(int(self.next()))
+        stated, self.bounds = self.section("CON"), int(self.next())
+        self.lines = [self.line() for _ in range(stated)]
+        assert (self.next(), self.next()) == ("RTP", "range")
+        self.least, end = Fraction(self.next()), self.next()
+        assert end == "inf" and self.section("SOL") == 0
+        for _ in range(self.section("DER")):
+            self.derive()
+        assert next(self.tokens, None) is None
+
+    def next(self) -> str:
+        """Return the next token."""
+        return next(self.tokens)
+
+    def section(self, name: str) -> int:
+        """Return the number at the head of a section."""
+        assert self.next() == name
+        return int(self.next())
+
+    def pairs(self, count: int) -> Iterator[tuple[int, Fraction]]:
+        """Yield pairs of an index and a number."""
+        for _ in range(count):
+            yield int(self.next()), Fraction(self.next())
+
+    def sparse(self, count: int) -> dict[int, Fraction]:
+        """Return coefficients by column."""
+        return {j: a for j, a in self.pairs(count) if 0 <= j < len(self.columns) and a}
+
+    def line(self) -> Line:
+        """Return a constraint as it is stated."""
+        self.next()
+        sense, side, count = SENSES[self.next()], Fraction(self.next()), self.next()
+        return Line(sense, side, self.costs if count == "OBJ" else self.sparse(int(count)))
+
+    def derive(self) -> None:
+        """Add a constraint if its reason holds."""
+        wanted, opened, reason = self.line(), self.next(), self.next()
+        assert opened == "{" and reason in ("asm", "lin", "rnd", "uns")
+        if reason == "asm":
+            proved = wanted._replace(assumptions=frozenset([len(self.lines)]))
+        elif reason == "uns":
+            proved = self.unsplit(wanted, *(int(self.next()) for _ in range(4)))
+        else:
+            proved = self.sum(int(self.next()))
+            if reason == "rnd":
+                assert set(proved.coefficients) <= self.integer and proved.sense == 1
+                assert all(a.denominator == 1 for a in proved.coefficients.values())
+                proved = proved._replace(side=Fraction(math.ceil(proved.side)))
+        assert proved.implies(wanted)
+        self.lines.append(wanted._replace(assumptions=proved.assumptions))
+        assert (self.next(), self.next()) == ("}", "-1")
+
+    def sum(self, count: int) -> Line:
+        """Return the sum of lines with multipliers."""
+        total: dict[int, Fraction] = {}
+        side, assumptions, senses = Fraction(0), frozenset[int](), set()
+        for i, y in self.pairs(count):
+            assert i >= 0 and y
+            line = self.lines[i]
+            senses.add(line.sense * (1 if y > 0 else -1))
+            side += y * line.side
+            assumptions |= line.assumptions
+            for j, a in line.coefficients.items():
+                total[j] = total.get(j, Fraction(0)) + y * a
+        assert senses <= {0, 1}
+        return Line(1, side, {j: a for j, a in total.items() if a}, assumptions)
+
+    def unsplit(self, wanted: Line, one: int, below: int, two: int, above: int) -> Line:
+        """Return what both sides of a split of an integer column imply."""
+        low, high = self.lines[below], self.lines[above]
+        assert low.coefficients == high.coefficients and set(low.coefficients) <= self.integer
+        assert list(low.coefficients.values()) == [1]
+        assert (low.sense, high.sense, low.side + 1) == (-1, 1, high.side)
+        assert (
+            low.side.denominator == 1 and {below} == low.assumptions and {above} == high.assumptions
+        )
+        first, second = self.lines[one], self.lines[two]
+        assert first.implies(wanted) and second.implies(wanted)
+        return wanted._replace(
+            assumptions=(first.assumptions - {below}) | (second.assumptions - {above})
+        )
+
+    @property
+    def proved(self) -> bool:
+        """Whether the last line is the bound, without assumptions."""
+        last = self.lines[-1]
+        bound = Line(1, self.least, self.costs)
+        return last.implies(bound) and last.coefficients == self.costs and not last.assumptions
+
+
+def drawn() -> Iterator[tuple[dlsched.Instance, Any]]:
+    """Yield small instances that are not shipped, and their proofs; some have splits."""
+    for problem, seed, extra in [
+        ("reclaiming", 5, {"servers": 16, "demand": 5}),
+        ("elastic", 2, {"jobs": 8}),
+        ("workers", 3, {"training": 3, "loan": 3, "jobs": 6}),
+        ("sensitivity", 1, {}),
+        ("interleaving", 4, {"jobs": 6}),
+    ]:
+        instance = dlsched.generate(problem, seed, **extra)
+        yield instance, dlsched.prove(instance)
+
+
+@pytest.fixture(scope="module")
+def proofs() -> Sequence[tuple[dlsched.Instance, Any]]:
+    """The drawn instances with their proofs."""
+    return list(drawn())
+
+
+def test_certificates_prove_their_bounds(proofs: Any) -> None:
+    """Every line holds, the last is the bound without assumptions, and the bound is the optimum."""
+    splits = 0
+    for instance, proof in proofs:
+        texts = dlsched.api.vipr_texts(instance, proof)
+        assert list(texts) == [level.level for level in proof.levels]
+        for level, text in zip(proof.levels, texts.values(), strict=True):
+            read = Certificate(text)
+            assert read.proved and read.bounds == 2 * len(read.columns)
+            found = re.search(
+                rf"^% {level.level} is (.*)\((\S+)\) \* \(OBJ \+ \((\S+)\)\)", text, re.M
+            )
+            assert found is not None
+            value = Fraction(found[2]) * (read.least + Fraction(found[3]))
+            exact = level.kind == "certified"
+            assert value == level.target if exact else abs(value / level.target - 1) < 2e-9
+            splits += text.count("{ uns ")
+    assert splits > 0
+
+
+def test_damage_is_noticed(proofs: Any) -> None:
+    """The evaluator refuses a higher bound, another multiplier, and a missing side of a split."""
+    instance, proof = next(p for p in proofs if any(len(level.nodes) > 1 for level in p[1].levels))
+    level = next(level for level in proof.levels if len(level.nodes) > 1)
+    text = dlsched.api.vipr_texts(instance, proof, level=level.level)[level.level]
+    assert Certificate(text).proved
+    higher = re.sub(r"range (-?\d+)", lambda m: f"range {int(m[1]) + 1}", text)
+    assert not Certificate(higher).proved
+    with pytest.raises(AssertionError):
+        Certificate(re.sub(r"(\{ (?:lin|rnd) .*) \}", r"\g<1>7 }", text, count=1))
+    with pytest.raises(AssertionError):
+        Certificate(re.sub(r"\{ uns (\d+) (\d+) .* \}", r"{ uns \1 \2 \1 \2 }", text, count=1))
+
+
+def test_files(proofs: Any, tmp_path: Path) -> None:
+    """A file has the certificate of the first level, or of the one named."""
+    instance, proof = proofs[0]
+    texts = dlsched.api.vipr_texts(instance, proof)
+    dlsched.export(instance, tmp_path / "a.vipr", proof=proof)
+    dlsched.export(instance, tmp_path / "b", level="collateral", proof=proof, format="vipr")
+    assert [(tmp_path / name).read_text() for name in ["a.vipr", "b"]] == list(texts.values())
+    with pytest.raises(OptionError, match="no level 'cost'"):
+        dlsched.export(instance, tmp_path / "c.vipr", level="cost", proof=proof)
+    with pytest.raises(dlsched.InstanceError, match="dlsched prove"):
+        dlsched.export(instance, tmp_path / "c.vipr")
+
+
+def test_what_cannot_be_written_is_refused(proofs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proof that does not hold, one with parts that are not known, and one too large."""
+    instance, proof = proofs[0]
+    with pytest.raises(InvalidProof):
+        dlsched.api.vipr_texts(instance, replace(proof, levels=proof.levels[:1]))
+
+    @dataclass(frozen=True)
+    class More(LevelProof):
+        lemmas: Sequence[int] = ()
+
+    for lemmas in ((), (1,)):
+        levels = [More(**vars(level), lemmas=lemmas) for level in proof.levels]
+        more = replace(proof, levels=levels)
+        if not lemmas:
+            assert dlsched.api.vipr_texts(instance, more)
+            continue
+        with pytest.raises(OptionError, match="lemmas cannot be written"):
+            dlsched.api.vipr_texts(instance, more)
+    monkeypatch.setattr(vipr, "MOST_NUMBERS", 100)
+    with pytest.raises(OptionError, match="more than 100 numbers"):
+        dlsched.api.vipr_texts(instance, proof)
