@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dlsched.problems.utility.gangs import Indices
 from dlsched.problems.utility.schema import Instance
 from dlsched.problems.utility.stages import Stages
 from dlsched.problems.utility.work import UNITS
@@ -29,7 +29,7 @@ class LeastCosts:
         self.instance = instance
         self.work = Stages(instance, True, UNITS)
 
-    def of(self, prices: Mapping[str, Sequence[int]]) -> Indices:
+    def of(self, prices: Mapping[str, Sequence[int]]) -> NDArray[np.int64]:
         """Return jobs x slots: the least cost of a job's work from its arrival to the slot's end.
 
         It is at least `NEVER` where the work cannot be done.
@@ -61,7 +61,7 @@ class LeastCosts:
                 self._pass(j, job.workers * np.column_stack(cheapest), found[j])
         return found
 
-    def _pass(self, job: int, cost: Indices, found: Indices) -> None:
+    def _pass(self, job: int, cost: NDArray[np.int64], found: NDArray[np.int64]) -> None:
         """Write a job's costs by slot.
 
         Parameters
