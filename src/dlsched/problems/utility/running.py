@@ -1,0 +1,84 @@
+"""The rows of runs, for the form of runs: when each job runs, at which speed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from dlsched.forms.form import Row
+from dlsched.problems.utility.finishes import Finishes, priced_row
+from dlsched.problems.utility.gangs import Gangs
+from dlsched.problems.utility.work import Units, units
+
+Run = tuple[int, int, int]
+"""A job, a slot, counted from 0, and a speed."""
+
+
+def runs_of(found: Finishes) -> list[Run]:
+    """Return the runs of jobs, up to their last finish that may matter."""
+    inst = found.instance
+    return [
+        (j, t, v)
+        for j, (job, row) in enumerate(zip(inst.jobs, found.worth, strict=True))
+        for t in range(job.arrival - 1, max(row, default=-1) + 1)
+        for v in range(len(inst.speeds[j]))
+    ]
+
+
+def rows_of_runs(found: Finishes, first: int) -> Iterator[Row]:
+    """Yield the rows; the columns of finishes are followed by those of runs, from `first` on."""
+    column = {run: first + c for c, run in enumerate(runs_of(found))}
+    ends: list[dict[int, int]] = [{} for _ in found.worth]
+    for c, (j, f) in enumerate(found.columns):
+        ends[j][f] = c
+    for j, own in enumerate(ends):
+        if own:
+            yield from _rows_of_job(found, j, own, column)
+    yield from _capacity(found, column)
+
+
+def _rows_of_job(
+    found: Finishes, j: int, ends: dict[int, int], column: dict[Run, int]
+) -> Iterator[Row]:
+    """Yield that a job runs until it finishes, does its work by then, and costs what it has to."""
+    inst, job = found.instance, found.instance.jobs[j]
+    arrival, last, speeds = job.arrival - 1, max(ends), inst.speeds[j]
+    work = units_of(found, j)
+    done: dict[int, int] = {}
+    for t in range(arrival, last + 1):
+        runs = [column[j, t, v] for v in range(len(speeds))]
+        done |= {c: gain for c, gain in zip(runs, work.gains, strict=True) if gain}
+        ones = dict.fromkeys(runs, 1)
+        yield Row(ones | {c: -1 for f, c in ends.items() if f >= t}, None, 0)
+        if t in ends:
+            yield Row(ones | {ends[t]: -1}, 0, None)
+            yield Row(done | {c: -work.need for f, c in ends.items() if f <= t}, 0, None)
+    for prices, _, least in found.priced:
+        cells = {c: least[j][f] for f, c in ends.items() if least[j][f]}
+        for t in range(arrival, last + 1):
+            for v, speed in enumerate(speeds):
+                price = min(prices[k][t] if k in prices else 0 for k in speed.types)
+                if price:
+                    cells[column[j, t, v]] = -job.workers * price
+        if cells:
+            yield priced_row(cells, 0)
+
+
+def units_of(found: Finishes, j: int) -> Units:
+    """Return a job's work in whole units, rounded up where they are not exact."""
+    job, speeds = found.instance.jobs[j], found.instance.speeds[j]
+    gains = [Fraction(speed.gain) for speed in speeds]
+    return units(gains, Fraction(job.iterations), found.instance.slots - job.arrival + 1, up=True)
+
+
+def _capacity(found: Finishes, column: dict[Run, int]) -> Iterator[Row]:
+    """Yield Hall's condition in every slot: see `gangs`."""
+    gangs = Gangs(found.instance)
+    within = [gangs.within[mask].nonzero()[0].tolist() for mask in range(len(gangs.masks))]
+    users: dict[tuple[int, int], dict[int, int]] = {}
+    for (j, t, v), c in column.items():
+        for s in within[gangs.of[j][v]]:
+            users.setdefault((t, s), {})[c] = int(gangs.workers[j])
+    for (_, s), cells in sorted(users.items()):
+        if sum(cells.values()) > gangs.capacity[s]:
+            yield Row(cells, None, int(gangs.capacity[s]))

@@ -1,0 +1,179 @@
+"""The forms of utility: at any prices they have the optimum, and prove nothing that is worse."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import dlsched
+from dlsched.forms.form import Form
+from dlsched.problems.utility import Instance, Solution
+from dlsched.problems.utility.finishes import Finishes
+from dlsched.problems.utility.forms import FORMS
+from dlsched.problems.utility.gangs import levels_of
+from dlsched.problems.utility.least_costs import NEVER, LeastCosts
+from dlsched.problems.utility.running import runs_of
+from dlsched.proofs.available import Forms
+from dlsched.proofs.check import InvalidProof
+from dlsched.proofs.document import proof_from_data
+from dlsched.proofs.levels import aim, kind_of
+from dlsched.proofs.search import Search, Unproved
+from dlsched.run import Run
+from dlsched.testing import oracles, strategies
+
+ONE_LEAF = "utility-20x40-table-2"
+"""A library instance whose proof is the prices."""
+
+
+def _prices(instance: Instance, seed: int, most: int) -> dict[str, list[int]]:
+    rng = np.random.default_rng(seed)
+    kinds = [kind for kind in instance.supply if rng.random() < 0.8]
+    return {kind: rng.integers(0, most + 1, instance.slots).tolist() for kind in kinds}
+
+
+def _parameters(instance: Instance, seed: int) -> dict[str, Any]:
+    """Return two vectors of prices, in units about the size of the utilities."""
+    exponent = max((Fraction(instance.worth(j, 1)) for j in instance.jobs), default=Fraction(1))
+    power = exponent.numerator.bit_length() - exponent.denominator.bit_length() - 4
+    vectors = [_prices(instance, seed, 9), _prices(instance, seed + 1, 3)]
+    return {"exponent": power, "prices": vectors, "rounded": bool(seed % 2)}
+
+
+@given(strategies.utility(scales=False), st.integers(0, 10**6))
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+def test_least_costs_are_those_of_all_choices_of_slots(instance: Instance, seed: int) -> None:
+    """The least cost of a job's work by a slot is the least over all speeds in the slots so far."""
+    prices = _prices(instance, seed, 50)
+    found, free = LeastCosts(instance).of(prices), [0] * instance.slots
+    for j, (job, speeds) in enumerate(zip(instance.jobs, instance.speeds, strict=True)):
+        for f in range(instance.slots):
+            slots = range(job.arrival - 1, f + 1)
+            best = NEVER
+            for chosen in product([None, *speeds], repeat=len(slots)):
+                runs = [(t, s) for t, s in zip(slots, chosen, strict=True) if s is not None]
+                if sum(s.gain for _, s in runs) >= job.iterations:
+                    cost = sum(min(prices.get(k, free)[t] for k in s.types) for t, s in runs)
+                    best = min(best, job.workers * cost)
+            assert found[j, f] == best
+
+
+def _point(found: Finishes, form: Form, instance: Instance, solution: Solution) -> list[int]:
+    """Return a solution as a point of a form; what it leaves out must not be in the solution."""
+    levels = levels_of(instance, solution)
+    last = {j: int(np.flatnonzero(row >= 0)[-1]) for j, row in enumerate(levels) if row.max() >= 0}
+    assert all(f in found.worth[j] for j, f in last.items())
+    point = [int(last.get(j) == f) for j, f in found.columns]
+    if form.name == "runs":
+        point += [int(levels[j, t] == v) for j, t, v in runs_of(found)]
+    return point
+
+
+@given(strategies.utility(scales=False), st.integers(0, 10**6))
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+def test_optimum_is_a_point_whatever_the_prices(instance: Instance, seed: int) -> None:
+    """The optimal solution satisfies both forms at any prices, and its utility is their level."""
+    best = dlsched.solve(instance, "milp")
+    if best.solution is None:
+        return
+    assert best.objective == oracles.utility(instance)
+    parameters = _parameters(instance, seed)
+    found = Finishes(instance, parameters["exponent"], Fraction(best.objective[0]))
+    for prices in parameters["prices"]:
+        found.add(prices)
+    for name in FORMS:
+        form = Forms(instance, best.objective).build(name, parameters, 0)
+        x = _point(found, form, instance, best.solution)
+        ends = zip(form.lower, x, form.upper, strict=True)
+        assert all(low <= value <= high for low, value, high in ends)
+        for row in form.rows:
+            value = sum(a * x[c] for c, a in row.coefficients.items())
+            assert row.low is None or value >= row.low
+            assert row.high is None or value <= row.high
+        goal = form.goals[0]
+        value = -goal.unit * sum(c * x[j] for j, c in goal.costs.items())
+        assert value == best.objective[0] if goal.exact else value >= best.objective[0]
+
+
+@given(strategies.utility(scales=False), st.integers(0, 10**6))
+@settings(max_examples=15, deadline=None, derandomize=True, database=None)
+def test_a_smaller_utility_is_not_proved(instance: Instance, seed: int) -> None:
+    """At any prices, neither form has a proof that nothing exceeds a smaller utility."""
+    best = dlsched.solve(instance, "milp")
+    assume(best.solution is not None and best.objective[0] > 0)
+    less = [Fraction(best.objective[0]) * (1 - Fraction(1, 100 + seed % 1000))]
+    for name in FORMS:
+        form = Forms(instance, less).build(name, _parameters(instance, seed), 0)
+        with pytest.raises(Unproved):
+            Search(form, aim(form, 0, less, kind_of(form, 0)), Run()).nodes(5000)
+
+
+def test_prices_are_the_proof() -> None:
+    """A production instance that the model cannot prove has a proof of one leaf, exactly."""
+    proof = dlsched.prove("utility-20x40-effective-1")
+    (level,) = dlsched.check_proof("utility-20x40-effective-1", proof).levels
+    assert (proof.levels[0].form, level.kind, level.leaves) == ("finishes", "certified", 1)
+
+
+def test_runs_decide_where_prices_do_not() -> None:
+    """Where finishes within all prices do not fit together, runs prove the optimum, exactly."""
+    proof = dlsched.prove("utility-10x25")
+    (level,) = dlsched.check_proof("utility-10x25", proof).levels
+    assert (proof.levels[0].form, level.kind) == ("runs", "certified")
+
+
+def test_forking_jobs_have_no_prices() -> None:
+    """The forms are of gangs; a forking instance is refused."""
+    instance = dlsched.load(ONE_LEAF).model_copy(update={"forking": True})
+    with pytest.raises(ValueError, match="forking"):
+        Forms(instance, [1]).build("finishes", {"exponent": 0, "prices": []}, 0)
+
+
+def _negative(p: Any) -> None:
+    p["prices"][0]["V100"] = [-1] * 40
+
+
+def _short(p: Any) -> None:
+    p["prices"][0]["V100"] = [1] * 39
+
+
+DAMAGE: dict[str, Callable[[Any], object]] = {
+    "a negative price": _negative,
+    "a slot too few": _short,
+    "an unknown type": lambda p: p["prices"][0].__setitem__("T9", [0] * 40),
+    "prices of floats": lambda p: p["prices"][0].__setitem__("V100", [0.5] * 40),
+    "prices that are no list": lambda p: p["prices"][0].__setitem__("V100", 1),
+    "a vector that is no mapping": lambda p: p["prices"].__setitem__(0, [1]),
+    "no vectors": lambda p: p.__setitem__("prices", None),
+    "prices of more than 64 bits": lambda p: p["prices"][0].__setitem__("V100", [2**80] * 40),
+    "a huge exponent": lambda p: p.__setitem__("exponent", 10**9),
+    "an exponent that is no integer": lambda p: p.__setitem__("exponent", 0.5),
+    "a missing exponent": lambda p: p.pop("exponent"),
+    "an unknown parameter": lambda p: p.__setitem__("more", 1),
+    "other prices": lambda p: p["prices"][0].__setitem__("V100", [2**40] * 40),
+    "one vector more": lambda p: p["prices"].append({"P100": [3] * 40}),
+    "a rounded goal": lambda p: p.__setitem__("rounded", True),
+}
+
+
+@pytest.fixture(scope="module")
+def good() -> dict[str, Any]:
+    """The data of a proof by prices."""
+    return dlsched.prove(ONE_LEAF).to_data()
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_prices_are_refused(good: dict[str, Any], damage: str) -> None:
+    """Prices that are none are an error, and a proof with other prices than its own is invalid."""
+    data = copy.deepcopy(good)
+    assert dlsched.check_proof(ONE_LEAF, proof_from_data(data, "good"))
+    DAMAGE[damage](data["levels"][0]["parameters"])
+    with pytest.raises(InvalidProof):
+        dlsched.check_proof(ONE_LEAF, proof_from_data(data, "damaged"))
