@@ -227,6 +227,7 @@ def test_two_sweeps_do_not_mix() -> None:
             assert reader.rows() == []
 
 
+@pytest.mark.slow
 def test_fresh_processes_give_the_same_rows(settled: Settled) -> None:
     """A new process for every run changes nothing but times and memory."""
     Path("suite.toml").write_text(LIGHT.replace("[1, 2]", "[1]").replace("[5, 6]", "[5]"))

@@ -114,7 +114,9 @@ def changes_deep(instance: Any, rng: Any) -> Solution:
         (despairs, "wrong_status", "it says infeasible; the optimum is"),
         (contradicts, "wrong_status", "it says no solution, and returns a feasible solution"),
         (overestimates, "wrong_bound", "preempted is at best 1"),
-        (overestimates_late, "wrong_bound", "collateral is at best"),
+        pytest.param(
+            overestimates_late, "wrong_bound", "collateral is at best", marks=pytest.mark.slow
+        ),
         (silent, "no_solution_object", "it returned no solution"),
         (gibberish, "no_solution_object", "what it returned cannot be read: "),
         (odd_status, "no_solution_object", "perfect"),

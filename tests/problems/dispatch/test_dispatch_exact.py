@@ -31,7 +31,7 @@ def test_model_and_brute_force(instance: Instance) -> None:
     assert dlsched.solve(instance, "milp").objective == brute_force(instance)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(instances(scope="one", ties=True))
 def test_clusters_and_brute_force(instance: Instance) -> None:
     """The program over classes of machines, on the smallest instances."""
