@@ -9,6 +9,7 @@ from fractions import Fraction
 from dlsched import registry
 from dlsched.errors import DlschedError, UnknownName
 from dlsched.proofs.available import Forms
+from dlsched.proofs.cuts import InvalidCut, with_cuts
 from dlsched.proofs.document import Kind, LevelProof, Proof
 from dlsched.proofs.levels import aim
 from dlsched.proofs.tree import InvalidTree, check_tree
@@ -42,8 +43,8 @@ def check_proof(instance: Instance, proof: Proof) -> CheckedProof:
     """Check that a proof's solution is optimal for an instance.
 
     The solution's objective is recomputed by the problem's checker, and every form is built again
-    from the instance; of the proof's own figures only the multipliers, the splits and the
-    parameters of the forms are used, and these cannot make a false proof valid.
+    from the instance; of the proof's own figures only the multipliers (of leaves and of cuts), the
+    splits and the parameters of the forms are used, and these cannot make a false proof valid.
 
     Raises
     ------
@@ -88,8 +89,7 @@ def _check_level(built: Forms, level: LevelProof, number: int) -> int:
     if form.digest != level.digest:
         raise InvalidProof(f"{level.level}: the digest is not that of the form {level.form}")
     try:
-        return check_tree(
-            form, wanted.rows, wanted.goal.costs, level.nodes, wanted.least, wanted.strict
-        )
-    except InvalidTree as error:
+        rows = with_cuts(form, wanted.rows, level.cuts)
+        return check_tree(form, rows, wanted.goal.costs, level.nodes, wanted.least, wanted.strict)
+    except (InvalidCut, InvalidTree) as error:
         raise InvalidProof(f"{level.level}: {error}") from None

@@ -10,13 +10,14 @@ from typing import Any, Literal
 
 from dlsched.errors import InstanceError
 from dlsched.files import read_json, write_json
+from dlsched.proofs.cuts import Cut
 from dlsched.proofs.tree import Leaf, Node, Split
 
 VERSION = 1
 Kind = Literal["certified", "certified to nine digits"]
 KINDS: tuple[Kind, Kind] = ("certified", "certified to nine digits")
 _REMEDY = "make the proof again: dlsched prove INSTANCE"
-_SPLIT, _LEAF = 2, 4
+_SPLIT, _LEAF, _CUT = 2, 4, 4
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class LevelProof:
         Name of the form, what it is derived from beside the instance, and its digest.
     nodes
         The tree in preorder.
+    cuts
+        What is derived from the rows of the form and of earlier levels; the tree uses it, too.
     """
 
     level: str
@@ -42,6 +45,21 @@ class LevelProof:
     digest: str
     nodes: Sequence[Node]
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    cuts: Sequence[Cut] = ()
+
+    def to_data(self) -> dict[str, Any]:
+        """Return plain JSON data; without cuts there is no field for them."""
+        cuts = {"cuts": [_cut_to_data(cut) for cut in self.cuts]} if self.cuts else {}
+        return {
+            "level": self.level,
+            "target": str(self.target),
+            "kind": self.kind,
+            "form": self.form,
+            "parameters": dict(self.parameters),
+            "digest": self.digest,
+            **cuts,
+            "tree": [_node_to_data(node) for node in self.nodes],
+        }
 
 
 @dataclass(frozen=True)
@@ -72,18 +90,7 @@ class Proof:
             "instance": self.instance,
             "instance_sha256": self.instance_sha256,
             "solution": dict(self.solution),
-            "levels": [
-                {
-                    "level": level.level,
-                    "target": str(level.target),
-                    "kind": level.kind,
-                    "form": level.form,
-                    "parameters": dict(level.parameters),
-                    "digest": level.digest,
-                    "tree": [_node_to_data(node) for node in level.nodes],
-                }
-                for level in self.levels
-            ],
+            "levels": [level.to_data() for level in self.levels],
         }
 
 
@@ -138,12 +145,16 @@ def _level(entry: Any, path: str, where: str) -> LevelProof:
     if kind is None:
         raise InstanceError(where, f"{path}.kind", f"must be one of {', '.join(KINDS)}", _REMEDY)
     parameters, tree = entry.get("parameters", {}), entry.get("tree")
+    cuts = entry.get("cuts", [])
     if not isinstance(parameters, dict):
         raise InstanceError(where, f"{path}.parameters", "must be an object", _REMEDY)
     if not isinstance(tree, list):
         raise InstanceError(where, f"{path}.tree", "must be a list", _REMEDY)
+    if not isinstance(cuts, list):
+        raise InstanceError(where, f"{path}.cuts", "must be a list", _REMEDY)
     nodes = [_node(node, f"{path}.tree[{i}]", where) for i, node in enumerate(tree)]
-    return LevelProof(level, value, kind, form, digest, nodes, parameters)
+    derived = [_cut(cut, f"{path}.cuts[{i}]", where) for i, cut in enumerate(cuts)]
+    return LevelProof(level, value, kind, form, digest, nodes, parameters, derived)
 
 
 def _node_to_data(node: Node) -> list[Any]:
@@ -157,11 +168,30 @@ def _node(data: Any, path: str, where: str) -> Node:
         return Split(*data)
     if isinstance(data, list) and len(data) == _LEAF and _integers(data[:2]):
         bits, empty, rows, values = data
-        lists = all(isinstance(part, list) and _integers(part) for part in (rows, values))
-        if lists and empty in (0, 1) and len(set(rows)) == len(rows) == len(values):
+        if empty in (0, 1) and _paired(rows, values):
             return Leaf(bits, dict(zip(rows, values, strict=True)), bool(empty))
     shape = "must be [column, at] or [bits, empty, rows, multipliers], all of them integers"
     raise InstanceError(where, path, shape, _REMEDY)
+
+
+def _cut_to_data(cut: Cut) -> list[Any]:
+    rows, values = list(cut.multipliers), list(cut.multipliers.values())
+    return [cut.denominator, rows, values, sorted(cut.from_upper)]
+
+
+def _cut(data: Any, path: str, where: str) -> Cut:
+    if isinstance(data, list) and len(data) == _CUT and _integers(data[:1]):
+        denominator, rows, values, columns = data
+        if _paired(rows, values) and isinstance(columns, list) and _integers(columns):
+            return Cut(denominator, dict(zip(rows, values, strict=True)), frozenset(columns))
+    shape = "must be [denominator, rows, multipliers, columns], all of them integers"
+    raise InstanceError(where, path, shape, _REMEDY)
+
+
+def _paired(rows: Any, values: Any) -> bool:
+    """Whether these are lists of integers, one value for each row and no row twice."""
+    lists = all(isinstance(part, list) and _integers(part) for part in (rows, values))
+    return lists and len(set(rows)) == len(rows) == len(values)
 
 
 def _integers(values: Iterable[Any]) -> bool:

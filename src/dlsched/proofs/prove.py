@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from dlsched import registry
 from dlsched.errors import DlschedError, OptionError
 from dlsched.forms.choice import FormChoice
+from dlsched.forms.form import Form
 from dlsched.proofs.available import MODEL, Forms
+from dlsched.proofs.cuts import Cut, with_cuts
 from dlsched.proofs.document import LevelProof, Proof
-from dlsched.proofs.levels import aim, kind_of
-from dlsched.proofs.search import Search, Stopped, Unproved
+from dlsched.proofs.levels import Aim, aim, kind_of
+from dlsched.proofs.search import Search, Stopped, TooManyNodes, Unproved
+from dlsched.proofs.separation import keep, renumbered, separate
+from dlsched.proofs.tree import Leaf, Node, Split
 from dlsched.run import Run, Stage
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+
+_FEW = 200
+"""A tree of more nodes is searched again, with cuts."""
 
 
 class ProofFailed(DlschedError):
@@ -52,7 +60,7 @@ def _prove_level(built: Forms, solution: Solution, number: int, run: Run) -> Lev
             kind = kind_of(form, number)
             wanted = aim(form, number, targets, kind)
             run.announce(Stage.SEARCHING, f"a proof of {name} = {targets[number]}")
-            nodes = Search(form, wanted, run).nodes(most)
+            nodes, cuts = _tree(form, wanted, run, most)
         except (ValueError, OptionError, Unproved) as error:
             reason = reason or str(error)
         except Stopped as error:
@@ -60,8 +68,27 @@ def _prove_level(built: Forms, solution: Solution, number: int, run: Run) -> Lev
             break
         else:
             value = Fraction(targets[number])
-            return LevelProof(name, value, kind, chosen, form.digest, nodes, parameters)
+            return LevelProof(name, value, kind, chosen, form.digest, nodes, parameters, cuts)
     raise ProofFailed(f"{name}: {reason}")
+
+
+def _tree(form: Form, wanted: Aim, run: Run, most: int) -> tuple[list[Node], list[Cut]]:
+    """Return a tree and the cuts that it uses, which are tried if it is large without them."""
+    try:
+        return Search(form, wanted, run).nodes(min(most, _FEW)), []
+    except TooManyNodes:
+        cuts = separate(form, wanted, run)
+    rows = with_cuts(form, wanted.rows, cuts)
+    nodes = Search(form, replace(wanted, rows=rows), run).nodes(most)
+    leaves = [node for node in nodes if isinstance(node, Leaf)]
+    kept, numbers = keep(cuts, len(wanted.rows), {i for leaf in leaves for i in leaf.multipliers})
+    return [_renumbered(node, numbers) for node in nodes], kept
+
+
+def _renumbered(node: Node, numbers: Mapping[int, int]) -> Node:
+    if isinstance(node, Split):
+        return node
+    return replace(node, multipliers=renumbered(node.multipliers, numbers))
 
 
 def _choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterable[FormChoice]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.errors import SolverFailure
 from dlsched.forms.form import Form, Row
 from dlsched.solvers.outcome import Vector
 
 INF = float("inf")
+Flags = NDArray[np.bool_]
 _TOLERANCE = 1e-9
+_BITS = 12
+"""A row's coefficients have at most this number of bits, or it is divided by a power of two."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +40,13 @@ class Solved:
 class Relaxation:
     """A relaxation whose column bounds change, and which is solved from the last basis.
 
-    Rows are divided by two to their bits, and costs by a power of two, so that the solver sees
-    numbers of moderate size.
+    Rows and costs are divided by powers of two, so that the solver sees numbers of moderate size.
     """
 
     def __init__(self, form: Form, rows: Sequence[Row], costs: Mapping[int, int]) -> None:
         import highspy
 
-        self.scales = np.array([float(2**row.bits) for row in rows])
+        self.scales = np.array([_scale(row) for row in rows])
         largest = max((abs(c) for c in costs.values()), default=1)
         self.cost_scale = float(2 ** max(0, largest.bit_length() - 13))
         lp = highspy.HighsLp()
@@ -73,6 +76,38 @@ class Relaxation:
         if self.highs.passModel(lp) == highspy.HighsStatus.kError:
             raise SolverFailure("HiGHS rejected the form")
         self._statuses = highspy.HighsModelStatus
+        self._upper = highspy.HighsBasisStatus.kUpper
+
+    def add(self, row: Row) -> None:
+        """Add a row."""
+        scale = _scale(row)
+        self.scales = np.append(self.scales, scale)
+        low, high = (
+            unbounded if end is None else end / scale
+            for end, unbounded in ((row.low, -INF), (row.high, INF))
+        )
+        columns = np.fromiter(row.coefficients.keys(), np.int32)
+        entries = np.array([a / scale for a in row.coefficients.values()])
+        self.highs.addRow(low, high, len(columns), columns, entries)
+
+    def tableau(self, columns: Iterable[int]) -> Iterator[Vector]:
+        """Yield multipliers of the rows, for every basic one of some columns.
+
+        In the sum of the rows times these, the column has the coefficient 1 and other basic ones
+        have 0; rows that are not tight have the multiplier 0: a row of the simplex tableau.
+        """
+        _, basic = self.highs.getBasicVariables()
+        positions = {int(column): position for position, column in enumerate(basic)}
+        for column in columns:
+            if column in positions:
+                _, found = self.highs.getBasisInverseRow(positions[column])
+                yield np.array(found) / self.scales
+
+    def at_upper(self) -> tuple[Flags, Flags]:
+        """Return which columns, and which rows, are not basic and at their upper end."""
+        basis, upper = self.highs.getBasis(), self._upper
+        columns = np.array([status == upper for status in basis.col_status], dtype=bool)
+        return columns, np.array([status == upper for status in basis.row_status], dtype=bool)
 
     def set_bounds(self, column: int, lower: int, upper: int) -> None:
         """Change a column's bounds."""
@@ -107,3 +142,9 @@ class Relaxation:
             _, there, ray = self.highs.getDualRay()
             return Solved(INF, np.empty(0), np.array(ray) / self.scales if there else None)
         return None
+
+
+def _scale(row: Row) -> float:
+    """Return by what a row is divided."""
+    largest = max(map(abs, row.coefficients.values()), default=0)
+    return float(2 ** max(row.bits, largest.bit_length() - _BITS))

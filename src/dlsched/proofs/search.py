@@ -40,6 +40,10 @@ class Unproved(Exception):
     """The form cannot prove the aim: a node seems to have a better point, or there are too many."""
 
 
+class TooManyNodes(Unproved):
+    """The tree would have more nodes than were allowed."""
+
+
 @dataclass
 class PseudoCosts:
     """Mean gains per unit of fractionality, by column and direction (0 down, 1 up)."""
@@ -102,7 +106,9 @@ class Search:
         Stopped
             If a limit of the run strikes.
         Unproved
-            If a node can neither be closed nor split, or there are more than `most` nodes.
+            If a node can neither be closed nor split.
+        TooManyNodes
+            If there are more than `most`.
         """
         found: list[Node] = []
         # What to do, the last first: explore a node, or set a column's bounds.
@@ -116,7 +122,7 @@ class Search:
             if stop:
                 raise Stopped(f"{stop.sentence}, after {len(found)} nodes")
             if len(found) > most:
-                raise Unproved(f"more than {most:,} nodes")
+                raise TooManyNodes(f"more than {most:,} nodes")
             solved = self._solve(entry)
             leaf = self._leaf(solved)
             if leaf is not None:

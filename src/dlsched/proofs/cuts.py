@@ -1,0 +1,130 @@
+"""Cuts: rows derived from those of a form, which all its points with integer values satisfy.
+
+Only integers: no solver, no floating point.
+
+A cut names rows i and multipliers y_i in units of 1/q. Let s_i >= 0 be the distance of row i to the
+side of it that the sign of y_i chooses: its high side if y_i > 0, else its low one. Let t_j >= 0 be
+the distance of column j to one of its bounds. The sum of the rows times y is an equation
+
+    sum over j of A_j t_j + sum over i of |y_i| s_i = B
+
+with integer coefficients. Where column j is integer, so is t_j; where all columns of row i are, so
+is s_i. With r = B mod q, mixed integer rounding (Nemhauser and Wolsey 1990) gives
+
+    sum over j of G_j t_j + sum over i of H_i s_i <= (q - r) (B div q).
+
+The coefficient of an integer variable with coefficient a above is (q - r) (a div q) + max(0, (a mod
+q) - r); of any other one, it is min(0, a).
+
+To see that this holds, divide the equation by q. Let w be what its left side becomes when the terms
+of variables that are not integers are left out, and every other coefficient is rounded: up where
+a mod q is above r, else down. Let z be the sum of what was added by rounding up, and of the terms
+with negative coefficients that were left out, negated. Then w is an integer, z >= 0, and
+w - z <= B/q. The claim, divided by q - r, is w - z q / (q - r) <= B div q. That is obvious if
+w <= B div q. Otherwise w >= (B div q) + 1, and by z >= w - B/q the left side is at most
+(B - r w) / (q - r), which is at most (B - r - r (B div q)) / (q - r) = B div q.
+
+Rounding down alone, a cut of Chvatal and Gomory, is the case in which no a mod q is above r.
+Finally t and s are expressed by the columns again, and the row is divided by the greatest common
+divisor of its coefficients; if all columns are integers, its right side is rounded down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dlsched.forms.form import Form, Row
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What a cut is derived from.
+
+    Attributes
+    ----------
+    denominator
+        q: the multipliers are in units of one over this.
+    multipliers
+        ``{row: integer}``, of rows of the form, of earlier levels and of earlier cuts.
+    from_upper
+        The columns whose distance to the upper bound is taken, not to the lower one.
+    """
+
+    denominator: int
+    multipliers: Mapping[int, int]
+    from_upper: frozenset[int] = frozenset()
+
+
+class InvalidCut(ValueError):
+    """A cut that cannot be derived so; the message says which one, and why."""
+
+
+def with_cuts(form: Form, rows: Sequence[Row], cuts: Iterable[Cut]) -> list[Row]:
+    """Return the rows and those of the cuts, each of which may use the cuts before it.
+
+    Raises
+    ------
+    InvalidCut
+        If a cut uses a column, a row or a side of a row that is not there.
+    """
+    found = list(rows)
+    for number, cut in enumerate(cuts):
+        try:
+            found.append(row_of(form, found, cut))
+        except InvalidCut as error:
+            raise InvalidCut(f"cut {number}: {error}") from None
+    return found
+
+
+def row_of(form: Form, rows: Sequence[Row], cut: Cut) -> Row:
+    """Return the row of a cut, as above.
+
+    Raises
+    ------
+    InvalidCut
+        If it uses a column, a row or a side of a row that is not there.
+    """
+    q = cut.denominator
+    if q < 1 or not all(0 <= i < len(rows) for i in cut.multipliers):
+        raise InvalidCut("its denominator or one of its rows is not there")
+    if not all(0 <= j < len(form.lower) for j in cut.from_upper):
+        raise InvalidCut("one of its columns is not there")
+    total, sums = 0, dict.fromkeys(cut.from_upper, 0)
+    for i, y in cut.multipliers.items():
+        total += y * _side(rows[i], y)
+        for j, a in rows[i].coefficients.items():
+            sums[j] = sums.get(j, 0) + y * a
+    bounds = {j: form.lower[j] for j in sums} | {j: form.upper[j] for j in cut.from_upper}
+    total -= sum(a * bounds[j] for j, a in sums.items())
+    r = total % q
+
+    def rounded(a: int, integer: bool) -> int:
+        return (q - r) * (a // q) + max(0, a % q - r) if integer else min(0, a)
+
+    high, entries = (q - r) * (total // q), {}
+    for j, a in sums.items():
+        sign = -1 if j in cut.from_upper else 1
+        entries[j] = sign * rounded(sign * a, form.integer[j])
+        high += entries[j] * bounds[j]
+    for i, y in cut.multipliers.items():
+        if rows[i].low == rows[i].high:
+            continue  # s_i is 0
+        integer = all(form.integer[j] for j in rows[i].coefficients)
+        weight = rounded(abs(y), integer) * (1 if y > 0 else -1)
+        high -= weight * _side(rows[i], y)
+        for j, a in rows[i].coefficients.items():
+            entries[j] -= weight * a
+    entries = {j: a for j, a in entries.items() if a}
+    whole = all(form.integer[j] for j in entries)
+    divisor = math.gcd(*entries.values()) if entries and whole else 1
+    return Row({j: a // divisor for j, a in entries.items()}, None, high // divisor)
+
+
+def _side(row: Row, multiplier: int) -> int:
+    """Return the side of a row that a multiplier's sign chooses."""
+    side = row.high if multiplier > 0 else row.low
+    if side is None:
+        raise InvalidCut("one of its rows has no side for its multiplier")
+    return side
