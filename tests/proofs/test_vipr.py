@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +15,13 @@ import pytest
 
 import dlsched
 from dlsched.errors import OptionError
+from dlsched.forms.form import Row
 from dlsched.proofs import vipr
+from dlsched.proofs.available import Forms
 from dlsched.proofs.check import InvalidProof
+from dlsched.proofs.cuts import Cut, with_cuts
 from dlsched.proofs.document import LevelProof
+from dlsched.proofs.levels import aim
 
 SENSES = {"G": 1, "L": -1, "E": 0}
 
@@ -89,16 +94,21 @@ class Certificate:
         elif reason == "uns":
             proved = self.unsplit(wanted, *(int(self.next()) for _ in range(4)))
         else:
-            proved = self.sum(int(self.next()))
+            proved = self.sum(int(self.next()), wanted.sense)
             if reason == "rnd":
-                assert set(proved.coefficients) <= self.integer and proved.sense == 1
-                assert all(a.denominator == 1 for a in proved.coefficients.values())
-                proved = proved._replace(side=Fraction(math.ceil(proved.side)))
+                self.assert_whole(proved)
+                rounded = wanted.sense * math.ceil(wanted.sense * proved.side)
+                proved = proved._replace(side=Fraction(rounded))
         assert proved.implies(wanted)
         self.lines.append(wanted._replace(assumptions=proved.assumptions))
         assert (self.next(), self.next()) == ("}", "-1")
 
-    def sum(self, count: int) -> Line:
+    def assert_whole(self, line: Line) -> None:
+        """Assert that the left side of a line is a whole number."""
+        assert set(line.coefficients) <= self.integer
+        assert all(a.denominator == 1 for a in line.coefficients.values())
+
+    def sum(self, count: int, sense: int) -> Line:
         """Return the sum of lines with multipliers."""
         total: dict[int, Fraction] = {}
         side, assumptions, senses = Fraction(0), frozenset[int](), set()
@@ -110,14 +120,14 @@ class Certificate:
             assumptions |= line.assumptions
             for j, a in line.coefficients.items():
                 total[j] = total.get(j, Fraction(0)) + y * a
-        assert senses <= {0, 1}
-        return Line(1, side, {j: a for j, a in total.items() if a}, assumptions)
+        assert senses <= {0, sense}
+        return Line(sense, side, {j: a for j, a in total.items() if a}, assumptions)
 
     def unsplit(self, wanted: Line, one: int, below: int, two: int, above: int) -> Line:
-        """Return what both sides of a split of an integer column imply."""
+        """Return what both sides of a split of a whole number imply."""
         low, high = self.lines[below], self.lines[above]
-        assert low.coefficients == high.coefficients and set(low.coefficients) <= self.integer
-        assert list(low.coefficients.values()) == [1]
+        assert low.coefficients == high.coefficients
+        self.assert_whole(low)
         assert (low.sense, high.sense, low.side + 1) == (-1, 1, high.side)
         assert (
             low.side.denominator == 1 and {below} == low.assumptions and {above} == high.assumptions
@@ -173,6 +183,40 @@ def test_certificates_prove_their_bounds(proofs: Any) -> None:
             assert value == level.target if exact else abs(value / level.target - 1) < 2e-9
             splits += text.count("{ uns ")
     assert splits > 0
+
+
+def test_cuts(proofs: Any) -> None:
+    """Drawn cuts are derived, each as the row that the check derives, and the bound with them."""
+    rng = random.Random(7)
+    for instance, proof in proofs[:4]:
+        targets = [checked.value for checked in dlsched.check_proof(instance, proof).levels]
+        built, levels, expected = Forms(instance, targets), [], []
+        for number, level in enumerate(proof.levels):
+            form = built.build(level.form, level.parameters, number)
+            stated = aim(form, number, targets, level.kind).rows
+            cuts: list[Cut] = []
+            while len(cuts) < 8:
+                rows = with_cuts(form, stated, cuts)
+                cuts.append(_drawn_cut(rows, rng))
+            levels.append(replace(level, cuts=cuts))
+            expected.append(with_cuts(form, stated, cuts)[len(stated) :])
+        texts = dlsched.api.vipr_texts(instance, replace(proof, levels=levels))
+        for text, cut_rows in zip(texts.values(), expected, strict=True):
+            read = Certificate(text)
+            assert read.proved
+            known = [(line.coefficients, line.side) for line in read.lines if line.sense == -1]
+            for row in cut_rows:
+                assert (row.coefficients, row.high) in known
+
+
+def _drawn_cut(rows: Sequence[Row], rng: random.Random) -> Cut:
+    multipliers = {}
+    for i in rng.sample(range(len(rows)), min(len(rows), 3)):
+        y = rng.choice([-3, -1, 1, 2, 5])
+        multipliers[i] = -y if (rows[i].high if y > 0 else rows[i].low) is None else y
+    columns = sorted({j for i in multipliers for j in rows[i].coefficients})
+    upper = frozenset(j for j in columns if rng.random() < 0.4)
+    return Cut(rng.choice([1, 2, 3, 7]), multipliers, upper)
 
 
 def test_damage_is_noticed(proofs: Any) -> None:

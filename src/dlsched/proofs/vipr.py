@@ -14,15 +14,17 @@ from fractions import Fraction
 from dlsched.errors import OptionError, plain
 from dlsched.forms.form import Form, Row
 from dlsched.proofs.available import Forms
+from dlsched.proofs.cuts import with_cuts
 from dlsched.proofs.document import LevelProof, Proof
 from dlsched.proofs.levels import Aim, aim
 from dlsched.proofs.tree import Leaf, Split
+from dlsched.proofs.vipr_cuts import Derivation, derivation_of, lines_of, sparse
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
 
 MOST_NUMBERS = 5_000_000
 """The most coefficients and multipliers of a certificate, some 50 MB of text."""
-_WRITTEN = {"level", "target", "kind", "form", "digest", "nodes", "parameters"}
+_WRITTEN = {"level", "target", "kind", "form", "digest", "nodes", "parameters", "cuts"}
 """The parts of a level's proof that a certificate has; another one that is not empty is refused."""
 
 
@@ -85,6 +87,9 @@ class _Writer:
         self.upper = [self._state(f"L {v} 1 {j} 1", v) for j, v in enumerate(form.upper)]
         self.sides = [self._row(row) for row in wanted.rows]
         stated = len(self._lines)
+        self.rows = with_cuts(form, wanted.rows, level.cuts)
+        for cut in level.cuts:
+            self._cut(derivation_of(form, self.rows, cut), self.rows[len(self.sides)])
         self._derive()
         columns = len(form.integer)
         whole = [str(j) for j, flag in enumerate(form.integer) if flag]
@@ -93,7 +98,7 @@ class _Writer:
             " ".join(f"x{j}" for j in range(columns)),
             f"INT {len(whole)}",
             " ".join(whole),
-            f"OBJ min {_sparse(wanted.goal.costs)}",
+            f"OBJ min {sparse(wanted.goal.costs)}",
             f"CON {stated} {2 * columns}",
             *self._lines[:stated],
             f"RTP range {self.least} inf",
@@ -120,10 +125,23 @@ class _Writer:
 
     def _row(self, row: Row) -> tuple[_Side | None, _Side | None]:
         self._count(2 * len(row.coefficients))
-        entries = _sparse(row.coefficients)
+        entries = sparse(row.coefficients)
         low = None if row.low is None else self._state(f"G {row.low} {entries}", row.low)
         high = None if row.high is None else self._state(f"L {row.high} {entries}", row.high)
         return low, high
+
+    def _cut(self, derived: Derivation, row: Row) -> None:
+        """Add the lines of a cut, a row with a high side only."""
+        used = []
+        for what, number, upper, *_ in derived.distances:
+            bounds = self.upper if upper else self.lower
+            side = bounds[number] if what == "column" else self.sides[number][int(upper)]
+            used.append(side.constraint if side else -1)
+        lines = lines_of(derived, row, used, len(self._lines))
+        self._count(sum(line.count(" ") for line in lines))
+        for line in lines:
+            self._add(line)
+        self.sides.append((None, _Side(len(self._lines) - 1, row.high or 0)))
 
     def _derive(self) -> None:
         """Add the lines of all nodes; the last one is the bound, without assumptions."""
@@ -191,18 +209,13 @@ class _Writer:
             if side is None:
                 raise self._error(f"a leaf has row {i}, which the form does not have")
             used.append((side, y))
-            for j, a in self.wanted.rows[i].coefficients.items():
+            for j, a in self.rows[i].coefficients.items():
                 missing[j] = missing.get(j, 0) - y * a
         used += [((self.lower if d > 0 else self.upper)[j], d) for j, d in missing.items()]
         used = [(side, y) for side, y in used if y]
         self._count(2 * len(used))
         terms = [f"{side.constraint} {Fraction(y, scale or 1)}" for side, y in used]
         return sum(side.value * y for side, y in used), " ".join([str(len(used)), *terms])
-
-
-def _sparse(coefficients: Mapping[int, int]) -> str:
-    entries = [f"{j} {a}" for j, a in sorted(coefficients.items()) if a]
-    return " ".join([str(len(entries)), *entries])
 
 
 def _header(instance: Instance, level: LevelProof, wanted: Aim) -> str:
