@@ -110,6 +110,14 @@ def test_mixed_integer_rounding(
     assert row_of(form, rows, cut) == Row(coefficients, None, high)
 
 
+def test_distance_that_is_no_integer() -> None:
+    """Of the one point x = 1/3, the distance to 0 is no integer: no cut says that x <= 0."""
+    rows = [Row({0: 3}, 1, 1), Row({0: 1}, 0, None)]
+    cut = Cut(2, {0: 1, 1: -2})
+    assert row_of(form_of([0], [1], [False], rows), rows, cut) == Row({}, None, 0)
+    assert row_of(form_of([0], [1], [True], rows), rows, cut) == Row({0: 1}, None, 0)
+
+
 @pytest.mark.parametrize(
     ("cut", "message"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dlsched.forms.form import Form, Goal, Row
+from dlsched.proofs.cuts import with_cuts
 from dlsched.proofs.levels import aim, kind_of
 from dlsched.proofs.search import Search, Unproved
+from dlsched.proofs.separation import separate
 from dlsched.proofs.tree import InvalidTree, Leaf, Split, bound, check_tree
 from dlsched.run import Run
 
@@ -85,6 +88,27 @@ def test_search_proves_the_optimum_and_nothing_better(form: Form) -> None:
         check_tree(form, beyond.rows, goal.costs, nodes, beyond.least, beyond.strict)
     with pytest.raises(Unproved):
         Search(form, beyond, Run()).nodes(1000)
+
+
+@given(forms(), st.sampled_from([0, 0, 1]))
+@checked
+def test_cuts_leave_every_point(form: Form, more: int) -> None:
+    """All integer points satisfy the cuts that are found for the optimum, or for a step more."""
+    found = points(form, form.lower, form.upper)
+    if not found:
+        return
+    goal = form.goals[0]
+    least = min(_cost(form, x) for x in found) + more
+    wanted = aim(form, 0, [goal.sign * goal.unit * (least + goal.offset)], kind_of(form, 0))
+    rows = with_cuts(form, wanted.rows, separate(form, wanted, Run()))
+    assert all(_satisfies(row, x) for row in rows for x in found)
+    search = Search(form, replace(wanted, rows=rows), Run())
+    if more:
+        with pytest.raises(Unproved):
+            search.nodes(1000)
+    else:
+        tree = search.nodes(1000)
+        assert check_tree(form, rows, goal.costs, tree, wanted.least, wanted.strict) >= 1
 
 
 @pytest.mark.parametrize(

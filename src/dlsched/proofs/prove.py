@@ -21,7 +21,7 @@ from dlsched.run import Run, Stage
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 
-_FEW = 200
+FEW = 200
 """A tree of more nodes is searched again, with cuts."""
 
 
@@ -75,7 +75,7 @@ def _prove_level(built: Forms, solution: Solution, number: int, run: Run) -> Lev
 def _tree(form: Form, wanted: Aim, run: Run, most: int) -> tuple[list[Node], list[Cut]]:
     """Return a tree and the cuts that it uses, which are tried if it is large without them."""
     try:
-        return Search(form, wanted, run).nodes(min(most, _FEW)), []
+        return Search(form, wanted, run).nodes(min(most, FEW)), []
     except TooManyNodes:
         cuts = separate(form, wanted, run)
     rows = with_cuts(form, wanted.rows, cuts)

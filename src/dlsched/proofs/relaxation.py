@@ -16,8 +16,6 @@ from dlsched.solvers.outcome import Vector
 INF = float("inf")
 Flags = NDArray[np.bool_]
 _TOLERANCE = 1e-9
-_BITS = 12
-"""A row's coefficients have at most this number of bits, or it is divided by a power of two."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +38,14 @@ class Solved:
 class Relaxation:
     """A relaxation whose column bounds change, and which is solved from the last basis.
 
-    Rows and costs are divided by powers of two, so that the solver sees numbers of moderate size.
+    Rows are divided by two to their bits, and costs by a power of two, so that the solver sees
+    numbers of moderate size.
     """
 
     def __init__(self, form: Form, rows: Sequence[Row], costs: Mapping[int, int]) -> None:
         import highspy
 
-        self.scales = np.array([_scale(row) for row in rows])
+        self.scales = np.array([float(2**row.bits) for row in rows])
         largest = max((abs(c) for c in costs.values()), default=1)
         self.cost_scale = float(2 ** max(0, largest.bit_length() - 13))
         lp = highspy.HighsLp()
@@ -80,7 +79,7 @@ class Relaxation:
 
     def add(self, row: Row) -> None:
         """Add a row."""
-        scale = _scale(row)
+        scale = float(2**row.bits)
         self.scales = np.append(self.scales, scale)
         low, high = (
             unbounded if end is None else end / scale
@@ -142,9 +141,3 @@ class Relaxation:
             _, there, ray = self.highs.getDualRay()
             return Solved(INF, np.empty(0), np.array(ray) / self.scales if there else None)
         return None
-
-
-def _scale(row: Row) -> float:
-    """Return by what a row is divided."""
-    largest = max(map(abs, row.coefficients.values()), default=0)
-    return float(2 ** max(row.bits, largest.bit_length() - _BITS))

@@ -26,6 +26,9 @@ from dlsched.solvers.outcome import Vector
 _ROUNDS = 25
 _STALLED = 5
 """Rounds end after this number of them in turn without a better bound."""
+_WORTHWHILE = 0.5
+"""Cuts are only of use if they close this part of the distance to the target: with fewer of them,
+trees were measured to grow as often as to shrink."""
 _COLUMNS = 100
 """The most rows of the tableau in a round, those of the most fractional columns."""
 _MULTIPLES = (1, -1, 2, -2, 3)
@@ -57,7 +60,7 @@ class _Found(NamedTuple):
 
 
 def separate(form: Form, aim: Aim, run: Run) -> list[Cut]:
-    """Return cuts that together raise the bound of the relaxation, or none.
+    """Return cuts with which the bound of the relaxation is much nearer to the target, or none.
 
     Every cut may use rows of the aim and the cuts before it.
     """
@@ -83,7 +86,11 @@ def separate(form: Form, aim: Aim, run: Run) -> list[Cut]:
         value = best if solved is None else solved.value
         stalled = stalled + 1 if value <= best + 1e-9 * max(1.0, abs(best)) else 0
         best = max(best, value)
-    return cuts if best > first else []
+    if not best - first >= _WORTHWHILE * (closed - first):
+        return []
+    if solved is None or solved.multipliers is None:
+        return cuts
+    return keep(cuts, len(aim.rows), np.flatnonzero(solved.multipliers).tolist())[0]
 
 
 def keep(cuts: Sequence[Cut], before: int, used: Iterable[int]) -> tuple[list[Cut], dict[int, int]]:
