@@ -19,7 +19,7 @@ EXACT = st.one_of(
 
 
 @given(st.data())
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=100)
 def test_rounding_is_outward(data: st.DataObject) -> None:
     """A point on the exact rows satisfies the form's, and its level is no less, but for little."""
     columns = data.draw(st.integers(1, 3))
