@@ -25,6 +25,7 @@ BASELINES = {
     "elastic": "fifo",
     "interleaving": "muri_worst_order",
     "utility": "fifo",
+    "placement": "no_moves",
     "sensitivity": "proportional",
     "workers": "first_fit",
     "dispatch": "local",

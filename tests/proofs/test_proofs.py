@@ -27,6 +27,7 @@ SMALL = [
     "elastic-loan-small-03",
     "interleaving-small-01",
     "utility-small-06",
+    "placement-small-02",
     "sensitivity-small-03",
     "workers-small-03",
     "dispatch-small-02",
