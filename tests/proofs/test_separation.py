@@ -8,16 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 import dlsched
 from dlsched.errors import InstanceError
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.cuts import Cut
 from dlsched.proofs.document import proof_from_data, read_proof, write_proof
+from dlsched.proofs.prove import prove_solution
 from dlsched.proofs.separation import keep
+from dlsched.run import Run
+from dlsched.schema import Instance
+from dlsched.testing import strategies
 
 NAME = "interleaving-small-04"
 """Without cuts, its tree has 29 nodes."""
+PROBLEMS = ["elastic", "interleaving", "sensitivity", "workers", "dispatch"]
+"""Of these, some of the drawn instances have cuts that help."""
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +44,31 @@ def test_proofs_with_cuts_hold(good: dict[str, Any], tmp_path: Path) -> None:
     assert [level.leaves for level in dlsched.check_proof(NAME, proof).levels] == [1]
     write_proof(proof, tmp_path / "p.json")
     assert read_proof(tmp_path / "p.json").levels == proof.levels
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_optima_are_proved_with_cuts(problem: str) -> None:
+    """Proofs of drawn instances hold if cuts are tried for every tree of several nodes."""
+    numbers = []
+
+    @settings(
+        derandomize=True, deadline=None, max_examples=60, database=None,
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(getattr(strategies, problem)())
+    def run(instance: Instance) -> None:
+        best = dlsched.solve(instance)
+        if best.solution is None:
+            return
+        proof = prove_solution(instance, best.solution, Run())
+        assert [c.value for c in dlsched.check_proof(instance, proof).levels] == [*best.objective]
+        numbers.append(sum(len(level.cuts) for level in proof.levels))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dlsched.proofs.prove.FEW", 0)
+        run()
+    assert any(numbers)
 
 
 def test_small_trees_have_no_cuts() -> None:

@@ -9,7 +9,8 @@ the distance of column j to one of its bounds. The sum of the rows times y is an
     sum over j of A_j t_j + sum over i of |y_i| s_i = B
 
 with integer coefficients. Where column j is integer, so is t_j; where all columns of row i are, so
-is s_i. With r = B mod q, mixed integer rounding (Nemhauser and Wolsey 1990) gives
+is s_i. If the sides of row i are equal, s_i is 0, and left out. With r = B mod q, mixed integer
+rounding (Nemhauser and Wolsey 1990) gives
 
     sum over j of G_j t_j + sum over i of H_i s_i <= (q - r) (B div q).
 
@@ -25,8 +26,8 @@ w <= B div q. Otherwise w >= (B div q) + 1, and by z >= w - B/q the left side is
 (B - r w) / (q - r), which is at most (B - r - r (B div q)) / (q - r) = B div q.
 
 Rounding down alone, a cut of Chvatal and Gomory, is the case in which no a mod q is above r.
-Finally t and s are expressed by the columns again, and the row is divided by the greatest common
-divisor of its coefficients; if all columns are integers, its right side is rounded down.
+Finally t and s are expressed by the columns again. If all columns of the row are integers, it is
+divided by the greatest common divisor of its coefficients, and its right side is rounded down.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def row_of(form: Form, rows: Sequence[Row], cut: Cut) -> Row:
         high += entries[j] * bounds[j]
     for i, y in cut.multipliers.items():
         if rows[i].low == rows[i].high:
-            continue  # s_i is 0
+            continue
         integer = all(form.integer[j] for j in rows[i].coefficients)
         weight = rounded(abs(y), integer) * (1 if y > 0 else -1)
         high -= weight * _side(rows[i], y)

@@ -25,7 +25,9 @@ from dlsched.solvers.outcome import Vector
 
 _ROUNDS = 25
 _STALLED = 5
-"""Rounds end after this number of them in turn without a better bound."""
+_STEP = 0.01
+"""Rounds end after a number of them in turn in which the bound rises by less than this part of the
+first distance to the target."""
 _WORTHWHILE = 0.5
 """Cuts are only of use if they close this part of the distance to the target: with fewer of them,
 trees were measured to grow as often as to shrink."""
@@ -84,7 +86,7 @@ def separate(form: Form, aim: Aim, run: Run) -> list[Cut]:
         whole = np.append(whole, np.array(integer, dtype=bool))
         solved = lp.solve()
         value = best if solved is None else solved.value
-        stalled = stalled + 1 if value <= best + 1e-9 * max(1.0, abs(best)) else 0
+        stalled = stalled + 1 if value - best < _STEP * (closed - first) else 0
         best = max(best, value)
     if not best - first >= _WORTHWHILE * (closed - first):
         return []
