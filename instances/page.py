@@ -34,8 +34,8 @@ but the small ones. All are under the MIT licence: nothing was copied from a rec
 marked \\* are claimed by a solver; the others are certified, re-checked in exact arithmetic, those
 marked (9) to nine digits.
 
-A proof, where there is one, is in `instances/<problem>/proofs`; `dlsched check-proof NAME` checks
-it [without a solver](proofs.md).
+Every solved instance has a proof in `instances/<problem>/proofs`, which `dlsched check-proof NAME`
+checks [without a solver](proofs.md).
 
 Have you a better solution of an open instance? `dlsched submit-check FILE` checks it and says
 whether it improves the best known; it needs no solver.
