@@ -177,3 +177,12 @@ def test_damaged_prices_are_refused(good: dict[str, Any], damage: str) -> None:
     DAMAGE[damage](data["levels"][0]["parameters"])
     with pytest.raises(InvalidProof):
         dlsched.check_proof(ONE_LEAF, proof_from_data(data, "damaged"))
+
+
+def test_jobs_that_cannot_run() -> None:
+    """Where no job can run, not running is proved optimal."""
+    job = {"id": "a", "arrival": 1, "workers": 2, "iterations": 1, "rates": {"A": 1}}
+    machine = {"id": "m", "gpus": {"A": 1}}
+    instance = Instance(name="none", slots=2, slot_seconds=1, machines=[machine], jobs=[job])
+    (level,) = dlsched.check_proof(instance, dlsched.prove(instance)).levels
+    assert (level.value, level.kind) == (0, "certified")

@@ -81,7 +81,7 @@ def _improved(search: Search, run: Run) -> Vector:
     try:
         search.bound_without_prices()
         search.propose(search.inserted(None))
-        if not search.closed:
+        if search.gangs.masks and not search.closed:  # otherwise no job can run
             search.improve_prices(run)
     except Stopped:
         pass  # those found so far
