@@ -70,7 +70,7 @@ def _point(found: Finishes, form: Form, instance: Instance, solution: Solution) 
     levels = levels_of(instance, solution)
     last = {j: int(np.flatnonzero(row >= 0)[-1]) for j, row in enumerate(levels) if row.max() >= 0}
     assert all(f in found.worth[j] for j, f in last.items())
-    point = [int(last.get(j) == f) for j, f in found.columns]
+    point = [int(last.get(j, f + 1) <= f) for j, f in found.columns]
     if form.name == "runs":
         point += [int(levels[j, t] == v) for j, t, v in runs_of(found)]
     return point

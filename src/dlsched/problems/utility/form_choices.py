@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -124,15 +125,24 @@ def _better(found: Finishes, run: Run) -> dict[int, int] | None:
         for c, a in row.coefficients.items():
             A[i, c] = a * scale
     low = [-np.inf if row.low is None else float(row.low) for row in rows]
-    high = [(row.high or 0) * scale for row, scale in zip(rows, scales, strict=True)]
-    worth = np.array([float(found.worth[j][f]) for j, f in columns])
+    high = [
+        np.inf if row.high is None else row.high * scale
+        for row, scale in zip(rows, scales, strict=True)
+    ]
+    goal = found.goal(rounded=True)
+    worth = np.array([float(-goal.costs.get(c, 0) * goal.unit) for c in range(len(columns))])
     program = StandardForm.of(
         sparse.csc_array(A), np.array(low), np.array(high), np.ones(len(worth)), worth, sense="max"
     )
+    program = replace(program, lower=np.array(found.lower, dtype=float))
     outcome = highs.solve(program, 0, run, quiet=True)
     if outcome.values is None or worth @ outcome.values <= float(found.target) * (1 + _CLOSE):
         return None
-    return {j: f for (j, f), x in zip(columns, outcome.values, strict=True) if x > _HALF}
+    better: dict[int, int] = {}
+    for (j, f), x in zip(columns, outcome.values, strict=True):
+        if x > _HALF:
+            better.setdefault(j, f)
+    return better
 
 
 def _only(instance: Instance, finishes: Mapping[int, int]) -> Instance:
