@@ -84,17 +84,23 @@ def _capacity(found: Finishes, column: dict[Run, int]) -> Iterator[Row]:
         cells = {c: n for own in jobs.values() for c, n in own.items()}
         if sum(cells.values()) > capacity:
             yield Row(cells, None, capacity)
-            yield from _conflicts(gangs, jobs, capacity)
+            yield from _whole_gangs(gangs, jobs, capacity)
 
 
-def _conflicts(gangs: Gangs, jobs: dict[int, dict[int, int]], capacity: int) -> Iterator[Row]:
-    """Yield that at most one runs of gangs of more than half the GPUs and one that fits with none.
+def _whole_gangs(gangs: Gangs, jobs: dict[int, dict[int, int]], capacity: int) -> Iterator[Row]:
+    """Yield rows of gangs in whole blocks of some size, each with one smaller gang i if that helps.
 
-    The larger gangs do not fit together either.
+    A gang has as many blocks as fit in its GPUs, and all gangs at most as many as the capacity has,
+    or, if i runs, as are left beside it.
     """
     need = {j: int(gangs.workers[j]) for j in jobs}
-    large = [j for j in jobs if 2 * need[j] > capacity]
-    for i in jobs:
-        others = [j for j in large if need[j] + need[i] > capacity]
-        if i not in large and others:
-            yield Row({c: 1 for j in [*others, i] for c in jobs[j]}, None, 1)
+    for size in sorted(set(need.values())):
+        most = capacity // size
+        blocks = {c: need[j] // size for j, own in jobs.items() for c in own if need[j] >= size}
+        total = sum(n // size for n in need.values())
+        lifted = {i: most - (capacity - n) // size for i, n in need.items() if n < size}
+        helpful = [i for i, n in lifted.items() if n and total + n > most]
+        for i in helpful:
+            yield Row(blocks | dict.fromkeys(jobs[i], lifted[i]), None, most)
+        if size > 1 and total > most and not helpful:
+            yield Row(blocks, None, most)
