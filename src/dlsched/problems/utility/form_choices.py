@@ -25,8 +25,8 @@ _BITS = 36
 _FEWEST = (0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 30)
 """Numbers of bits that are tried for prices at which finishes cost too much."""
 _MOST_VECTORS = 100
-_SHARE = 0.3
-"""The most time for the first prices, as a share of the limit."""
+_SHARE = 0.5
+"""The most time for prices, as a share of the limit."""
 _MANY, _FEW = 2**40, 2000
 """With so large a target, in the utilities' own unit, a search in floats may not tell it and the
 next value apart: after a few nodes, utilities are rounded."""
@@ -61,12 +61,15 @@ def _priced(search: Search, target: Fraction, run: Run) -> Iterator[FormChoice]:
     while added is not None:
         found.add(added)
         every.append(added)
-        better = _better(found, run)
+        better = _better(found, part)
+        if part.stop_reason():
+            break
         if better is None:
             form = "finishes"
             break
-        last = found.full or len(every) == _MOST_VECTORS or run.stop_reason()
-        added = None if last else _excluding(found, better, run)
+        if found.full or len(every) == _MOST_VECTORS:
+            break
+        added = _excluding(found, better, part)
     if not every:
         return
     parameters = {"exponent": exponent, "prices": every}
