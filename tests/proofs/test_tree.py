@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from dlsched.forms.form import Form, Goal, Row
 from dlsched.proofs.cuts import with_cuts
 from dlsched.proofs.levels import aim, kind_of
+from dlsched.proofs.relaxation import Relaxation
 from dlsched.proofs.search import Search, Unproved
 from dlsched.proofs.separation import separate
 from dlsched.proofs.tree import InvalidTree, Leaf, Split, bound, check_tree
@@ -137,3 +139,27 @@ def test_what_is_no_proof_is_refused(nodes: list[Split | Leaf], message: str) ->
         check_tree(form, wanted.rows, goal.costs, nodes, wanted.least, wanted.strict)
     good = [Leaf(0, {0: 2})]
     assert check_tree(form, wanted.rows, goal.costs, good, wanted.least, wanted.strict) == 1
+
+
+class _GivesUpOnce:
+    """A solver whose first run ends without a status."""
+
+    def __init__(self, highs: Any) -> None:
+        self.highs, self.runs = highs, 0
+
+    def run(self) -> None:
+        self.runs += 1
+        if self.runs > 1:
+            self.highs.run()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.highs, name)
+
+
+def test_primal_simplex_solves_what_the_dual_one_gives_up() -> None:
+    """A relaxation without a status is solved again; the same happens to a real one, rarely."""
+    form = Form("drawn", [0], [5], [True], [Row({0: 2}, 3, None)], [])
+    relaxation = Relaxation(form, form.rows, {0: 1})
+    relaxation.highs = _GivesUpOnce(relaxation.highs)
+    solved = relaxation.solve()
+    assert solved is not None and solved.value == pytest.approx(1.5)

@@ -16,6 +16,8 @@ from dlsched.solvers.outcome import Vector
 INF = float("inf")
 Flags = NDArray[np.bool_]
 _TOLERANCE = 1e-9
+_DUAL, _PRIMAL = 1, 4
+"""HiGHS's numbers of its simplex methods."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,12 @@ class Relaxation:
         """Solve; None if the solver failed or ran into its limit of iterations."""
         self.highs.run()
         status = self.highs.getModelStatus()
+        if status in (self._statuses.kNotset, self._statuses.kSolveError, self._statuses.kUnknown):
+            self.highs.clearSolver()  # the dual simplex gave up, and the primal one may not
+            self.highs.setOptionValue("simplex_strategy", _PRIMAL)
+            self.highs.run()
+            self.highs.setOptionValue("simplex_strategy", _DUAL)
+            status = self.highs.getModelStatus()
         if status == self._statuses.kOptimal:
             found = self.highs.getSolution()
             value = self.highs.getInfo().objective_function_value * self.cost_scale

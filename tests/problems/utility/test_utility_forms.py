@@ -70,7 +70,7 @@ def _point(found: Finishes, form: Form, instance: Instance, solution: Solution) 
     levels = levels_of(instance, solution)
     last = {j: int(np.flatnonzero(row >= 0)[-1]) for j, row in enumerate(levels) if row.max() >= 0}
     assert all(f in found.worth[j] for j, f in last.items())
-    point = [int(last.get(j) == f) for j, f in found.columns]
+    point = [int(last.get(j, f + 1) <= f) for j, f in found.columns]
     if form.name == "runs":
         point += [int(levels[j, t] == v) for j, t, v in runs_of(found)]
     return point
@@ -177,3 +177,12 @@ def test_damaged_prices_are_refused(good: dict[str, Any], damage: str) -> None:
     DAMAGE[damage](data["levels"][0]["parameters"])
     with pytest.raises(InvalidProof):
         dlsched.check_proof(ONE_LEAF, proof_from_data(data, "damaged"))
+
+
+def test_jobs_that_cannot_run() -> None:
+    """Where no job can run, not running is proved optimal."""
+    job = {"id": "a", "arrival": 1, "workers": 2, "iterations": 1, "rates": {"A": 1}}
+    machine = {"id": "m", "gpus": {"A": 1}}
+    instance = Instance(name="none", slots=2, slot_seconds=1, machines=[machine], jobs=[job])
+    (level,) = dlsched.check_proof(instance, dlsched.prove(instance)).levels
+    assert (level.value, level.kind) == (0, "certified")

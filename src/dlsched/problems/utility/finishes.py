@@ -1,5 +1,8 @@
 """Which jobs may finish when, for forms of proofs: in integers, without a solver.
 
+A column says that a job has finished by the end of a slot; a split of it divides the slots that are
+left for the finish in two.
+
 At prices of GPUs by slot and type, the jobs that finish cost all GPUs together at most, and each at
 least what its work costs in the slots up to its finish. So each vector of prices has a row. It also
 bounds the utility of all schedules, by Lagrange's relaxation, and a finish in whose presence the
@@ -11,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 from dlsched.forms.form import Goal, Row
@@ -85,9 +89,24 @@ class Finishes:
 
     @property
     def lower(self) -> list[int]:
-        """The columns' lower bounds: 1, if a job finishes, and in no other slot."""
-        sure = [len(r) == 1 and not o for r, o in zip(self.worth, self.optional, strict=True)]
-        return [int(sure[j]) for j, _ in self.columns]
+        """The columns' lower bounds: 1, if the job must have finished by then."""
+        last = [max(row, default=-1) for row in self.worth]
+        return [int(f == last[j] and not self.optional[j]) for j, f in self.columns]
+
+    def by_column(self, values: Mapping[tuple[int, int], int]) -> dict[int, int]:
+        """Return the columns' coefficients of a sum over the finishes, by job and slot.
+
+        A job finishes in a slot if it has by then, and has not by the slot before of its columns.
+        """
+        columns = self.columns
+        cells: dict[int, int] = {}
+        for c, (j, f) in enumerate(columns):
+            value = values.get((j, f), 0)
+            if c + 1 < len(columns) and columns[c + 1][0] == j:
+                value -= values.get(columns[c + 1], 0)
+            if value:
+                cells[c] = value
+        return cells
 
     @property
     def full(self) -> bool:
@@ -138,17 +157,17 @@ class Finishes:
             self.optional[j] = self.optional[j] and best <= spare
 
     def rows(self) -> list[Row]:
-        """Return that each job finishes once or not at all, and the rows of prices."""
+        """Return that who has finished stays so, and the rows of prices."""
         columns = self.columns
-        jobs: list[dict[int, int]] = [{} for _ in self.worth]
-        for c, (j, _) in enumerate(columns):
-            jobs[j][c] = 1
         rows = [
-            Row(cells, None if optional else 1, 1)
-            for cells, optional in zip(jobs, self.optional, strict=True)
+            Row({c: -1, c + 1: 1}, 0, None)
+            for c, (one, other) in enumerate(pairwise(columns))
+            if one[0] == other[0]
         ]
+        if any(not (row or opt) for row, opt in zip(self.worth, self.optional, strict=True)):
+            rows.append(Row({}, 1, 1))  # a job must finish and cannot
         for _, capacity, least in self.priced:
-            cells = {c: least[j][f] for c, (j, f) in enumerate(columns) if least[j][f]}
+            cells = self.by_column({(j, f): least[j][f] for j, f in columns})
             rows.append(priced_row(cells, capacity))
         return rows
 
@@ -160,7 +179,8 @@ class Finishes:
             largest = max(worth, default=Fraction(1))
             size = largest.numerator.bit_length() - largest.denominator.bit_length()
             unit = Fraction(2) ** (size - _BITS)
-        costs = {c: -math.ceil(value / unit) for c, value in enumerate(worth) if value}
+        steps = {(j, f): -math.ceil(self.worth[j][f] / unit) for j, f in self.columns}
+        costs = self.by_column(steps)
         return Goal("utility", -1, costs, 0, unit, not rounded)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -24,8 +25,8 @@ _BITS = 36
 _FEWEST = (0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 30)
 """Numbers of bits that are tried for prices at which finishes cost too much."""
 _MOST_VECTORS = 100
-_SHARE = 0.3
-"""The most time for the first prices, as a share of the limit."""
+_SHARE = 0.5
+"""The most time for prices, as a share of the limit."""
 _MANY, _FEW = 2**40, 2000
 """With so large a target, in the utilities' own unit, a search in floats may not tell it and the
 next value apart: after a few nodes, utilities are rounded."""
@@ -60,12 +61,15 @@ def _priced(search: Search, target: Fraction, run: Run) -> Iterator[FormChoice]:
     while added is not None:
         found.add(added)
         every.append(added)
-        better = _better(found, run)
+        better = _better(found, part)
+        if part.stop_reason():
+            break
         if better is None:
             form = "finishes"
             break
-        last = found.full or len(every) == _MOST_VECTORS or run.stop_reason()
-        added = None if last else _excluding(found, better, run)
+        if found.full or len(every) == _MOST_VECTORS:
+            break
+        added = _excluding(found, better, part)
     if not every:
         return
     parameters = {"exponent": exponent, "prices": every}
@@ -81,7 +85,7 @@ def _improved(search: Search, run: Run) -> Vector:
     try:
         search.bound_without_prices()
         search.propose(search.inserted(None))
-        if not search.closed:
+        if search.gangs.masks and not search.closed:  # otherwise no job can run
             search.improve_prices(run)
     except Stopped:
         pass  # those found so far
@@ -124,15 +128,24 @@ def _better(found: Finishes, run: Run) -> dict[int, int] | None:
         for c, a in row.coefficients.items():
             A[i, c] = a * scale
     low = [-np.inf if row.low is None else float(row.low) for row in rows]
-    high = [(row.high or 0) * scale for row, scale in zip(rows, scales, strict=True)]
-    worth = np.array([float(found.worth[j][f]) for j, f in columns])
+    high = [
+        np.inf if row.high is None else row.high * scale
+        for row, scale in zip(rows, scales, strict=True)
+    ]
+    goal = found.goal(rounded=True)
+    worth = np.array([float(-goal.costs.get(c, 0) * goal.unit) for c in range(len(columns))])
     program = StandardForm.of(
         sparse.csc_array(A), np.array(low), np.array(high), np.ones(len(worth)), worth, sense="max"
     )
+    program = replace(program, lower=np.array(found.lower, dtype=float))
     outcome = highs.solve(program, 0, run, quiet=True)
     if outcome.values is None or worth @ outcome.values <= float(found.target) * (1 + _CLOSE):
         return None
-    return {j: f for (j, f), x in zip(columns, outcome.values, strict=True) if x > _HALF}
+    better: dict[int, int] = {}
+    for (j, f), x in zip(columns, outcome.values, strict=True):
+        if x > _HALF:
+            better.setdefault(j, f)
+    return better
 
 
 def _only(instance: Instance, finishes: Mapping[int, int]) -> Instance:

@@ -1,9 +1,9 @@
 """The forms of finishes and of runs, for proofs: in integers, without a solver.
 
-A column of both says that a job finishes in a slot; see `finishes`. Whether gangs fit is asked by
-prices only in the first. The second has the runs of the model as well, `running`, and for each job
-and vector of prices that its runs cost at least what its work costs up to its finish. Its linear
-relaxation is at least as tight as the bound of any of the prices.
+A column of both says that a job has finished by a slot; see `finishes`. Whether gangs fit is asked
+by prices only in the first. The second has the runs of the model as well, see `running`, and says
+for each job and vector of prices that its runs cost at least what its work costs up to its finish.
+Its linear relaxation is at least as tight as the bound of any of the prices.
 """
 
 from __future__ import annotations

@@ -28,33 +28,33 @@ def runs_of(found: Finishes) -> list[Run]:
 def rows_of_runs(found: Finishes, first: int) -> Iterator[Row]:
     """Yield the rows; the columns of finishes are followed by those of runs, from `first` on."""
     column = {run: first + c for c, run in enumerate(runs_of(found))}
-    ends: list[dict[int, int]] = [{} for _ in found.worth]
-    for c, (j, f) in enumerate(found.columns):
-        ends[j][f] = c
-    for j, own in enumerate(ends):
-        if own:
-            yield from _rows_of_job(found, j, own, column)
+    for j, row in enumerate(found.worth):
+        if row:
+            yield from _rows_of_job(found, j, column)
     yield from _capacity(found, column)
 
 
-def _rows_of_job(
-    found: Finishes, j: int, ends: dict[int, int], column: dict[Run, int]
-) -> Iterator[Row]:
+def _rows_of_job(found: Finishes, j: int, column: dict[Run, int]) -> Iterator[Row]:
     """Yield that a job runs until it finishes, does its work by then, and costs what it has to."""
     inst, job = found.instance, found.instance.jobs[j]
-    arrival, last, speeds = job.arrival - 1, max(ends), inst.speeds[j]
+    arrival, last, speeds = job.arrival - 1, max(found.worth[j]), inst.speeds[j]
     work = units_of(found, j)
     done: dict[int, int] = {}
+
+    def ends(value: int, low: int, high: int) -> dict[int, int]:
+        """Return the cells of a number times the finishes from a slot to another."""
+        return found.by_column({(j, f): value for f in found.worth[j] if low <= f <= high})
+
     for t in range(arrival, last + 1):
         runs = [column[j, t, v] for v in range(len(speeds))]
         done |= {c: gain for c, gain in zip(runs, work.gains, strict=True) if gain}
         ones = dict.fromkeys(runs, 1)
-        yield Row(ones | {c: -1 for f, c in ends.items() if f >= t}, None, 0)
-        if t in ends:
-            yield Row(ones | {ends[t]: -1}, 0, None)
-            yield Row(done | {c: -work.need for f, c in ends.items() if f <= t}, 0, None)
+        yield Row(ones | ends(-1, t, last), None, 0)
+        if t in found.worth[j]:
+            yield Row(ones | ends(-1, t, t), 0, None)
+            yield Row(done | ends(-work.need, 0, t), 0, None)
     for prices, _, least in found.priced:
-        cells = {c: least[j][f] for f, c in ends.items() if least[j][f]}
+        cells = found.by_column({(j, f): least[j][f] for f in found.worth[j]})
         for t in range(arrival, last + 1):
             for v, speed in enumerate(speeds):
                 price = min(prices[k][t] if k in prices else 0 for k in speed.types)
@@ -75,10 +75,32 @@ def _capacity(found: Finishes, column: dict[Run, int]) -> Iterator[Row]:
     """Yield Hall's condition in every slot: see `gangs`."""
     gangs = Gangs(found.instance)
     within = [gangs.within[mask].nonzero()[0].tolist() for mask in range(len(gangs.masks))]
-    users: dict[tuple[int, int], dict[int, int]] = {}
+    users: dict[tuple[int, int], dict[int, dict[int, int]]] = {}
     for (j, t, v), c in column.items():
         for s in within[gangs.of[j][v]]:
-            users.setdefault((t, s), {})[c] = int(gangs.workers[j])
-    for (_, s), cells in sorted(users.items()):
-        if sum(cells.values()) > gangs.capacity[s]:
-            yield Row(cells, None, int(gangs.capacity[s]))
+            users.setdefault((t, s), {}).setdefault(j, {})[c] = int(gangs.workers[j])
+    for (_, s), jobs in sorted(users.items()):
+        capacity = int(gangs.capacity[s])
+        cells = {c: n for own in jobs.values() for c, n in own.items()}
+        if sum(cells.values()) > capacity:
+            yield Row(cells, None, capacity)
+            yield from _whole_gangs(gangs, jobs, capacity)
+
+
+def _whole_gangs(gangs: Gangs, jobs: dict[int, dict[int, int]], capacity: int) -> Iterator[Row]:
+    """Yield rows of gangs in whole blocks of some size, each with one smaller gang i if that helps.
+
+    A gang has as many blocks as fit in its GPUs, and all gangs at most as many as the capacity has,
+    or, if i runs, as are left beside it.
+    """
+    need = {j: int(gangs.workers[j]) for j in jobs}
+    for size in sorted(set(need.values())):
+        most = capacity // size
+        blocks = {c: need[j] // size for j, own in jobs.items() for c in own if need[j] >= size}
+        total = sum(n // size for n in need.values())
+        lifted = {i: most - (capacity - n) // size for i, n in need.items() if n < size}
+        helpful = [i for i, n in lifted.items() if n and total + n > most]
+        for i in helpful:
+            yield Row(blocks | dict.fromkeys(jobs[i], lifted[i]), None, most)
+        if size > 1 and total > most and not helpful:
+            yield Row(blocks, None, most)
