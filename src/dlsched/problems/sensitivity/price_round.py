@@ -14,6 +14,7 @@ from dlsched.problems.sensitivity.knapsack import least_choices
 from dlsched.problems.sensitivity.lagrangian import Prices
 from dlsched.problems.sensitivity.packing import Pattern, TooManyStates
 from dlsched.problems.sensitivity.program import Program, patterns_of
+from dlsched.problems.sensitivity.relaxation import relax
 from dlsched.problems.sensitivity.schema import Instance, Solution
 from dlsched.registry import method
 from dlsched.result import Claim, Status, Termination
@@ -88,7 +89,7 @@ class Rounding:
         program = self.program
         program.add(packing(program))
         program.add([program.server.full(i) for i in range(len(program.items))])
-        relaxed = program.relax(self.run)
+        relaxed = relax(program, self.run)
         if relaxed is None:
             self.solution = balanced(self.instance, self.run)
         elif relaxed.fits:
