@@ -10,16 +10,18 @@ from dlsched.problems.sensitivity.balance import balanced
 from dlsched.problems.sensitivity.bounds import pooled_bounds, split_bound
 from dlsched.problems.sensitivity.check import evaluate
 from dlsched.problems.sensitivity.decoding import solution_from
+from dlsched.problems.sensitivity.diving import Dive
 from dlsched.problems.sensitivity.knapsack import least_choices
 from dlsched.problems.sensitivity.lagrangian import Prices
 from dlsched.problems.sensitivity.packing import Pattern, TooManyStates
 from dlsched.problems.sensitivity.program import Program, patterns_of
-from dlsched.problems.sensitivity.relaxation import relax
+from dlsched.problems.sensitivity.relaxation import Master, relax
 from dlsched.problems.sensitivity.schema import Instance, Solution
 from dlsched.registry import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import simplify
+from dlsched.solvers.outcome import Vector
 
 _NEAR = 1e-3
 """Relative gap to the bound at which no further patterns are sought."""
@@ -29,6 +31,10 @@ _PENALTY = 1e-4
 """Cost of a split job, as a fraction of the largest throughput of a job."""
 _NODES = 100
 """Upper limit of the nodes of an integer program, instead of a time limit."""
+_DIVES, _PER_DIVE = 4, 32
+"""Number of dives at least, and servers for each: on more servers all else takes longer, too."""
+_LARGE = 100
+"""From this many servers on the integer program is left out where dives come near the bound."""
 _MOST_ENUMERATED = 1000
 """Upper limit of the patterns that are enumerated at the end."""
 
@@ -79,7 +85,7 @@ class Rounding:
     def __init__(self, instance: Instance, run: Run) -> None:
         self.instance, self.run = instance, run
         units = instance.allow_split
-        self.program = Program(instance, whole=True, units=units, penalty=_PENALTY)
+        self.program = Program(instance, whole=True, units=units, penalty=_PENALTY, convert=True)
         self.value = -1
         """Throughput of the incumbent as a multiple of the granularity; -1 without one."""
         self.solution: Solution | None = None
@@ -89,25 +95,46 @@ class Rounding:
         program = self.program
         program.add(packing(program))
         program.add([program.server.full(i) for i in range(len(program.items))])
-        relaxed = relax(program, self.run)
+        relaxed = relax(program, self.run, gap=_GAP / 2)
         if relaxed is None:
             self.solution = balanced(self.instance, self.run)
         elif relaxed.fits:
-            for _ in self._added(relaxed.prices):
-                self._integer()
-                if self.near or self.run.stop_reason():
-                    break
+            self._dive(relaxed.master)
+            enough = _NEAR if self.instance.servers.count >= _LARGE else _GAP
+            if not self.within(enough) and not self.run.stop_reason():
+                for _ in self._added(relaxed.prices):
+                    self._integer()
+                    if self.within(_NEAR) or self.run.stop_reason():
+                        break
         if program.bound is None:
             return Rounded(self.solution, [])
         bound = simplify(program.bound * program.granularity)
         how = "prices and a table of one server"
         return Rounded(self.solution, [Bound(bound, "certified", how)])
 
-    @property
-    def near(self) -> bool:
-        """Whether the incumbent's gap to the bound is small."""
+    def within(self, gap: float) -> bool:
+        """Whether the incumbent's relative gap to the bound is no larger than this."""
         bound = self.program.bound
-        return bound is not None and self.value >= 0 and bound - self.value <= _NEAR * bound
+        return bound is not None and self.value >= 0 and bound - self.value <= gap * bound
+
+    def _dive(self, master: Master) -> None:
+        """Round the relaxation by dives, until the gap is small."""
+        best = None
+        for point in Dive(master).points(max(_DIVES, self.instance.servers.count // _PER_DIVE)):
+            value = self._throughput(point)
+            if value > self.value:
+                self.value, best = value, point
+                if self.within(_GAP):
+                    break
+        if best is not None:
+            self.solution = solution_from(self.program, best)
+            self.run.record(float(self.value * self.program.granularity), None)
+
+    def _throughput(self, point: Vector) -> int:
+        """Return the throughput of a point, in granularities."""
+        taken = point[: len(self.program.values)].tolist()
+        pairs = zip(taken, self.program.values, strict=True)
+        return sum(round(often) * each for often, each in pairs)
 
     def _added(self, prices: Prices) -> Iterator[None]:
         """Add patterns, those that cost least time first, as long as the caller asks for more."""
@@ -130,9 +157,7 @@ class Rounding:
         outcome = self.program.integer(run, nodes=_NODES)
         if outcome.values is None:
             return
-        taken = outcome.values[: len(self.program.values)].tolist()
-        pairs = zip(taken, self.program.values, strict=True)
-        value = sum(round(often) * each for often, each in pairs)
+        value = self._throughput(outcome.values)
         if value > self.value:
             self._offer(value, solution_from(self.program, outcome.values))
 

@@ -250,6 +250,12 @@ class Program:
         bound = self.lagrangian(prices).throughput()
         self.bound = bound if self.bound is None else min(self.bound, bound)
 
+    def excess(self, objective: float) -> float:
+        """Return how much the bound on the throughput is above a solver's objective, relatively."""
+        assert self.bound is not None
+        bound = float(self.bound / self.unit)
+        return (bound - objective) / max(bound, 1.0)
+
     def integer(
         self,
         run: Run,

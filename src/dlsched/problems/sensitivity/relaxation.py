@@ -24,12 +24,13 @@ class Relaxed(NamedTuple):
     master: Master
 
 
-def relax(program: Program, run: Run, floor: int | None = None) -> Relaxed | None:
+def relax(program: Program, run: Run, floor: int | None = None, gap: float = 0.0) -> Relaxed | None:
     """Solve the relaxation by column generation; ``None`` if a limit struck.
 
     Phase 1, where the patterns known do not hold the jobs: minimise the number of additional
     servers needed; if it is above 0, there is no solution. Phase 2: the objective; with a floor on
-    the throughput that is the number of split jobs.
+    the throughput that is the number of split jobs. It ends when no pattern has a positive reduced
+    cost, or when the throughput's certified bound is within a relative gap.
     """
     if run.stop_reason():
         return None
@@ -41,6 +42,8 @@ def relax(program: Program, run: Run, floor: int | None = None) -> Relaxed | Non
         prices = program.prices(duals)
         if not master.short and floor is None:
             program.tighten(prices)
+            if gap and program.excess(master.objective) <= gap:
+                return Relaxed(prices, master.objective, True, master)
         before = len(program.patterns)
         program.add(program.price(prices, run))
         if len(program.patterns) == before:

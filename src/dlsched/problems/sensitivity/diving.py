@@ -1,0 +1,93 @@
+"""Whole numbers from the relaxation by diving: round a column up, solve again, and repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.problems.sensitivity.relaxation import Master
+from dlsched.solvers.outcome import Vector
+
+_WHOLE = 1e-6
+"""Distance to a whole number up to which a value is taken as one."""
+
+
+class Dive:
+    """Dives from the optimum of a `Master`, whose bounds of columns they change.
+
+    In one half of the dives first the patterns are made whole, in the other the options; then the
+    others, and the conversions. Of those that are not whole one is rounded up, and none is used
+    less than its value rounded down. If the program then has no solution, the column is rounded
+    down instead.
+    """
+
+    def __init__(self, master: Master) -> None:
+        self.master, program = master, master.program
+        n, c = len(program.options), len(program.conversions)
+        options, conversions, patterns = slice(0, n), slice(n, n + c), slice(n + c, None)
+        self.orders = [
+            (patterns, options, conversions),
+            (options, patterns, conversions),
+        ]
+        self.columns = np.delete(np.arange(len(master.values) + 1), master.extra)
+        """Their positions in the solver."""
+        self.upper = np.array(master.solver.getLp().col_upper_)[self.columns]
+        self.lower = np.zeros(len(self.upper))
+
+    def points(self, tries: int) -> Iterator[Vector]:
+        """Yield whole points, each better than those before: options, conversions, patterns.
+
+        In the first two dives the column of the largest fraction is rounded up, in the others one
+        that is drawn with probabilities in proportion to the fractions.
+        """
+        master, rng = self.master, np.random.default_rng(0)
+        basis, values, objective = master.solver.getBasis(), master.values, master.objective
+        upper, best = self.upper.copy(), -np.inf
+        for k in range(tries):
+            if master.run.stop_reason():
+                return
+            if k:
+                self.lower[:], self.upper[:] = 0.0, upper
+                self._bound(np.arange(len(upper)))
+                master.solver.setBasis(basis)
+                master.values, master.objective = values, objective
+            found = self._dive(self.orders[k % 2], rng if k > 1 else None, best)
+            if found is not None:
+                best = master.objective
+                yield found
+
+    def _dive(
+        self, order: Sequence[slice], rng: np.random.Generator | None, known: float
+    ) -> Vector | None:
+        """Return a whole point of an objective above one that is known, or ``None``."""
+        master = self.master
+        while master.objective > known:
+            values = master.values
+            whole = np.floor(values + _WHOLE)
+            part = np.maximum(values - whole, 0.0)
+            stage = next((s for s in order if part[s].max(initial=0.0) > _WHOLE), None)
+            if stage is None:
+                return np.rint(values)
+            begin = stage.start
+            open_ = np.flatnonzero(part[stage] > _WHOLE) + begin
+            if rng is None:
+                j = int(open_[np.argmax(part[open_])])
+            else:
+                j = int(rng.choice(open_, p=part[open_] / part[open_].sum()))
+            raised = np.flatnonzero((whole > self.lower)[stage]) + begin
+            self.lower[raised] = whole[raised]
+            before, self.lower[j] = self.lower[j], whole[j] + 1
+            self._bound(np.union1d(raised, [j]))
+            if not master.optimal():
+                self.lower[j], self.upper[j] = before, whole[j]
+                self._bound(np.array([j]))
+                if not master.optimal():
+                    return None
+        return None
+
+    def _bound(self, columns: NDArray[np.intp]) -> None:
+        """Pass the bounds of columns to the solver."""
+        at = self.columns[columns].astype(np.int32)
+        self.master.solver.changeColsBounds(len(at), at, self.lower[columns], self.upper[columns])
