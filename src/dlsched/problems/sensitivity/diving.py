@@ -21,10 +21,16 @@ class Dive:
     others, and the conversions. Of those that are not whole one is rounded up, and none is used
     less than its value rounded down. If the program then has no solution, the column is rounded
     down instead.
+
+    Attributes
+    ----------
+    known
+        A dive ends where the objective falls to this.
     """
 
     def __init__(self, master: Master) -> None:
         self.master, program = master, master.program
+        self.known = -np.inf
         n, c = len(program.options), len(program.conversions)
         options, conversions, patterns = slice(0, n), slice(n, n + c), slice(n + c, None)
         self.orders = [
@@ -36,15 +42,15 @@ class Dive:
         self.upper = np.array(master.solver.getLp().col_upper_)[self.columns]
         self.lower = np.zeros(len(self.upper))
 
-    def points(self, tries: int) -> Iterator[Vector]:
-        """Yield whole points, each better than those before: options, conversions, patterns.
+    def points(self, tries: int) -> Iterator[Vector | None]:
+        """Yield what each dive finds: a whole point, or ``None``.
 
         In the first two dives the column of the largest fraction is rounded up, in the others one
         that is drawn with probabilities in proportion to the fractions.
         """
         master, rng = self.master, np.random.default_rng(0)
         basis, values, objective = master.solver.getBasis(), master.values, master.objective
-        upper, best = self.upper.copy(), -np.inf
+        upper = self.upper.copy()
         for k in range(tries):
             if master.run.stop_reason():
                 return
@@ -53,17 +59,12 @@ class Dive:
                 self._bound(np.arange(len(upper)))
                 master.solver.setBasis(basis)
                 master.values, master.objective = values, objective
-            found = self._dive(self.orders[k % 2], rng if k > 1 else None, best)
-            if found is not None:
-                best = master.objective
-                yield found
+            yield self._dive(self.orders[k % 2], rng if k > 1 else None)
 
-    def _dive(
-        self, order: Sequence[slice], rng: np.random.Generator | None, known: float
-    ) -> Vector | None:
-        """Return a whole point of an objective above one that is known, or ``None``."""
+    def _dive(self, order: Sequence[slice], rng: np.random.Generator | None) -> Vector | None:
+        """Return a whole point, or ``None`` if there is none above what is known."""
         master = self.master
-        while master.objective > known:
+        while master.objective > self.known:
             values = master.values
             whole = np.floor(values + _WHOLE)
             part = np.maximum(values - whole, 0.0)

@@ -31,10 +31,10 @@ _PENALTY = 1e-4
 """Cost of a split job, as a fraction of the largest throughput of a job."""
 _NODES = 100
 """Upper limit of the nodes of an integer program, instead of a time limit."""
-_DIVES, _PER_DIVE = 4, 32
-"""Number of dives at least, and servers for each: on more servers all else takes longer, too."""
+_LEAST_DIVES, _DIVES = 2, 12
+"""Number of dives: as long as the gap is not small, and at most."""
 _LARGE = 100
-"""From this many servers on the integer program is left out where dives come near the bound."""
+"""From this many servers on no more is done if dives come near the bound."""
 _MOST_ENUMERATED = 1000
 """Upper limit of the patterns that are enumerated at the end."""
 
@@ -89,6 +89,7 @@ class Rounding:
         self.value = -1
         """Throughput of the incumbent as a multiple of the granularity; -1 without one."""
         self.solution: Solution | None = None
+        self.enough = _NEAR if instance.servers.count >= _LARGE else _GAP
 
     def best(self) -> Rounded:
         """Add patterns until the gap is small; return what is found."""
@@ -100,8 +101,7 @@ class Rounding:
             self.solution = balanced(self.instance, self.run)
         elif relaxed.fits:
             self._dive(relaxed.master)
-            enough = _NEAR if self.instance.servers.count >= _LARGE else _GAP
-            if not self.within(enough) and not self.run.stop_reason():
+            if not self.within(self.enough) and not self.run.stop_reason():
                 for _ in self._added(relaxed.prices):
                     self._integer()
                     if self.within(_NEAR) or self.run.stop_reason():
@@ -119,13 +119,14 @@ class Rounding:
 
     def _dive(self, master: Master) -> None:
         """Round the relaxation by dives, until the gap is small."""
-        best = None
-        for point in Dive(master).points(max(_DIVES, self.instance.servers.count // _PER_DIVE)):
-            value = self._throughput(point)
+        best, dive = None, Dive(master)
+        for k, point in enumerate(dive.points(_DIVES)):
+            value = -1 if point is None else self._throughput(point)
             if value > self.value:
                 self.value, best = value, point
-                if self.within(_GAP):
-                    break
+                dive.known = float(value / self.program.unit)
+            if self.within(_GAP if k < _LEAST_DIVES - 1 else self.enough):
+                break
         if best is not None:
             self.solution = solution_from(self.program, best)
             self.run.record(float(self.value * self.program.granularity), None)

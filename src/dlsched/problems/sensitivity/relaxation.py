@@ -79,7 +79,12 @@ class Master:
         self.costs = np.append(costs, 0.0)
         self.objective, self.values, self.more = 0.0, np.zeros(self.extra), 0.0
         self.solver: Any = highspy.Highs()
-        options = {"output_flag": False, "threads": run.threads, "random_seed": 0}
+        options = {
+            "output_flag": False,
+            "threads": run.threads,
+            "random_seed": 0,
+            "presolve": "off",
+        }
         for name, value in options.items():
             self.solver.setOptionValue(name, value)
         self.solver.passModel(highs.build(form, 0, False, conditioned=True))
