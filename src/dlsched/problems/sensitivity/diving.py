@@ -39,29 +39,35 @@ class Dive:
         ]
         self.columns = np.delete(np.arange(len(master.values) + 1), master.extra)
         """Their positions in the solver."""
-        self.upper = np.array(master.solver.getLp().col_upper_)[self.columns]
-        self.lower = np.zeros(len(self.upper))
+        self.most = np.array(master.solver.getLp().col_upper_)[self.columns]
+        self.upper, self.lower = self.most.copy(), np.zeros(len(self.most))
 
     def points(self, tries: int) -> Iterator[Vector | None]:
         """Yield what each dive finds: a whole point, or ``None``.
 
-        In the first two dives the column of the largest fraction is rounded up, in the others one
-        that is drawn with probabilities in proportion to the fractions.
+        In the first three dives the column of the largest fraction is rounded up, in the others one
+        that is drawn with probabilities in proportion to the fractions. In the third patterns are
+        added on the way, as by column generation.
         """
         master, rng = self.master, np.random.default_rng(0)
         basis, values, objective = master.solver.getBasis(), master.values, master.objective
-        upper = self.upper.copy()
         for k in range(tries):
             if master.run.stop_reason():
                 return
             if k:
-                self.lower[:], self.upper[:] = 0.0, upper
-                self._bound(np.arange(len(upper)))
+                self.lower[:], self.upper[:] = 0.0, self.most
+                self._bound(np.arange(len(values)))
+            if k and len(self.most) == len(values):
                 master.solver.setBasis(basis)
                 master.values, master.objective = values, objective
-            yield self._dive(self.orders[k % 2], rng if k > 1 else None)
+            elif k:
+                master.optimal()
+                basis, values, objective = master.solver.getBasis(), master.values, master.objective
+            yield self._dive(self.orders[k > 0 and k != 4], rng if k > 2 else None, k == 2)
 
-    def _dive(self, order: Sequence[slice], rng: np.random.Generator | None) -> Vector | None:
+    def _dive(
+        self, order: Sequence[slice], rng: np.random.Generator | None, priced: bool
+    ) -> Vector | None:
         """Return a whole point, or ``None`` if there is none above what is known."""
         master = self.master
         while master.objective > self.known:
@@ -86,7 +92,23 @@ class Dive:
                 self._bound(np.array([j]))
                 if not master.optimal():
                     return None
+            if priced:
+                self._price()
         return None
+
+    def _price(self) -> None:
+        """Add the patterns of positive reduced cost."""
+        master, program = self.master, self.master.program
+        known = len(program.patterns)
+        program.add(program.price(program.prices(master.duals), master.run))
+        new = len(program.patterns) - known
+        if new:
+            master.extend()
+            limit = np.full(new, float(program.instance.servers.count))
+            self.lower, self.most = np.append(self.lower, 0 * limit), np.append(self.most, limit)
+            self.upper = np.append(self.upper, limit)
+            self.columns = np.append(self.columns, self.columns[-1] + 1 + np.arange(new))
+            master.optimal()
 
     def _bound(self, columns: NDArray[np.intp]) -> None:
         """Pass the bounds of columns to the solver."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from dlsched.objective import Bound
 from dlsched.problems.sensitivity.balance import balanced
 from dlsched.problems.sensitivity.bounds import pooled_bounds, split_bound
@@ -31,7 +33,7 @@ _PENALTY = 1e-4
 """Cost of a split job, as a fraction of the largest throughput of a job."""
 _NODES = 100
 """Upper limit of the nodes of an integer program, instead of a time limit."""
-_LEAST_DIVES, _DIVES = 2, 12
+_LEAST_DIVES, _DIVES = 2, 10
 """Number of dives: as long as the gap is not small, and at most."""
 _LARGE = 100
 """From this many servers on no more is done if dives come near the bound."""
@@ -97,15 +99,12 @@ class Rounding:
         program.add(packing(program))
         program.add([program.server.full(i) for i in range(len(program.items))])
         relaxed = relax(program, self.run, gap=_GAP / 2)
-        if relaxed is None:
-            self.solution = balanced(self.instance, self.run)
-        elif relaxed.fits:
+        if relaxed is not None and relaxed.fits:
             self._dive(relaxed.master)
-            if not self.within(self.enough) and not self.run.stop_reason():
-                for _ in self._added(relaxed.prices):
-                    self._integer()
-                    if self.within(_NEAR) or self.run.stop_reason():
-                        break
+            if not self.within(self.enough):
+                self._combine()
+        if self.solution is None and (relaxed is None or relaxed.fits):
+            self.solution = balanced(self.instance, self.run)
         if program.bound is None:
             return Rounded(self.solution, [])
         bound = simplify(program.bound * program.granularity)
@@ -128,8 +127,19 @@ class Rounding:
             if self.within(_GAP if k < _LEAST_DIVES - 1 else self.enough):
                 break
         if best is not None:
-            self.solution = solution_from(self.program, best)
+            later = np.zeros(len(dive.most) - len(best))  # patterns that the dive did not have
+            self.solution = solution_from(self.program, np.append(best, later))
             self.run.record(float(self.value * self.program.granularity), None)
+
+    def _combine(self) -> None:
+        """Solve integer programs over more and more patterns, until the gap is small."""
+        self.program.conversions.clear()  # integer programs take longer with them
+        relaxed = relax(self.program, self.run)
+        if relaxed is not None:
+            for _ in self._added(relaxed.prices):
+                self._integer()
+                if self.within(_NEAR) or self.run.stop_reason():
+                    break
 
     def _throughput(self, point: Vector) -> int:
         """Return the throughput of a point, in granularities."""

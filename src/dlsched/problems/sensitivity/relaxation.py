@@ -123,6 +123,11 @@ class Master:
             if self.run.stop_reason():
                 return None
             raise SolverFailure(f"HiGHS ended with {self.solver.getModelStatus().name}")
+        return self.duals
+
+    @property
+    def duals(self) -> Vector:
+        """The duals of the rows at the last optimum."""
         duals = np.array(self.solver.getSolution().row_dual)
         return duals * (self.sign if self.short else self.sign * self.unit)
 
