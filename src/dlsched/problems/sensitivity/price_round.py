@@ -35,6 +35,8 @@ _NODES = 100
 """Upper limit of the nodes of an integer program, instead of a time limit."""
 _LEAST_DIVES, _DIVES = 2, 10
 """Number of dives: as long as the gap is not small, and at most."""
+_PER_DIVE = 64
+"""Servers for each dive beyond the least number: all else takes longer on more of them."""
 _LARGE = 100
 """From this many servers on no more is done if dives come near the bound."""
 _MOST_ENUMERATED = 1000
@@ -91,7 +93,9 @@ class Rounding:
         self.value = -1
         """Throughput of the incumbent as a multiple of the granularity; -1 without one."""
         self.solution: Solution | None = None
-        self.enough = _NEAR if instance.servers.count >= _LARGE else _GAP
+        servers = instance.servers.count
+        self.enough = _NEAR if servers >= _LARGE else _GAP
+        self.least = max(_LEAST_DIVES, min(_DIVES, servers // _PER_DIVE))
 
     def best(self) -> Rounded:
         """Add patterns until the gap is small; return what is found."""
@@ -124,7 +128,7 @@ class Rounding:
             if value > self.value:
                 self.value, best = value, point
                 dive.known = float(value / self.program.unit)
-            if self.within(_GAP if k < _LEAST_DIVES - 1 else self.enough):
+            if self.within(_GAP if k + 1 < self.least else self.enough):
                 break
         if best is not None:
             later = np.zeros(len(dive.most) - len(best))  # patterns that the dive did not have
@@ -186,18 +190,22 @@ def packing(program: Program) -> list[Pattern]:
     """
     instance = program.instance
     least, most = least_choices(instance), instance.servers.gpus
-    free = [most] * instance.servers.count
+    free, first = [most] * instance.servers.count, 0
     patterns = [[0] * len(program.items) for _ in free]
 
     def fill(item: int, gpus: int, left: int) -> int:
         """Place as many of `left` items as fit; return how many are left over."""
-        for s, room in enumerate(free):
-            taken = min(left, room // gpus)
-            patterns[s][item] += taken
-            free[s] -= taken * gpus
-            left -= taken
+        nonlocal first
+        while first < len(free) and not free[first]:
+            first += 1
+        for s in range(first, len(free)):
             if not left:
                 break
+            taken = min(left, free[s] // gpus)
+            if taken:
+                patterns[s][item] += taken
+                free[s] -= taken * gpus
+                left -= taken
         return left
 
     needed: dict[str, dict[int, int]] = {}

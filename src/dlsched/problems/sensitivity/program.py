@@ -63,8 +63,10 @@ class Program:
         ]
         self.items = list(self.index)
         self.conversions = conversions(self.items) if convert else []
-        self.granularity = granularity(o.choice.throughput for o in self.options) or Fraction(1)
-        self.values = [int(o.choice.throughput / self.granularity) for o in self.options]
+        rates = {id(o.choice): o.choice.throughput for o in self.options}
+        self.granularity = granularity(rates.values()) or Fraction(1)
+        multiples = {key: int(rate / self.granularity) for key, rate in rates.items()}
+        self.values = [multiples[id(o.choice)] for o in self.options]
         self.unit = max(Fraction(1), Fraction(max(self.values, default=1), _LARGEST_COST))
         """Unit of the solver's costs, as a multiple of the granularity; 1 unless that is fine."""
         costs = np.array([float(value / self.unit) for value in self.values])

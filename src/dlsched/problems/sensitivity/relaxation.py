@@ -14,6 +14,9 @@ from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.outcome import Vector
 
+_MANY_ROWS = 300
+"""A program with more rows can be interrupted; the callback takes a tenth of a solve's time."""
+
 
 class Relaxed(NamedTuple):
     """The relaxation's prices and optimum; whether the number of servers suffices."""
@@ -90,7 +93,8 @@ class Master:
         self.solver.passModel(highs.build(form, 0, False, conditioned=True))
         row = len(program.counts) + len(program.items)
         self.solver.addCol(0.0, 0.0, 0.0, 1, [row], [-1.0])
-        self.solver.cbSimplexInterrupt += self._on_interrupt
+        if form.shape[0] > _MANY_ROWS:
+            self.solver.cbSimplexInterrupt += self._on_interrupt
 
     def _on_interrupt(self, event: Any) -> None:
         if self.run.stop_reason():
