@@ -29,6 +29,8 @@ _NEAR = 1e-3
 """Relative gap to the bound at which no further patterns are sought."""
 _GAP = 2e-4
 """Relative gap of the integer programs."""
+_CLOSE = 5e-5
+"""Relative gap at which the least number of dives need not be made."""
 _PENALTY = 1e-4
 """Cost of a split job, as a fraction of the largest throughput of a job."""
 _NODES = 100
@@ -128,7 +130,7 @@ class Rounding:
             if value > self.value:
                 self.value, best = value, point
                 dive.known = float(value / self.program.unit)
-            if self.within(_GAP if k + 1 < self.least else self.enough):
+            if self.within(_CLOSE if k + 1 < self.least else self.enough):
                 break
         if best is not None:
             later = np.zeros(len(dive.most) - len(best))  # patterns that the dive did not have
