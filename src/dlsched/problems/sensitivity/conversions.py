@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from dlsched.problems.sensitivity.packing import Item
 
 
@@ -22,41 +24,22 @@ class Conversion(NamedTuple):
 
 
 def conversions(items: Sequence[Item]) -> list[Conversion]:
-    """Return conversions from which all others can be composed.
+    """Return the conversions from which all others can be composed.
 
-    To items of equal GPUs with less CPUs or memory, and to several items of fewer GPUs each, with
-    no more CPUs and memory per GPU. Each source is before its targets' own conversions.
+    To items with no more CPUs and memory per GPU, of equal GPUs, or several of fewer. Those from an
+    item are before those from its targets.
     """
-    sizes = sorted({item.gpus for item in items})
-    kinds: dict[int, list[int]] = {gpus: [] for gpus in sizes}
-    for i, item in enumerate(items):
-        kinds[item.gpus].append(i)
-    found = []
-    order = sorted(range(len(items)), key=lambda i: items[i], reverse=True)
-    for i in order:
-        gpus = items[i].gpus
-        for size in [s for s in reversed(sizes) if gpus % s == 0]:
-            nearest = _nearest(items, i, kinds[size])
-            found += [Conversion(i, j, gpus // size) for j in nearest]
-            if nearest and size < gpus:
-                break
-    return found
-
-
-def _nearest(items: Sequence[Item], i: int, others: Sequence[int]) -> list[int]:
-    """Return the items that one can serve as, without those that another of these can."""
-    item = items[i]
-    below = [
-        j
-        for j in others
-        if j != i and items[j].cpus <= item.cpus and items[j].memory <= item.memory
-    ]
+    gpus = np.array([item.gpus for item in items])
+    fits = gpus[:, None] % gpus[None, :] == 0
+    for amounts in ([item.cpus for item in items], [item.memory for item in items]):
+        rank = {amount: k for k, amount in enumerate(sorted(set(amounts)))}
+        order = np.array([rank[amount] for amount in amounts])
+        fits &= order[:, None] >= order[None, :]
+    np.fill_diagonal(fits, False)
+    steps = fits.astype(np.float32)
+    direct = fits & (steps @ steps == 0)
     return [
-        j
-        for j in below
-        if not any(
-            items[j].cpus <= items[k].cpus and items[j].memory <= items[k].memory
-            for k in below
-            if k != j
-        )
+        Conversion(i, j, items[i].gpus // items[j].gpus)
+        for i in sorted(range(len(items)), key=items.__getitem__, reverse=True)
+        for j in np.flatnonzero(direct[i]).tolist()
     ]
