@@ -10,7 +10,12 @@ from dlsched.solvers.outcome import Vector
 
 
 def solution_from(program: Program, x: Vector) -> Solution:
-    """Return a solution with the options, conversions and patterns that a point takes.
+    """Return the solution of `given_by`."""
+    return solution_of(program.instance, given_by(program, x))
+
+
+def given_by(program: Program, x: Vector) -> dict[Id, tuple[Choice, Placed]]:
+    """Return the jobs' choices and places with the columns that a point takes.
 
     Jobs that may be split get their items in descending number, each from the server with the
     fewest that suffice; if none has enough, from those with most.
@@ -41,7 +46,7 @@ def solution_from(program: Program, x: Vector) -> Solution:
             where = supply.take(option.amount)
             placed = {s: count * gpus for s, count in where.items()}
             given[queues[option.profile].pop()] = option.choice, placed
-    return solution_of(program.instance, given)
+    return given
 
 
 class _Supply:

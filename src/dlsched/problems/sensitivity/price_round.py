@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
 from dlsched.objective import Bound
-from dlsched.problems.sensitivity.balance import balanced
+from dlsched.problems.sensitivity.balance import balanced, best_choices
 from dlsched.problems.sensitivity.bounds import pooled_bounds, split_bound
 from dlsched.problems.sensitivity.check import evaluate
-from dlsched.problems.sensitivity.decoding import solution_from
+from dlsched.problems.sensitivity.cluster import Placed, solution_of
+from dlsched.problems.sensitivity.decoding import given_by, solution_from
 from dlsched.problems.sensitivity.diving import Dive
 from dlsched.problems.sensitivity.knapsack import least_choices
 from dlsched.problems.sensitivity.lagrangian import Prices
 from dlsched.problems.sensitivity.packing import Pattern, TooManyStates
 from dlsched.problems.sensitivity.program import Program, patterns_of
 from dlsched.problems.sensitivity.relaxation import Master, relax
-from dlsched.problems.sensitivity.schema import Instance, Solution
+from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
 from dlsched.registry import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
-from dlsched.schema import simplify
+from dlsched.schema import Id, simplify
 from dlsched.solvers.outcome import Vector
 
 _NEAR = 1e-3
@@ -98,6 +101,7 @@ class Rounding:
         self.value = -1
         """Throughput of the incumbent as a multiple of the granularity; -1 without one."""
         self.solution: Solution | None = None
+        self.given: dict[Id, tuple[Choice, Placed]] = {}
         servers = instance.servers.count
         self.enough = _NEAR if servers >= _LARGE else _GAP
         self.least = max(_LEAST_DIVES, min(_DIVES, servers // _PER_DIVE))
@@ -110,6 +114,8 @@ class Rounding:
         relaxed = relax(program, self.run, gap=_GAP / 2)
         if relaxed is not None and relaxed.fits:
             self._dive(relaxed.master)
+            if not self.within(self.enough):
+                self._choose()
             if not self.within(self.enough):
                 self._combine()
         if self.solution is None and (relaxed is None or relaxed.fits):
@@ -137,8 +143,20 @@ class Rounding:
                 break
         if best is not None:
             later = np.zeros(len(dive.most) - len(best))  # patterns that the dive did not have
-            self.solution = solution_from(self.program, np.append(best, later))
+            self.given = given_by(self.program, np.append(best, later))
+            self.solution = solution_of(self.instance, self.given)
             self.run.record(float(self.value * self.program.granularity), None)
+
+    def _choose(self) -> None:
+        """Replace the choices that the dives found by the best on each server."""
+        pairs = [(job, self.given[job.id][1]) for job in self.instance.jobs if job.id in self.given]
+        known = {name: choice for name, (choice, _) in self.given.items()}
+        with contextlib.suppress(TooManyStates):
+            given = best_choices(self.instance, pairs, known)
+            total = sum(Fraction(choice.throughput) for choice, _ in given.values())
+            value = int(total / self.program.granularity)
+            if value > self.value:
+                self._offer(value, solution_of(self.instance, given))
 
     def _combine(self) -> None:
         """Solve integer programs over more and more patterns, until the gap is small."""
