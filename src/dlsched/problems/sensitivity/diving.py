@@ -83,10 +83,12 @@ class Dive:
                 j = int(open_[np.argmax(part[open_])])
             else:
                 j = int(rng.choice(open_, p=part[open_] / part[open_].sum()))
-            raised = np.flatnonzero((whole > self.lower)[stage]) + begin
+            raised = np.zeros(len(values), dtype=np.bool_)
+            raised[stage] = (whole > self.lower)[stage]
+            before, raised[j] = self.lower[j], True
             self.lower[raised] = whole[raised]
-            before, self.lower[j] = self.lower[j], whole[j] + 1
-            self._bound(np.union1d(raised, [j]))
+            self.lower[j] = whole[j] + 1
+            self._bound(np.flatnonzero(raised))
             if not master.optimal():
                 self.lower[j], self.upper[j] = before, whole[j]
                 self._bound(np.array([j]))

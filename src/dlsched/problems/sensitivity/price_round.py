@@ -38,7 +38,7 @@ _PENALTY = 1e-4
 """Cost of a split job, as a fraction of the largest throughput of a job."""
 _NODES = 100
 """Upper limit of the nodes of an integer program, instead of a time limit."""
-_LEAST_DIVES, _DIVES = 2, 10
+_LEAST_DIVES, _DIVES = 2, 6
 """Number of dives: as long as the gap is not small, and at most."""
 _PER_DIVE = 64
 """Servers for each dive beyond the least number: all else takes longer on more of them."""
