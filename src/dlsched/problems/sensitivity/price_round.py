@@ -58,10 +58,11 @@ def price_round(instance: Instance, run: Run) -> Claim:
     split. The bound of the relaxation is certified as in `patterns`, and on large clusters the gap
     to it is small. Dives in the relaxation round one column after the other, in two orders, then
     with new patterns on the way, then at random; from 100 servers on they end within 0.1 % of the
-    bound. If they do not, or on fewer servers not within 0.02 %, an integer program over the few
-    dozen patterns follows. Where its gap is above 0.1 %, the patterns of `balance` are added, and
-    then, if that does not suffice, all patterns that a better solution can use, if there are at
-    most 1,000. The integer programs end at 100 nodes.
+    bound. If they do not, or on fewer servers not within 0.02 %, the jobs of each server get the
+    choices of the largest sum of throughput, as in `balance`, and then, if that does not suffice,
+    an integer program over the few dozen patterns follows. Where its gap is above 0.1 %, the
+    patterns of `balance` are added, and then all patterns that a better solution can use, if there
+    are at most 1,000. The integer programs end at 100 nodes.
 
     An instance whose servers have too many sums of CPUs or memory for pricing is left to
     `balance`, with the bound of `pooled`.
@@ -114,7 +115,7 @@ class Rounding:
         relaxed = relax(program, self.run, gap=_GAP / 2)
         if relaxed is not None and relaxed.fits:
             self._dive(relaxed.master)
-            if not self.within(self.enough):
+            if self.given and not self.within(self.enough):
                 self._choose()
             if not self.within(self.enough):
                 self._combine()
