@@ -39,8 +39,8 @@ class Dive:
         ]
         self.columns = np.delete(np.arange(len(master.values) + 1), master.extra)
         """Their positions in the solver."""
-        self.most = np.array(master.solver.getLp().col_upper_)[self.columns]
-        self.upper, self.lower = self.most.copy(), np.zeros(len(self.most))
+        self.lower = np.zeros(len(self.columns))
+        self.upper = np.full(len(self.columns), np.inf)
 
     def points(self, tries: int) -> Iterator[Vector | None]:
         """Yield what each dive finds: a whole point, or ``None``.
@@ -55,9 +55,9 @@ class Dive:
             if master.run.stop_reason():
                 return
             if k:
-                self.lower[:], self.upper[:] = 0.0, self.most
-                self._bound(np.arange(len(values)))
-            if k and len(self.most) == len(values):
+                self.lower[:], self.upper[:] = 0.0, np.inf
+                self._bound(np.arange(len(self.columns)))
+            if k and len(self.columns) == len(values):
                 master.solver.setBasis(basis)
                 master.values, master.objective = values, objective
             elif k:
@@ -106,9 +106,8 @@ class Dive:
         new = len(program.patterns) - known
         if new:
             master.extend()
-            limit = np.full(new, float(program.instance.servers.count))
-            self.lower, self.most = np.append(self.lower, 0 * limit), np.append(self.most, limit)
-            self.upper = np.append(self.upper, limit)
+            self.lower = np.append(self.lower, np.zeros(new))
+            self.upper = np.append(self.upper, np.full(new, np.inf))
             self.columns = np.append(self.columns, self.columns[-1] + 1 + np.arange(new))
             master.optimal()
 

@@ -143,7 +143,7 @@ class Rounding:
             if self.within(_CLOSE if k + 1 < self.least else self.enough):
                 break
         if best is not None:
-            later = np.zeros(len(dive.most) - len(best))  # patterns that the dive did not have
+            later = np.zeros(len(dive.columns) - len(best))  # patterns that the dive did not have
             self.given = given_by(self.program, np.append(best, later))
             self.solution = solution_of(self.instance, self.given)
             self.run.record(float(self.value * self.program.granularity), None)

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.errors import SolverFailure
 from dlsched.problems.sensitivity.lagrangian import Prices
 from dlsched.problems.sensitivity.program import TOLERANCE, Program
 from dlsched.run import Run
@@ -28,7 +27,7 @@ class Relaxed(NamedTuple):
 
 
 def relax(program: Program, run: Run, floor: int | None = None, gap: float = 0.0) -> Relaxed | None:
-    """Solve the relaxation by column generation; ``None`` if a limit struck.
+    """Solve the relaxation by column generation; ``None`` if that was not possible.
 
     Phase 1, where the patterns known do not hold the jobs: minimise the number of additional
     servers needed; if it is above 0, there is no solution. Phase 2: the objective; with a floor on
@@ -74,6 +73,7 @@ class Master:
 
         run.record_solver(highs.NAME, highs.version())
         form = program.form(floor)
+        form.upper[:] = np.inf  # rows imply the bounds, but for phase 1
         unit, costs, _ = form.conditioned(0)
         self.program, self.run, self.unit, self.short = program, run, float(unit), False
         self.sign = 1.0 if floor is None else -1.0  # of duals, so that prices are positive
@@ -102,20 +102,13 @@ class Master:
 
     def extend(self) -> None:
         """Add the patterns that are new."""
-        limit = float(self.program.instance.servers.count)
         for pattern in islice(self.program.patterns, self.known, None):
             rows, entries = self.program.column(pattern)
-            self.solver.addCol(0.0, 0.0, limit, len(rows), rows, entries)
+            self.solver.addCol(0.0, 0.0, np.inf, len(rows), rows, entries)
         self.known = len(self.program.patterns)
 
     def solve(self) -> Vector | None:
-        """Return the duals of the rows; ``None`` if a limit struck.
-
-        Raises
-        ------
-        SolverFailure
-            If HiGHS finds no optimum of phase 1, which has one.
-        """
+        """Return the duals of the rows; ``None`` if a limit struck, or a job has no options."""
         solved = self.optimal()
         if not solved and not self.short and not self.run.stop_reason():
             self._allow(True)
@@ -124,9 +117,7 @@ class Master:
             self._allow(False)
             solved = self.optimal()
         if not solved:
-            if self.run.stop_reason():
-                return None
-            raise SolverFailure(f"HiGHS ended with {self.solver.getModelStatus().name}")
+            return None
         return self.duals
 
     @property
