@@ -123,11 +123,12 @@ def test_greedy_rules_are_what_their_definitions_say(instance: Instance) -> None
 @pytest.mark.parametrize(
     "fleet",
     [
+        {"spread": 0.2},
         {"churn": 2.0, "odd": 0.5},
         {"spread": 1.0, "flexible": 0.8, "churn": 1.0},
         {"placement": "remnants", "odd": 0.5, "churn": 2.0, "flexible": 0.5},
     ],
-    ids=["departures", "flexible", "remnants"],
+    ids=["arrivals", "departures", "flexible", "remnants"],
 )
 def test_greedy_rules_are_what_they_say_on_fleets(fleet: dict[str, Any]) -> None:
     """The same on 40 servers, where jobs have many neighbours and ties are many."""

@@ -22,6 +22,7 @@ from dlsched.problems.sensitivity.packing import Floor, Item, Server
 from dlsched.problems.sensitivity.price_round import packing as proportional_patterns
 from dlsched.problems.sensitivity.program import Program
 from dlsched.problems.sensitivity.reference import solver_version, stage_one, stage_two
+from dlsched.problems.sensitivity.relaxation import relax
 from dlsched.run import Run
 from dlsched.testing import check_problem
 
@@ -114,7 +115,7 @@ def test_enumeration_and_pricing_end_at_the_limit() -> None:
     late = Run(time_limit=0.0)
     assert program.server.maximal(20_000) is not None
     assert program.server.maximal(20_000, run=late) is None
-    assert program.relax(late) is None
+    assert relax(program, late) is None
     duals = np.ones(len(program.counts) + len(program.items) + 1)
     prices = program.prices(duals)
     assert len(program.price(prices, late)) < len(program.price(prices, Run()))
@@ -140,8 +141,8 @@ def test_any_prices_bound_the_split_jobs() -> None:
     program = Program(instance, whole=True, units=True)
     floor = int(best.objective[0] / program.granularity)
     program.add(proportional_patterns(program))
-    assert program.relax(Run()) is not None
-    relaxed = program.relax(Run(), floor)
+    assert relax(program, Run()) is not None
+    relaxed = relax(program, Run(), floor)
     assert relaxed is not None
     least = program.lagrangian(relaxed.prices, floor).splits()
     assert least == math.ceil(relaxed.objective - 1e-6) <= best.objective[1]

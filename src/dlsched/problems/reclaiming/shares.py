@@ -23,30 +23,25 @@ class Shares:
     weight: Sequence[Number]
     parts: Sequence[Mapping[int, int]] | None = None
 
-    def scaled(self) -> tuple[list[dict[int, int]], int]:
-        """Return for each job what it adds by server, as whole multiples of 1 / the number."""
+    def scaled(self) -> tuple[list[int], int]:
+        """Return each job's weight / whole, as whole multiples of 1 / the number returned."""
         unit = math.lcm(*{weight.denominator for weight in self.weight})
         whole = math.lcm(*{whole for whole in self.whole if whole})
-        each = [
-            weight.numerator * (unit // weight.denominator) * (whole // max(1, own))
-            for weight, own in zip(self.weight, self.whole, strict=True)
+        share = {own: whole // max(1, own) for own in set(self.whole)}
+        weights = [
+            weight.numerator if unit == 1 else weight.numerator * (unit // weight.denominator)
+            for weight in self.weight
         ]
-        if self.parts is None:
-            added = [dict.fromkeys(h, add) for h, add in zip(self.hosts, each, strict=True)]
-        else:
-            added = [
-                {s: add * part for s, part in parts.items()}
-                for parts, add in zip(self.parts, each, strict=True)
-            ]
-        return added, unit * whole
+        each = [weight * share[own] for weight, own in zip(weights, self.whole, strict=True)]
+        return each, unit * whole
 
     def costs(self, servers: int) -> list[Fraction]:
         """Return each server's cost before any server is returned, a column of Table 1."""
         result = [Fraction(0)] * servers
-        added, unit = self.scaled()
-        for row in added:
-            for s, add in row.items():
-                result[s] += Fraction(add, unit)
+        each, unit = self.scaled()
+        for j, (hosts, add) in enumerate(zip(self.hosts, each, strict=True)):
+            for s in hosts:
+                result[s] += Fraction(add if self.parts is None else add * self.parts[j][s], unit)
         return result
 
 

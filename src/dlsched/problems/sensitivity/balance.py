@@ -55,7 +55,7 @@ def balanced(instance: Instance, run: Run) -> Solution | None:
     Exchanges(wanted, placed, instance.servers.count).run()
     pairs = [(job, where) for job, where in zip(instance.jobs, placed, strict=True) if where]
     try:
-        given = _chosen(instance, pairs, least)
+        given = best_choices(instance, pairs, {job.id: least[job.profile] for job, _ in pairs})
         upgraded = [job for job, where in pairs if len(where) > 1]
     except TooManyStates:
         given = {job.id: (least[job.profile], where) for job, where in pairs}
@@ -82,10 +82,12 @@ def _wanted(instance: Instance, targets: Targets, least: Mapping[Id, Choice]) ->
     return wanted
 
 
-def _chosen(
-    instance: Instance, pairs: Sequence[tuple[Job, Placed]], least: Mapping[Id, Choice]
+def best_choices(
+    instance: Instance, pairs: Sequence[tuple[Job, Placed]], known: Mapping[Id, Choice]
 ) -> dict[Id, tuple[Choice, Placed]]:
     """Return the choices and places of placed jobs, by a knapsack on each server.
+
+    Jobs on several servers keep the choice that is known by their id.
 
     Raises
     ------
@@ -100,10 +102,11 @@ def _chosen(
     given: dict[Id, tuple[Choice, Placed]] = {}
     for here in hosts:
         used = []
-        for job, where, (name, gpus) in here:
+        for job, where, (_, gpus) in here:
             if len(where) > 1:
-                given[job.id] = least[name], where
-                used.append(Item(gpus, least[name].cpus, least[name].memory))
+                choice = known[job.id]
+                given[job.id] = choice, where
+                used.append(Item(gpus, choice.cpus, choice.memory))
         whole = [(job, where, part) for job, where, part in here if len(where) == 1]
         choices = knapsack.solve([part for _, _, part in whole], used)
         for (job, where, _), choice in zip(whole, choices, strict=True):

@@ -10,13 +10,19 @@ from dlsched.solvers.outcome import Vector
 
 
 def solution_from(program: Program, x: Vector) -> Solution:
-    """Return a solution with the options and patterns that a point of the program takes.
+    """Return the solution of `given_by`."""
+    return solution_of(program.instance, given_by(program, x))
+
+
+def given_by(program: Program, x: Vector) -> dict[Id, tuple[Choice, Placed]]:
+    """Return the jobs' choices and places with the columns that a point takes.
 
     Jobs that may be split get their items in descending number, each from the server with the
     fewest that suffice; if none has enough, from those with most.
     """
     counts = [round(value) for value in x.tolist()]
-    taken, used = counts[: len(program.options)], counts[len(program.options) :]
+    n, first = len(program.options), len(program.options) + len(program.conversions)
+    taken, moved, used = counts[:n], counts[n:first], counts[first:]
     supplies = [_Supply(program.server.gpus) for _ in program.items]
     server = 0
     for pattern, often in zip(program.patterns, used, strict=True):
@@ -26,6 +32,9 @@ def solution_from(program: Program, x: Vector) -> Solution:
                 for supply, count in parts:
                     supply.add(s, count)
             server += often
+    for (source, target, amount), often in zip(program.conversions, moved, strict=True):
+        for s, count in supplies[source].take(often).items() if often else ():
+            supplies[target].add(s, count * amount)
     queues: dict[str, list[str]] = {}
     for job in reversed(program.instance.jobs):
         queues.setdefault(job.profile, []).append(job.id)
@@ -37,11 +46,14 @@ def solution_from(program: Program, x: Vector) -> Solution:
             where = supply.take(option.amount)
             placed = {s: count * gpus for s, count in where.items()}
             given[queues[option.profile].pop()] = option.choice, placed
-    return solution_of(program.instance, given)
+    return given
 
 
 class _Supply:
-    """The items of one kind that patterns supply: servers by how many of them they have left."""
+    """The items of one kind that there are: servers by how many of them they have left.
+
+    A server to which items were converted may be there more than once.
+    """
 
     def __init__(self, most: int) -> None:
         self.servers: list[list[int]] = [[] for _ in range(most + 1)]
@@ -59,7 +71,7 @@ class _Supply:
             count = next(enough, 0) or max(c for c in range(most + 1) if self.servers[c])
             server = self.servers[count].pop()
             taken = min(amount, count)
-            where[server] = taken
+            where[server] = where.get(server, 0) + taken
             amount -= taken
             if count > taken:
                 self.servers[count - taken].append(server)

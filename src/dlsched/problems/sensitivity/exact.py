@@ -19,6 +19,7 @@ from dlsched.problems.sensitivity.lagrangian import Cutoff, Lagrangian, Prices
 from dlsched.problems.sensitivity.packing import TooManyStates
 from dlsched.problems.sensitivity.price_round import Rounding
 from dlsched.problems.sensitivity.program import Program, patterns_of
+from dlsched.problems.sensitivity.relaxation import relax
 from dlsched.problems.sensitivity.schema import Instance, Solution
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status, Termination
@@ -169,7 +170,7 @@ class _Patterns:
         """
         self.run.announce(Stage.SEARCHING, "patterns as columns, for the throughput")
         self.initialise(program)
-        relaxed = program.relax(self.run)
+        relaxed = relax(program, self.run)
         if relaxed is not None and not relaxed.fits:
             self.infeasible = goal is None
         if program.bound is None:
@@ -314,10 +315,10 @@ class _Patterns:
         program = Program(self.instance, whole=True, units=True)
         floor = int(goal / program.granularity)
         self.initialise(program)
-        first = program.relax(self.run)
+        first = relax(program, self.run)
         if first is None or program.bound is None:
             return False
-        relaxed = program.relax(self.run, floor)
+        relaxed = relax(program, self.run, floor)
         if relaxed is None:
             return False
         lagrangian = program.lagrangian(relaxed.prices, floor)

@@ -13,6 +13,7 @@ from dlsched.problems.sensitivity.heuristics import starts
 from dlsched.problems.sensitivity.lagrangian import Prices
 from dlsched.problems.sensitivity.packing import TooManyStates
 from dlsched.problems.sensitivity.program import patterns_of
+from dlsched.problems.sensitivity.relaxation import relax
 from dlsched.problems.sensitivity.schema import Instance, Solution
 from dlsched.run import Run
 
@@ -39,14 +40,14 @@ def _patterns(
         with contextlib.suppress(KeyError):  # it divides a job that the program does not
             program.add(patterns_of(program, known))
     program.add([program.server.full(i) for i in range(len(program.items))])
-    first = program.relax(run)
+    first = relax(program, run)
     if first is None:
         return None
     parameters: dict[str, Any] = {"together": True} if together else {}
     if level == 0:
         return parameters | {"prices": _data(first.prices)}
     throughput = evaluate(instance, solution.allocation)[0]
-    second = program.relax(run, int(throughput / program.granularity))
+    second = relax(program, run, int(throughput / program.granularity))
     if second is None:
         return None
     return parameters | {"prices": _data(second.prices), "held": _data(first.prices)}

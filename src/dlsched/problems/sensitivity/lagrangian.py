@@ -100,8 +100,10 @@ class Lagrangian:
         self.prices = prices
         gain = prices.factor if floor is None else prices.throughput
         loss = Fraction(0) if floor is None else prices.split
+        unit = math.lcm(gain.denominator, loss.denominator)
+        gained, lost = int(gain * unit), int(loss * unit)
         self.surplus = [
-            math.ceil(value * gain - option.split * loss)
+            -((option.split * lost - value * gained) // unit)  # rounded up
             - option.amount * prices.items[option.item]
             for option, value in zip(options, values, strict=True)
         ]

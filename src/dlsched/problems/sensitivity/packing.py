@@ -26,6 +26,12 @@ Pattern: TypeAlias = tuple[int, ...]
 
 MOST_STATES = 2_000_000
 """Upper limit of the entries of a server's table: GPUs x sums of CPUs x sums of memory."""
+_KEPT = 4_000_000
+"""Up to this many entries the transitions of a table are kept from one to the next."""
+_BATCH = 2**15
+"""About as many entries are computed together: larger arrays take longer to allocate."""
+_NO_ROOM = -(2**62)
+"""Value of a state in which an item does not fit."""
 
 
 class TooManyStates(OptionError):
@@ -59,6 +65,9 @@ class Server:
         _validate_states(states)
         self.shape = (len(cpus[0]), len(memory[0]))
         self.after = list(zip(cpus[1], memory[1], strict=True))
+        most = max(1, _BATCH // (self.shape[0] * self.shape[1]))
+        self.alike = _batches([item.gpus for item in self.items], most)
+        self.kept: dict[tuple[int, ...], Table] = {}
 
     def _reach(self, capacity: Number, sizes: Sequence[Number]) -> tuple[list[int], list[Table]]:
         """Return the sums that items can make, and the transitions between them.
@@ -108,16 +117,35 @@ class Server:
         ``table[g, c, m]`` is over items that take at most g GPUs, the c-th sum of CPUs and the
         m-th of memory; by dynamic programming over the GPUs, exact in 64-bit integers.
         """
-        best = np.zeros((self.gpus + 1, *self.shape), dtype=np.int64)
+        rows, columns = self.shape
+        states = rows * columns
+        best = np.zeros((self.gpus + 1, states + 1), dtype=np.int64)
+        best[:, -1] = _NO_ROOM
+        worth = np.array(values, dtype=np.int64)[:, None]
         for g in range(1, self.gpus + 1):
-            best[g] = best[g - 1]
-            for item, value, (cpu, memory) in zip(self.items, values, self.after, strict=True):
-                if value > 0 and item.gpus <= g:
-                    taken = best[g - item.gpus][np.ix_(cpu, memory)] + value
-                    taken[cpu < 0, :] = 0
-                    taken[:, memory < 0] = 0
-                    np.maximum(best[g], taken, out=best[g])
-        return best
+            now = best[g, :-1]
+            now[:] = best[g - 1, :-1]
+            for gpus, items in self.alike:
+                if gpus <= g:
+                    taken = best[g - gpus][self._leads(items)]
+                    taken += worth[list(items)]
+                    np.maximum(now, taken.max(axis=0), out=now)
+        return best[:, :-1].reshape(self.gpus + 1, rows, columns)
+
+    def _leads(self, items: tuple[int, ...]) -> Table:
+        """Return the states after each of some items, items x states; the last is "no room"."""
+        found = self.kept.get(items)
+        if found is None:
+            states = self.shape[0] * self.shape[1]
+            found = np.empty((len(items), states), dtype=np.intp)
+            for row, i in zip(found, items, strict=True):
+                cpu, memory = self.after[i]
+                lead = cpu[:, None] * self.shape[1] + memory[None, :]
+                lead[cpu < 0, :] = lead[:, memory < 0] = states
+                row[:] = lead.ravel()
+            if len(self.items) * states <= _KEPT:
+                self.kept[items] = found
+        return found
 
     def pattern(
         self, table: Table, values: Sequence[int], first: int | None = None
@@ -202,6 +230,18 @@ class Server:
         cpu, memory = self.after[i]
         moved = at[0] - self.items[i].gpus, int(cpu[at[1]]), int(memory[at[2]])
         return None if min(moved) < 0 else moved
+
+
+def _batches(gpus: Sequence[int], most: int) -> list[tuple[int, tuple[int, ...]]]:
+    """Return the items of equal GPUs, with these, at most so many together."""
+    same: dict[int, list[int]] = {}
+    for i, count in enumerate(gpus):
+        same.setdefault(count, []).append(i)
+    return [
+        (count, tuple(items[k : k + most]))
+        for count, items in same.items()
+        for k in range(0, len(items), most)
+    ]
 
 
 def _validate_states(states: int) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from operator import mul
-from typing import NamedTuple
 
 import numpy as np
 
+from dlsched.problems.sensitivity.conversions import conversions
 from dlsched.problems.sensitivity.lagrangian import Cutoff, Lagrangian, Option, Prices
 from dlsched.problems.sensitivity.packing import Item, Pattern, Server
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
@@ -22,7 +21,8 @@ from dlsched.solvers import highs
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm
 
-_TOLERANCE = 1e-7
+TOLERANCE = 1e-7
+"""Of a solver's prices, and of its values."""
 _FINEST = 24
 """Dual prices are rounded to multiples of a cost unit over two to this power, or coarser."""
 _LARGEST_VALUE = 2**59
@@ -33,25 +33,24 @@ _LARGEST_ENTRY = 2**20
 """Upper limit of the coefficients of the throughput row, as HiGHS's tolerances are absolute."""
 
 
-class Relaxed(NamedTuple):
-    """The relaxation's prices and optimum; whether the number of servers suffices."""
-
-    prices: Prices
-    objective: float
-    fits: bool
-
-
 class Program:
     """The master problem.
 
     Columns are the options, taken by jobs, and the patterns, used by servers; the patterns supply
     the items that the options need. ``counts`` are jobs by profile. With `whole` a job may be one
     item, on one server; with `units` it may be items of single GPUs, on any servers. A split job
-    costs the solver `penalty` times the largest throughput; bounds are without it.
+    costs the solver `penalty` times the largest throughput; bounds are without it. With `convert`
+    there are columns for conversions, too.
     """
 
     def __init__(
-        self, instance: Instance, *, whole: bool, units: bool, penalty: float = 0.0
+        self,
+        instance: Instance,
+        *,
+        whole: bool,
+        units: bool,
+        penalty: float = 0.0,
+        convert: bool = False,
     ) -> None:
         self.instance, self.penalty = instance, penalty
         self.counts = Counter(job.profile for job in instance.jobs)
@@ -63,8 +62,11 @@ class Program:
             for option in self._options(name, choice, whole, units)
         ]
         self.items = list(self.index)
-        self.granularity = granularity(o.choice.throughput for o in self.options) or Fraction(1)
-        self.values = [int(o.choice.throughput / self.granularity) for o in self.options]
+        self.conversions = conversions(self.items) if convert else []
+        rates = {id(o.choice): o.choice.throughput for o in self.options}
+        self.granularity = granularity(rates.values()) or Fraction(1)
+        multiples = {key: int(rate / self.granularity) for key, rate in rates.items()}
+        self.values = [multiples[id(o.choice)] for o in self.options]
         self.unit = max(Fraction(1), Fraction(max(self.values, default=1), _LARGEST_COST))
         """Unit of the solver's costs, as a multiple of the granularity; 1 unless that is fine."""
         costs = np.array([float(value / self.unit) for value in self.values])
@@ -97,14 +99,15 @@ class Program:
     def form(self, floor: int | None = None, pooled: bool = False) -> StandardForm:
         """Return the program over the patterns known; with a floor it minimises the split jobs.
 
-        Rows: jobs of each profile, items of each kind, servers, the floor on the throughput, and
-        if `pooled` the CPUs and memory of all servers, which the patterns imply: solvers derive
-        cuts from them.
+        Columns: options, conversions, patterns. Rows: jobs of each profile, items of each kind,
+        servers, the floor on the throughput, and if `pooled` the CPUs and memory of all servers,
+        which the patterns imply: solvers derive cuts from them.
         """
         from scipy import sparse
 
         profiles = {name: i for i, name in enumerate(self.counts)}
-        n, kinds, k = len(self.options), len(self.items), len(self.patterns)
+        n, kinds = len(self.options), len(self.items)
+        k = len(self.conversions) + len(self.patterns)
         rows: list[int] = []
         columns: list[int] = []
         entries: list[float] = []
@@ -112,12 +115,17 @@ class Program:
             rows += [profiles[option.profile], len(profiles) + option.item]
             columns += [c, c]
             entries += [1, option.amount]
-        servers = len(profiles) + kinds
+        for c, (source, target, amount) in enumerate(self.conversions):
+            rows += [len(profiles) + source, len(profiles) + target]
+            columns += [n + c, n + c]
+            entries += [1, -amount]
+        first = n + len(self.conversions)
         for p, pattern in enumerate(self.patterns):
-            used = [i for i, count in enumerate(pattern) if count]
-            rows += [len(profiles) + i for i in used] + [servers]
-            columns += [n + p] * (len(used) + 1)
-            entries += [-pattern[i] for i in used] + [1]
+            at, supplied = self.column(pattern)
+            rows += at
+            columns += [first + p] * len(at)
+            entries += supplied
+        servers = len(profiles) + kinds
         count = np.array(list(self.counts.values()), dtype=float)
         extra = []
         if floor is not None:
@@ -143,16 +151,24 @@ class Program:
         infinite = np.full(kinds + 1, -np.inf)
         upper = np.array([self.counts[o.profile] for o in self.options], dtype=float)
         limit = float(self.instance.servers.count)
+        moved = np.full(len(self.conversions), limit * self.instance.servers.gpus)
         costs = self.costs if floor is None else np.array([float(o.split) for o in self.options])
         return StandardForm.of(
             A,
             np.concatenate([self.least_jobs * count, infinite, extra, [-np.inf] * len(limits)]),
             np.concatenate([count, np.zeros(kinds), [limit], [np.inf] * len(extra), limits]),
-            np.concatenate([upper, np.full(k, limit)]),
+            np.concatenate([upper, moved, np.full(len(self.patterns), limit)]),
             np.concatenate([costs, np.zeros(k)]),
             sense="max" if floor is None else "min",
             granularity=Fraction(floor is not None or (self.unit == 1 and not self.penalty)),
         )
+
+    def column(self, pattern: Pattern) -> tuple[list[int], list[float]]:
+        """Return the rows and entries of a pattern's column."""
+        first = len(self.counts)
+        used = [i for i, count in enumerate(pattern) if count]
+        rows = [first + i for i in used] + [first + len(self.items)]
+        return rows, [*(-float(pattern[i]) for i in used), 1.0]
 
     @property
     def _scale(self) -> float:
@@ -176,50 +192,6 @@ class Program:
             unit = row_unit(total, each)
             found.append(([float(amount / unit) for amount in each], float(total / unit)))
         return found
-
-    def relax(self, run: Run, floor: int | None = None) -> Relaxed | None:
-        """Solve the relaxation by column generation; ``None`` if a limit struck.
-
-        Phase 1, unless jobs may wait: minimise the number of additional servers needed; if it is
-        above 0, there is no solution. Phase 2: the objective.
-        """
-        short = bool(self.least_jobs)
-        while not run.stop_reason():
-            form = self._lengthened(floor) if short else self.form(floor)
-            outcome = highs.solve(form, 0, run, relax=True)
-            if outcome.duals is None or outcome.values is None:
-                return None
-            if short and outcome.values[-1] < _TOLERANCE:
-                short = False
-                continue
-            duals = -outcome.duals if short or floor is not None else outcome.duals
-            prices = self.prices(duals)
-            if not short and floor is None:
-                self.tighten(prices)
-            before = len(self.patterns)
-            self.add(self.price(prices, run))
-            if len(self.patterns) == before:
-                if run.stop_reason():
-                    return None
-                return Relaxed(prices, float(outcome.objective or 0), not short)
-        return None
-
-    def _lengthened(self, floor: int | None) -> StandardForm:
-        """Return the program of phase 1; its last column is the number of additional servers."""
-        from scipy import sparse
-
-        form = self.form(floor)
-        column = np.zeros((form.shape[0], 1))
-        column[len(self.counts) + len(self.items), 0] = -1.0
-        return replace(
-            form,
-            A=sparse.csc_array(sparse.hstack([form.A, sparse.csc_array(column)])),
-            lower=np.append(form.lower, 0.0),
-            upper=np.full(form.shape[1] + 1, np.inf),
-            integer=np.append(form.integer, False),
-            costs=(np.append(np.zeros(form.shape[1]), 1.0),),
-            senses=("min",),
-        )
 
     def lagrangian(self, prices: Prices, floor: int | None = None) -> Lagrangian:
         """Return the Lagrangian function of these prices; see there for the floor."""
@@ -262,7 +234,7 @@ class Program:
         p, kinds = len(self.counts), len(self.items)
         items = np.maximum(duals[p : p + kinds], 0.0)
         server = max(0.0, float(duals[p + kinds]))
-        tolerance = _TOLERANCE * max(1.0, float(np.abs(duals).max()))
+        tolerance = TOLERANCE * max(1.0, float(np.abs(duals).max()))
         largest = float(items.max(initial=0.0)) * self.instance.servers.gpus
         fine = _FINEST
         if largest > 0:
@@ -279,6 +251,12 @@ class Program:
         """Tighten the bound on the throughput by the Lagrangian bound of these prices."""
         bound = self.lagrangian(prices).throughput()
         self.bound = bound if self.bound is None else min(self.bound, bound)
+
+    def excess(self, objective: float) -> float:
+        """Return how much the bound on the throughput is above a solver's objective, relatively."""
+        assert self.bound is not None
+        bound = float(self.bound / self.unit)
+        return (bound - objective) / max(bound, 1.0)
 
     def integer(
         self,

@@ -1,0 +1,149 @@
+"""The relaxation of the program of choices and patterns, by column generation."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dlsched.problems.sensitivity.lagrangian import Prices
+from dlsched.problems.sensitivity.program import TOLERANCE, Program
+from dlsched.run import Run
+from dlsched.solvers import highs
+from dlsched.solvers.outcome import Vector
+
+_MANY_ROWS = 300
+"""A program with more rows can be interrupted; the callback takes a tenth of a solve's time."""
+
+
+class Relaxed(NamedTuple):
+    """The relaxation's prices and optimum; whether the number of servers suffices."""
+
+    prices: Prices
+    objective: float
+    fits: bool
+    master: Master
+
+
+def relax(program: Program, run: Run, floor: int | None = None, gap: float = 0.0) -> Relaxed | None:
+    """Solve the relaxation by column generation; ``None`` if that was not possible.
+
+    Phase 1, where the patterns known do not hold the jobs: minimise the number of additional
+    servers needed; if it is above 0, there is no solution. Phase 2: the objective; with a floor on
+    the throughput that is the number of split jobs. It ends when no pattern has a positive reduced
+    cost, or when the throughput's certified bound is within a relative gap.
+    """
+    if run.stop_reason():
+        return None
+    master = Master(program, run, floor)
+    while not run.stop_reason():
+        duals = master.solve()
+        if duals is None:
+            return None
+        prices = program.prices(duals)
+        if not master.short and floor is None:
+            program.tighten(prices)
+            if gap and program.excess(master.objective) <= gap:
+                return Relaxed(prices, master.objective, True, master)
+        before = len(program.patterns)
+        program.add(program.price(prices, run))
+        if len(program.patterns) == before:
+            if run.stop_reason():
+                return None
+            return Relaxed(prices, master.objective, not master.short, master)
+        master.extend()
+    return None
+
+
+class Master:
+    """The linear program over the patterns known; each solve starts from the last one's basis.
+
+    Columns are those of `Program.form` at the time, then the number of additional servers, then
+    the patterns that came later. Additional servers are allowed only if `short`, in phase 1.
+
+    Attributes
+    ----------
+    values, objective
+        The last optimum; without the column of additional servers.
+    """
+
+    def __init__(self, program: Program, run: Run, floor: int | None = None) -> None:
+        import highspy
+
+        run.record_solver(highs.NAME, highs.version())
+        form = program.form(floor)
+        form.upper[:] = np.inf  # rows imply the bounds, but for phase 1
+        unit, costs, _ = form.conditioned(0)
+        self.program, self.run, self.unit, self.short = program, run, float(unit), False
+        self.sign = 1.0 if floor is None else -1.0  # of duals, so that prices are positive
+        self.known = len(program.patterns)  # those that are columns
+        self.extra = form.shape[1]  # position of the column of additional servers
+        self.costs = np.append(costs, 0.0)
+        self.objective, self.values, self.more = 0.0, np.zeros(self.extra), 0.0
+        self.solver: Any = highspy.Highs()
+        options = {
+            "output_flag": False,
+            "threads": run.threads,
+            "random_seed": 0,
+            "presolve": "off",
+        }
+        for name, value in options.items():
+            self.solver.setOptionValue(name, value)
+        self.solver.passModel(highs.build(form, 0, False, conditioned=True))
+        row = len(program.counts) + len(program.items)
+        self.solver.addCol(0.0, 0.0, 0.0, 1, [row], [-1.0])
+        if form.shape[0] > _MANY_ROWS:
+            self.solver.cbSimplexInterrupt += self._on_interrupt
+
+    def _on_interrupt(self, event: Any) -> None:
+        if self.run.stop_reason():
+            event.interrupt()
+
+    def extend(self) -> None:
+        """Add the patterns that are new."""
+        for pattern in islice(self.program.patterns, self.known, None):
+            rows, entries = self.program.column(pattern)
+            self.solver.addCol(0.0, 0.0, np.inf, len(rows), rows, entries)
+        self.known = len(self.program.patterns)
+
+    def solve(self) -> Vector | None:
+        """Return the duals of the rows; ``None`` if a limit struck, or a job has no options."""
+        solved = self.optimal()
+        if not solved and not self.short and not self.run.stop_reason():
+            self._allow(True)
+            solved = self.optimal()
+        if solved and self.short and self.more < TOLERANCE:
+            self._allow(False)
+            solved = self.optimal()
+        if not solved:
+            return None
+        return self.duals
+
+    @property
+    def duals(self) -> Vector:
+        """The duals of the rows at the last optimum."""
+        duals = np.array(self.solver.getSolution().row_dual)
+        return duals * (self.sign if self.short else self.sign * self.unit)
+
+    def optimal(self) -> bool:
+        """Solve the program; return whether there is an optimum."""
+        highs.use_threads(self.run.threads)
+        self.solver.run()
+        if self.solver.getModelStatus().name != "kOptimal":
+            return False
+        values = np.array(self.solver.getSolution().col_value)
+        self.more = float(values[self.extra])
+        self.values = np.delete(values, self.extra)
+        self.objective = self.solver.getInfo().objective_function_value * self.unit
+        return True
+
+    def _allow(self, additional: bool) -> None:
+        """Begin phase 1, or end it: then the additional servers are 0 within the tolerance."""
+        self.short = additional
+        columns = np.arange(len(self.costs), dtype=np.int32)
+        costs = np.zeros(len(self.costs)) if additional else self.costs
+        if additional:
+            costs[self.extra] = -self.sign
+        self.solver.changeColsCost(len(columns), columns, costs)
+        self.solver.changeColBounds(self.extra, 0.0, np.inf if additional else self.more)
