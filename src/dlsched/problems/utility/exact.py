@@ -12,6 +12,7 @@ from dlsched.problems.utility import model
 from dlsched.problems.utility.columns import Search
 from dlsched.problems.utility.gangs import Stopped, levels_of
 from dlsched.problems.utility.insertion import Insertion
+from dlsched.problems.utility.restriction import Part
 from dlsched.problems.utility.schema import Instance, Solution
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status, Termination
@@ -34,10 +35,11 @@ def milp(instance: Instance, run: Run) -> Claim:
     return solve_model(instance, run)
 
 
-def solve_model(instance: Instance, run: Run) -> Claim:
-    """Solve the integer program within the run's limits, building included."""
+def solve_model(instance: Instance, run: Run, part: Part | None = None) -> Claim:
+    """Solve the integer program, or a part of it, within the run's limits, building included."""
     try:
-        return solve_levels(instance, run, _LimitedModel(run))
+        module = _LimitedModel(run, part)
+        return solve_levels(instance, run, module, relaxations=part is None)
     except Stopped as error:
         reason = f"{error} while the integer program was built"
         start = Start(True, "returned as it was given") if run.start is not None else None
@@ -55,12 +57,12 @@ class _LimitedModel:
 
     read, assign = staticmethod(model.read), staticmethod(model.assign)
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self, run: Run, part: Part | None) -> None:
+        self.run, self.part = run, part
 
     def build(self, instance: Instance) -> Any:
         began = time.perf_counter()
-        built = model.build(instance, self.run.stop_reason)
+        built = model.build(instance, self.run.stop_reason, self.part)
         if _COMPILING * (time.perf_counter() - began) > self.run.remaining():
             raise Stopped(Termination.TIME_LIMIT)
         return built
@@ -100,17 +102,24 @@ def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     if not search.fits_milp:
         logger.info("a gap is left: the integer program, which could close it, is too large")
         return claim
-    return _close(instance, run, claim)
+    return _close(instance, run, search, claim)
 
 
-def _close(instance: Instance, run: Run, claim: Claim) -> Claim:
-    """Close the gap by the integer program, which starts from the claim's schedule."""
+def _close(instance: Instance, run: Run, search: Search, claim: Claim) -> Claim:
+    """Close the gap by the integer program, which starts from the claim's schedule.
+
+    It has only what a better schedule can use, if a schedule is known.
+    """
     if run.stop_reason():
         return claim
     run.announce(Stage.SEARCHING, "the integer program, from the best schedule found")
-    part = run.nested()
-    part.start = claim.solution or run.start
-    last = solve_model(instance, part)
+    rest = run.nested(gap=run.gap)
+    rest.start = claim.solution or run.start
+    rest.on_progress = search.pass_on
+    try:
+        last = solve_model(instance, rest, search.part)
+    except Stopped:
+        return claim
     bounds = [[*claim.bounds[0], *(last.bounds or [[]])[0]]]
     if last.status is Status.NO_SOLUTION:
         return replace(claim, bounds=bounds, termination=last.termination, reason=last.reason)
