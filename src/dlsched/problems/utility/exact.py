@@ -22,6 +22,9 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 _COMPILING = 1.0
 """Pyomo's time to turn a model into arrays, as a share of the time to build it."""
 
+_FEW_RUNS = 500
+"""Up to this many triples of job, slot and speed Python takes a second or a few, as measured."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -68,15 +71,21 @@ class _LimitedModel:
         return built
 
 
-@method("utility", kind="exact", preload=(".pricing", *SOLVER_LIBRARIES))
+def few_runs(instance: Instance) -> bool:
+    """Whether the loops take less time as Python than to be compiled."""
+    return not instance.forking and instance.runs <= _FEW_RUNS
+
+
+@method("utility", kind="exact", preload=(".pricing", *SOLVER_LIBRARIES), small=few_runs)
 def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     """Columns are the jobs' schedules, priced by one dynamic program for all finish slots at once.
 
     Exact because any prices give a valid bound, which one pricing pass re-checks
-    (`lagrangian_bound`), and an incumbent that meets it is optimal; where none does, the integer
-    program decides small instances, and the gap of others is certified. The incumbent comes from
-    insertion with its searches, and from the integer master over the columns found. Gains of
-    work are rounded up for the bound, and down for schedules, where its stages are too many.
+    (`lagrangian_bound`), and an incumbent that meets it is optimal; where none does, an integer
+    program over what these prices leave (`restrict`) decides small instances, and the gap of others
+    is certified. The incumbent comes from insertion with its searches, and from the integer master
+    over the columns found. Gains of work are rounded up for the bound, and down for schedules,
+    where its stages are too many.
     """
     run.announce(Stage.BUILDING, f"the jobs' gangs of {instance.name}")
     began = time.perf_counter()
