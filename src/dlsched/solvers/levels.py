@@ -60,7 +60,12 @@ class ModelModule(Protocol[T_contra]):
 
 
 def solve_levels(
-    instance: T_contra, run: Run, model: ModelModule[T_contra], depth: int | None = None
+    instance: T_contra,
+    run: Run,
+    model: ModelModule[T_contra],
+    depth: int | None = None,
+    *,
+    relaxations: bool = True,
 ) -> Claim:
     """Solve an instance's model lexicographically.
 
@@ -70,6 +75,9 @@ def solve_levels(
         What to solve, the limits, and the problem's ``model`` module.
     depth
         Number of levels to solve; all by default.
+    relaxations
+        Whether linear relaxations are solved first, for certified bounds. Not where the model is a
+        part of the instance's, as a bound on its schedules alone would not be one on all.
 
     Raises
     ------
@@ -86,7 +94,7 @@ def solve_levels(
     levels = len(search.form.costs)
     if depth is not None and not (isinstance(depth, int) and 1 <= depth <= levels):
         raise OptionError(f"levels={depth} must be from 1 to {levels}")
-    search.backend = backend
+    search.backend, search.relaxations = backend, relaxations
     search.solve(levels if depth is None else depth)
     return search.claim()
 
@@ -148,6 +156,7 @@ class _Search:
     form: StandardForm
     build_seconds: float
     backend: Backend = highs
+    relaxations: bool = True
     status: Status = Status.OPTIMAL
     termination: Termination | None = None
     reason: str = ""
@@ -292,7 +301,7 @@ class _Search:
     def solve_once(self, level: int) -> Outcome:
         """Solve the relaxation, then the integer program unless the relaxation decides."""
         self.bounds.append([])
-        relaxed = self.relax(level)
+        relaxed = self.relax(level) if self.relaxations else None
         outcome = relaxed or self.backend.solve(self.form, level, self.run, start=self.incumbent)
         start = outcome.start
         if relaxed is not None:

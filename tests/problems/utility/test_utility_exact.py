@@ -336,13 +336,13 @@ def test_solving_compiles_nothing() -> None:
 
 
 def test_the_choice_follows_the_instance() -> None:
-    """Small or forking instances go to the integer program, large ones to Dantzig-Wolfe."""
+    """Forking instances go to the integer program, others to Dantzig-Wolfe."""
     owner = dlsched.registry.problem("utility")
     choices = [
         owner.method("exact", dlsched.generate("utility", 1, **options)).name
         for options in ({"jobs": 5, "slots": 10}, {"jobs": 60, "slots": 100}, {"forking": True})
     ]
-    assert choices == ["milp", "dantzig_wolfe", "milp"]
+    assert choices == ["dantzig_wolfe", "dantzig_wolfe", "milp"]
 
 
 def test_a_time_limit_leaves_a_certified_gap() -> None:

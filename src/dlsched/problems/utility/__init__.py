@@ -4,13 +4,10 @@ from dlsched.problems.utility.check import LEVELS, check, explain
 from dlsched.problems.utility.schema import Held, Instance, Job, Machine, Solution
 from dlsched.registry import Problem
 
-MOST_RUNS = 1_500
-"""The most triples of job, slot and speed with which the integer program is tried first."""
-
 
 def choose(instance: Instance) -> str:
-    """Return the name of the exact method for an instance: `milp` if it is small or forking."""
-    return "milp" if instance.forking or instance.runs <= MOST_RUNS else "dantzig_wolfe"
+    """Return the name of the exact method for an instance: `milp` if it is forking."""
+    return "milp" if instance.forking else "dantzig_wolfe"
 
 
 PROBLEM = Problem(

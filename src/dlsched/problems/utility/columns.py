@@ -19,8 +19,9 @@ from dlsched.problems.utility.gangs import Gangs, Stopped, Vector
 from dlsched.problems.utility.generation import generate, refinements
 from dlsched.problems.utility.insertion import Insertion, by_density
 from dlsched.problems.utility.master import Columns
+from dlsched.problems.utility.restriction import Part, restrict
 from dlsched.problems.utility.schema import Instance, Solution
-from dlsched.result import Claim, Start, Status, Termination
+from dlsched.result import Claim, Point, Start, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import Number, granularity, simplify
 from dlsched.solvers import highs
@@ -40,6 +41,10 @@ _FEW = 4
 """With fewer jobs there are no neighbourhoods to search."""
 _MOST_CLOSING = 5_000
 """Up to this many triples of job, slot and speed the integer program may close the gap."""
+_MOST_DIRECT = 1_500
+"""Up to this many it closes the gap at once, without a search for a better incumbent."""
+_DIRECT_ROUNDS = 8
+"""Rounds of the neighbourhood search before that, for each job and each of all jobs."""
 
 
 class Search:
@@ -78,6 +83,13 @@ class Search:
         return self.instance.runs <= _MOST_CLOSING
 
     @property
+    def part(self) -> Part | None:
+        """What a better schedule can use; ``None`` without a schedule or a bound."""
+        if self.bound is None or not self.complete:
+            return None
+        return restrict(self.dual, self.prices, self.best.levels, self.value)
+
+    @property
     def complete(self) -> bool:
         """Whether the incumbent is a solution: all jobs finish, where they must."""
         return not self.instance.must_finish or bool((self.best.levels >= 0).any(axis=1).all())
@@ -100,19 +112,29 @@ class Search:
         known = None if bound is None else self.gangs.unscaled(self.scaled(bound))
         self.run.record(self.gangs.unscaled(value), known)
 
+    def pass_on(self, point: Point) -> None:
+        """Report a point of the integer program."""
+        known = None if self.bound is None else float(self.bound)
+        bound = min((b for b in (point.bound, known) if b is not None), default=None)
+        found = self.gangs.unscaled(self.value)
+        self.run.record(found if point.objective is None else max(found, point.objective), bound)
+
     def solve(self) -> None:
         """Run all phases within the limits."""
         limit = self.run.time_limit or float("inf")
+        direct = self.instance.runs <= _MOST_DIRECT
+        rounds = min(_ROUNDS, _DIRECT_ROUNDS * len(self.best.worth)) if direct else _ROUNDS
         try:
             self.bound_without_prices()
             first = 0.1 * limit
             made = Insertion(self.gangs)
-            made.arrange(self.run.nested(first), by_density(self.gangs).tolist(), _ROUNDS)
+            made.arrange(self.run.nested(first), by_density(self.gangs).tolist(), rounds)
             self.propose(made)
-            self.best.improve(self.run.nested(first), _ROUNDS)
+            self.best.improve(self.run.nested(first), rounds)
             self.columns.add(self.best.levels)
             self.improve_prices(self.run.nested(0.6 * limit))
-            self.search()
+            if not direct:
+                self.search()
         except Stopped:
             return
 

@@ -12,6 +12,7 @@ from dlsched.problems.utility import model
 from dlsched.problems.utility.columns import Search
 from dlsched.problems.utility.gangs import Stopped, levels_of
 from dlsched.problems.utility.insertion import Insertion
+from dlsched.problems.utility.restriction import Part
 from dlsched.problems.utility.schema import Instance, Solution
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status, Termination
@@ -20,6 +21,9 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
 _COMPILING = 1.0
 """Pyomo's time to turn a model into arrays, as a share of the time to build it."""
+
+_FEW_RUNS = 500
+"""Up to this many triples of job, slot and speed Python takes a second or a few, as measured."""
 
 logger = logging.getLogger(__name__)
 
@@ -34,10 +38,11 @@ def milp(instance: Instance, run: Run) -> Claim:
     return solve_model(instance, run)
 
 
-def solve_model(instance: Instance, run: Run) -> Claim:
-    """Solve the integer program within the run's limits, building included."""
+def solve_model(instance: Instance, run: Run, part: Part | None = None) -> Claim:
+    """Solve the integer program, or a part of it, within the run's limits, building included."""
     try:
-        return solve_levels(instance, run, _LimitedModel(run))
+        module = _LimitedModel(run, part)
+        return solve_levels(instance, run, module, relaxations=part is None)
     except Stopped as error:
         reason = f"{error} while the integer program was built"
         start = Start(True, "returned as it was given") if run.start is not None else None
@@ -55,26 +60,32 @@ class _LimitedModel:
 
     read, assign = staticmethod(model.read), staticmethod(model.assign)
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self, run: Run, part: Part | None) -> None:
+        self.run, self.part = run, part
 
     def build(self, instance: Instance) -> Any:
         began = time.perf_counter()
-        built = model.build(instance, self.run.stop_reason)
+        built = model.build(instance, self.run.stop_reason, self.part)
         if _COMPILING * (time.perf_counter() - began) > self.run.remaining():
             raise Stopped(Termination.TIME_LIMIT)
         return built
 
 
-@method("utility", kind="exact", preload=(".pricing", *SOLVER_LIBRARIES))
+def few_runs(instance: Instance) -> bool:
+    """Whether the loops take less time as Python than to be compiled."""
+    return not instance.forking and instance.runs <= _FEW_RUNS
+
+
+@method("utility", kind="exact", preload=(".pricing", *SOLVER_LIBRARIES), small=few_runs)
 def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     """Columns are the jobs' schedules, priced by one dynamic program for all finish slots at once.
 
     Exact because any prices give a valid bound, which one pricing pass re-checks
-    (`lagrangian_bound`), and an incumbent that meets it is optimal; where none does, the integer
-    program decides small instances, and the gap of others is certified. The incumbent comes from
-    insertion with its searches, and from the integer master over the columns found. Gains of
-    work are rounded up for the bound, and down for schedules, where its stages are too many.
+    (`lagrangian_bound`), and an incumbent that meets it is optimal; where none does, an integer
+    program over what these prices leave (`restrict`) decides small instances, and the gap of others
+    is certified. The incumbent comes from insertion with its searches, and from the integer master
+    over the columns found. Gains of work are rounded up for the bound, and down for schedules,
+    where its stages are too many.
     """
     run.announce(Stage.BUILDING, f"the jobs' gangs of {instance.name}")
     began = time.perf_counter()
@@ -100,17 +111,24 @@ def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     if not search.fits_milp:
         logger.info("a gap is left: the integer program, which could close it, is too large")
         return claim
-    return _close(instance, run, claim)
+    return _close(instance, run, search, claim)
 
 
-def _close(instance: Instance, run: Run, claim: Claim) -> Claim:
-    """Close the gap by the integer program, which starts from the claim's schedule."""
+def _close(instance: Instance, run: Run, search: Search, claim: Claim) -> Claim:
+    """Close the gap by the integer program, which starts from the claim's schedule.
+
+    It has only what a better schedule can use, if a schedule is known.
+    """
     if run.stop_reason():
         return claim
     run.announce(Stage.SEARCHING, "the integer program, from the best schedule found")
-    part = run.nested()
-    part.start = claim.solution or run.start
-    last = solve_model(instance, part)
+    rest = run.nested(gap=run.gap)
+    rest.start = claim.solution or run.start
+    rest.on_progress = search.pass_on
+    try:
+        last = solve_model(instance, rest, search.part)
+    except Stopped:
+        return claim
     bounds = [[*claim.bounds[0], *(last.bounds or [[]])[0]]]
     if last.status is Status.NO_SOLUTION:
         return replace(claim, bounds=bounds, termination=last.termination, reason=last.reason)

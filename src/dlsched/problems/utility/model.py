@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from dlsched.problems.utility.gangs import Gangs, Stop, levels_of, require
 from dlsched.problems.utility.schema import Held, Instance, Job, Solution
 from dlsched.problems.utility.work import units
 from dlsched.schema import granularity
+
+if TYPE_CHECKING:
+    from dlsched.problems.utility.restriction import Part
 
 MOST_VARIABLES = 200_000
 """The most variables of job, slot and speed."""
@@ -24,7 +27,7 @@ _ROWS = 200
 """The limits are checked each time after this many rows."""
 
 
-def build(instance: Instance, stop: Stop = lambda: None) -> Any:
+def build(instance: Instance, stop: Stop = lambda: None, part: Part | None = None) -> Any:
     """Return the Pyomo model: when each job runs, at which speed, and when it is complete.
 
     For a forking instance a run is a copy on a machine instead, see the card.
@@ -33,6 +36,8 @@ def build(instance: Instance, stop: Stop = lambda: None) -> Any:
     ----------
     stop
         Called repeatedly; building ends when it returns a reason.
+    part
+        The runs and finish slots to which the model is restricted, for gangs; all by default.
 
     Raises
     ------
@@ -58,15 +63,20 @@ def build(instance: Instance, stop: Stop = lambda: None) -> Any:
         job.id: range(job.arrival + n - 1, instance.slots + 1) if n else range(0)
         for job, n in zip(instance.jobs, instance.fewest, strict=True)
     }
+    runs = [(j, t, v) for j, rows in copies.items() for t in slots_of[j] for v in range(len(rows))]
+    certain = set(jobs) if instance.must_finish else set()
+    if part is not None:
+        ends, certain = part.ends, part.certain
+        runs = [(j, t, v) for j, t, v in runs if (t, v) in part.runs[j]]
+    speeds: dict[tuple[str, int], list[int]] = {}
+    for j, t, v in runs:
+        speeds.setdefault((j, t), []).append(v)
 
     m = pyo.ConcreteModel(instance.name)
     m.JOBS = pyo.Set(initialize=list(jobs))
-    runs = [(j, t, v) for j, rows in copies.items() for t in slots_of[j] for v in range(len(rows))]
     m.RUNS = pyo.Set(initialize=runs, dimen=3)
     m.ENDS = pyo.Set(initialize=[(j, f) for j, each in ends.items() for f in each], dimen=2)
-    m.SLOTS_OF = pyo.Set(
-        initialize=[(j, t) for j, rows in copies.items() if rows for t in slots_of[j]], dimen=2
-    )
+    m.SLOTS_OF = pyo.Set(initialize=list(speeds), dimen=2)
     m.z = pyo.Var(m.RUNS, domain=pyo.Binary)
     m.done = pyo.Var(m.ENDS, domain=pyo.Binary)
     require(stop)
@@ -91,27 +101,22 @@ def build(instance: Instance, stop: Stop = lambda: None) -> Any:
     m.running = pyo.Constraint(m.SLOTS_OF)
     m.last = pyo.Constraint(m.ENDS)
     for j, each in ends.items():
-        speeds = range(len(copies[j]))
-        most = len(speeds) if instance.forking else 1
-        if not each:
-            if instance.must_finish:
-                m.completion.add(j, pyo.Constraint.Infeasible)
-            for t in slots_of[j] if speeds else ():
-                watch()
-                m.running.add((j, t), pyo.quicksum(m.z[j, t, v] for v in speeds) <= 0)
-            continue
-        if instance.must_finish:
-            m.completion.add(j, m.done[j, each[-1]] == 1)
+        most = len(copies[j]) if instance.forking else 1
+        if j in certain:
+            sure = m.done[j, each[-1]] == 1 if each else pyo.Constraint.Infeasible
+            m.completion.add(j, sure)
         for t in slots_of[j]:
             watch()
-            held = pyo.quicksum(m.z[j, t, v] for v in speeds)
+            held = pyo.quicksum(m.z[j, t, v] for v in speeds.get((j, t), ()))
             before = m.done[j, t - 1] if t - 1 in each else 0
-            m.running.add((j, t), held <= most * (m.done[j, each[-1]] - before))
+            if (j, t) in speeds:
+                able = m.done[j, each[-1]] - before if each else 0
+                m.running.add((j, t), held <= most * able)
             if t in each:
                 m.last.add((j, t), m.done[j, t] - before <= held)
                 if t - 1 in each:
                     m.order.add((j, t), before <= m.done[j, t])
-    _work(instance, m, copies, ends, watch)
+    _work(instance, m, copies, speeds, ends, watch)
     _capacity(instance, m, runs, watch)
     return m
 
@@ -129,7 +134,12 @@ class _Watch:
 
 
 def _work(
-    instance: Instance, m: Any, copies: dict[str, list[Any]], ends: dict[str, range], watch: _Watch
+    instance: Instance,
+    m: Any,
+    copies: dict[str, list[Any]],
+    speeds: dict[tuple[str, int], list[int]],
+    ends: dict[str, range],
+    watch: _Watch,
 ) -> None:
     """Add the rows of progress: a job that has finished by a slot has done its work by then."""
     import pyomo.environ as pyo
@@ -148,7 +158,7 @@ def _work(
         since, terms = 0, []
         for t in range(jobs[j].arrival, ends[j][-1] + 1):
             watch()
-            terms += [gain * m.z[j, t, v] for v, gain in enumerate(gains) if gain]
+            terms += [gains[v] * m.z[j, t, v] for v in speeds.get((j, t), ()) if gains[v]]
             if t in ends[j]:
                 m.cumulative.add((j, t), since + pyo.quicksum(terms) >= need * m.done[j, t])
             if t in block:
@@ -255,7 +265,10 @@ def _read_copies(instance: Instance, m: Any) -> Solution:
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
-    """Set every variable to its value in a solution; unfinished jobs do not run."""
+    """Set every variable to its value in a solution; unfinished jobs do not run.
+
+    Where the model is restricted, a run at a speed that it has not is one at the next slower one.
+    """
     import pyomo.environ as pyo
 
     done = completions(instance, solution.schedule)
@@ -267,14 +280,15 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
         if job.id not in done:
             continue
         for f in range(job.arrival + done[job.id] - 1, instance.slots + 1):
-            m.done[job.id, f].set_value(1, skip_validation=True)
+            if (job.id, f) in m.done:
+                m.done[job.id, f].set_value(1, skip_validation=True)
         spots = places(instance, job)
         for held in solution.schedule[job.id]:
-            runs = (
-                [int(levels[j, held.slot - 1])]
-                if levels is not None
-                else [spots.index((name, next(iter(kinds)))) for name, kinds in held.gpus.items()]
-            )
+            if levels is None:
+                runs = [spots.index((name, next(iter(kinds)))) for name, kinds in held.gpus.items()]
+            else:
+                slower = range(int(levels[j, held.slot - 1]), len(instance.speeds[j]))
+                runs = [v for v in slower if (job.id, held.slot, v) in m.z][:1]
             for v in runs:
                 m.z[job.id, held.slot, v].set_value(1, skip_validation=True)
     for key in m.BLOCKS:  # in the order of slots: each sums up those before
