@@ -28,6 +28,10 @@ MOST_STATES = 2_000_000
 """Upper limit of the entries of a server's table: GPUs x sums of CPUs x sums of memory."""
 
 
+_LARGEST_SUM = 2**62
+"""No server may hold items of this value; each item takes a GPU at least."""
+
+
 class TooManyStates(OptionError):
     """Raised if the table of one server would be too large."""
 
@@ -107,7 +111,14 @@ class Server:
 
         ``table[g, c, m]`` is over items that take at most g GPUs, the c-th sum of CPUs and the
         m-th of memory; by dynamic programming over the GPUs, exact in 64-bit integers.
+
+        Raises
+        ------
+        ValueError
+            If the values are too large for that.
         """
+        if max(values, default=0) * (self.gpus + 1) >= _LARGEST_SUM:
+            raise ValueError("prices of items are too high for integers of 64 bits")
         best = np.zeros((self.gpus + 1, *self.shape), dtype=np.int64)
         for g in range(1, self.gpus + 1):
             best[g] = best[g - 1]
