@@ -1,9 +1,10 @@
 """The form of a model: its coefficients as integers, rounded outward where they are not.
 
-An integer below 2**53 in a model's arrays is the exact value, and a level with a granularity has
-exactly the nearest multiples of it as costs. Every other coefficient is known to half a unit in the
-last place; its row, or its level, is replaced by one in multiples of a power of two that every
-solution satisfies, too.
+An integer below 2**53 in a row of a model is the exact value. A level with a granularity has
+exactly the nearest multiples of it as costs, or, if it is an integer, integers below 2**53; costs
+of a level without one may be integers only because they were rounded. Every other coefficient is
+known to half a unit in the last place; its row, or its level, is replaced by one in multiples of a
+power of two that every solution satisfies, too.
 """
 
 from __future__ import annotations
@@ -79,10 +80,11 @@ def _goal(compiled: StandardForm, level: int, lower: list[int], upper: list[int]
     entries = {j: sign * c for j, c in enumerate(compiled.costs[level].tolist()) if c}
     name = compiled.level_names[level]
     unit, costs, whole = compiled.scaled(level)
-    if granularity and unit == granularity:
+    if granularity and unit == granularity and all(map(_whole, costs.tolist())):
         counted = {j: sign * int(c) for j, c in enumerate(costs.tolist()) if c}
         return Goal(name, sign, counted, sign * int(whole), unit, True)
-    if all(map(_whole, [*entries.values(), offset])):
+    integers = granularity.denominator == 1 and (granularity or not entries)
+    if integers and all(map(_whole, [*entries.values(), offset])):
         counted = {j: int(c) for j, c in entries.items()}
         return Goal(name, sign, counted, sign * int(offset), Fraction(1), True)
     bits = _bits([*entries.values(), offset])

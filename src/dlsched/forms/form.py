@@ -57,10 +57,21 @@ class Goal:
         """Return what ``sum of costs[j] x_j`` is at a value of the level."""
         return self.sign * Fraction(value) / self.unit - self.offset
 
-    def row(self, value: Number) -> Row:
-        """Return a row that every solution satisfies whose level has this value."""
-        steps = math.floor(self.steps(value))
-        return Row(self.costs, steps if self.exact else None, steps)
+    def row(self, value: Number, whole: bool) -> Row:
+        """Return a row that every solution satisfies whose level has this value.
+
+        With `whole`, all columns with costs are integers, and so is what they cost.
+
+        Raises
+        ------
+        ValueError
+            If no solution can have the value.
+        """
+        steps = self.steps(value)
+        if whole and self.exact and steps.denominator > 1:
+            raise ValueError(f"no point of the form has {self.name} = {value}")
+        high = math.floor(steps) if whole else math.ceil(steps)
+        return Row(self.costs, math.floor(steps) if self.exact else None, high)
 
 
 @dataclass(frozen=True)

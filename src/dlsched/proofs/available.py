@@ -57,7 +57,7 @@ class Forms:
         builder = known[name]
         if isinstance(builder, Restricted):
             return builder.build(self.instance, parameters, level, self.targets)
-        key = json.dumps([name, parameters], sort_keys=True)
+        key = json.dumps([name, parameters], sort_keys=True, default=str)
         if key not in self._built:
             self._built[key] = builder(self.instance, parameters)
         return self._built[key]

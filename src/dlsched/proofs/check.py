@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dlsched import registry
-from dlsched.errors import DlschedError, UnknownName
+from dlsched.errors import DlschedError
 from dlsched.proofs.available import Forms
 from dlsched.proofs.cuts import InvalidCut, with_cuts
 from dlsched.proofs.document import Kind, LevelProof, Proof
@@ -84,7 +84,7 @@ def _check_level(built: Forms, level: LevelProof, number: int) -> int:
     try:
         form = built.build(level.form, level.parameters, number)
         wanted = aim(form, number, built.targets, level.kind)
-    except (ValueError, UnknownName) as error:
+    except (ValueError, DlschedError) as error:
         raise InvalidProof(f"{level.level}: {error}") from None
     if form.digest != level.digest:
         raise InvalidProof(f"{level.level}: the digest is not that of the form {level.form}")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from dlsched.errors import InstanceError
 from dlsched.files import read_json, write_json
+from dlsched.forms.parameters import ratio
 from dlsched.proofs.cuts import Cut
 from dlsched.proofs.tree import Leaf, Node, Split
 
@@ -138,8 +139,8 @@ def _level(entry: Any, path: str, where: str) -> LevelProof:
         _text(entry, key, where, path) for key in ("level", "target", "form", "digest")
     )
     try:
-        value = Fraction(target)
-    except (ValueError, ZeroDivisionError):
+        value = ratio(target)
+    except ValueError:
         raise InstanceError(where, f"{path}.target", "must be p or p/q", _REMEDY) from None
     kind = next((known for known in KINDS if known == entry.get("kind")), None)
     if kind is None:

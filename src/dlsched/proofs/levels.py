@@ -46,13 +46,14 @@ def aim(form: Form, level: int, targets: Sequence[Number], kind: Kind) -> Aim:
     goal = form.goals[level]
     value = Fraction(targets[level])
     steps = goal.steps(value)
-    held = [form.goals[i].row(targets[i]) for i in range(level)]
+    whole = [all(form.integer[j] for j in goal.costs) for goal in form.goals]
+    held = [form.goals[i].row(targets[i], whole[i]) for i in range(level)]
     rows = [*form.rows, *held]
     if kind == KINDS[1]:
         return Aim(goal, rows, steps - NINE_DIGITS * abs(value) / goal.unit, False)
     if not goal.exact:
         raise ValueError(f"the form {form.name} has {goal.name} rounded, which proves nine digits")
-    if all(form.integer[j] for j in goal.costs):
+    if whole[level]:
         # Its values are whole numbers of steps, so what is better is so by a step.
         return Aim(goal, rows, Fraction(math.ceil(steps) - 1), True)
     return Aim(goal, rows, steps, False)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dlsched.forms.form import Form, Row
+from dlsched.forms.parameters import MOST_BITS
 
 
 @dataclass(frozen=True)
@@ -160,5 +161,5 @@ def _children(j: int, low: int, at: int, high: int) -> Iterator[tuple[int, int, 
 
 
 def _check_leaf(leaf: Leaf, number: int, rows: Sequence[Row]) -> None:
-    if leaf.bits < 0 or not all(0 <= i < len(rows) for i in leaf.multipliers):
+    if not 0 <= leaf.bits <= MOST_BITS or not all(0 <= i < len(rows) for i in leaf.multipliers):
         raise InvalidTree(f"node {number}: no multipliers of this form")

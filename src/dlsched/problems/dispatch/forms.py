@@ -8,11 +8,16 @@ from typing import Any
 
 from dlsched.forms.compiled import form_of
 from dlsched.forms.form import Form
+from dlsched.forms.parameters import require_keys, wholes
 from dlsched.problems.dispatch.blocks import Block, Shape, by_rack, coarsest
 from dlsched.problems.dispatch.check import LEVELS
 from dlsched.problems.dispatch.counts import Counts
 from dlsched.problems.dispatch.hull import Weights
 from dlsched.problems.dispatch.schema import Instance
+
+_CUT = 5
+"""GPU type and three amounts of a shape, and its weight."""
+_HEAVIEST = 2**40
 
 
 def counts(instance: Instance, parameters: Mapping[str, Any]) -> Form:
@@ -25,15 +30,16 @@ def counts(instance: Instance, parameters: Mapping[str, Any]) -> Form:
         ``cuts``: weights of tasks, of which no machine can have more than what is computed here.
         ``blocks``: optional, machines by block, where equal machines had to be told apart.
     """
-    unknown = set(parameters) - {"racks", "cuts", "blocks"}
-    if unknown:
-        raise ValueError(f"the form counts has no parameter {min(unknown)}")
+    require_keys("counts", parameters, (), ("racks", "cuts", "blocks"))
     fleet, ranking, victims, own = coarsest(instance)
     if parameters.get("racks"):
         own = [part for block in own for part in by_rack(fleet, block)]
     if "blocks" in parameters:
         own = _divided(own, parameters["blocks"])
-    cuts = [_weights(cut) for cut in parameters.get("cuts", [])]
+    stated = parameters.get("cuts", [])
+    if not isinstance(stated, list):
+        raise ValueError("cuts of the form counts must be a list")
+    cuts = [_weights(cut) for cut in stated]
     form = Counts(fleet, ranking, victims, own, cuts).form()
     return form_of("counts", replace(form, level_names=tuple(level.name for level in LEVELS)))
 
@@ -41,8 +47,10 @@ def counts(instance: Instance, parameters: Mapping[str, Any]) -> Form:
 FORMS = {"counts": counts}
 
 
-def _divided(own: Sequence[Block], wanted: Sequence[Sequence[int]]) -> list[Block]:
+def _divided(own: Sequence[Block], wanted: object) -> list[Block]:
     """Return blocks of the machines that are wanted; each must have equal machines."""
+    if not isinstance(wanted, list) or not all(row and wholes(row) for row in wanted):
+        raise ValueError("blocks of the form counts must be lists of integers")
     at = {(block.site, m): block for block in own for m in block.machines}
     found = []
     for site, *machines in wanted:
@@ -56,5 +64,15 @@ def _divided(own: Sequence[Block], wanted: Sequence[Sequence[int]]) -> list[Bloc
     return found
 
 
-def _weights(cut: Sequence[Sequence[int]]) -> Weights:
-    return tuple((Shape(kind, (a, b, c)), part) for kind, a, b, c, part in cut)
+def _weights(cut: object) -> Weights:
+    """Return the weights of a cut.
+
+    `hull.capacity` considers loads to which no task of the last shape can be added, and adds up
+    weights by shape. So its result holds if no weight is negative, and no shape is there twice.
+    """
+    if not isinstance(cut, list) or not all(wholes(row) and len(row) == _CUT for row in cut):
+        raise ValueError("a cut of the form counts must be lists of a shape and its weight")
+    found = {Shape(kind, (a, b, c)): part for kind, a, b, c, part in cut}
+    if len(found) < len(cut) or not all(0 <= part <= _HEAVIEST for part in found.values()):
+        raise ValueError("a cut of the form counts needs weights from 0 of distinct shapes")
+    return tuple(found.items())

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from dlsched.forms.form import Form, Goal, Row
+from dlsched.forms.parameters import require_keys, whole, wholes
 from dlsched.forms.restricted import Restricted
 from dlsched.problems.interleaving.check import efficiency
 from dlsched.problems.interleaving.groups import REDUCED_ERROR
@@ -32,7 +33,9 @@ MOST_GROUPS = 100_000
 """A form with more is refused."""
 BITS = 40
 """Efficiencies are rounded up to multiples of two to minus this."""
-_KEYS = {"prices", "gpu", "bits", "highest"}
+_FINEST, _HIGHEST = 500, 2**100
+"""No sum of prices within these limits overflows or vanishes in doubles."""
+_KEYS = ("prices", "gpu", "bits", "highest")
 
 
 def groups(
@@ -46,12 +49,15 @@ def groups(
         ``prices``: of a job of each profile, and ``gpu``, of a GPU of the budget, in multiples of
         two to minus ``bits``; ``highest``: about the largest reduced value of each class, likewise.
     """
-    if set(parameters) != _KEYS:
-        raise ValueError(f"the form groups has the parameters {', '.join(sorted(_KEYS))}")
-    pool, unit = Pool(instance), 2.0 ** -int(parameters["bits"])
-    stated = [unit * int(v) for v in parameters["prices"]]
-    highest = [unit * int(v) for v in parameters["highest"]]
-    gpu = unit * int(parameters["gpu"])
+    require_keys("groups", parameters, _KEYS)
+    given, bits = [parameters[key] for key in ("prices", "highest")], parameters["bits"]
+    if not (whole(bits) and 0 <= bits <= _FINEST and whole(parameters["gpu"])):
+        raise ValueError(f"bits and gpu must be integers, and bits from 0 to {_FINEST}")
+    if not all(map(wholes, given)) or any(abs(v) > _HIGHEST for row in given for v in row):
+        raise ValueError("prices and highest must be lists of integers up to 2**100")
+    pool, unit = Pool(instance), 2.0**-bits
+    stated, highest = ([unit * v for v in row] for row in given)
+    gpu = unit * min(parameters["gpu"], _HIGHEST)
     if len(stated) != len(pool.profiles) or len(highest) != len(pool.classes) or gpu < 0:
         raise ValueError("the prices are not of this form's profiles")
     prices = Prices(np.array(stated), gpu)
@@ -63,7 +69,7 @@ FORMS = {"groups": Restricted(groups)}
 
 def _within(pool: Pool, prices: Prices, stated: Sequence[float], target: Fraction) -> Groups:
     """Return all groups that are in groupings worth the target or more."""
-    bound = pool.bound(prices, np.array(stated))
+    bound = pool.lagrangian(prices, np.array(stated))
     slack = max(0.0, float(bound - target)) * (1 + 1e-6)
     parts, found = [], []
     for c, one in enumerate(pool.classes):

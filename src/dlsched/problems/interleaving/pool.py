@@ -303,6 +303,14 @@ class Pool:
         of groups of a class is known (uniform) or within limits. The sum is exact; `highest` is
         raised by its largest rounding error. The result is at most `groups.trivial_bound`.
         """
+        return min(self.lagrangian(prices, highest), self.full_efficiency)
+
+    def lagrangian(self, prices: Prices, highest: Vector) -> Fraction:
+        """Return the bound of `bound`, however large.
+
+        Only of this one it is true that a grouping with a group whose reduced value is less than
+        its class's `highest` by some amount is below the bound by as much.
+        """
         gpu = Fraction(prices.gpu)
         total = Fraction(0) if self.budget is None else gpu * self.budget
         for price, jobs in zip(prices.rows.tolist(), self.multiplicity.tolist(), strict=True):
@@ -313,7 +321,7 @@ class Pool:
             )
             most = Fraction(value) + Fraction(REDUCED_ERROR * scale)
             total += most * (one.most if most > 0 else one.fewest)
-        return min(total, self.full_efficiency)
+        return total
 
 
 class Enumerated(Pool):

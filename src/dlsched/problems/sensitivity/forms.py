@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from dlsched.forms.form import Form, Goal, Row
+from dlsched.forms.parameters import ratio, require_keys, wholes
 from dlsched.forms.restricted import Restricted
 from dlsched.problems.sensitivity.lagrangian import Cutoff, Prices
 from dlsched.problems.sensitivity.packing import Pattern
@@ -21,7 +22,7 @@ from dlsched.schema import Number, granularity
 
 MOST_PATTERNS = 50_000
 """A form with more is refused."""
-_KEYS = {"prices", "held", "together"}
+_OF_PRICES = ("items", "factor", "split", "throughput")
 
 
 def patterns(
@@ -37,8 +38,8 @@ def patterns(
         GPUs may be on one server, which then is not counted as a split. At level 1 all jobs of
         several GPUs may be divided freely, unless ``together`` says that none are.
     """
-    if set(parameters) - _KEYS:
-        raise ValueError(f"the form patterns has no parameter {min(set(parameters) - _KEYS)}")
+    needed = ("prices", "held")[: level + 1]
+    require_keys("patterns", parameters, needed, ("held", "together"))
     program = program_of(instance, level, bool(parameters.get("together")))
     throughput = Fraction(targets[0]) / program.granularity
     if throughput.denominator > 1:
@@ -87,15 +88,18 @@ def program_of(instance: Instance, level: int, together: bool) -> Program:
     return Program(instance, whole=together, units=not together)
 
 
-def _prices(program: Program, data: Mapping[str, Any]) -> Prices:
+def _prices(program: Program, data: object) -> Prices:
     """Return the prices that a proof states; any are valid."""
-    items = [int(value) for value in data["items"]]
-    if len(items) != len(program.items) or min(items, default=0) < 0:
+    if not isinstance(data, Mapping):
+        raise ValueError(f"prices must be an object of {', '.join(_OF_PRICES)}")
+    require_keys("patterns", data, _OF_PRICES)
+    items = data["items"]
+    if not wholes(items) or len(items) != len(program.items) or min(items, default=0) < 0:
         raise ValueError("the prices are not of this form's items")
-    factor, split, throughput = (Fraction(data[key]) for key in ("factor", "split", "throughput"))
+    factor, split, throughput = (ratio(data[key]) for key in _OF_PRICES[1:])
     if factor <= 0 or split <= 0 or throughput < 0:
         raise ValueError("the units of prices must be positive")
-    return Prices(items, 0.0, factor, split, throughput, program.server.table(items))
+    return Prices(list(items), 0.0, factor, split, throughput, program.server.table(items))
 
 
 def _form(

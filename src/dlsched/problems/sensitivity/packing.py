@@ -32,6 +32,8 @@ _BATCH = 2**15
 """About as many entries are computed together: larger arrays take longer to allocate."""
 _NO_ROOM = -(2**62)
 """Value of a state in which an item does not fit."""
+_LARGEST_SUM = 2**62
+"""No server may hold items of this value; each item takes a GPU at least."""
 
 
 class TooManyStates(OptionError):
@@ -116,7 +118,14 @@ class Server:
 
         ``table[g, c, m]`` is over items that take at most g GPUs, the c-th sum of CPUs and the
         m-th of memory; by dynamic programming over the GPUs, exact in 64-bit integers.
+
+        Raises
+        ------
+        ValueError
+            If the values are too large for that.
         """
+        if max(values, default=0) * (self.gpus + 1) >= _LARGEST_SUM:
+            raise ValueError("prices of items are too high for integers of 64 bits")
         rows, columns = self.shape
         states = rows * columns
         best = np.zeros((self.gpus + 1, states + 1), dtype=np.int64)

@@ -14,6 +14,7 @@ from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.forms.form import Form
+from dlsched.forms.parameters import require_keys, whole, wholes
 from dlsched.forms.restricted import Restricted
 from dlsched.problems.utility.finishes import Finishes
 from dlsched.problems.utility.running import rows_of_runs, runs_of
@@ -22,7 +23,7 @@ from dlsched.schema import Number
 
 MOST_RUNS = 50_000
 """A form of more runs is refused."""
-_KEYS = {"exponent", "prices"}
+_KEYS = ("exponent", "prices")
 
 
 def finishes(
@@ -66,18 +67,13 @@ def _finishes(
     instance: Instance, parameters: Mapping[str, Any], targets: Sequence[Number]
 ) -> tuple[Finishes, int]:
     """Return the finishes that matter at the prices of the parameters, and their number."""
-    if set(parameters) - {"rounded"} != _KEYS:
-        raise ValueError("the form has the parameters exponent and prices")
+    require_keys("of prices", parameters, _KEYS, ["rounded"])
     exponent, stated = parameters["exponent"], parameters["prices"]
-    if not (isinstance(exponent, int) and isinstance(stated, list)):
+    if not (whole(exponent) and isinstance(stated, list)):
         raise ValueError("the exponent must be an integer, and prices a list")
     found = Finishes(instance, exponent, Fraction(targets[0]))
     for each in stated:
-        if not (isinstance(each, dict) and all(_integers(row) for row in each.values())):
+        if not (isinstance(each, dict) and all(map(wholes, each.values()))):
             raise ValueError("prices must be lists of integers, by type")
         found.add(each)
     return found, len(found.columns)
-
-
-def _integers(row: object) -> bool:
-    return isinstance(row, list) and all(isinstance(value, int) for value in row)
