@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import numpy as np
-
 from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
 from dlsched.problems.placement import model
 from dlsched.problems.placement.arrays import arrays, homes_of
@@ -49,6 +47,8 @@ _MOST_EXCLUDED = 100
 """Placements that are excluded one by one before the search ends with the gap that is left."""
 _ANNEALING_SHARE = 0.1
 """Share of the time limit for the first placement."""
+_TRIALS, _FEW_TRIALS, _MOST_TRIALS = 300, 60, 3_000_000
+"""Trials of annealing for it: for each table, for each of few (in Python), and at most."""
 
 
 @method("placement", kind="exact", preload=LIBRARIES, small=few_tables)
@@ -165,7 +165,8 @@ class Refinement:
         state = initial_state(self.instance, self.data, self.run)
         if self.run.start is None:
             part = self.run.nested(_ANNEALING_SHARE * self.run.remaining())
-            trials = int(np.clip(300 * len(self.data.size), 3_000, 3_000_000))
+            each = _FEW_TRIALS if few_tables(self.instance) else _TRIALS
+            trials = min(each * len(self.data.size), _MOST_TRIALS)
             state = anneal(self.data, state, part, 1, trials)
         self.offer(state)
 

@@ -212,9 +212,11 @@ def least_cost(cell: Any, given: Any, most_nodes: int) -> float:  # noqa: PLR091
     home, decision = given.copy(), np.full(n, -1)
     state, base, level = np.zeros(n, dtype=np.int64), np.zeros(regions), np.zeros(regions)
     places = most_nodes * (regions + 1) + 1
-    bounds, heap = np.zeros(places), np.zeros(places, dtype=np.int64)
-    bounds[0], waiting = _divisible(cell, home, decision, state, base, level), 1
-    parent, item, choice = np.full(places, -1), np.full(places, -1), np.full(places, -1)
+    # Of many places few are reached, so none is written before.
+    bounds, heap = np.empty(places), np.empty(places, dtype=np.int64)
+    parent = np.empty(places, dtype=np.int64)
+    item, choice = np.empty(places, dtype=np.int64), np.empty(places, dtype=np.int64)
+    bounds[0], heap[0], waiting = _divisible(cell, home, decision, state, base, level), 0, 1
     used, count = np.zeros(regions), 1
     for _ in range(most_nodes):
         node, waiting = _pop(heap, bounds, waiting), waiting - 1
