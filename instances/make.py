@@ -3,7 +3,8 @@
     python instances/make.py [--problem NAME] [--anew]
 
 The instances are the ``ENTRIES`` of each problem's module ``library`` and the papers' examples.
-Solutions are checked by the checker, bounds proved by the exact method that the index names. Run it
+Solutions are checked by the checker, bounds proved by the exact method that the index names; lines of
+instances that only `prove.py` closes stay. Run it
 after a change to a generator, a model or a method; a test compares the library with the results of
 the present code. The papers' examples and the small instances are generated again. The larger ones
 stay as published, so that results for them stay comparable, and are solved again; with `--anew`
@@ -15,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyomo.environ as pyo
 import typer
@@ -36,6 +37,8 @@ HERE = Path(__file__).parent
 MPS = HERE.parent / "models" / "mps"
 MOST_COLUMNS = 25_000
 """Larger models have no MPS file in the library; `dlsched export` writes one on demand."""
+PROVED = "prove"
+"""Names in the index what has proved an optimum that no exact method proves in minutes."""
 LASTING = ("medium", "production", "trace", "open")
 """Kinds of instances that stay as they were published when a generator changes."""
 
@@ -164,7 +167,7 @@ def main(
     old = library.index()
     lines = [
         record(kind, instance, mps)
-        if only in (None, instance.problem)
+        if only in (None, instance.problem) and not is_beyond(old.get(instance.name, {}))
         else dict(old[instance.name])
         for kind, instance, mps in track(made, "solving", console=console)
     ]
@@ -175,6 +178,11 @@ def main(
             file.unlink()
     write_index([*lines, *(e for e in old.values() if is_open(e))])
     console.print(f"{len(lines)} instances in {library.root().name}/")
+
+
+def is_beyond(line: Mapping[str, Any]) -> bool:
+    """Whether only `prove` has shown the optimum of an index line, no exact method."""
+    return bool(line) and line["proof"]["method"] == PROVED
 
 
 def is_open(line: Mapping[str, object]) -> bool:

@@ -47,6 +47,14 @@ def test_proofs_hold(name: str, tmp_path: Path) -> None:
     assert read_proof(tmp_path / "p.json.gz").levels == proof.levels
 
 
+@pytest.mark.parametrize("name", ["sensitivity-64-distinct", "elastic-small-10"])
+def test_a_proof_that_was_read_is_written_again(name: str, tmp_path: Path) -> None:
+    """The solution in it may have decimals, which reading makes fractions."""
+    shipped = library.proof_file(name)
+    write_proof(read_proof(shipped), tmp_path / "again.json.gz")
+    assert (tmp_path / "again.json.gz").read_bytes() == shipped.read_bytes()
+
+
 def test_checking_needs_no_solver(tmp_path: Path) -> None:
     """In a process that cannot import a solver, proofs of every problem are checked."""
     for name in SMALL:

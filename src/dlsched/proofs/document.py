@@ -13,6 +13,7 @@ from dlsched.files import read_json, write_json
 from dlsched.forms.parameters import ratio
 from dlsched.proofs.cuts import Cut
 from dlsched.proofs.tree import Leaf, Node, Split
+from dlsched.schema.quantities import to_json
 
 VERSION = 1
 Kind = Literal["certified", "certified to nine digits"]
@@ -90,9 +91,18 @@ class Proof:
             "problem": self.problem,
             "instance": self.instance,
             "instance_sha256": self.instance_sha256,
-            "solution": dict(self.solution),
+            "solution": _plain(self.solution),
             "levels": [level.to_data() for level in self.levels],
         }
+
+
+def _plain(value: Any) -> Any:
+    """Return data as JSON has them: reading a file makes fractions of decimals."""
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    return to_json(value) if isinstance(value, Fraction) else value
 
 
 def write_proof(proof: Proof, path: str | Path) -> None:
