@@ -3,12 +3,12 @@
     python instances/make.py [--problem NAME] [--anew]
 
 The instances are the ``ENTRIES`` of each problem's module ``library`` and the papers' examples.
-Solutions are checked by the checker, bounds proved by the exact method that the index names; lines of
-instances that only `prove.py` closes stay. Run it
-after a change to a generator, a model or a method; a test compares the library with the results of
-the present code. The papers' examples and the small instances are generated again. The larger ones
-stay as published, so that results for them stay comparable, and are solved again; with `--anew`
-they are generated again, too. Open instances are made by `hard.py`.
+Solutions are checked by the checker, bounds proved by the exact method that the index names; lines
+of instances that only `prove.py` closes stay. Run it after a change to a generator, a model or a
+method; a test compares the library with the results of the present code. The papers' examples and
+the small instances are generated again. The larger ones stay as published, so that results for them
+stay comparable, and are solved again; with `--anew` they are generated again, too. Open instances
+are made by `hard.py`.
 """
 
 from __future__ import annotations
