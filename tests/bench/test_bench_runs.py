@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import csv
 import json
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +236,20 @@ def test_fresh_processes_give_the_same_rows(settled: Settled) -> None:
     run_suite("suite.toml", "out")
     run_suite("suite.toml", "fresh", fresh=True, jobs=2)
     assert settled("out") == settled("fresh")
+
+
+def test_rows_that_arrive_together_have_the_order_of_the_tasks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One worker gives its rows in order, also if the reader of them was kept waiting."""
+
+    def wait_for_all(running: set[Future[Any]], return_when: str) -> Any:
+        return concurrent.futures.wait(running)
+
+    monkeypatch.setattr(pools, "wait", wait_for_all)
+    made: list[str] = []
+    run_suite("suite.toml", "out", on_row=lambda row, _: made.append(row["key"]))
+    assert made == [task.key for task in read_suite("suite.toml").tasks()]
 
 
 def test_names_cannot_leave_the_folder() -> None:

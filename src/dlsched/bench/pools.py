@@ -7,7 +7,7 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from itertools import islice
@@ -34,6 +34,8 @@ def local(
 ) -> Generator[Outcome]:
     """Execute tasks on this machine, `jobs` at a time; yield each outcome when it arrives.
 
+    Of outcomes that arrive together, that of the earlier task comes first.
+
     `on_stage` is called with a worker process and what it does, ``None`` at the end of a run.
     Closing the generator abandons the current runs.
     """
@@ -47,10 +49,19 @@ def local(
         outcome: Outcome = own.worker.run(task)
         return outcome
 
-    left = iter(tasks)
+    left, order = enumerate(tasks), dict[Future[Outcome], int]()
+
+    def submit(pool: ThreadPoolExecutor, most: int) -> set[Future[Outcome]]:
+        new = {pool.submit(work, task): number for number, task in islice(left, most)}
+        order.update(new)
+        return set(new)
+
+    def rank(future: Future[Outcome]) -> tuple[bool, int]:
+        return future.exception() is not None, order[future]  # outcomes first, then exceptions
+
     try:
         with ThreadPoolExecutor(jobs) as pool, _set_at_exit(stop):
-            running = {pool.submit(work, task) for task in islice(left, jobs + 1)}
+            running = submit(pool, jobs + 1)
             while running:
                 try:
                     done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -60,9 +71,10 @@ def local(
                         if future.done() and future.exception() is None:
                             yield future.result()
                     raise
-                for future in sorted(done, key=lambda each: each.exception() is not None):
-                    yield future.result()  # outcomes first, then exceptions
-                running |= {pool.submit(work, task) for task in islice(left, len(done))}
+                for future in sorted(done, key=rank):
+                    del order[future]
+                    yield future.result()
+                running |= submit(pool, len(done))
     finally:
         for worker in workers:
             worker.close()
