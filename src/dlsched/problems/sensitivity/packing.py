@@ -242,7 +242,7 @@ class Server:
 
 
 def _batches(gpus: Sequence[int], most: int) -> list[tuple[int, tuple[int, ...]]]:
-    """Return the items of equal GPUs, with these, at most so many together."""
+    """Return batches of at most `most` items with equal GPUs: the GPUs, and the items."""
     same: dict[int, list[int]] = {}
     for i, count in enumerate(gpus):
         same.setdefault(count, []).append(i)
