@@ -97,12 +97,14 @@ def solve(
     start: Vector | None = None,
     quiet: bool = False,
     nodes: int | None = None,
+    target: float | None = None,
 ) -> Outcome:
     """Optimize one level; see `Backend.solve`.
 
     An interrupt takes effect at HiGHS's next callback. With `relax`, integrality is dropped, the
     outcome has the row duals, and no progress is recorded. `nodes` limits the branch-and-bound
-    tree: unlike a time limit, the same on every machine.
+    tree: unlike a time limit, the same on every machine. A solution at least as good as `target`,
+    an objective, is the end of an integer program.
     """
     import highspy
 
@@ -116,6 +118,8 @@ def solve(
         raise SolverFailure("HiGHS rejected the model")
     if nodes is not None:
         highs.setOptionValue("mip_max_nodes", nodes)
+    if target is not None:
+        highs.setOptionValue("objective_target", target / float(form.conditioned(level)[0]))
     rows, columns = form.shape
     if not relax and columns > max(MANY_COLUMNS, WIDE * rows):
         logger.info("no presolve: it would take minutes with %d rows and columns %d", rows, columns)

@@ -67,6 +67,20 @@ def test_conversions_leave_the_optimum(allow_split: bool) -> None:
     assert plain.bound == pytest.approx(with_them.bound, rel=1e-6)
 
 
+def test_phase_1_uses_a_pattern_more_often_than_there_are_servers() -> None:
+    """One server of 8 GPUs, 8 jobs, and patterns of single items: phase 1 needs 8 servers of these.
+
+    Phase 2 then has the pattern with all 8 jobs.
+    """
+    instance = dlsched.generate("sensitivity", 1, servers=1)
+    program = Program(instance, whole=True, units=True)
+    kinds = range(len(program.items))
+    program.add(tuple(int(i == kind) for i in kinds) for kind in kinds)
+    relaxed = relax(program, Run())
+    assert relaxed is not None and relaxed.fits
+    assert relaxed.objective == pytest.approx(relaxed_of(instance, convert=False)[1].objective)
+
+
 @pytest.mark.parametrize("allow_split", [True, False])
 def test_dives_end_in_solutions(allow_split: bool) -> None:
     """What dives find is feasible, of the throughput of the point, and within the bound."""
@@ -78,8 +92,7 @@ def test_dives_end_in_solutions(allow_split: bool) -> None:
         program, relaxed = relaxed_of(instance, convert=True)
         for point in Dive(relaxed.master).points(5):
             if point is not None:
-                later = np.zeros(len(program.patterns) - (len(point) - _fixed(program)))
-                solution = solution_from(program, np.append(point, later))
+                solution = solution_from(program, point)
                 assert check(instance, solution).feasible
                 taken = zip(point.tolist(), program.values, strict=False)
                 value = sum(round(often) * each for often, each in taken)
@@ -87,11 +100,6 @@ def test_dives_end_in_solutions(allow_split: bool) -> None:
                 assert value <= program.bound
                 found += 1
     assert found >= 6
-
-
-def _fixed(program: Program) -> int:
-    """Return the number of columns that are no patterns."""
-    return len(program.options) + len(program.conversions)
 
 
 def test_dives_alone_come_near_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,9 +45,8 @@ class Dive:
     def points(self, tries: int) -> Iterator[Vector | None]:
         """Yield what each dive finds: a whole point, or ``None``.
 
-        In the first three dives the column of the largest fraction is rounded up, in the others one
-        that is drawn with probabilities in proportion to the fractions. In the third patterns are
-        added on the way, as by column generation.
+        In the first two dives the column of the largest fraction is rounded up, in the others one
+        that is drawn with probabilities in proportion to the fractions.
         """
         master, rng = self.master, np.random.default_rng(0)
         basis, values, objective = master.solver.getBasis(), master.values, master.objective
@@ -57,17 +56,11 @@ class Dive:
             if k:
                 self.lower[:], self.upper[:] = 0.0, np.inf
                 self._bound(np.arange(len(self.columns)))
-            if k and len(self.columns) == len(values):
                 master.solver.setBasis(basis)
                 master.values, master.objective = values, objective
-            elif k:
-                master.optimal()
-                basis, values, objective = master.solver.getBasis(), master.values, master.objective
-            yield self._dive(self.orders[k > 0 and k != 4], rng if k > 2 else None, k == 2)
+            yield self._dive(self.orders[k > 0 and k != 3], rng if k > 1 else None)
 
-    def _dive(
-        self, order: Sequence[slice], rng: np.random.Generator | None, priced: bool
-    ) -> Vector | None:
+    def _dive(self, order: Sequence[slice], rng: np.random.Generator | None) -> Vector | None:
         """Return a whole point, or ``None`` if there is none above what is known."""
         master = self.master
         while master.objective > self.known:
@@ -94,22 +87,7 @@ class Dive:
                 self._bound(np.array([j]))
                 if not master.optimal():
                     return None
-            if priced:
-                self._price()
         return None
-
-    def _price(self) -> None:
-        """Add the patterns of positive reduced cost."""
-        master, program = self.master, self.master.program
-        known = len(program.patterns)
-        program.add(program.price(program.prices(master.duals), master.run))
-        new = len(program.patterns) - known
-        if new:
-            master.extend()
-            self.lower = np.append(self.lower, np.zeros(new))
-            self.upper = np.append(self.upper, np.full(new, np.inf))
-            self.columns = np.append(self.columns, self.columns[-1] + 1 + np.arange(new))
-            master.optimal()
 
     def _bound(self, columns: NDArray[np.intp]) -> None:
         """Pass the bounds of columns to the solver."""

@@ -67,6 +67,10 @@ class Server:
         _validate_states(states)
         self.shape = (len(cpus[0]), len(memory[0]))
         self.after = list(zip(cpus[1], memory[1], strict=True))
+        self.steps = [  # the same as lists, of which single entries are read faster
+            (item.gpus, cpu.tolist(), memory.tolist())
+            for item, (cpu, memory) in zip(self.items, self.after, strict=True)
+        ]
         most = max(1, _BATCH // (self.shape[0] * self.shape[1]))
         self.alike = _batches([item.gpus for item in self.items], most)
         self.kept: dict[tuple[int, ...], Table] = {}
@@ -170,10 +174,11 @@ class Server:
             if moved is None:
                 return None
             counts[first], at = 1, moved
-        while table[at] > 0:
-            for i, value in enumerate(values):
-                moved = self._take(at, i) if value > 0 else None
-                if moved is not None and table[moved] + value == table[at]:
+        priced = [(i, value) for i, value in enumerate(values) if value > 0]
+        while (best := table.item(at)) > 0:
+            for i, value in priced:
+                moved = self._take(at, i)
+                if moved is not None and table.item(moved) + value == best:
                     counts[i] += 1
                     at = moved
                     break
@@ -236,9 +241,9 @@ class Server:
         return found if extend(0, self._whole(), tuple(f.least for f in floors)) else None
 
     def _take(self, at: tuple[int, int, int], i: int) -> tuple[int, int, int] | None:
-        cpu, memory = self.after[i]
-        moved = at[0] - self.items[i].gpus, int(cpu[at[1]]), int(memory[at[2]])
-        return None if min(moved) < 0 else moved
+        gpus, cpu, memory = self.steps[i]
+        g, c, m = at[0] - gpus, cpu[at[1]], memory[at[2]]
+        return None if g < 0 or c < 0 or m < 0 else (g, c, m)
 
 
 def _batches(gpus: Sequence[int], most: int) -> list[tuple[int, tuple[int, ...]]]:

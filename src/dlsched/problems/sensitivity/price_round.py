@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-import numpy as np
-
 from dlsched.objective import Bound
 from dlsched.problems.sensitivity.balance import balanced, best_choices
 from dlsched.problems.sensitivity.bounds import pooled_bounds, split_bound
@@ -57,12 +55,12 @@ def price_round(instance: Instance, run: Run) -> Claim:
     patterns suffice. A split job costs 0.01 % of the largest throughput of a job, so that few are
     split. The bound of the relaxation is certified as in `patterns`, and on large clusters the gap
     to it is small. Dives in the relaxation round one column after the other, in two orders, then
-    with new patterns on the way, then at random; from 100 servers on they end within 0.1 % of the
-    bound. If they do not, or on fewer servers not within 0.02 %, the jobs of each server get the
-    choices of the largest sum of throughput, as in `balance`, and then, if that does not suffice,
-    an integer program over the few dozen patterns follows. Where its gap is above 0.1 %, the
-    patterns of `balance` are added, and then all patterns that a better solution can use, if there
-    are at most 1,000. The integer programs end at 100 nodes.
+    at random; from 100 servers on they end within 0.1 % of the bound. If they do not, or on fewer
+    servers not within 0.02 %, an integer program over the few dozen patterns follows; on fewer
+    servers the jobs of each server first get the choices of the largest sum of throughput, as in
+    `balance`. Where the gap of the integer program is above 0.1 %, the patterns of `balance` are
+    added, and then all patterns that a better solution can use, if there are at most 1,000. The
+    integer programs end at 100 nodes.
 
     An instance whose servers have too many sums of CPUs or memory for pricing is left to
     `balance`, with the bound of `pooled`.
@@ -104,7 +102,8 @@ class Rounding:
         self.solution: Solution | None = None
         self.given: dict[Id, tuple[Choice, Placed]] = {}
         servers = instance.servers.count
-        self.enough = _NEAR if servers >= _LARGE else _GAP
+        self.large = servers >= _LARGE
+        self.enough = _NEAR if self.large else _GAP
         self.least = max(_LEAST_DIVES, min(_DIVES, servers // _PER_DIVE))
 
     def best(self) -> Rounded:
@@ -115,7 +114,7 @@ class Rounding:
         relaxed = relax(program, self.run, gap=_GAP / 2)
         if relaxed is not None and relaxed.fits:
             self._dive(relaxed.master)
-            if self.given and not self.within(self.enough):
+            if self.given and not self.large and not self.within(self.enough):
                 self._choose()
             if not self.within(self.enough):
                 self._combine()
@@ -139,14 +138,18 @@ class Rounding:
             value = -1 if point is None else self._throughput(point)
             if value > self.value:
                 self.value, best = value, point
-                dive.known = float(value / self.program.unit)
+                dive.known = self._goal() if self.large else float(value / self.program.unit)
             if self.within(_CLOSE if k + 1 < self.least else self.enough):
                 break
         if best is not None:
-            later = np.zeros(len(dive.columns) - len(best))  # patterns that the dive did not have
-            self.given = given_by(self.program, np.append(best, later))
+            self.given = given_by(self.program, best)
             self.solution = solution_of(self.instance, self.given)
             self.run.record(float(self.value * self.program.granularity), None)
+
+    def _goal(self) -> float:
+        """Return the objective that a dive must exceed: a small gap, and the incumbent's."""
+        bound, unit = self.program.bound or 0, self.program.unit
+        return max(float(self.value / unit), (1 - self.enough) * float(bound / unit))
 
     def _choose(self) -> None:
         """Replace the choices that the dives found by the best on each server."""
@@ -164,8 +167,10 @@ class Rounding:
         self.program.conversions.clear()  # integer programs take longer with them
         relaxed = relax(self.program, self.run)
         if relaxed is not None:
+            near = relaxed.master.values if self.large else None
             for _ in self._added(relaxed.prices):
-                self._integer()
+                self._integer(near)
+                near = None  # of patterns that are added
                 if self.within(_NEAR) or self.run.stop_reason():
                     break
 
@@ -190,10 +195,10 @@ class Rounding:
         if self.value >= 0 and program.complete(_MOST_ENUMERATED, [better], self.run):
             yield
 
-    def _integer(self) -> None:
-        """Solve the integer program over the patterns known."""
+    def _integer(self, near: Vector | None) -> None:
+        """Solve the integer program over the patterns known, or only near a point."""
         run = self.run.nested(gap=_GAP)
-        outcome = self.program.integer(run, nodes=_NODES)
+        outcome = self.program.integer(run, nodes=_NODES, target=self._goal(), near=near)
         if outcome.values is None:
             return
         value = self._throughput(outcome.values)
