@@ -231,6 +231,28 @@ def test_gap_is_honoured() -> None:
     assert loose.objective - loose.bound <= 0.2 * loose.objective + 1e-9
 
 
+@pytest.mark.parametrize("sense", ["max", "min"])
+def test_target_ends_the_search(sense: str) -> None:
+    """A solution at least as good as the target is the end, in either sense; else the optimum is.
+
+    Of 16 items with weights of 1 to 16 and values that differ, those of half the weight.
+    """
+    weights = np.arange(1.0, 17.0)
+    values = weights + np.random.default_rng(0).integers(0, 5, 16)
+    sign = 1 if sense == "max" else -1
+    limits = (0, 68) if sense == "max" else (68, INF)
+    form = make_form([weights], [limits], [(0, 1)] * 16, values, sense=sense)
+    best = highs.solve(form, 0, Run(gap=0))
+    assert best.objective is not None
+    for far in (0, 4):
+        target = best.objective - sign * far
+        outcome = highs.solve(form, 0, Run(gap=0), target=target)
+        assert outcome.objective is not None and sign * (outcome.objective - target) >= -1e-9
+        assert outcome.termination in (Termination.OBJECTIVE_LIMIT, Termination.PROVED)
+    beyond = highs.solve(form, 0, Run(gap=0), target=best.objective + sign)
+    assert (beyond.termination, beyond.objective) == (Termination.PROVED, best.objective)
+
+
 def test_threads_may_change() -> None:
     """One process may solve with 1 thread, then 2, then 1 again, and in several threads."""
     form = compile_model(model.build(hard_instance(8, 10, 3)))

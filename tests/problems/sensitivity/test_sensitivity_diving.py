@@ -12,9 +12,10 @@ from dlsched.problems.sensitivity.check import check, evaluate
 from dlsched.problems.sensitivity.conversions import Conversion, conversions
 from dlsched.problems.sensitivity.decoding import solution_from
 from dlsched.problems.sensitivity.diving import Dive
+from dlsched.problems.sensitivity.initial import packing as proportional_patterns
+from dlsched.problems.sensitivity.master_form import integer
 from dlsched.problems.sensitivity.packing import Item
 from dlsched.problems.sensitivity.price_round import Rounding
-from dlsched.problems.sensitivity.price_round import packing as proportional_patterns
 from dlsched.problems.sensitivity.program import Program
 from dlsched.problems.sensitivity.relaxation import Relaxed, relax
 from dlsched.problems.sensitivity.schema import Instance
@@ -108,6 +109,20 @@ def test_dives_alone_come_near_the_bound(monkeypatch: pytest.MonkeyPatch) -> Non
     instance = dlsched.generate("sensitivity", 7, servers=128, multi=True, split="20/70/10")
     result = dlsched.solve(instance, "price_round")
     assert result.objective[0] >= (1 - 1e-3) * float(result.certified[0].value)
+
+
+def test_an_integer_program_near_the_relaxation() -> None:
+    """The use of each pattern is at most four from that in the relaxation, rounded outwards."""
+    instance = dlsched.generate("sensitivity", 7, servers=128, multi=True, split="20/70/10")
+    program, relaxed = relaxed_of(instance, convert=False)
+    near = relaxed.master.values
+    goal = 0.999 * float(program.bound or 0)
+    found = integer(program, Run(gap=2e-4), nodes=100, target=goal, near=near)
+    assert found.values is not None and found.objective is not None
+    assert found.objective >= goal
+    first = len(program.options)
+    assert np.max(np.abs(found.values - near)[first:]) <= 5 + 1e-6
+    assert evaluate(instance, solution_from(program, found.values).allocation)[0] <= program.bound
 
 
 def test_a_dive_ends_below_what_is_known() -> None:

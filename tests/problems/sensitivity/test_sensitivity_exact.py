@@ -16,10 +16,11 @@ import dlsched
 from dlsched.bench import Store, run_suite
 from dlsched.cli import app
 from dlsched.problems.sensitivity import Instance, Solution, exact, model, packing
+from dlsched.problems.sensitivity.enumeration import maximal
 from dlsched.problems.sensitivity.generate import examples
+from dlsched.problems.sensitivity.initial import packing as proportional_patterns
 from dlsched.problems.sensitivity.oracle import brute_force
 from dlsched.problems.sensitivity.packing import Floor, Item, Server
-from dlsched.problems.sensitivity.price_round import packing as proportional_patterns
 from dlsched.problems.sensitivity.program import Program
 from dlsched.problems.sensitivity.reference import solver_version, stage_one, stage_two
 from dlsched.problems.sensitivity.relaxation import relax
@@ -90,7 +91,7 @@ def test_the_table_of_a_server_is_the_best_of_all_patterns() -> None:
         Item(4, 5, 125),
     ]
     table = Server(servers, items)
-    patterns = table.maximal(20_000)
+    patterns = maximal(table, 20_000)
     rng = np.random.default_rng(1)
     for _ in range(20):
         values = rng.integers(0, 100, len(items)).tolist()
@@ -98,11 +99,11 @@ def test_the_table_of_a_server_is_the_best_of_all_patterns() -> None:
         assert best[-1, -1, -1] == max(sum(np.multiply(p, values)) for p in patterns)
         found = table.pattern(best, values)
         assert sum(np.multiply(found, values)) == best[-1, -1, -1]
-        near = table.maximal(20_000, [Floor(values, best, int(best[-1, -1, -1]) - 5)])
+        near = maximal(table, 20_000, [Floor(values, best, int(best[-1, -1, -1]) - 5)])
         assert set(near) == {p for p in patterns if best[-1, -1, -1] - np.dot(p, values) <= 5}
         others = rng.integers(0, 100, len(items)).tolist()
         floors = [Floor(v, table.table(v), 200) for v in (values, others)]
-        both = table.maximal(20_000, floors)
+        both = maximal(table, 20_000, floors)
         assert set(both) == {
             p for p in patterns if min(np.dot(p, values), np.dot(p, others)) >= 200
         }
@@ -113,8 +114,8 @@ def test_enumeration_and_pricing_end_at_the_limit() -> None:
     instance = dlsched.generate("sensitivity", 1, servers=2)
     program = Program(instance, whole=True, units=False)
     late = Run(time_limit=0.0)
-    assert program.server.maximal(20_000) is not None
-    assert program.server.maximal(20_000, run=late) is None
+    assert maximal(program.server, 20_000) is not None
+    assert maximal(program.server, 20_000, run=late) is None
     assert relax(program, late) is None
     duals = np.ones(len(program.counts) + len(program.items) + 1)
     prices = program.prices(duals)

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.sensitivity import Instance, packing
+from dlsched.problems.sensitivity.initial import packing as proportional_patterns
 from dlsched.problems.sensitivity.knapsack import Knapsack, least_choices
 from dlsched.problems.sensitivity.oracle import brute_force
 from dlsched.problems.sensitivity.packing import Item
 from dlsched.problems.sensitivity.pooled import pooled_targets
-from dlsched.problems.sensitivity.price_round import packing as proportional_patterns
 from dlsched.problems.sensitivity.program import Program
 from dlsched.problems.sensitivity.spreading import Exchanges, Wanted, spread
 from dlsched.problems.sensitivity.strategy import instances

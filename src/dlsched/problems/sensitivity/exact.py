@@ -15,10 +15,12 @@ from dlsched.problems.sensitivity.check import check, evaluate
 from dlsched.problems.sensitivity.cluster import solution_of
 from dlsched.problems.sensitivity.decoding import solution_from
 from dlsched.problems.sensitivity.heuristics import starts
+from dlsched.problems.sensitivity.initial import patterns_of
 from dlsched.problems.sensitivity.lagrangian import Cutoff, Lagrangian, Prices
+from dlsched.problems.sensitivity.master_form import integer
 from dlsched.problems.sensitivity.packing import TooManyStates
 from dlsched.problems.sensitivity.price_round import Rounding
-from dlsched.problems.sensitivity.program import Program, patterns_of
+from dlsched.problems.sensitivity.program import Program
 from dlsched.problems.sensitivity.relaxation import relax
 from dlsched.problems.sensitivity.schema import Instance, Solution
 from dlsched.registry import method
@@ -280,7 +282,7 @@ class _Patterns:
         cutoffs: Sequence[Cutoff] = (),
     ) -> Outcome:
         """Solve the integer program over the patterns known, and offer its solution."""
-        outcome = program.integer(run, floor, cutoffs)
+        outcome = integer(program, run, floor, cutoffs)
         if outcome.values is not None:
             self.offer(solution_from(program, outcome.values))
         return outcome

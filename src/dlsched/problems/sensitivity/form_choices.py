@@ -10,9 +10,9 @@ from dlsched.forms.choice import FormChoice
 from dlsched.problems.sensitivity.check import evaluate
 from dlsched.problems.sensitivity.forms import program_of
 from dlsched.problems.sensitivity.heuristics import starts
+from dlsched.problems.sensitivity.initial import patterns_of
 from dlsched.problems.sensitivity.lagrangian import Prices
 from dlsched.problems.sensitivity.packing import TooManyStates
-from dlsched.problems.sensitivity.program import patterns_of
 from dlsched.problems.sensitivity.relaxation import relax
 from dlsched.problems.sensitivity.schema import Instance, Solution
 from dlsched.run import Run

@@ -14,6 +14,7 @@ from typing import Any
 from dlsched.forms.form import Form, Goal, Row
 from dlsched.forms.parameters import ratio, require_keys, wholes
 from dlsched.forms.restricted import Restricted
+from dlsched.problems.sensitivity.enumeration import maximal
 from dlsched.problems.sensitivity.lagrangian import Cutoff, Prices
 from dlsched.problems.sensitivity.packing import Pattern
 from dlsched.problems.sensitivity.program import Program
@@ -51,7 +52,7 @@ def patterns(
         split = program.lagrangian(_prices(program, parameters["prices"]), floor)
         held = program.lagrangian(_prices(program, parameters["held"]))
         cutoffs = [split.split_cutoff(int(targets[1])), held.cutoff(floor)]
-    every = program.server.maximal(MOST_PATTERNS, [cutoff.floor for cutoff in cutoffs])
+    every = maximal(program.server, MOST_PATTERNS, [cutoff.floor for cutoff in cutoffs])
     if every is None:
         raise ValueError(f"more than {MOST_PATTERNS:,} patterns matter at these prices")
     return _form("patterns", program, every, cutoffs, level)

@@ -1,4 +1,4 @@
-"""Patterns of one server: the knapsack with three resources that prices and enumerates them.
+"""Patterns of one server: the knapsack with three resources that prices them.
 
 An item is one GPU of a job with a choice, or a whole job that stays on one server. Items do not
 depend on profiles: jobs with equal amounts per GPU share a kind of item, so that a few dozen kinds
@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
-from operator import sub
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,11 +17,12 @@ from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.schema import Servers
-from dlsched.run import Run
 from dlsched.schema import Number, granularity
 
 Table: TypeAlias = NDArray[np.int64]
 Pattern: TypeAlias = tuple[int, ...]
+State: TypeAlias = tuple[int, int, int]
+"""Index of a table: remaining GPUs, sum of CPUs, sum of memory."""
 
 MOST_STATES = 2_000_000
 """Upper limit of the entries of a server's table: GPUs x sums of CPUs x sums of memory."""
@@ -107,13 +107,13 @@ class Server:
 
     def full(self, i: int) -> Pattern:
         """Return the pattern with as many items of one kind as fit on a server."""
-        counts, at = [0] * len(self.items), self._take(self._whole(), i)
+        counts, at = [0] * len(self.items), self.take(self.whole(), i)
         while at is not None:
             counts[i] += 1
-            at = self._take(at, i)
+            at = self.take(at, i)
         return tuple(counts)
 
-    def _whole(self) -> tuple[int, int, int]:
+    def whole(self) -> State:
         """Return the table's index of an empty server."""
         return self.gpus, self.shape[0] - 1, self.shape[1] - 1
 
@@ -168,16 +168,16 @@ class Server:
         ``None`` if that item alone does not fit.
         """
         counts = [0] * len(self.items)
-        at = self._whole()
+        at = self.whole()
         if first is not None:
-            moved = self._take(at, first)
+            moved = self.take(at, first)
             if moved is None:
                 return None
             counts[first], at = 1, moved
         priced = [(i, value) for i, value in enumerate(values) if value > 0]
         while (best := table.item(at)) > 0:
             for i, value in priced:
-                moved = self._take(at, i)
+                moved = self.take(at, i)
                 if moved is not None and table.item(moved) + value == best:
                     counts[i] += 1
                     at = moved
@@ -186,61 +186,8 @@ class Server:
                 at = (at[0] - 1, at[1], at[2])
         return tuple(counts)
 
-    def maximal(
-        self,
-        most: int,
-        floors: Sequence[Floor] = (),
-        run: Run | None = None,
-    ) -> list[Pattern] | None:
-        """Return every maximal pattern, to which no item can be added.
-
-        Parameters
-        ----------
-        most
-            Upper limit of the patterns; twenty times as many steps are made at most.
-        floors
-            Return only patterns whose values are at least these.
-        run
-            The enumeration stops when the run does.
-
-        Returns
-        -------
-        list of tuple
-            ``None`` if a limit struck.
-        """
-        found: list[Pattern] = []
-        counts = [0] * len(self.items)
-        tables = [floor.table for floor in floors]
-        prices = list(zip(*(floor.values for floor in floors), strict=True)) or [()] * len(counts)
-        budget = 20 * most
-
-        def extend(first: int, at: tuple[int, int, int], missing: tuple[int, ...]) -> bool:
-            """Add items from the first on; `missing` is what the values lack of the floors."""
-            nonlocal budget
-            if any(table[at] < lack for table, lack in zip(tables, missing, strict=True)):
-                return True
-            budget -= 1
-            if budget < 0 or len(found) > most:
-                return False
-            if run is not None and budget % 256 == 0 and run.stop_reason():
-                return False
-            moves = [self._take(at, i) for i in range(len(self.items))]
-            if not any(moves):
-                found.append(tuple(counts))
-                return True
-            for i in range(first, len(self.items)):
-                moved = moves[i]
-                if moved is not None:
-                    counts[i] += 1
-                    left = tuple(map(sub, missing, prices[i]))
-                    if not extend(i, moved, left):
-                        return False
-                    counts[i] -= 1
-            return True
-
-        return found if extend(0, self._whole(), tuple(f.least for f in floors)) else None
-
-    def _take(self, at: tuple[int, int, int], i: int) -> tuple[int, int, int] | None:
+    def take(self, at: State, i: int) -> State | None:
+        """Return the state after an item is added; ``None`` if it does not fit."""
         gpus, cpu, memory = self.steps[i]
         g, c, m = at[0] - gpus, cpu[at[1]], memory[at[2]]
         return None if g < 0 or c < 0 or m < 0 else (g, c, m)

@@ -14,10 +14,11 @@ from dlsched.problems.sensitivity.check import evaluate
 from dlsched.problems.sensitivity.cluster import Placed, solution_of
 from dlsched.problems.sensitivity.decoding import given_by, solution_from
 from dlsched.problems.sensitivity.diving import Dive
-from dlsched.problems.sensitivity.knapsack import least_choices
+from dlsched.problems.sensitivity.initial import packing, patterns_of
 from dlsched.problems.sensitivity.lagrangian import Prices
-from dlsched.problems.sensitivity.packing import Pattern, TooManyStates
-from dlsched.problems.sensitivity.program import Program, patterns_of
+from dlsched.problems.sensitivity.master_form import integer
+from dlsched.problems.sensitivity.packing import TooManyStates
+from dlsched.problems.sensitivity.program import Program
 from dlsched.problems.sensitivity.relaxation import Master, relax
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
 from dlsched.registry import method
@@ -198,7 +199,7 @@ class Rounding:
     def _integer(self, near: Vector | None) -> None:
         """Solve the integer program over the patterns known, or only near a point."""
         run = self.run.nested(gap=_GAP)
-        outcome = self.program.integer(run, nodes=_NODES, target=self._goal(), near=near)
+        outcome = integer(self.program, run, nodes=_NODES, target=self._goal(), near=near)
         if outcome.values is None:
             return
         value = self._throughput(outcome.values)
@@ -210,45 +211,3 @@ class Rounding:
         if value > self.value:
             self.value, self.solution = value, solution
             self.run.record(float(value * self.program.granularity), None)
-
-
-def packing(program: Program) -> list[Pattern]:
-    """Return patterns of servers on which jobs have no more than their proportional share.
-
-    First fit decreasing by GPUs; jobs that do not fit whole are then split where they may be.
-    """
-    instance = program.instance
-    least, most = least_choices(instance), instance.servers.gpus
-    free, first = [most] * instance.servers.count, 0
-    patterns = [[0] * len(program.items) for _ in free]
-
-    def fill(item: int, gpus: int, left: int) -> int:
-        """Place as many of `left` items as fit; return how many are left over."""
-        nonlocal first
-        while first < len(free) and not free[first]:
-            first += 1
-        for s in range(first, len(free)):
-            if not left:
-                break
-            taken = min(left, free[s] // gpus)
-            if taken:
-                patterns[s][item] += taken
-                free[s] -= taken * gpus
-                left -= taken
-        return left
-
-    needed: dict[str, dict[int, int]] = {}
-    for option in program.options:
-        if option.choice == least[option.profile]:
-            needed.setdefault(option.profile, {})[option.amount] = option.item
-    rest = []
-    for name in sorted(needed, key=lambda name: -instance.profiles[name].gpus):
-        gpus, items = instance.profiles[name].gpus, needed[name]
-        left = program.counts[name]
-        if 1 in items:
-            left = fill(items[1], gpus, left)
-        if left and gpus in items:
-            rest.append((items[gpus], left * gpus))
-    for item, left in rest:
-        fill(item, 1, left)
-    return [tuple(pattern) for pattern in patterns]

@@ -11,20 +11,16 @@ from operator import mul
 import numpy as np
 
 from dlsched.problems.sensitivity.conversions import conversions
+from dlsched.problems.sensitivity.enumeration import maximal
 from dlsched.problems.sensitivity.lagrangian import Cutoff, Lagrangian, Option, Prices
 from dlsched.problems.sensitivity.packing import Item, Pattern, Server
-from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
-from dlsched.problems.sensitivity.units import row_unit
+from dlsched.problems.sensitivity.schema import Choice, Instance
 from dlsched.run import Run
-from dlsched.schema import Number, granularity
-from dlsched.solvers import highs
-from dlsched.solvers.outcome import Outcome, Vector
-from dlsched.solvers.standard_form import StandardForm
+from dlsched.schema import granularity
+from dlsched.solvers.outcome import Vector
 
 TOLERANCE = 1e-7
 """Of a solver's prices, and of its values."""
-_NEAR = 4
-"""Difference to a point near which solutions are sought."""
 _FINEST = 24
 """Dual prices are rounded to multiples of a cost unit over two to this power, or coarser."""
 _LARGEST_VALUE = 2**59
@@ -98,82 +94,8 @@ class Program:
         """Add the patterns that are new and not empty."""
         self.patterns |= dict.fromkeys(filter(any, patterns))
 
-    def form(self, floor: int | None = None, pooled: bool = False) -> StandardForm:
-        """Return the program over the patterns known; with a floor it minimises the split jobs.
-
-        Columns: options, conversions, patterns. Rows: jobs of each profile, items of each kind,
-        servers, the floor on the throughput, and if `pooled` the CPUs and memory of all servers,
-        which the patterns imply: solvers derive cuts from them.
-        """
-        from scipy import sparse
-
-        profiles = {name: i for i, name in enumerate(self.counts)}
-        n, kinds = len(self.options), len(self.items)
-        k = len(self.conversions) + len(self.patterns)
-        rows: list[int] = []
-        columns: list[int] = []
-        entries: list[float] = []
-        for c, option in enumerate(self.options):
-            rows += [profiles[option.profile], len(profiles) + option.item]
-            columns += [c, c]
-            entries += [1, option.amount]
-        for c, (source, target, amount) in enumerate(self.conversions):
-            rows += [len(profiles) + source, len(profiles) + target]
-            columns += [n + c, n + c]
-            entries += [1, -amount]
-        first = n + len(self.conversions)
-        for p, pattern in enumerate(self.patterns):
-            at, supplied = self.column(pattern)
-            rows += at
-            columns += [first + p] * len(at)
-            entries += supplied
-        servers = len(profiles) + kinds
-        count = np.array(list(self.counts.values()), dtype=float)
-        extra = []
-        if floor is not None:
-            scale = self._scale
-            rows += [servers + 1] * n
-            columns += range(n)
-            entries += (self.costs * scale).tolist()
-            extra = [float(floor / self.unit) * scale]
-        height = servers + 1 + len(extra)
-        limits: list[float] = []
-        if pooled:
-            for amounts, most in self._amounts():
-                rows += [height + len(limits)] * n
-                columns += range(n)
-                entries += amounts
-                limits.append(most)
-        height += len(limits)
-        A = sparse.csc_array(
-            sparse.coo_array(
-                (np.array(entries, dtype=float), (rows, columns)), shape=(height, n + k)
-            )
-        )
-        infinite = np.full(kinds + 1, -np.inf)
-        upper = np.array([self.counts[o.profile] for o in self.options], dtype=float)
-        limit = float(self.instance.servers.count)
-        moved = np.full(len(self.conversions), limit * self.instance.servers.gpus)
-        costs = self.costs if floor is None else np.array([float(o.split) for o in self.options])
-        return StandardForm.of(
-            A,
-            np.concatenate([self.least_jobs * count, infinite, extra, [-np.inf] * len(limits)]),
-            np.concatenate([count, np.zeros(kinds), [limit], [np.inf] * len(extra), limits]),
-            np.concatenate([upper, moved, np.full(len(self.patterns), limit)]),
-            np.concatenate([costs, np.zeros(k)]),
-            sense="max" if floor is None else "min",
-            granularity=Fraction(floor is not None or (self.unit == 1 and not self.penalty)),
-        )
-
-    def column(self, pattern: Pattern) -> tuple[list[int], list[float]]:
-        """Return the rows and entries of a pattern's column."""
-        first = len(self.counts)
-        used = [i for i, count in enumerate(pattern) if count]
-        rows = [first + i for i in used] + [first + len(self.items)]
-        return rows, [*(-float(pattern[i]) for i in used), 1.0]
-
     @property
-    def _scale(self) -> float:
+    def floor_scale(self) -> float:
         """Factor of the row of the floor.
 
         A power of two, so that the solver's tolerance is below a granularity, or as small as
@@ -181,19 +103,6 @@ class Program:
         """
         largest = max(1.0, float(self.costs.max(initial=1.0)) / _LARGEST_ENTRY)
         return float(2.0 ** -math.ceil(math.log2(largest)))
-
-    def _amounts(self) -> list[tuple[list[float], float]]:
-        """Return the CPUs of each option with those of all servers, and the same of memory."""
-        servers, found = self.instance.servers, []
-        for name in ("cpus", "memory"):
-            each = [
-                self.instance.profiles[o.profile].gpus * getattr(o.choice, name)
-                for o in self.options
-            ]
-            total = servers.count * getattr(servers, name)
-            unit = row_unit(total, each)
-            found.append(([float(amount / unit) for amount in each], float(total / unit)))
-        return found
 
     def lagrangian(self, prices: Prices, floor: int | None = None) -> Lagrangian:
         """Return the Lagrangian function of these prices; see there for the floor."""
@@ -210,7 +119,7 @@ class Program:
         bool
             False, with nothing added, if there are more than `most` or the run ended.
         """
-        every = self.server.maximal(most, [cutoff.floor for cutoff in cutoffs], run)
+        every = maximal(self.server, most, [cutoff.floor for cutoff in cutoffs], run)
         if every is not None:
             self.add(every)
         return every is not None
@@ -245,7 +154,7 @@ class Program:
         limit = int(math.ldexp(server, fine)) + math.ldexp(tolerance, fine)
         one = Fraction(2) ** fine
         floor = max(0.0, -float(duals[p + kinds + 1])) if len(duals) > p + kinds + 1 else 0.0
-        throughput = Fraction(floor) * Fraction(self._scale) * one / self.unit
+        throughput = Fraction(floor) * Fraction(self.floor_scale) * one / self.unit
         table = self.server.table(whole)
         return Prices(whole, limit, one / self.unit, one, throughput, table)
 
@@ -259,61 +168,3 @@ class Program:
         assert self.bound is not None
         bound = float(self.bound / self.unit)
         return (bound - objective) / max(bound, 1.0)
-
-    def integer(
-        self,
-        run: Run,
-        floor: int | None = None,
-        cutoffs: Sequence[Cutoff] = (),
-        nodes: int | None = None,
-        target: float | None = None,
-        near: Vector | None = None,
-    ) -> Outcome:
-        """Solve the integer program over the patterns known, with a limit on the nodes.
-
-        It ends with an objective of at least `target`, too, in the units of ``costs``. With `near`,
-        a point of the relaxation, each pattern is used at most `_NEAR` times more or less often
-        than there: solutions as good are found in less time on large clusters.
-        Options that solutions from the cutoffs on cannot use are fixed at 0.
-        """
-        form = self.form(floor, pooled=True)
-        if near is not None:
-            first = len(near) - len(self.patterns)
-            form.lower[first:] = np.maximum(np.floor(near[first:] + TOLERANCE) - _NEAR, 0.0)
-            form.upper[first:] = np.ceil(near[first:] - TOLERANCE) + _NEAR
-        for cutoff in cutoffs:
-            out = [
-                cutoff.largest[option.profile] - left > cutoff.allowance
-                for option, left in zip(self.options, cutoff.surplus, strict=True)
-            ]
-            form.upper[: len(out)][np.array(out)] = 0.0
-        return highs.solve(form, 0, run, quiet=True, nodes=nodes, target=target)
-
-
-def patterns_of(program: Program, solution: Solution) -> list[Pattern]:
-    """Return the patterns of a solution's servers, for initial columns of a program.
-
-    Raises
-    ------
-    KeyError
-        If the solution splits a job that the program keeps together.
-    """
-    instance, index = program.instance, program.index
-    servers: dict[str, list[int]] = {}
-    better: dict[tuple[str, Number, Number], Choice] = {}
-    for job in instance.jobs:
-        given = solution.allocation.get(job.id)
-        if given is None:
-            continue
-        key = job.profile, given.cpus, given.memory
-        if key not in better:
-            better[key] = instance.replacement(*key)
-        choice, gpus = better[key], instance.profile(job).gpus
-        together = Item(gpus, choice.cpus, choice.memory)
-        for server, count in given.gpus.items():
-            row = servers.setdefault(server, [0] * len(index))
-            if count == gpus and together in index:
-                row[index[together]] += 1
-            else:
-                row[index[Item(1, choice.cpus, choice.memory)]] += count
-    return [tuple(row) for row in servers.values()]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dlsched.problems.sensitivity.lagrangian import Prices
+from dlsched.problems.sensitivity.master_form import pattern_column, standard_form
 from dlsched.problems.sensitivity.program import TOLERANCE, Program
 from dlsched.run import Run
 from dlsched.solvers import highs
@@ -72,7 +73,7 @@ class Master:
         import highspy
 
         run.record_solver(highs.NAME, highs.version())
-        form = program.form(floor)
+        form = standard_form(program, floor)
         form.upper[:] = np.inf  # rows imply the bounds, but for phase 1
         unit, costs, _ = form.conditioned(0)
         self.program, self.run, self.unit, self.short = program, run, float(unit), False
@@ -103,7 +104,7 @@ class Master:
     def extend(self) -> None:
         """Add the patterns that are new."""
         for pattern in islice(self.program.patterns, self.known, None):
-            rows, entries = self.program.column(pattern)
+            rows, entries = pattern_column(self.program, pattern)
             self.solver.addCol(0.0, 0.0, np.inf, len(rows), rows, entries)
         self.known = len(self.program.patterns)
 
