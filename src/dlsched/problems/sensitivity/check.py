@@ -26,10 +26,10 @@ def check(instance: Instance, solution: Solution) -> Report:
     ``details`` has the fractions of the cluster's ``gpus``, ``cpus`` and ``memory`` that are in
     use, and the numbers of ``servers_used``, ``idle_gpus`` and ``waiting`` jobs.
     """
-    violations = list(_violations(instance, solution))
     known = {job.id for job in instance.jobs}
     given = {name: a for name, a in solution.allocation.items() if name in known}
     use = used(given)
+    violations = list(_violations(instance, solution, use))
     servers = instance.servers
     details: dict[str, Number | float] = {"servers_used": len(use)}
     for i, name in enumerate(("gpus", "cpus", "memory")):
@@ -76,7 +76,7 @@ def _index(server: str) -> int | None:
     return int(server) if decimal and len(server) <= _MOST_DIGITS else None
 
 
-def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
+def _violations(instance: Instance, solution: Solution, use: Used) -> Iterable[Violation]:
     jobs = {job.id: job for job in instance.jobs}
     for name in solution.allocation:
         if name not in jobs:
@@ -90,8 +90,7 @@ def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
             yield Violation("missing_job", "allocation", message)
     servers = instance.servers
     limits = (servers.gpus, servers.cpus, servers.memory)
-    placed = {name: a for name, a in solution.allocation.items() if name in jobs}
-    for server, row in sorted(used(placed).items()):
+    for server, row in sorted(use.items()):
         for kind, have, limit in zip(("gpus", "cpus", "memory"), row, limits, strict=True):
             if server < servers.count and have > limit:
                 message = f"{float(have):g} {kind} in use, server {server} has {float(limit):g}"

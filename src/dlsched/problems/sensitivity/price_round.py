@@ -39,8 +39,8 @@ _NODES = 100
 """Upper limit of the nodes of an integer program, instead of a time limit."""
 _LEAST_DIVES, _DIVES = 2, 6
 """Number of dives: as long as the gap is not small, and at most."""
-_PER_DIVE = 64
-"""Servers for each dive beyond the least number: all else takes longer on more of them."""
+_PER_DIVE = 128
+"""On large clusters servers for each dive of the least number: all else takes longer on more."""
 _LARGE = 100
 """From this many servers on no more is done if dives come near the bound."""
 _MOST_ENUMERATED = 1000
@@ -105,7 +105,7 @@ class Rounding:
         servers = instance.servers.count
         self.large = servers >= _LARGE
         self.enough = _NEAR if self.large else _GAP
-        self.least = max(_LEAST_DIVES, min(_DIVES, servers // _PER_DIVE))
+        self.least = min(_DIVES, servers // _PER_DIVE) if self.large else _LEAST_DIVES
 
     def best(self) -> Rounded:
         """Add patterns until the gap is small; return what is found."""

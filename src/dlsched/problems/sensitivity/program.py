@@ -63,7 +63,10 @@ class Program:
         self.conversions = conversions(self.items) if convert else []
         rates = {id(o.choice): o.choice.throughput for o in self.options}
         self.granularity = granularity(rates.values()) or Fraction(1)
-        multiples = {key: int(rate / self.granularity) for key, rate in rates.items()}
+        one, many = self.granularity.as_integer_ratio()
+        multiples = {
+            key: rate.numerator * many // (rate.denominator * one) for key, rate in rates.items()
+        }
         self.values = [multiples[id(o.choice)] for o in self.options]
         self.unit = max(Fraction(1), Fraction(max(self.values, default=1), _LARGEST_COST))
         """Unit of the solver's costs, as a multiple of the granularity; 1 unless that is fine."""
