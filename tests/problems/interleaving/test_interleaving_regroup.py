@@ -11,7 +11,9 @@ import dlsched
 from dlsched.compilation import interpreted
 from dlsched.problems.interleaving import heuristics
 from dlsched.problems.interleaving.groups import efficiencies
+from dlsched.problems.interleaving.oracle import brute_force
 from dlsched.problems.interleaving.regroup import Grouping, few_groups
+from dlsched.problems.interleaving.schema import Instance
 from dlsched.run import Run
 from dlsched.testing import check_heuristic
 
@@ -88,3 +90,26 @@ def test_the_program_needs_a_feasible_grouping() -> None:
     """Below the fewest GPUs the program has no grouping, and the result is none."""
     made = dlsched.load("muri-fig6").model_copy(update={"gpu_budget": 0})
     assert few_groups(made, Run()) is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "budget"),
+    [((10**15,) * 2, 10**15), ((10**15,) * 3 + (1,) * 3, None), ((10**14,) * 3, 2 * 10**14),
+     ((10**14, 10**14, 1, 1, 1), 10**14 + 2)],
+)  # fmt: skip
+def test_gpus_beyond_a_solvers_matrix(sizes: tuple[int, ...], budget: int | None) -> None:
+    """Any numbers of GPUs of a document are grouped, and the budget is met exactly."""
+    data = {
+        "dlsched": 1,
+        "problem": "interleaving",
+        "name": "large",
+        "resources": ["cpu", "gpu"],
+        "grouping": "cover",
+        "gpu_budget": budget,
+        "jobs": [
+            {"id": f"j{j}", "gpus": gpus, "stages": [1 + j % 2, 2 - j % 2]}
+            for j, gpus in enumerate(sizes)
+        ],
+    }
+    found = dlsched.solve(data, "regroup").objective
+    assert found == brute_force(Instance.model_validate(data))
