@@ -36,11 +36,11 @@ class Grouping:
     """The groups of every class, as arrays that the compiled search changes in place.
 
     ``members[gpus]`` and ``sizes[gpus]`` are as in `pairs.divide_pairs`; a cover has a row for
-    each job, most of them empty.
+    each job, most of them empty. After a limit of the run nothing is divided any more.
     """
 
-    def __init__(self, instance: Instance, groups: Sequence[Group]) -> None:
-        self.instance, self.jobs = instance, jobs_of(instance)
+    def __init__(self, instance: Instance, groups: Sequence[Group], run: Run) -> None:
+        self.instance, self.jobs, self.run = instance, jobs_of(instance), run
         self.uniform = instance.grouping == "uniform"
         self.members: dict[int, Indices] = {}
         self.sizes: dict[int, Indices] = {}
@@ -88,7 +88,10 @@ class Grouping:
             self._divide(gpus, np.ones(len(self.sizes[gpus]), dtype=bool), each)
 
     def _divide(self, gpus: int, active: Flags, price: float = -1.0) -> None:
-        divide_pairs(self.jobs, self.members[gpus], self.sizes[gpus], active, self.uniform, price)
+        members, sizes = self.members[gpus], self.sizes[gpus]
+        while not self.run.stop_reason():
+            if not divide_pairs(self.jobs, members, sizes, active, self.uniform, price):
+                break
 
     def distribute(self) -> None:
         """Distribute the budget over the classes by a price of a GPU, found by bisection."""
@@ -96,6 +99,8 @@ class Grouping:
         best, kept = self.worth, self._copy()
         low, high = _LOWEST, _HIGHEST
         for _ in range(_HALVINGS):
+            if self.run.stop_reason():
+                break
             price = (low * high) ** 0.5
             self.divide(price)
             if self.gpus > budget:
