@@ -101,6 +101,8 @@ def swap(instance: Instance, run: Run, *, passes: int = 100) -> Solution:
     Starts from `muri` for uniform groups and from `least_loss` for a cover, and ends when no
     exchange of two jobs and no move helps, or after `passes` passes. Ours, not the paper's.
     """
+    if passes < 0:
+        raise OptionError("passes must be from 0")
     return solution_of(instance, improve(instance, initial_groups(instance, run), passes))
 
 
@@ -130,6 +132,8 @@ def regroup(instance: Instance, run: Run, *, rounds: int = 3) -> Solution:
     rounds
         Number of rounds.
     """
+    if rounds < 0:
+        raise OptionError("rounds must be from 0")
     if count_multisets(instance) <= _FEW:
         groups = few_groups(instance, run)
         if groups is not None:
