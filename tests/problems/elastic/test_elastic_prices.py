@@ -122,7 +122,7 @@ def test_nothing_to_give() -> None:
     assert dlsched.solve(data | {"capacity": 0}, "prices").objective == (0, 0)
 
 
-@pytest.mark.parametrize("training", [1e-100, 1])
+@pytest.mark.parametrize("training", [1e-100, 1e-12, 1])
 @pytest.mark.parametrize("loan", [1e-100, 1e-12, 1e14])
 @pytest.mark.parametrize("efficiency", [1, 1e-100])
 def test_speeds_as_far_apart_as_a_document_may_have(

@@ -22,7 +22,9 @@ _TRAINING, _LOAN, _ANY = range(3)
 _SAFE = 2**53
 """Whole numbers below this are exact as floating-point numbers."""
 _SLOW = Fraction(10) ** -30
-"""Speeds up to this become the unit of speeds: squares of times would overflow."""
+"""Speeds up to this become the unit of speeds: products of times would overflow."""
+_WORST = -1e90
+"""Time saved is at least this, for the same reason."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ def choices_of(instance: Instance) -> Choices:
     with np.errstate(divide="ignore", invalid="ignore"):
         value = before[row] - work[segment] / speed
     value[count == 0] = 0.0
+    np.maximum(value, _WORST, out=value)
     free = np.array(blocks.capacity, dtype=blocks.dtype)
     fits = (gpus <= free).all(axis=1)
     row, gpus = row[fits], gpus[fits]
