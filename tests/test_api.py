@@ -128,6 +128,45 @@ def test_options_of_a_wrong_type(option, value):
         dlsched.solve("lyra-fig5", "lyra", **{option: value})
 
 
+@pytest.mark.parametrize(
+    ("method", "option", "value"),
+    [
+        ("densest", "rounds", "a"),
+        ("densest", "rounds", True),
+        ("densest", "rounds", 1.5),
+        ("densest", "rounds", None),
+        ("lyra", "ties", 3),
+        ("milp", "levels", float("nan")),
+    ],
+)
+def test_options_of_methods_of_a_wrong_type(method: str, option: str, value: Any) -> None:
+    """The types of the methods' own options are those of their parameters."""
+    with pytest.raises(dlsched.OptionError, match=f"{option}={value!r} must be a"):
+        dlsched.solve("lyra-fig5", method, **{option: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "option", "value"),
+    [
+        ("elastic-small-01", "prices", "within", "a"),
+        ("elastic-small-01", "prices", "within", float("nan")),
+        ("elastic-small-01", "prices", "steps", -1),
+        ("interleaving-small-01", "regroup", "rounds", -1),
+        ("interleaving-small-01", "swap", "passes", -1),
+        ("dispatch-small-01", "counted", "within", -0.1),
+        ("dispatch-small-01", "counted", "nodes", -1),
+        ("dispatch-small-01", "counted", "tries", 0),
+        ("dispatch-small-01", "joint", "rounds", -1),
+    ],
+)
+def test_options_of_heuristics_out_of_range(
+    name: str, method: str, option: str, value: Any
+) -> None:
+    """Numbers without a meaning are refused by the option's name."""
+    with pytest.raises(dlsched.OptionError, match=f"{option}.* (must be|from)"):
+        dlsched.solve(name, method, **{option: value})
+
+
 @pytest.mark.parametrize("source", [None, 3, ["lyra-fig5"], b"lyra-fig5"])
 def test_what_is_no_instance(source):
     """Something that is neither path, name nor data is refused with one clear error."""

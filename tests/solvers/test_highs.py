@@ -294,3 +294,10 @@ def test_presolve_of_wide_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert presolve == ["off"]
     assert before.status is after.status is Status.OPTIMAL
     assert after.objective == pytest.approx(before.objective)
+
+
+@pytest.mark.parametrize("relax", [False, True])
+def test_a_coefficient_as_large_as_a_document_may_have(relax: bool) -> None:
+    """One of 1e15, which HiGHS refuses unless told otherwise, is solved."""
+    form = make_form([[10**15, 1]], [(-INF, 2 * 10**15)], [(0, 5)] * 2, [1, 0], "max")
+    assert highs.solve(form, 0, Run(), relax=relax).objective == 2

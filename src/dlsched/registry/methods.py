@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from dlsched.compilation import is_ready, prepare
 from dlsched.errors import OptionError
 from dlsched.extras import EXTRAS, require
+from dlsched.registry.option_types import fault
 from dlsched.result import Claim
 from dlsched.run import Stage, StageListener, announce
 from dlsched.schema.envelope import Instance
@@ -174,13 +175,15 @@ class Method:
             prepare(*self._loops(package), on_compile=on_compile)
 
     def validate_options(self, options: Mapping[str, Any]) -> None:
-        """Check option names before anything runs.
+        """Check options before anything runs: their names, and their types.
+
+        Types are checked for methods of this package; other code decides about its own.
 
         Raises
         ------
         OptionError
-            If there is no such option, naming those that there are, or one without a default is
-            missing.
+            If there is no such option, naming those that there are, one without a default is
+            missing, or a value has a wrong type.
         """
         anything = any(p.kind is p.VAR_KEYWORD for p in self.parameters)
         for name in options:
@@ -190,6 +193,10 @@ class Method:
         for name, default in self.options.items():
             if default is inspect.Parameter.empty and name not in options:
                 raise OptionError(f"{self.name} needs a value for its option {name!r}")
+        for parameter in self.parameters if self.own else ():
+            wrong = fault(parameter, options[parameter.name]) if parameter.name in options else ""
+            if wrong:
+                raise OptionError(wrong)
 
     @property
     def own(self) -> bool:

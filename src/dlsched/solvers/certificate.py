@@ -38,6 +38,9 @@ _INEXACT = 2**53
 def dual_bound(form: StandardForm, level: int, multipliers: Vector) -> Number | None:
     """Return a bound on one level for all feasible points; ``None`` if it is infinite.
 
+    There is none, either, if a number is so small (2e-308) that it is not known to half a unit in
+    the last of 53 binary places.
+
     Parameters
     ----------
     form, level
@@ -52,12 +55,20 @@ def dual_bound(form: StandardForm, level: int, multipliers: Vector) -> Number | 
     y[(y < 0) & np.isinf(form.row_upper)] = 0
     granularity = form.granularities[level]
     rounded = granularity.denominator > 1 and unit != granularity
+    if _subnormal(costs, form.A.data, form.row_lower, form.row_upper, form.lower, form.upper):
+        return None
     bound = None if rounded else _integer_bound(form, sign * costs, y)
     if bound is None:
         bound = _fraction_bound(form, sign * costs, y, rounded)
     if bound is None:
         return None
     return unit * (sign * (bound - _error(offset, rounded)) + Fraction(offset))
+
+
+def _subnormal(*arrays: Vector) -> bool:
+    """Return whether a number is so small that a double has fewer digits for it."""
+    least = np.finfo(float).smallest_normal
+    return any(bool(((array != 0) & (np.abs(array) < least)).any()) for array in arrays)
 
 
 def round_to_granularity(value: Number, granularity: Fraction, sense: str) -> Number:

@@ -176,6 +176,8 @@ def _configure(highs: Any, run: Run, callbacks: _Callbacks) -> None:
         "random_seed": run.seed % 2**31,
         "mip_rel_gap": run.gap,
         "mip_abs_gap": 1e-9,
+        # By default a model with a coefficient of 1e15 is refused, the largest that a document has.
+        "large_matrix_value": 1e30,
     }
     if run.time_limit is not None:
         options["time_limit"] = run.remaining()

@@ -120,3 +120,43 @@ def test_nothing_to_give() -> None:
     best = dlsched.solve(data)
     assert dlsched.solve(data, "prices").objective == best.objective
     assert dlsched.solve(data | {"capacity": 0}, "prices").objective == (0, 0)
+
+
+@pytest.mark.parametrize("training", [1e-100, 1e-12, 1])
+@pytest.mark.parametrize("loan", [1e-100, 1e-12, 1e14])
+@pytest.mark.parametrize("efficiency", [1, 1e-100])
+def test_speeds_as_far_apart_as_a_document_may_have(
+    training: float, loan: float, efficiency: float
+) -> None:
+    """No product of times overflows, and as many jobs start as can."""
+    job = {"gpus_per_worker": 2, "min_workers": 2, "max_workers": 3, "min_running_time": 10**15}
+    data = {
+        "dlsched": 1,
+        "problem": "elastic",
+        "name": "speeds",
+        "pools": [
+            {"id": "training", "capacity": 8, "speed": training},
+            {"id": "loan", "capacity": 5, "speed": loan},
+        ],
+        "mixed_efficiency": efficiency,
+        "jobs": [
+            job | {"id": "a", "heterogeneous": True},
+            job | {"id": "b", "heterogeneous": True, "min_running_time": 1e-100},
+            job | {"id": "c", "fungible": True},
+            job | {"id": "d", "running": True, "base_pool": "loan", "fungible": True},
+        ],
+    }
+    best = dlsched.solve(data)
+    found = dlsched.solve(data, "prices")
+    assert found.objective.launched == best.objective.launched == 3
+    assert not found.objective.better_than(best.objective)
+
+
+@pytest.mark.parametrize("field", ["speed", "mixed_efficiency"])
+def test_slower_pools_are_refused(field: str) -> None:
+    """Savings that have no double would end every method and every table."""
+    pools = [{"id": name, "capacity": 1, "speed": 1} for name in ("training", "loan")]
+    data = {"dlsched": 1, "problem": "elastic", "name": "slow", "pools": pools, "jobs": []}
+    (pools[1] if field == "speed" else data)[field] = 1e-101
+    with pytest.raises(dlsched.InstanceError, match=f"{field}: is too small"):
+        dlsched.solve(data, "prices")

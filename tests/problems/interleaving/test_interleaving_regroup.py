@@ -11,7 +11,10 @@ import dlsched
 from dlsched.compilation import interpreted
 from dlsched.problems.interleaving import heuristics
 from dlsched.problems.interleaving.groups import efficiencies
+from dlsched.problems.interleaving.oracle import brute_force
 from dlsched.problems.interleaving.regroup import Grouping, few_groups
+from dlsched.problems.interleaving.schema import Instance
+from dlsched.problems.interleaving.sizes import few_jobs
 from dlsched.run import Run
 from dlsched.testing import check_heuristic
 
@@ -43,7 +46,7 @@ def test_no_division_of_two_groups_is_better(price: float | None) -> None:
     made = dlsched.generate("interleaving", 3, jobs=9, grouping="cover", gpus={2: 1.0})
     made = made.model_copy(update={"gpu_budget": 8})
     with interpreted():
-        found = Grouping(made, [(0, 1, 2, 3), (4, 5), (6, 7), (8,)])
+        found = Grouping(made, [(0, 1, 2, 3), (4, 5), (6, 7), (8,)], Run())
         found.divide(price)
     each = 0.0 if price is None else 2 * price
     stages = found.jobs.stages
@@ -88,3 +91,66 @@ def test_the_program_needs_a_feasible_grouping() -> None:
     """Below the fewest GPUs the program has no grouping, and the result is none."""
     made = dlsched.load("muri-fig6").model_copy(update={"gpu_budget": 0})
     assert few_groups(made, Run()) is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "budget"),
+    [((10**15,) * 2, 10**15), ((10**15,) * 3 + (1,) * 3, None), ((10**14,) * 3, 2 * 10**14),
+     ((10**14, 10**14, 1, 1, 1), 10**14 + 2)],
+)  # fmt: skip
+def test_gpus_beyond_a_solvers_matrix(sizes: tuple[int, ...], budget: int | None) -> None:
+    """Any numbers of GPUs of a document are grouped, and the budget is met exactly."""
+    data = {
+        "dlsched": 1,
+        "problem": "interleaving",
+        "name": "large",
+        "resources": ["cpu", "gpu"],
+        "grouping": "cover",
+        "gpu_budget": budget,
+        "jobs": [
+            {"id": f"j{j}", "gpus": gpus, "stages": [1 + j % 2, 2 - j % 2]}
+            for j, gpus in enumerate(sizes)
+        ],
+    }
+    found = dlsched.solve(data, "regroup").objective
+    assert found == brute_force(Instance.model_validate(data))
+
+
+@pytest.mark.slow
+def test_large_groups_on_eight_resources() -> None:
+    """Where groups have hundreds of arrangements no exchange of two jobs helps at the end."""
+    rng = np.random.default_rng(1)
+    data = {
+        "dlsched": 1,
+        "problem": "interleaving",
+        "name": "eight",
+        "resources": [f"r{r}" for r in range(8)],
+        "grouping": "cover",
+        "max_group_size": 5,
+        "gpu_budget": 2,
+        "jobs": [{"id": f"j{j}", "stages": rng.integers(1, 9, 8).tolist()} for j in range(10)],
+    }
+    made = Instance.model_validate(data)
+    assert not few_jobs(made)
+    first, second = tuple(range(5)), tuple(range(5, 10))
+    with interpreted():
+        found = Grouping(made, [first, second], Run())
+        before = found.worth
+        found.divide()
+    assert found.worth > before
+    groups = found.groups()
+    assert sorted(map(len, groups)) == [5, 5]
+    for i, j in product(range(5), repeat=2):
+        a, b = map(list, groups)
+        a[i], b[j] = b[j], a[i]
+        worth = sum(float(efficiencies(found.jobs.stages, np.array([g]))[0]) for g in (a, b))
+        assert worth <= found.worth + 1e-9
+
+
+def test_a_limit_ends_the_search() -> None:
+    """After a limit the groups stay as they are, and all are complete."""
+    made = dlsched.generate("interleaving", 2, jobs=40, grouping="cover")
+    made = made.model_copy(update={"gpu_budget": made.least_gpus + 4})
+    found = dlsched.solve(made, "regroup", time_limit=1e-9)
+    assert found.status is dlsched.Status.FEASIBLE
+    assert found.objective == dlsched.solve(made, "least_loss").objective

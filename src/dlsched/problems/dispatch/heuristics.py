@@ -153,6 +153,8 @@ def joint(instance: Instance, run: Run, rounds: int = 200) -> Solution:
     rounds
         The most repetitions of mast.
     """
+    if rounds < 0:
+        raise OptionError("rounds must be from 0")
     return improve(instance, run, rounds)
 
 
@@ -177,6 +179,8 @@ def counted(
         Most programs for one priority: if the counts cannot be placed on single machines, the next
         one is stronger.
     """
+    if within < 0 or nodes < 0 or tries < 1:
+        raise OptionError("within and nodes must be from 0, tries from 1")
     own, start = mast_solution(instance), None
     if isinstance(run.start, Solution):
         better = evaluate(instance, run.start).better_than(evaluate(instance, own))

@@ -21,6 +21,10 @@ _TRAINING, _LOAN, _ANY = range(3)
 """Where a block's workers are: all in training, all on loan, or in any division."""
 _SAFE = 2**53
 """Whole numbers below this are exact as floating-point numbers."""
+_SLOW = Fraction(10) ** -30
+"""Speeds up to this become the unit of speeds: products of times would overflow."""
+_WORST = -1e90
+"""Time saved is at least this, for the same reason."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,7 @@ def choices_of(instance: Instance) -> Choices:
     with np.errstate(divide="ignore", invalid="ignore"):
         value = before[row] - work[segment] / speed
     value[count == 0] = 0.0
+    np.maximum(value, _WORST, out=value)
     free = np.array(blocks.capacity, dtype=blocks.dtype)
     fits = (gpus <= free).all(axis=1)
     row, gpus = row[fits], gpus[fits]
@@ -114,7 +119,9 @@ class _Blocks:
         if instance.pools:
             self.capacity = [pool.capacity for pool in instance.by_pool]
             speeds = [pool.speed for pool in instance.by_pool]
-        self.speeds = [float(speed) for speed in speeds]
+        least = min(Fraction(speed) for speed in speeds if speed)
+        unit = 1 if least > _SLOW else least
+        self.speeds = [float(speed / unit) for speed in speeds]
         self.rows: list[tuple[int, int, int, int, tuple[int, int]]] = []
         works: list[Sequence[Number]] = []
         bases: list[Number] = []
@@ -134,7 +141,7 @@ class _Blocks:
         self.dtype: Any = np.int64 if max(total, *self.capacity) < _SAFE else object
         top = max((entry for work in works for entry in work), default=1) or 1
         self.work = [entry / top for work in works for entry in work]
-        self.before = [base / top for base in bases]
+        self.before = [base * unit / top for base in bases]
 
     def _kinds(self, job: Job, base: tuple[int, int]) -> tuple[int, ...]:
         if job.heterogeneous:

@@ -109,6 +109,8 @@ def prices(
     steps
         Most additions of a table; a larger one is left out.
     """
+    if within < 0 or steps < 0:
+        raise OptionError("within and steps must be from 0")
     if not instance.jobs:
         return Solution(workers={})
     choices = choices_of(instance)

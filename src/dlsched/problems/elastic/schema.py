@@ -28,6 +28,8 @@ MOST_CHOICES = 10**6
 """Most choices that an instance may have; each is a column of the model."""
 POOLS = ("training", "loan")
 """Ids of the pools: the training servers, and the inference servers on loan."""
+_LEAST_SHARE = Fraction(10) ** -100
+"""Least speed and least efficiency: sums of times divided by both have doubles."""
 PoolId: TypeAlias = Literal["training", "loan"]
 _LATER = ("pools", "mixed_efficiency")
 _LATER_JOB = {"fungible": False, "heterogeneous": False, "base_pool": None}
@@ -171,6 +173,11 @@ class Instance(schema.Instance):
             raise Flaw(("pools",), "is not one training and one loan", "give each pool once")
         if self.mixed_efficiency > 1:
             raise Flaw(("mixed_efficiency",), "is above 1", "write a share, as 0.7")
+        if self.mixed_efficiency < _LEAST_SHARE:
+            raise Flaw(("mixed_efficiency",), "is too small", "write a share from 1e-100")
+        for p, pool in enumerate(self.pools):
+            if pool.speed < _LEAST_SHARE:
+                raise Flaw(("pools", p, "speed"), "is too small", "write a number from 1e-100")
         choices = 0
         for j, job in enumerate(self.jobs):
             choices += self._count(job)

@@ -101,6 +101,8 @@ def swap(instance: Instance, run: Run, *, passes: int = 100) -> Solution:
     Starts from `muri` for uniform groups and from `least_loss` for a cover, and ends when no
     exchange of two jobs and no move helps, or after `passes` passes. Ours, not the paper's.
     """
+    if passes < 0:
+        raise OptionError("passes must be from 0")
     return solution_of(instance, improve(instance, initial_groups(instance, run), passes))
 
 
@@ -114,11 +116,13 @@ def regroup(instance: Instance, run: Run, *, rounds: int = 3) -> Solution:
     """Divide the jobs of every two groups anew until no division helps (ours).
 
     Starts from the groups from which `swap` starts. All jobs of two groups of a class are divided
-    between them in the best way, pair by pair. On a cover with more GPUs than full groups need, a
-    price of a GPU decides how many groups a class has: groups are merged and split as well, for
-    eight prices, found by bisection, and GPUs that are left go to the best splits. Then rounds:
-    the jobs of three random groups of a class are mixed, pairs with these are divided anew, and the
-    result is kept unless it is worse.
+    between them in the best way, pair by pair; of large groups on seven or eight resources one or
+    two jobs change places or move, or the groups are merged. On a cover with more GPUs than full
+    groups need, a price of a GPU decides how many groups a class has: groups are merged and split
+    as well, for eight prices, found by bisection, and GPUs that are left go to the best splits.
+    Then rounds: the jobs of three random groups of a class are mixed, pairs with these are divided
+    anew, and the result is kept unless it is worse. A time limit ends the search early, not the
+    matching before it.
 
     Where jobs have few profiles (up to 4,000 multisets), an integer program over all multisets is
     solved instead to a gap of 0.5 %, at the root node.
@@ -128,11 +132,13 @@ def regroup(instance: Instance, run: Run, *, rounds: int = 3) -> Solution:
     rounds
         Number of rounds.
     """
+    if rounds < 0:
+        raise OptionError("rounds must be from 0")
     if count_multisets(instance) <= _FEW:
         groups = few_groups(instance, run)
         if groups is not None:
             return solution_of(instance, groups)
-    found = Grouping(instance, initial_groups(instance, run))
+    found = Grouping(instance, initial_groups(instance, run), run)
     found.divide()
     if instance.grouping == "cover" and instance.least_gpus < (instance.gpu_budget or 0):
         found.distribute()

@@ -14,6 +14,8 @@ from dlsched.compilation import entry, loop
 from dlsched.problems.interleaving.local import Jobs, gamma
 
 _LEAST_GAIN = 1e-12
+_EFFORT = 1 << 18
+"""Most divisions times arrangements of a group for which every division of two groups is tried."""
 
 
 @loop
@@ -34,6 +36,16 @@ def ones(mask: int) -> int:
         count += mask & 1
         mask >>= 1
     return count
+
+
+@loop
+def near(mask: int, first: int, total: int) -> bool:
+    """Return whether a division merges two groups, or one or two jobs move or change places.
+
+    Before it the first jobs, as many as `first`, are in one part and the others in the other.
+    """
+    moved = ones(mask ^ ((1 << first) - 1))
+    return min(moved, total - moved) <= 2 or ones(mask) == total
 
 
 @loop
@@ -61,22 +73,30 @@ def divided(
             bounds[part] = filled / (k * longest)
 
 
-@entry("void(Jobs, int64[:,::1], int64[::1], boolean[::1], boolean, float64)", records=(Jobs,))
-def divide_pairs(  # noqa: PLR0912
+@entry("boolean(Jobs, int64[:,::1], int64[::1], boolean[::1], boolean, float64)", records=(Jobs,))
+def divide_pairs(  # noqa: PLR0912, PLR0915
     jobs: Any, groups: Any, sizes: Any, active: Any, uniform: bool, price: float
-) -> None:
-    """Divide the jobs of two groups anew until no division helps; groups change in place.
+) -> bool:
+    """Divide the jobs of every two groups anew, once; groups change in place.
+
+    With many jobs on many resources only divisions are tried that differ by an exchange of two
+    jobs, by one job or two that move, or by merging.
 
     Parameters
     ----------
     groups, sizes
         Groups x largest: their jobs, and how many each has. A group may be empty.
     active
-        Groups that changed since all pairs with them were tried; none at the end.
+        Groups that changed since all pairs with them were tried. Changed in place.
     uniform
         Whether sizes stay as they are.
     price
         What a group with jobs costs; below 0 if none may become empty or get its first job.
+
+    Returns
+    -------
+    bool
+        Whether a division helped; if not, none does.
     """
     count, largest = groups.shape
     worth = np.zeros(count)
@@ -86,51 +106,53 @@ def divide_pairs(  # noqa: PLR0912
     for g in range(count):
         if sizes[g] > 0:
             worth[g] = gamma(jobs, groups[g], sizes[g])
-    again = True
-    while again:
-        again = False
-        before = active.copy()
-        for g in range(count):
-            active[g] = False
-        for g in range(count):
-            emptied = False
-            for h in range(g + 1, count):
-                if sizes[g] == 0:
-                    break
-                if sizes[h] == 0 and (price < 0.0 or emptied):
+    again = False
+    before = active.copy()
+    for g in range(count):
+        active[g] = False
+    for g in range(count):
+        emptied = False
+        for h in range(g + 1, count):
+            if sizes[g] == 0:
+                break
+            if sizes[h] == 0 and (price < 0.0 or emptied):
+                continue
+            emptied = emptied or sizes[h] == 0
+            if not (before[g] or before[h] or active[g] or active[h]):
+                continue
+            total = joined(groups, sizes, g, h, both)
+            best, kept = worth[g] + worth[h] + _LEAST_GAIN, -1
+            if sizes[h] > 0 and price >= 0.0:
+                best -= price
+            far = (1 << (total - 1)) * jobs.arrangements[min(total, largest)] > _EFFORT
+            # The first job is always in the first part.
+            for half in range(1 << (total - 1)):
+                mask = 2 * half + 1
+                small = min(ones(mask), total - ones(mask))
+                if total - small > largest or (small == 0 and price < 0.0):
                     continue
-                emptied = emptied or sizes[h] == 0
-                if not (before[g] or before[h] or active[g] or active[h]):
+                if far and not near(mask, sizes[g], total):
                     continue
-                total = joined(groups, sizes, g, h, both)
-                best, kept = worth[g] + worth[h] + _LEAST_GAIN, -1
-                if sizes[h] > 0 and price >= 0.0:
-                    best -= price
-                # The first job is always in the first part.
-                for half in range(1 << (total - 1)):
-                    mask = 2 * half + 1
-                    small = min(ones(mask), total - ones(mask))
-                    if total - small > largest or (small == 0 and price < 0.0):
-                        continue
-                    if uniform and small != min(sizes[g], sizes[h]):
-                        continue
-                    divided(jobs, both, total, mask, parts, found, bounds)
-                    cost = price if small > 0 and price >= 0.0 else 0.0
-                    if bounds[0] + bounds[1] - cost <= best:
-                        continue
-                    value = gamma(jobs, parts[0], found[0]) - cost
-                    if value + bounds[1] <= best:
-                        continue
-                    if small > 0:
-                        value += gamma(jobs, parts[1], found[1])
-                    if value > best:
-                        best, kept = value, mask
-                if kept >= 0:
-                    divided(jobs, both, total, kept, parts, found, bounds)
-                    for i in range(largest):
-                        groups[g, i] = parts[0, i] if i < found[0] else -1
-                        groups[h, i] = parts[1, i] if i < found[1] else -1
-                    sizes[g], sizes[h] = found[0], found[1]
-                    worth[g] = gamma(jobs, groups[g], sizes[g])
-                    worth[h] = gamma(jobs, groups[h], sizes[h]) if sizes[h] > 0 else 0.0
-                    active[g] = active[h] = again = True
+                if uniform and small != min(sizes[g], sizes[h]):
+                    continue
+                divided(jobs, both, total, mask, parts, found, bounds)
+                cost = price if small > 0 and price >= 0.0 else 0.0
+                if bounds[0] + bounds[1] - cost <= best:
+                    continue
+                value = gamma(jobs, parts[0], found[0]) - cost
+                if value + bounds[1] <= best:
+                    continue
+                if small > 0:
+                    value += gamma(jobs, parts[1], found[1])
+                if value > best:
+                    best, kept = value, mask
+            if kept >= 0:
+                divided(jobs, both, total, kept, parts, found, bounds)
+                for i in range(largest):
+                    groups[g, i] = parts[0, i] if i < found[0] else -1
+                    groups[h, i] = parts[1, i] if i < found[1] else -1
+                sizes[g], sizes[h] = found[0], found[1]
+                worth[g] = gamma(jobs, groups[g], sizes[g])
+                worth[h] = gamma(jobs, groups[h], sizes[h]) if sizes[h] > 0 else 0.0
+                active[g] = active[h] = again = True
+    return again

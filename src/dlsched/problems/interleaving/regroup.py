@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -27,17 +28,19 @@ _LOWEST, _HIGHEST, _HALVINGS = 1e-4, 1.0, 8
 """Range of the price of a GPU, in efficiency, and how often it is halved (its logarithm is)."""
 _KICKED = 3
 """Groups whose jobs are mixed before a round."""
+_LARGEST_GPUS = 10**6
+"""Largest coefficient of the integer program's row of GPUs; solvers' tolerances are absolute."""
 
 
 class Grouping:
     """The groups of every class, as arrays that the compiled search changes in place.
 
     ``members[gpus]`` and ``sizes[gpus]`` are as in `pairs.divide_pairs`; a cover has a row for
-    each job, most of them empty.
+    each job, most of them empty. After a limit of the run nothing is divided any more.
     """
 
-    def __init__(self, instance: Instance, groups: Sequence[Group]) -> None:
-        self.instance, self.jobs = instance, jobs_of(instance)
+    def __init__(self, instance: Instance, groups: Sequence[Group], run: Run) -> None:
+        self.instance, self.jobs, self.run = instance, jobs_of(instance), run
         self.uniform = instance.grouping == "uniform"
         self.members: dict[int, Indices] = {}
         self.sizes: dict[int, Indices] = {}
@@ -85,7 +88,10 @@ class Grouping:
             self._divide(gpus, np.ones(len(self.sizes[gpus]), dtype=bool), each)
 
     def _divide(self, gpus: int, active: Flags, price: float = -1.0) -> None:
-        divide_pairs(self.jobs, self.members[gpus], self.sizes[gpus], active, self.uniform, price)
+        members, sizes = self.members[gpus], self.sizes[gpus]
+        while not self.run.stop_reason():
+            if not divide_pairs(self.jobs, members, sizes, active, self.uniform, price):
+                break
 
     def distribute(self) -> None:
         """Distribute the budget over the classes by a price of a GPU, found by bisection."""
@@ -93,6 +99,8 @@ class Grouping:
         best, kept = self.worth, self._copy()
         low, high = _LOWEST, _HIGHEST
         for _ in range(_HALVINGS):
+            if self.run.stop_reason():
+                break
             price = (low * high) ** 0.5
             self.divide(price)
             if self.gpus > budget:
@@ -160,23 +168,27 @@ class Grouping:
 
 
 def few_groups(instance: Instance, run: Run) -> list[Group] | None:
-    """Return groups by an integer program over all multisets of profiles; None if it has none."""
+    """Return groups by an integer program over all multisets of profiles; None if it has none.
+
+    There is none, either, where the numbers of GPUs are too far apart for a solver.
+    """
     from scipy import sparse
 
     left = [list(jobs) for jobs in instance.profiles.values()]
     counts = np.array([len(jobs) for jobs in left], dtype=float)
     every = list(profile_groups(instance))
     rows = [row for columns in every for row in columns.members.tolist()]
-    if not rows:
+    unit = math.gcd(*instance.classes)
+    if not rows or max(instance.classes) // unit > _LARGEST_GPUS:
         return None
     gpus = np.concatenate([np.full(len(columns.gamma), columns.gpus) for columns in every])
     worth = np.concatenate([columns.gamma * instance.weight(columns.gpus) for columns in every])
     owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     line = np.full(len(rows), len(left))  # the GPUs' row
-    entries = np.append(np.ones(len(owners)), gpus)
+    entries = np.append(np.ones(len(owners)), gpus // unit)
     at = np.append(np.concatenate(rows), line), np.append(owners, np.arange(len(rows)))
     shape = (len(left) + 1, len(rows))
-    budget = np.inf if instance.gpu_budget is None else float(instance.gpu_budget)
+    budget = np.inf if instance.gpu_budget is None else float(instance.gpu_budget // unit)
     form = StandardForm.of(
         sparse.csc_array(sparse.coo_array((entries, at), shape=shape)),
         np.append(counts, -np.inf),

@@ -45,5 +45,8 @@ def choose(instance: Instance) -> str:
 
 
 def few_jobs(instance: Instance) -> bool:
-    """Return whether loops run as Python: pricing and local search then take half a second."""
-    return len(instance.jobs) <= 16
+    """Return whether loops run as Python: pricing and local search then take half a second.
+
+    With eight resources a group has 5,040 arrangements, with five 24.
+    """
+    return len(instance.jobs) <= 16 and len(instance.resources) <= 5

@@ -2,7 +2,8 @@
 
 Level 1 counts jobs, so the chosen are those with the least base GPUs, as long as the workers fit in
 number. A server with f free GPUs holds workers of w GPUs only if for every size t the sum of
-floor(w / t) is at most floor(f / t); the sums over all servers are what is compared.
+floor(w / t) is at most floor(f / t); the sums over all servers are what is compared, for at most 64
+of the jobs' sizes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from dlsched.problems.workers.schema import Instance, Job, Pool
 
 Value: TypeAlias = tuple[int, int, int, int]
 """Jobs and flexible workers; GPUs off preference and servers opened with their signs changed."""
+_SIZES = 64
+"""Most sizes t that are compared: all would take (jobs x sizes) steps."""
 
 
 class Way(NamedTuple):
@@ -96,6 +99,7 @@ class Trial:
 def choose(instance: Instance) -> list[Job]:
     """Return the jobs with the least base GPUs of which the workers fit in number."""
     sizes = sorted({job.gpus_per_worker for job in instance.jobs})
+    sizes = sizes[:: -(-len(sizes) // _SIZES) or 1]
     room: dict[Pool, list[int]] = {"training": [0] * len(sizes), "loan": [0] * len(sizes)}
     for server, kinds in zip(instance.servers, instance.kinds, strict=True):
         if kinds is None or "base" in kinds:
