@@ -108,7 +108,7 @@ def _first_proof(
         try:
             form = built.build(chosen, parameters, number)
             kind, wanted = wanted_of(form)
-            run.announce(Stage.SEARCHING, f"a proof of {name} = {built.targets[number]}")
+            run.announce(Stage.SEARCHING, f"a proof of {name}, {target}")
             nodes, cuts = _tree(form, wanted, run, most)
         except (ValueError, OptionError, Unproved) as error:
             reason = reason or str(error)
