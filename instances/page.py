@@ -35,7 +35,8 @@ marked \\* are claimed by a solver; the others are certified, re-checked in exac
 marked (9) to nine digits.
 
 Every solved instance has a proof in `instances/<problem>/proofs`, which `dlsched check-proof NAME`
-checks [without a solver](proofs.md).
+checks [without a solver](proofs.md). Bounds of open instances marked (p) have one in
+`instances/<problem>/bounds`, for `dlsched check-proof --bound NAME`.
 
 Have you a better solution of an open instance? `dlsched submit-check FILE` checks it and says
 whether it improves the best known; it needs no solver.
@@ -85,7 +86,8 @@ def _certificate(entry: dict[str, Any]) -> str:
         return ""
     found = entry["certificate"]
     exact = set(found["kinds"].values()) == {"certified"}
-    return f"{'exact' if exact else 'nine digits'}, {found['leaves']:,} leaves"
+    leaves = "1 leaf" if found["leaves"] == 1 else f"{found['leaves']:,} leaves"
+    return f"{'exact' if exact else 'nine digits'}, {leaves}"
 
 
 def _open_line(entry: dict[str, Any]) -> str:
@@ -104,7 +106,8 @@ def _open_line(entry: dict[str, Any]) -> str:
 def _bound(bound: Any) -> str:
     if bound is None:
         return "-"
-    return display(bound.value) + MARKS[bound.kind]
+    proved = " (p)" if bound.method == "proof" else ""
+    return display(bound.value) + MARKS[bound.kind] + proved
 
 
 def _values(entry: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -198,6 +199,30 @@ def test_every_closed_instance_has_its_proof() -> None:
     assert sorted(PROVED) == sorted(PROVEN)
     files = {str(p.relative_to(library.root())) for p in library.root().glob("*/proofs/*")}
     assert files == {entry(name)["certificate"]["file"] for name in PROVED}
+
+
+def _proved_bound(name: str) -> dict[str, Any] | None:
+    """Return the first level's bound of an instance, if a proof of its own is where it is from."""
+    found = next(iter(entry(name)["bound"].values()))
+    return found if found and found["method"] == "proof" and name not in PROVED else None
+
+
+BOUNDED = [name for name in NAMES if _proved_bound(name)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BOUNDED)
+def test_shipped_proofs_of_bounds_hold(name: str) -> None:
+    """The proof is of the bound in the index."""
+    stated = _proved_bound(name)
+    assert stated is not None and stated["kind"] == "certified"
+    assert dlsched.check_bound(name).value == number_from_data(stated)
+
+
+def test_every_proof_of_a_bound_is_of_one_in_the_index() -> None:
+    """A proof is removed once another method has found a better bound."""
+    files = {p.name for p in library.root().glob("*/bounds/*")}
+    assert files == {library.bound_file(name).name for name in BOUNDED}
 
 
 def test_index_is_plain_json() -> None:

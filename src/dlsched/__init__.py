@@ -5,6 +5,7 @@ import logging
 from dlsched import display as display  # how objects show themselves
 from dlsched.api import (
     bound,
+    check_bound,
     check_proof,
     compare,
     export,
@@ -18,6 +19,7 @@ from dlsched.api import (
     load_solution,
     model,
     prove,
+    prove_bound,
     read_result,
     save,
     solve,
@@ -73,6 +75,7 @@ __all__ = [
     "UnknownName",
     "Violation",
     "bound",
+    "check_bound",
     "check_proof",
     "compare",
     "export",
@@ -91,6 +94,7 @@ __all__ = [
     "plot",
     "plot_comparison",
     "prove",
+    "prove_bound",
     "read_result",
     "save",
     "solve",

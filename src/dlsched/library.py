@@ -86,6 +86,11 @@ def proof_file(name: str) -> Path:
     return root() / str(index()[name]["problem"]) / "proofs" / f"{name}.json.gz"
 
 
+def bound_file(name: str) -> Path:
+    """Return the file of the proof of a shipped open instance's bound; few have one."""
+    return root() / str(index()[name]["problem"]) / "bounds" / f"{name}.json.gz"
+
+
 def best_bounds(sha256: str) -> Bounds | None:
     """Return the recorded bounds of a shipped instance, found by its digest.
 

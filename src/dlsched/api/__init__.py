@@ -6,7 +6,7 @@ from dlsched.api.generating import generate
 from dlsched.api.listing import list_instances, list_methods, list_problems
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution, read_result, save
 from dlsched.api.models import export, model, model_text
-from dlsched.api.proving import check_proof, prove, vipr_texts
+from dlsched.api.proving import check_bound, check_proof, prove, prove_bound, vipr_texts
 from dlsched.api.solving import bound, solve, validate_limits
 from dlsched.api.verifying import verify
 
@@ -15,6 +15,7 @@ __all__ = [
     "SolutionLike",
     "attempt",
     "bound",
+    "check_bound",
     "check_proof",
     "compare",
     "comparison",
@@ -30,6 +31,7 @@ __all__ = [
     "model",
     "model_text",
     "prove",
+    "prove_bound",
     "read_result",
     "save",
     "solve",

@@ -1,25 +1,37 @@
-"""Proofs of optimality: made by a search, and checked without one."""
+"""Proofs of optimality and of bounds: made by a search, and checked without one."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from dlsched import library
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.api.solving import solve
 from dlsched.errors import InstanceError, OptionError
+from dlsched.proofs import bounds
+from dlsched.proofs.bounds import BoundProof, CheckedBound
 from dlsched.proofs.check import CheckedProof
 from dlsched.proofs.check import check_proof as check
 from dlsched.proofs.document import Proof, read_proof
 from dlsched.proofs.prove import ProofFailed, prove_solution
+from dlsched.proofs.prove import prove_bound as search_bound
 from dlsched.proofs.vipr import certificates
 from dlsched.registry import problem
 from dlsched.run import Run, StageListener
 from dlsched.schema.envelope import Instance
+from dlsched.schema.quantities import Number
+from dlsched.schema.solution import Solution
 
+T = TypeVar("T")
+_NUMBER = re.compile(r"-?[0-9]{1,300}([./][0-9]{1,300})?", re.ASCII)
 ProofLike: TypeAlias = Proof | str | Path
 """A proof, or its file."""
+BoundLike: TypeAlias = BoundProof | str | Path
+"""A proof of a bound, or its file."""
 
 
 def prove(
@@ -49,19 +61,66 @@ def prove(
     """
     inst = load(instance)
     run = Run(time_limit=time_limit, on_stage=on_stage)
+    return prove_solution(inst, _known(inst, solution, run), run)
+
+
+def prove_bound(
+    instance: InstanceLike,
+    value: Number | str,
+    solution: SolutionLike | None = None,
+    *,
+    time_limit: float | None = None,
+    on_stage: StageListener | None = None,
+) -> BoundProof:
+    """Prove that no solution is better than a value at the first level.
+
+    This is for instances whose optimum is not known. The proof can be checked without a solver, by
+    `check_bound`. That a solution has the value is not proved, and need not be so.
+
+    Parameters
+    ----------
+    instance
+        Anything that `load` takes.
+    value
+        Of the first level, in its unit; a text may be a decimal or ``p/q``.
+    solution
+        Anything that `load_solution` takes, a good one, from which forms for the proof are chosen;
+        by default the library's best known one, else that of the exact method.
+    time_limit
+        Wall-clock seconds for the search.
+
+    Raises
+    ------
+    OptionError
+        If the value is no number.
+    ProofFailed
+        If the solution is infeasible or better, the limit struck, or no form proves the value.
+    """
+    try:
+        if isinstance(value, str) and not _NUMBER.fullmatch(value):
+            raise ValueError
+        target = Fraction(value)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise OptionError(f"the bound must be a number as 209.5 or 419/2, not {value}") from None
+    inst = load(instance)
+    run = Run(time_limit=time_limit, on_stage=on_stage)
+    return search_bound(inst, target, _known(inst, solution, run), run)
+
+
+def _known(instance: Instance, solution: SolutionLike | None, run: Run) -> Solution:
+    """Return a solution without labels: by default the library's, else the exact method's."""
     if solution is None:
-        name = library.name_of(inst.sha256)
+        name = library.name_of(instance.sha256)
         if name is not None:
             solution = library.solution_file(name)
         else:
-            answer = solve(inst, time_limit=time_limit, on_stage=on_stage)
+            limit = run.time_limit
+            answer = solve(instance, time_limit=limit, on_stage=run.on_stage)
             if answer.solution is None:
                 raise ProofFailed(f"there is no solution to prove optimal: {answer.reason}")
             solution = answer.solution
-    found = load_solution(solution, inst.problem)
-    return prove_solution(
-        inst, found.model_copy(update={"instance": "", "instance_sha256": None}), run
-    )
+    found = load_solution(solution, instance.problem)
+    return found.model_copy(update={"instance": "", "instance_sha256": None})
 
 
 def check_proof(instance: InstanceLike, proof: ProofLike | None = None) -> CheckedProof:
@@ -83,6 +142,28 @@ def check_proof(instance: InstanceLike, proof: ProofLike | None = None) -> Check
     """
     inst = load(instance)
     return check(inst, _proof(inst, proof))
+
+
+def check_bound(instance: InstanceLike, proof: BoundLike | None = None) -> CheckedBound:
+    """Check a proof of a bound as `check_proof` does one of optimality, in integers.
+
+    Parameters
+    ----------
+    instance
+        Anything that `load` takes.
+    proof
+        A proof of a bound, or its file; by default the library's, if it has one.
+
+    Raises
+    ------
+    InvalidProof
+        If it does not prove that no solution is better than its value.
+    InstanceError
+        If it cannot be read, or there is none.
+    """
+    inst = load(instance)
+    found = _found(inst, proof, library.bound_file, bounds.read_bound)
+    return bounds.check_bound(inst, found)
 
 
 def vipr_texts(
@@ -110,12 +191,19 @@ def vipr_texts(
 
 def _proof(instance: Instance, proof: ProofLike | None) -> Proof:
     """Return a proof, that of a file, or by default the library's."""
-    if isinstance(proof, Proof):
-        return proof
+    return _found(instance, proof, library.proof_file, read_proof)
+
+
+def _found(
+    instance: Instance,
+    proof: T | str | Path | None,
+    file_of: Callable[[str], Path],
+    read: Callable[[str | Path], T],
+) -> T:
     if proof is None:
         name = library.name_of(instance.sha256)
-        proof = library.proof_file(name) if name is not None else None
-        if proof is None or not proof.exists():
+        proof = file_of(name) if name is not None else None
+        if not isinstance(proof, Path) or not proof.exists():
             remedy = f"make it: dlsched prove {instance.name} -o FILE"
             raise InstanceError(instance.name, "", "the library has no proof for it", remedy)
-    return read_proof(proof)
+    return read(proof) if isinstance(proof, (str, Path)) else proof

@@ -1,4 +1,4 @@
-"""``dlsched check-proof``: check a proof of optimality without a solver."""
+"""``dlsched check-proof``: check a proof of optimality, or of a bound, without a solver."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from dlsched.cli.exits import Exit
 from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import put_json, put_line, put_table
 from dlsched.cli.progress import say
+from dlsched.figures import display
 from dlsched.objective import number_to_data
+from dlsched.proofs.bounds import CheckedBound
 from dlsched.proofs.check import InvalidProof
+from dlsched.proofs.document import KINDS
 from dlsched.run import Stage
 
 
@@ -25,18 +28,27 @@ def check_proof(
             metavar="PROOF", show_default=False, help="Its file; by default the library's."
         ),
     ] = None,
+    bound: Annotated[
+        bool, typer.Option("--bound", help="The proof is one of `prove --bound`.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Check in integers that a proof's solution is optimal; no solver is involved."""
     say(Stage.CHECKING, f"the proof of {instance}")
     try:
-        checked = api.check_proof(instance, proof)
+        if bound:
+            found = api.check_bound(instance, proof)
+        else:
+            checked = api.check_proof(instance, proof)
     except InvalidProof as error:
         if as_json:
             put_json({"valid": False, "reason": str(error)})
         else:
             put_line(f"invalid: {error}")
         raise typer.Exit(Exit.NEGATIVE) from None
+    if bound:
+        _put_bound(found, as_json)
+        return
     if as_json:
         levels = [
             {"level": c.level, "kind": c.kind, "leaves": c.leaves} | number_to_data(c.value)
@@ -48,4 +60,16 @@ def check_proof(
     put_table(
         ["level", "optimum>", "kind", "leaves>"],
         ([c.level, c.value, c.kind, c.leaves] for c in checked.levels),
+    )
+
+
+def _put_bound(found: CheckedBound, as_json: bool) -> None:
+    if as_json:
+        value = number_to_data(found.value)
+        level = {"level": found.level, "kind": KINDS[0], "leaves": found.leaves} | value
+        put_json({"valid": True, "instance": found.instance, "bound": level})
+        return
+    put_line(
+        f"valid: no solution of {found.instance} has a better {found.level} than "
+        f"{display(found.value)}"
     )

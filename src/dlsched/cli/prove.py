@@ -1,4 +1,4 @@
-"""``dlsched prove``: a proof that a solution is optimal, as a file."""
+"""``dlsched prove``: a proof that a solution is optimal, or of a bound, as a file."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import put_json, put_line, put_table
 from dlsched.cli.progress import say
 from dlsched.cli.settings import target
+from dlsched.proofs.bounds import write_bound
 from dlsched.proofs.document import write_proof
 from dlsched.proofs.prove import ProofFailed
 from dlsched.run import Stage
@@ -36,6 +37,13 @@ def prove(
         float | None,
         typer.Option("--limit", "--time-limit", metavar="S", help="Wall-clock seconds."),
     ] = None,
+    bound: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VALUE",
+            help="Prove that no solution is better than this at the first level, instead.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Prove that a solution is optimal, and write the proof; `check-proof` needs no solver."""
@@ -43,25 +51,32 @@ def prove(
         target(output, ".json", ".json.gz")
     say(Stage.LOADING, instance)
     inst = api.load(instance)
-    file = output or Path(f"{inst.name}.proof.json.gz")
+    file = output or Path(f"{inst.name}.{'proof' if bound is None else 'bound'}.json.gz")
     try:
-        proof = api.prove(inst, solution, time_limit=limit)
+        if bound is None:
+            proof = api.prove(inst, solution, time_limit=limit)
+            levels = list(proof.levels)
+            write_proof(proof, file)
+        else:
+            found = api.prove_bound(inst, bound, solution, time_limit=limit)
+            levels = [found.proof]
+            write_bound(found, file)
     except ProofFailed as error:
         if as_json:
             put_json({"instance": inst.name, "proved": False, "reason": str(error)})
         else:
             put_line(f"no proof: {error}")
         raise typer.Exit(Exit.NEGATIVE) from None
-    write_proof(proof, file)
     if as_json:
-        levels = [
+        rows = [
             {"level": p.level, "target": str(p.target), "kind": p.kind, "nodes": len(p.nodes)}
-            for p in proof.levels
+            for p in levels
         ]
-        put_json({"instance": inst.name, "proved": True, "file": str(file), "levels": levels})
+        put_json({"instance": inst.name, "proved": True, "file": str(file), "levels": rows})
         return
+    what, flag = ("optimum>", "") if bound is None else ("bound>", "--bound ")
     put_table(
-        ["level", "optimum>", "kind", "nodes>"],
-        ([p.level, p.target, p.kind, len(p.nodes)] for p in proof.levels),
+        ["level", what, "kind", "nodes>"],
+        ([p.level, p.target, p.kind, len(p.nodes)] for p in levels),
     )
-    put_line(f"proof written to {file}; check it: dlsched check-proof {instance} {file}")
+    put_line(f"proof written to {file}; check it: dlsched check-proof {flag}{instance} {file}")

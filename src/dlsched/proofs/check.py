@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from dlsched import registry
 from dlsched.errors import DlschedError
+from dlsched.forms.form import Form
 from dlsched.proofs.available import Forms
 from dlsched.proofs.cuts import InvalidCut, with_cuts
 from dlsched.proofs.document import Kind, LevelProof, Proof
-from dlsched.proofs.levels import aim
+from dlsched.proofs.levels import Aim, aim
 from dlsched.proofs.tree import InvalidTree, check_tree
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
@@ -65,9 +67,13 @@ def check_proof(instance: Instance, proof: Proof) -> CheckedProof:
             raise InvalidProof(
                 f"{level.level}: the proof's target is {level.target}, the solution's {targets[i]}"
             )
-        leaves = _check_level(built, level, i)
+        leaves = check_level(built, level, i, partial(_aim, targets, i, level.kind))
         checked.append(CheckedLevel(level.level, targets[i], level.kind, leaves))
     return CheckedProof(instance.name, checked)
+
+
+def _aim(targets: Sequence[Number], number: int, kind: Kind, form: Form) -> Aim:
+    return aim(form, number, targets, kind)
 
 
 def _objective(instance: Instance, proof: Proof) -> Sequence[Number]:
@@ -80,10 +86,22 @@ def _objective(instance: Instance, proof: Proof) -> Sequence[Number]:
     return report.objective
 
 
-def _check_level(built: Forms, level: LevelProof, number: int) -> int:
+def check_level(built: Forms, level: LevelProof, number: int, aim_of: Callable[[Form], Aim]) -> int:
+    """Check the tree of a level against its form, built anew; return the number of leaves.
+
+    Parameters
+    ----------
+    aim_of
+        Returns what a form has to prove.
+
+    Raises
+    ------
+    InvalidProof
+        If the form is another one, or the tree does not prove this.
+    """
     try:
         form = built.build(level.form, level.parameters, number)
-        wanted = aim(form, number, built.targets, level.kind)
+        wanted = aim_of(form)
     except (ValueError, DlschedError) as error:
         raise InvalidProof(f"{level.level}: {error}") from None
     if form.digest != level.digest:

@@ -131,22 +131,29 @@ def proof_from_data(data: Mapping[str, Any], where: str) -> Proof:
     """
     if data.get("dlsched_proof") != VERSION:
         raise InstanceError(where, "dlsched_proof", f"must be {VERSION}", _REMEDY)
-    texts = [_text(data, key, where) for key in ("problem", "instance", "instance_sha256")]
+    texts = [text_of(data, key, where) for key in ("problem", "instance", "instance_sha256")]
     solution = data.get("solution")
     if not isinstance(solution, dict):
         raise InstanceError(where, "solution", "must be an object", _REMEDY)
     listed = data.get("levels")
     if not isinstance(listed, list):
         raise InstanceError(where, "levels", "must be a list", _REMEDY)
-    levels = [_level(entry, f"levels[{i}]", where) for i, entry in enumerate(listed)]
+    levels = [level_from_data(entry, f"levels[{i}]", where) for i, entry in enumerate(listed)]
     return Proof(texts[0], texts[1], texts[2], solution, levels)
 
 
-def _level(entry: Any, path: str, where: str) -> LevelProof:
+def level_from_data(entry: Any, path: str, where: str) -> LevelProof:
+    """Return the proof of a level that JSON data describe.
+
+    Raises
+    ------
+    InstanceError
+        If they describe none.
+    """
     if not isinstance(entry, dict):
         raise InstanceError(where, path, "must be an object", _REMEDY)
     level, target, form, digest = (
-        _text(entry, key, where, path) for key in ("level", "target", "form", "digest")
+        text_of(entry, key, where, path) for key in ("level", "target", "form", "digest")
     )
     try:
         value = ratio(target)
@@ -209,7 +216,8 @@ def _integers(values: Iterable[Any]) -> bool:
     return all(isinstance(v, int) and not isinstance(v, bool) for v in values)
 
 
-def _text(data: Mapping[str, Any], key: str, where: str, path: str = "") -> str:
+def text_of(data: Mapping[str, Any], key: str, where: str, path: str = "") -> str:
+    """Return a text of JSON data; raise InstanceError if there is none of that key."""
     value = data.get(key)
     if not isinstance(value, str):
         raise InstanceError(where, f"{path}.{key}".lstrip("."), "must be a text", _REMEDY)

@@ -57,3 +57,17 @@ def aim(form: Form, level: int, targets: Sequence[Number], kind: Kind) -> Aim:
         # Its values are whole numbers of steps, so what is better is so by a step.
         return Aim(goal, rows, Fraction(math.ceil(steps) - 1), True)
     return Aim(goal, rows, steps, False)
+
+
+def bound_aim(form: Form, target: Fraction) -> Aim:
+    """Return what proves that no solution is better than a target at the first level.
+
+    The level is no better than the form has it, so this is so for rounded costs, too. The target
+    need not be the value of a solution. If all costs are of integer columns, they are whole at
+    every solution, and what is better than the target costs less than its steps, rounded up.
+    """
+    goal = form.goals[0]
+    steps = goal.steps(target)
+    if all(form.integer[j] for j in goal.costs):
+        return Aim(goal, form.rows, Fraction(math.ceil(steps) - 1), True)
+    return Aim(goal, form.rows, steps, False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,9 +11,10 @@ from dlsched.errors import DlschedError, OptionError
 from dlsched.forms.choice import FormChoice
 from dlsched.forms.form import Form
 from dlsched.proofs.available import MODEL, Forms
+from dlsched.proofs.bounds import BoundProof
 from dlsched.proofs.cuts import Cut, with_cuts
-from dlsched.proofs.document import LevelProof, Proof
-from dlsched.proofs.levels import Aim, aim, kind_of
+from dlsched.proofs.document import KINDS, Kind, LevelProof, Proof
+from dlsched.proofs.levels import Aim, aim, bound_aim, kind_of
 from dlsched.proofs.search import Search, Stopped, TooManyNodes, Unproved
 from dlsched.proofs.separation import keep, renumbered, separate
 from dlsched.proofs.tree import Leaf, Node, Split
@@ -48,18 +49,66 @@ def prove_solution(instance: Instance, solution: Solution, run: Run) -> Proof:
     return Proof(instance.problem, instance.name, instance.sha256, data, levels)
 
 
+def prove_bound(instance: Instance, target: Fraction, known: Solution, run: Run) -> BoundProof:
+    """Return a proof that no solution is better than a target at the first level.
+
+    Parameters
+    ----------
+    known
+        A good solution, from which forms are chosen.
+
+    Raises
+    ------
+    ProofFailed
+        If there is a better solution, a limit struck, or the instance has no form that the search
+        can prove it with.
+    """
+    owner = registry.problem(instance.problem)
+    report, first = owner.check(instance, known), owner.levels[0]
+    if not report.feasible or report.objective is None:
+        raise ProofFailed(f"the solution is infeasible: {report.violations[0].message}")
+    if first.better(report.objective[0], target):
+        raise ProofFailed(f"{first.name}: a solution of {report.objective[0]} is known")
+    choices = _choices(instance, known, 0, run)
+    if owner.has_module("form_choices"):
+        own = getattr(owner.module("form_choices"), "bound_choices", None)
+        choices = choices if own is None else own(instance, known, target, run)
+
+    def wanted(form: Form) -> tuple[Kind, Aim]:
+        return KINDS[0], bound_aim(form, target)
+
+    level = _first_proof(Forms(instance, [target]), choices, wanted, 0, run)
+    return BoundProof(instance.problem, instance.name, instance.sha256, level)
+
+
 def _prove_level(built: Forms, solution: Solution, number: int, run: Run) -> LevelProof:
+    """Return the proof of a level."""
+
+    def wanted(form: Form) -> tuple[Kind, Aim]:
+        kind = kind_of(form, number)
+        return kind, aim(form, number, built.targets, kind)
+
+    choices = _choices(built.instance, solution, number, run)
+    return _first_proof(built, choices, wanted, number, run)
+
+
+def _first_proof(
+    built: Forms,
+    choices: Iterable[FormChoice],
+    wanted_of: Callable[[Form], tuple[Kind, Aim]],
+    number: int,
+    run: Run,
+) -> LevelProof:
     """Return the proof of a level, from the first of the forms with which there is one."""
-    instance, targets = built.instance, built.targets
+    instance, target = built.instance, Fraction(built.targets[number])
     name = registry.problem(instance.problem).levels[number].name
     reason = ""
-    for chosen, parameters, most in _choices(instance, solution, number, run):
+    for chosen, parameters, most in choices:
         run.announce(Stage.BUILDING, f"the form {chosen} of {instance.name} for {name}")
         try:
             form = built.build(chosen, parameters, number)
-            kind = kind_of(form, number)
-            wanted = aim(form, number, targets, kind)
-            run.announce(Stage.SEARCHING, f"a proof of {name} = {targets[number]}")
+            kind, wanted = wanted_of(form)
+            run.announce(Stage.SEARCHING, f"a proof of {name}, {target}")
             nodes, cuts = _tree(form, wanted, run, most)
         except (ValueError, OptionError, Unproved) as error:
             reason = reason or str(error)
@@ -67,8 +116,7 @@ def _prove_level(built: Forms, solution: Solution, number: int, run: Run) -> Lev
             reason = str(error)
             break
         else:
-            value = Fraction(targets[number])
-            return LevelProof(name, value, kind, chosen, form.digest, nodes, parameters, cuts)
+            return LevelProof(name, target, kind, chosen, form.digest, nodes, parameters, cuts)
     raise ProofFailed(f"{name}: {reason}")
 
 

@@ -130,7 +130,7 @@ class Search:
                 continue
             column = None if math.isinf(solved.value) else self._choose(solved)
             if column is None:
-                raise Unproved("a point of the form seems to be better than the solution")
+                raise Unproved("a point of the form seems to be better than the target")
             low, high = self.lower[column], self.upper[column]
             at = min(max(math.floor(solved.x[column]), low), high - 1)
             basis, down = self.lp.basis(), float(solved.x[column]) - at

@@ -35,6 +35,14 @@ _CLOSE, _HALF = 1e-9, 0.5
 
 def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
     """Yield the forms to try, the most promising first."""
+    target = Fraction(evaluate(instance, solution.schedule)[0])
+    return bound_choices(instance, solution, target, run)
+
+
+def bound_choices(
+    instance: Instance, solution: Solution, target: Fraction, run: Run
+) -> Iterator[FormChoice]:
+    """Yield the forms to try for a proof that no schedule is worth more than a target."""
     if instance.jobs and not instance.forking:
         try:
             search = Search(instance, run)
@@ -42,7 +50,7 @@ def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Ite
             search = None
         if search is not None:
             search.propose(Insertion(search.gangs, levels_of(instance, solution)))
-            yield from _priced(search, Fraction(evaluate(instance, solution.schedule)[0]), run)
+            yield from _priced(search, target, run)
     yield FormChoice("model")
 
 
