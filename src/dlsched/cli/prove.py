@@ -12,7 +12,7 @@ from dlsched.cli.exits import Exit
 from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import put_json, put_line, put_table
 from dlsched.cli.progress import say
-from dlsched.cli.settings import target
+from dlsched.cli.settings import named_after, target
 from dlsched.proofs.document import write_proof
 from dlsched.proofs.prove import ProofFailed
 from dlsched.run import Stage
@@ -43,7 +43,7 @@ def prove(
         target(output, ".json", ".json.gz")
     say(Stage.LOADING, instance)
     inst = api.load(instance)
-    file = output or Path(f"{inst.name}.proof.json.gz")
+    file = output or named_after(inst.name, ".proof.json.gz")[0]
     try:
         proof = api.prove(inst, solution, time_limit=limit)
     except ProofFailed as error:
