@@ -74,3 +74,43 @@ def test_command(tmp_path: Path) -> None:
     assert made.exit_code == 0 and "certified, proof" in made.stdout
     assert shown["proof"]["levels"] == json.loads(Path(file).read_text())["levels"]
     assert runner.invoke(app, ["check-proof", NAME, file]).exit_code == 0
+
+
+def test_one_file_for_solution_and_proof_is_refused(tmp_path: Path) -> None:
+    """The proof would replace the solution that was just written, however the file is spelled."""
+    (tmp_path / "sub").mkdir()
+    files = [str(tmp_path / "a.json"), str(tmp_path / "sub" / ".." / "a.json")]
+    answer = CliRunner().invoke(app, ["solve", NAME, "--output", files[0], "--proof", files[1]])
+    assert answer.exit_code == 2 and "both --output and --proof" in answer.stderr
+    assert not (tmp_path / "a.json").exists()
+
+
+@pytest.mark.parametrize("name", ["../../x", "/x", "a\nb", "a\0b", "x" * 300, "a\\b"])
+def test_names_that_no_file_can_have_name_no_file(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written elsewhere for an instance's name, and no search is begun in vain."""
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    named = dlsched.load(NAME).model_copy(update={"name": name})
+    (folder / "i.json").write_text(json.dumps(named.to_data()))
+    runner = CliRunner()
+    for command in (["prove", "i.json"], ["export", "i.json", "--format", "vipr"]):
+        answer = runner.invoke(app, command)
+        assert answer.exit_code == 2 and "name the file" in answer.stderr
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["i.json"]
+
+
+def test_folders_of_the_default_names_are_refused_before_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several certificates none is written if one cannot be."""
+    monkeypatch.chdir(tmp_path)
+    for taken in (f"{NAME}.proof.json.gz", f"{NAME}.collateral.vipr"):
+        Path(taken).mkdir()
+    runner = CliRunner()
+    for command in (["prove", NAME, "--limit", "0"], ["export", NAME, "--format", "vipr"]):
+        answer = runner.invoke(app, command)
+        assert answer.exit_code == 2 and "it is a directory" in answer.stderr
+    assert not (tmp_path / f"{NAME}.preempted.vipr").exists()

@@ -161,3 +161,18 @@ def test_parameters_of_other_types_are_errors_of_the_proof(
             levels = [replace(first, parameters=parameters), *proof.levels[1:]]
             with pytest.raises(InvalidProof):
                 dlsched.check_proof(instance, replace(proof, levels=levels))
+
+
+def test_costs_that_became_whole_by_rounding_are_covered() -> None:
+    """What a double next to a whole number lost is not proved, nor lost by a later level's row."""
+    exact = 3 - Fraction(1, 2**52)  # its double is this or 3
+    goal = Goal("cost", 1, {0: 3}, 0, Fraction(1), False)
+    form = Form(
+        "drawn", [0], [2**60], [False], [], [goal, Goal("x", -1, {0: -1}, 0, goal.unit, True)]
+    )
+    target = exact * 2**60
+    wanted = aim(form, 0, [target, 2**60], kind_of(form, 0))
+    least = wanted.least * exact / 3  # what the true costs are where the form's are so much
+    assert target * (1 - Fraction(1, 10**9)) < least < target
+    high = aim(form, 1, [target, 2**60], kind_of(form, 1)).rows[-1].high
+    assert high is not None and high >= 3 * 2**60

@@ -14,11 +14,11 @@ from dlsched.cli.exits import put
 from dlsched.cli.flags import INSTANCE_HELP, Json
 from dlsched.cli.output import put_json, put_line
 from dlsched.cli.progress import say
-from dlsched.cli.settings import target
+from dlsched.cli.settings import named_after, target
 from dlsched.errors import OptionError
 from dlsched.files import write_bytes
 from dlsched.proofs.check import InvalidProof
-from dlsched.registry import usable_problems
+from dlsched.registry import problem, usable_problems
 from dlsched.run import Stage
 
 FORMATS = ("lp", "mps", "vipr")
@@ -135,6 +135,8 @@ def _write_certificates(
     if file is not None:
         target(file, *_suffixes("vipr"))
     inst = api.load(instance)
+    levels = [entry.name for entry in problem(inst.problem).levels if level in (None, entry.name)]
+    written = [] if file else named_after(inst.name, *(f".{name}.vipr" for name in levels))
     say(Stage.CHECKING, f"the proof of {inst.name}")
     try:
         if file is not None:
@@ -143,7 +145,6 @@ def _write_certificates(
         texts = api.vipr_texts(inst, proof, level=level)
     except InvalidProof as error:
         raise OptionError(f"the proof does not hold: {error}") from None
-    written = [Path(f"{inst.name}.{name}.vipr") for name in texts]
     for path, text in zip(written, texts.values(), strict=True):
         write_bytes(path, text.encode())
     return written

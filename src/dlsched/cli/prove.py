@@ -12,7 +12,7 @@ from dlsched.cli.exits import Exit
 from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import put_json, put_line, put_table
 from dlsched.cli.progress import say
-from dlsched.cli.settings import target
+from dlsched.cli.settings import named_after, target
 from dlsched.proofs.bounds import write_bound
 from dlsched.proofs.document import write_proof
 from dlsched.proofs.prove import ProofFailed
@@ -51,7 +51,8 @@ def prove(
         target(output, ".json", ".json.gz")
     say(Stage.LOADING, instance)
     inst = api.load(instance)
-    file = output or Path(f"{inst.name}.{'proof' if bound is None else 'bound'}.json.gz")
+    ending = ".proof.json.gz" if bound is None else ".bound.json.gz"
+    file = output or named_after(inst.name, ending)[0]
     try:
         if bound is None:
             proof = api.prove(inst, solution, time_limit=limit)

@@ -10,8 +10,12 @@ from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.files import validate_target
+from dlsched.schema.quantities import shown
 
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+_LONGEST = 150
+"""Bytes of an instance's name, to which an ending is added; file systems allow 255."""
 
 
 def settings(pairs: Iterable[str], defaults: Mapping[str, Any], whose: str) -> dict[str, Any]:
@@ -76,6 +80,23 @@ def _like(default: Any, value: Any, name: str, whose: str) -> Any:
 
 def _with_whole_keys(value: dict[str, Any]) -> dict[Any, Any]:
     return {int(k) if k.isascii() and k.isdigit() else k: v for k, v in value.items()}
+
+
+def named_after(name: str, *endings: str) -> list[Path]:
+    """Return files in the current folder that are named after an instance.
+
+    Raises
+    ------
+    OptionError
+        If the name has what a file's name cannot have, or is too long: an instance may come from
+        anyone, and ``../x`` would be a file elsewhere. Also if such a file is a folder.
+    """
+    if not name.isprintable() or set(name) & set('/\\:*?"<>|') or len(name.encode()) > _LONGEST:
+        raise OptionError(f"no file can be named after the instance {shown(name)}; name the file")
+    files = [Path(name + ending) for ending in endings]
+    for file in files:
+        validate_target(file)
+    return files
 
 
 def target(path: Path, *suffixes: str) -> Path:

@@ -15,6 +15,7 @@ from dlsched.cli.output import put_line, stdout_for_answers
 from dlsched.cli.progress import hide, point, say
 from dlsched.cli.settings import settings, target
 from dlsched.cli.verdict import exit_status, put_result
+from dlsched.errors import OptionError
 from dlsched.proofs.document import write_proof
 from dlsched.registry import problem
 from dlsched.run import Stage
@@ -55,6 +56,8 @@ def solve(
     """
     for file in filter(None, (output, proof)):
         target(file, ".json", ".json.gz")
+    if output is not None and proof is not None and output.resolve() == proof.resolve():
+        raise OptionError(f"{output} cannot be both --output and --proof; name two files")
     say(Stage.LOADING, instance)
     inst = api.load(instance)
     chosen = problem(inst.problem).resolve(method, inst)

@@ -17,6 +17,13 @@ from typing import Literal
 
 from dlsched.schema.quantities import Number
 
+ROUNDING = Fraction(1, 10**12)
+"""Error of the costs of a level that is not exact, relative to its value.
+
+Such costs were rounded outward from doubles. A double that is a whole number may itself have been
+rounded to it, and one computed in several steps has an error of some units in the last place.
+"""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -70,6 +77,8 @@ class Goal:
         steps = self.steps(value)
         if whole and self.exact and steps.denominator > 1:
             raise ValueError(f"no point of the form has {self.name} = {value}")
+        if not self.exact:
+            steps += ROUNDING * abs(Fraction(value)) / self.unit
         high = math.floor(steps) if whole else math.ceil(steps)
         return Row(self.costs, math.floor(steps) if self.exact else None, high)
 

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dlsched.forms.form import Form, Goal, Row
+from dlsched.forms.form import ROUNDING, Form, Goal, Row
 from dlsched.proofs.document import KINDS, Kind
 from dlsched.schema.quantities import Number
 
 NINE_DIGITS = Fraction(1, 10**9)
+"""How much of a target is left unproved at most, where it is certified to nine digits."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ def aim(form: Form, level: int, targets: Sequence[Number], kind: Kind) -> Aim:
     held = [form.goals[i].row(targets[i], whole[i]) for i in range(level)]
     rows = [*form.rows, *held]
     if kind == KINDS[1]:
-        return Aim(goal, rows, steps - NINE_DIGITS * abs(value) / goal.unit, False)
+        unproved = (NINE_DIGITS - ROUNDING) * abs(value) / goal.unit
+        return Aim(goal, rows, steps - unproved, False)
     if not goal.exact:
         raise ValueError(f"the form {form.name} has {goal.name} rounded, which proves nine digits")
     if whole[level]:
