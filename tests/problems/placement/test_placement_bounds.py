@@ -16,6 +16,11 @@ from dlsched.problems.placement.cells import Cell, cells_of, traffic_of, unplace
 from dlsched.problems.placement.lumps import least_cost
 from dlsched.problems.placement.parts import cell_bounds, gpu_bound
 from dlsched.problems.placement.shares import Shares
+from dlsched.result import Termination
+from dlsched.run import Run
+from dlsched.solvers import highs
+from dlsched.solvers.outcome import Outcome
+from dlsched.solvers.standard_form import StandardForm
 from dlsched.testing import oracles, strategies
 
 
@@ -115,6 +120,42 @@ def test_interior_point_gives_the_bound_of_the_simplex_method(
     assert interior.method == "duals of the relaxation"
     assert float(interior.value) == pytest.approx(float(simplex.value), rel=2e-3)
     assert interior.value <= dlsched.solve(instance).objective.cost
+
+
+def test_the_tree_of_relaxations_is_below_the_optimum_and_above_the_relaxation() -> None:
+    """With homes for all tables or for few, each bound is certified, and none is above the cost."""
+    for seed in range(2):
+        instance = dlsched.generate("placement", seed, tables=6, regions=2, jobs=9, largest=0.4)
+        optimum = oracles.placement(instance)
+        root = dlsched.bound(instance, "relaxation").cost
+        assert optimum is not None
+        found = [root.value]
+        for nodes in (0, 40):
+            bound = dlsched.bound(instance, "relaxation_tree", nodes=nodes, tables=6).cost
+            assert bound.kind == "certified"
+            found.append(bound.value)
+        assert found == sorted(found)
+        assert found[-1] <= optimum.cost
+        assert found[-1] > found[0] or found[0] >= float(optimum.cost) * (1 - 1e-6)
+    with pytest.raises(OptionError, match="must be from 0"):
+        dlsched.bound(instance, "relaxation_tree", tables=-1)
+
+
+@pytest.mark.parametrize("duals", [None, np.array([np.nan])])
+def test_a_node_without_useful_duals_keeps_the_bound_above_it(
+    duals: np.ndarray | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node that the solver calls infeasible, or of which it has no duals, raises nothing."""
+    instance = dlsched.generate("placement", 1, tables=6, regions=2, jobs=9, largest=0.4)
+    root = dlsched.bound(instance, "relaxation_tree", nodes=0).cost.value
+
+    def solved(form: StandardForm, level: int, run: Run) -> Outcome:
+        rows = None if duals is None else np.repeat(duals, form.shape[0])
+        return Outcome("HiGHS", Termination.INFEASIBLE, "", None, None, None, rows)
+
+    monkeypatch.setattr(highs, "interior_point", solved)
+    bound = dlsched.bound(instance, "relaxation_tree", nodes=20).cost
+    assert bound.value == root
 
 
 @pytest.mark.slow

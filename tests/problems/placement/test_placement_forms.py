@@ -27,6 +27,8 @@ from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 
 INSTANCES = st.one_of(strategies.placement(), strategies.placement(scales=True))
+DRAWN = settings(deadline=None, derandomize=True, database=None, phases=[Phase.generate])
+"""What the property tests with two numbers of examples have in common."""
 
 
 def _at(form: Form, lp: Relaxation, instance: Instance, homes: list[int]) -> float:
@@ -44,13 +46,7 @@ def test_any_parameters_give_a_lower_bound_at_every_placement(examples: int) -> 
     """With any points, the form has every feasible placement, and costs no more than it does."""
 
     @given(st.data())
-    @settings(
-        max_examples=examples,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        phases=[Phase.generate],
-    )
+    @settings(DRAWN, max_examples=examples)
     def run(data: st.DataObject) -> None:
         instance = data.draw(INSTANCES)
         if not instance.tables or not instance.regions:
@@ -87,13 +83,7 @@ def test_the_optimum_of_brute_force_is_proved(examples: int) -> None:
     """In any units, the optimum of full enumeration has a valid proof to nine digits."""
 
     @given(INSTANCES)
-    @settings(
-        max_examples=examples,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        phases=[Phase.generate],
-    )
+    @settings(DRAWN, max_examples=examples)
     def run(instance: Instance) -> None:
         optimum = oracles.placement(instance)
         if optimum is None:

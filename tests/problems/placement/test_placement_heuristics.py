@@ -14,9 +14,10 @@ from dlsched.problems.placement import Instance
 from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.check import at_home, check, evaluate, moved
 from dlsched.problems.placement.heuristics import daily, initial_homes, solution_of
-from dlsched.problems.placement.incremental import move_each, state_of
+from dlsched.problems.placement.incremental import move_each
 from dlsched.problems.placement.layout import AT_HOME, COST, INFEASIBILITY, MOVED
 from dlsched.problems.placement.local import DRAWS, anneal
+from dlsched.problems.placement.totals import state_of
 from dlsched.testing import check_heuristic, oracles, strategies
 
 RULES: list[tuple[str, dict[str, Any]]] = [

@@ -15,8 +15,8 @@ from dlsched.problems.placement import Instance, Solution, model
 from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.check import check
 from dlsched.problems.placement.estimate import Estimate
-from dlsched.problems.placement.incremental import state_of
 from dlsched.problems.placement.shares import at_least, at_most, groups_of
+from dlsched.problems.placement.totals import state_of
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.standard_form import compile_model
 from dlsched.testing import strategies

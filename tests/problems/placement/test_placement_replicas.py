@@ -12,8 +12,8 @@ import dlsched
 from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.heuristics import initial_homes, solution_of
-from dlsched.problems.placement.incremental import state_of
 from dlsched.problems.placement.replicas import Replica, check_replicas, co_location, replicate
+from dlsched.problems.placement.totals import state_of
 from dlsched.testing import strategies
 
 PAIR = dlsched.load("mast-two-regions")

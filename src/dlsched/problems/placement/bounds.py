@@ -8,6 +8,7 @@ from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.check import TOLERANCE
 from dlsched.problems.placement.exact import TANGENT_ROUNDS, Refinement
 from dlsched.problems.placement.parts import gpu_bound, storage_bound
+from dlsched.problems.placement.relaxation_tree import RelaxationTree
 from dlsched.problems.placement.schema import Instance
 from dlsched.problems.placement.shares import Shares
 from dlsched.problems.placement.sizes import few_tables
@@ -80,6 +81,37 @@ def relaxation(instance: Instance, run: Run, rounds: int = TANGENT_ROUNDS) -> Cl
         raise OptionError("rounds must be from 1")
     refinement = Refinement(instance, run)
     refinement.relax(rounds)
+    return _relaxed(refinement)
+
+
+@method("placement", kind="bound", preload=(".squares", ".lumps"), small=few_tables)
+def relaxation_tree(instance: Instance, run: Run, tables: int = 16, nodes: int = 50) -> Claim:
+    """A tree over the homes of the tables of which most bytes are read, above `relaxation`.
+
+    Each node is the relaxation with its tables at their homes, and its bound is recomputed from
+    the duals in exact arithmetic. The least bound of an open node counts. Ours, not the paper's.
+
+    Parameters
+    ----------
+    tables
+        Tables that get a home in the tree.
+    nodes
+        Relaxations in the tree, about; the bound grows with their number.
+    """
+    if min(tables, nodes) < 0:
+        raise OptionError("tables and nodes must be from 0")
+    refinement = Refinement(instance, run)
+    refinement.relax()
+    if refinement.relaxed is None:
+        return _relaxed(refinement)
+    root = max(refinement.indivisible, refinement.dual or 0.0)
+    tree = RelaxationTree(instance, refinement.relaxed, root, tables)
+    value = tree.bound(run, nodes)
+    return _claim(value, "duals of the relaxation at the nodes of a tree")
+
+
+def _relaxed(refinement: Refinement) -> Claim:
+    """Return the bound of a relaxation that was solved, or of whole tables and jobs."""
     value, how = refinement.indivisible, "whole tables and jobs"
     if refinement.dual is not None and refinement.dual > value:
         value, how = refinement.dual, "duals of the relaxation"

@@ -12,12 +12,12 @@ from dlsched.problems.placement.check import TOLERANCE as CHECK_TOLERANCE
 from dlsched.problems.placement.check import check
 from dlsched.problems.placement.estimate import Estimate
 from dlsched.problems.placement.heuristics import anneal, initial_state, solution_of
-from dlsched.problems.placement.incremental import state_of
 from dlsched.problems.placement.layout import State
 from dlsched.problems.placement.parts import gpu_bound, storage_bound, whole
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.shares import Shares
 from dlsched.problems.placement.sizes import few_tables
+from dlsched.problems.placement.totals import state_of
 from dlsched.registry import method
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
@@ -84,6 +84,7 @@ class Refinement:
         self.indivisible = storage_bound(self.data) + gpu_bound(shares)
         self.whole = whole(self.data, shares)
         self.dual: float | None = None
+        self.relaxed: StandardForm | None = None  # of which `dual` is the bound
         self.claimed = 0.0
         self.excluded: list[Solution] = []
         self.built: tuple[Any, StandardForm] | None = None
@@ -208,7 +209,7 @@ class Refinement:
             if bound is None:
                 self.no_dual = "the relaxation's duals bound nothing"
             else:
-                self.dual = max(0.0, float(bound) * (1 - CHECK_TOLERANCE))
+                self.dual, self.relaxed = max(0.0, float(bound) * (1 - CHECK_TOLERANCE)), form
 
     def add_tangents(self, built: Any) -> bool:
         """Add tangents at the point of the model's variables; return whether any is new."""

@@ -11,10 +11,11 @@ from dlsched.errors import OptionError
 from dlsched.problems.placement import local
 from dlsched.problems.placement.arrays import Data, arrays, homes_of
 from dlsched.problems.placement.check import check
-from dlsched.problems.placement.incremental import move_each, recompute, state_of
+from dlsched.problems.placement.incremental import move_each
 from dlsched.problems.placement.layout import COST, INFEASIBILITY, MOVED, State
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.sizes import few_tables, some_tables
+from dlsched.problems.placement.totals import recompute, state_of
 from dlsched.registry import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run

@@ -1,9 +1,5 @@
 """The cost of a placement, updated from change to change; compiled.
 
-Every table has a home here. ``INFEASIBILITY`` is one number: bytes above capacity, CPU hours above
-quota, and GPU hours that are missing at home, each as a share of the total; 0 means feasible. The
-move quota is not part of it: the searches compare ``MOVED`` with it.
-
 A change is a list of tables with their new homes. It reaches the jobs that read these tables, and
 of the GPUs only the regions and types of the jobs that run elsewhere afterwards. `undo` restores
 what the last change overwrote: costs from copies, whole numbers (bytes and hours) by subtraction,
@@ -12,11 +8,15 @@ which is exact.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from dlsched.compilation import entry, loop
-from dlsched.problems.placement.arrays import Data
+from dlsched.problems.placement.costs import (
+    infeasibility,
+    moved_bytes_change,
+    storage_cost,
+    sum_cells,
+)
 from dlsched.problems.placement.layout import (
     AT_HOME,
     COST,
@@ -27,180 +27,13 @@ from dlsched.problems.placement.layout import (
     STORAGE_EXCESS,
     TABLES,
     Layout,
-    State,
-    pack,
 )
+from dlsched.problems.placement.readers import add_hours, bytes_near, region_of
+from dlsched.problems.placement.totals import PACKED
 
-PACKED = "Layout, int64[::1], float64[::1]"
-"""Types of `State.packed`."""
 _ROUNDING = 1e-14
 """A change of the cost below this share of the terms that it is the sum of is rounding."""
 _SUMS = 6
-
-
-@loop
-def region_of(at: Any, ints: Any, j: int) -> int:
-    """Return the region where a job runs with the tables at their homes; -1 for none."""
-    first, last = ints[at.job_start + j], ints[at.job_start + j + 1]
-    best = ints[at.home + ints[at.job_tables + first]]
-    together = True
-    for i in range(first + 1, last):
-        if ints[at.home + ints[at.job_tables + i]] != best:
-            together = False
-            break
-    if together:
-        return int(best)
-    if ints[at.ml + j]:
-        return -1
-    for i in range(first, last):
-        ints[at.votes + ints[at.home + ints[at.job_tables + i]]] += 1
-    for i in range(first, last):
-        r = ints[at.home + ints[at.job_tables + i]]
-        more = ints[at.votes + r] - ints[at.votes + best]
-        if more > 0 or (more == 0 and r < best):
-            best = r
-    for i in range(first, last):
-        ints[at.votes + ints[at.home + ints[at.job_tables + i]]] = 0
-    return int(best)
-
-
-@loop
-def bytes_near(at: Any, ints: Any, nums: Any, j: int, r: int) -> Any:
-    """Return the bytes that a job reads in its region if that is `r`."""
-    total = 0.0
-    if r >= 0:
-        for i in range(ints[at.job_start + j], ints[at.job_start + j + 1]):
-            t = ints[at.job_tables + i]
-            if ints[at.home + t] == r:
-                total += nums[at.size + t]
-    return total
-
-
-@loop
-def cell_cost(at: Any, nums: Any, cell: int) -> Any:
-    """Return a region's and a GPU type's part of (2)."""
-    load, squares = 0.0, 0.0
-    share, k = nums[at.supply_share + cell], cell % at.kinds
-    for p in range(at.priorities):
-        wanted = nums[at.wanted + k * at.priorities + p]
-        if wanted > 0:
-            hours = nums[at.demand + cell * at.priorities + p]
-            load += hours * nums[at.load_unit + k * at.priorities + p]
-            difference = hours / wanted - share
-            squares += nums[at.priority_weight + p] * difference * difference
-    over = load - nums[at.supply_load + cell]
-    if over > 0.0 and at.slope != 0.0:
-        return squares / (1.0 + math.exp(-at.slope * over))
-    return 0.5 * squares
-
-
-@loop
-def storage_cost(at: Any, nums: Any, r: int, stored: float) -> Any:
-    """Return a region's part of (3), weighted, if it stores a number of bytes."""
-    if at.storage_weight == 0.0:
-        return 0.0
-    difference = stored / at.bytes_total - nums[at.capacity_share + r]
-    return at.storage_weight * difference * difference
-
-
-@loop
-def add_hours(at: Any, ints: Any, nums: Any, j: int, r: int, sign: float) -> Any:
-    """Add a job's hours to a region (`sign` 1) or subtract them (-1).
-
-    Returns
-    -------
-    tuple
-        What this adds to the GPU hours at home, and to the CPU hours above the quota.
-    """
-    if r < 0:
-        return 0.0, 0.0
-    at_home = excess = 0.0
-    for i in range(ints[at.hours_start + j], ints[at.hours_start + j + 1]):
-        cell = r * at.kinds + ints[at.hours_kind + i]
-        nums[at.demand + cell * at.priorities + ints[at.priority + j]] += sign * nums[at.hours + i]
-        ints[at.marked + cell] = 1
-        if nums[at.supply_share + cell] > 0:
-            at_home += sign * nums[at.urgent + i]
-    a = ints[at.app + j]
-    if a >= 0:
-        i = r * at.apps + a
-        over = max(0.0, nums[at.cpu + i] - nums[at.cpu_quota + i])
-        nums[at.cpu + i] += sign * nums[at.cpu_hours + j]
-        excess = max(0.0, nums[at.cpu + i] - nums[at.cpu_quota + i]) - over
-    return at_home, excess
-
-
-@loop
-def infeasibility(at: Any, nums: Any) -> Any:
-    """Return the sum of what violates (4), (5) and (6), each as a share of its total."""
-    total, sums = 0.0, at.sums
-    if at.threshold > 0:
-        total = max(0.0, at.threshold - nums[sums + AT_HOME]) / at.threshold
-    if nums[sums + STORAGE_EXCESS] != 0.0:
-        total += nums[sums + STORAGE_EXCESS] / max(1.0, at.bytes_total)
-    if nums[sums + CPU_EXCESS] != 0.0:
-        total += nums[sums + CPU_EXCESS] / max(1.0, at.cpu_total)
-    return total
-
-
-@loop
-def moved_bytes_change(at: Any, ints: Any, nums: Any, t: int, out: int, into: int) -> float:
-    """Return by how much the bytes moved grow if a table goes from `out` to `into`."""
-    today = ints[at.today + t]
-    size: float = nums[at.size + t]
-    if today < 0 or out == into:
-        return 0.0
-    if out == today:
-        return size
-    return -size if into == today else 0.0
-
-
-@loop
-def sum_cells(at: Any, ints: Any, nums: Any, r: int) -> Any:
-    """Compute the marked parts of a region again, unmark them, and return the weighted sum."""
-    total = 0.0
-    for cell in range(r * at.kinds, (r + 1) * at.kinds):
-        if ints[at.marked + cell]:
-            ints[at.marked + cell] = 0
-            nums[at.part + cell] = cell_cost(at, nums, cell)
-        total += nums[at.part + cell]
-    nums[at.gpu + r] = at.gpu_weight * total
-    return nums[at.gpu + r]
-
-
-@entry(f"void({PACKED})", records=(Layout,))
-def recompute(at: Any, ints: Any, nums: Any) -> None:
-    """Compute regions of jobs, demand and sums from the homes."""
-    for i in range(at.job_region, at.best):
-        ints[i] = 0
-    for i in range(at.near, len(nums)):
-        nums[i] = 0.0
-    sums = at.sums
-    for t in range(at.tables):
-        r, size = ints[at.home + t], nums[at.size + t]
-        nums[at.stored + r] += size
-        if ints[at.today + t] >= 0 and ints[at.today + t] != r:
-            nums[sums + MOVED] += size
-    crossing = 0.0
-    for j in range(at.jobs):
-        r = region_of(at, ints, j)
-        ints[at.job_region + j] = r
-        at_home, excess = add_hours(at, ints, nums, j, r, 1.0)
-        nums[sums + AT_HOME] += at_home
-        nums[sums + CPU_EXCESS] += excess
-        nums[at.near + j] = bytes_near(at, ints, nums, j, r)
-        crossing += nums[at.job_bytes + j] - nums[at.near + j]
-    cost = 0.0
-    if at.bytes_read > 0:
-        cost = at.traffic_weight * (crossing / at.bytes_read)
-    for r in range(at.regions):
-        for cell in range(r * at.kinds, (r + 1) * at.kinds):
-            ints[at.marked + cell] = 1
-        stored = nums[at.stored + r]
-        cost += sum_cells(at, ints, nums, r) + storage_cost(at, nums, r, stored)
-        nums[sums + STORAGE_EXCESS] += max(0.0, stored - nums[at.capacity + r])
-    nums[sums + COST] = cost
-    nums[sums + INFEASIBILITY] = infeasibility(at, nums)
 
 
 @loop
@@ -355,10 +188,3 @@ def move_each(
     """Write what moving each table adds to the cost and to the infeasibility; move it if `keep`."""
     for i in range(len(tables)):
         cost[i], worse[i] = move_table(at, ints, nums, tables[i], into[i], keep)
-
-
-def state_of(data: Data, home: Any) -> State:
-    """Return the state of a placement."""
-    state = pack(data, home)
-    recompute(*state.packed)
-    return state

@@ -6,15 +6,10 @@ import math
 from typing import Any
 
 from dlsched.compilation import entry, loop
-from dlsched.problems.placement.incremental import (
-    PACKED,
-    change,
-    move_table,
-    moved_bytes_change,
-    recompute,
-    undo,
-)
+from dlsched.problems.placement.costs import moved_bytes_change
+from dlsched.problems.placement.incremental import change, move_table, undo
 from dlsched.problems.placement.layout import COST, INFEASIBILITY, MOVED, Layout
+from dlsched.problems.placement.totals import PACKED, recompute
 
 DRAWS = 7
 """Random numbers of one trial of annealing."""

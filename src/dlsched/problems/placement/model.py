@@ -16,11 +16,11 @@ import numpy as np
 
 from dlsched.problems.placement.arrays import Data, arrays, homes_of
 from dlsched.problems.placement.estimate import Estimate, step_of
-from dlsched.problems.placement.incremental import state_of
 from dlsched.problems.placement.parts import Whole, WholeJobs
 from dlsched.problems.placement.parts import whole as whole_of
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.shares import Shares, above, at_least, at_most
+from dlsched.problems.placement.totals import state_of
 
 _NEGLIGIBLE = 1e-9
 """Sums of squares and increases of the sigmoid that are left out of the estimate."""

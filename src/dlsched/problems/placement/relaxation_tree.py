@@ -1,0 +1,78 @@
+"""A lower bound from a tree over the homes of tables, with the linear relaxation at each node.
+
+A home is a fixed column of the relaxation, and every node's bound is recomputed from its duals in
+exact arithmetic. A region is left out only if an exact sum of sizes shows that it has no room: a
+node that the solver calls infeasible keeps the bound of the node above.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import replace
+
+import numpy as np
+
+from dlsched.problems.placement.arrays import arrays
+from dlsched.problems.placement.check import TOLERANCE
+from dlsched.problems.placement.schema import Instance
+from dlsched.problems.placement.tree import Homes, Room, heaviest
+from dlsched.run import Run
+from dlsched.solvers import highs
+from dlsched.solvers.certificate import dual_bound
+from dlsched.solvers.standard_form import StandardForm
+
+
+class RelaxationTree:
+    """A best-first search over the homes of the tables of which most bytes are read.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    form
+        Its model, with the tangents of the relaxation's last round.
+    root
+        A lower bound on the cost.
+    tables
+        How many tables get a home in the tree.
+    """
+
+    def __init__(self, instance: Instance, form: StandardForm, root: float, tables: int) -> None:
+        self.form, self.root = form, root
+        heavy = heaviest(arrays(instance))[:tables]
+        self.room = Room(instance, heavy)
+        variables = enumerate(form.variables)
+        at = {v.index(): j for j, v in variables if v.parent_component().local_name == "x"}
+        names, regions = [instance.tables[t].id for t in heavy], instance.regions
+        self.columns = np.array([[at[name, region.id] for region in regions] for name in names])
+
+    def bound(self, run: Run, nodes: int) -> float:
+        """Return the least bound of an open node, after this many relaxations or at a limit."""
+        open_nodes: list[tuple[float, Homes]] = [(self.root, ())]
+        bound, done = self.root, 0
+        while open_nodes:
+            bound, homes = open_nodes[0]
+            if len(homes) == len(self.columns) or done >= nodes or run.stop_reason():
+                break
+            heapq.heappop(open_nodes)
+            for r in self.room.regions(homes):
+                child = (*homes, r)
+                heapq.heappush(open_nodes, (max(bound, self.value(child, run)), child))
+                done += 1
+            run.record(None, open_nodes[0][0] if open_nodes else bound)
+        return bound
+
+    def value(self, homes: Homes, run: Run) -> float:
+        """Return a lower bound on the cost with these homes of the first tables; 0 at a limit."""
+        if run.stop_reason():
+            return 0.0
+        lower, upper = self.form.lower.copy(), self.form.upper.copy()
+        for columns, r in zip(self.columns, homes, strict=False):
+            upper[columns] = 0
+            lower[columns[r]] = upper[columns[r]] = 1
+        form = replace(self.form, lower=lower, upper=upper)
+        duals = highs.interior_point(form, 0, run).duals
+        # Exact arithmetic has no limit of its own, and takes seconds on large relaxations.
+        if duals is None or run.stop_reason():
+            return 0.0
+        return float(dual_bound(form, 0, duals) or 0) * (1 - TOLERANCE)
