@@ -64,12 +64,15 @@ def aim(form: Form, level: int, targets: Sequence[Number], kind: Kind) -> Aim:
 def bound_aim(form: Form, target: Fraction) -> Aim:
     """Return what proves that no solution is better than a target at the first level.
 
-    The level is no better than the form has it, so this is so for rounded costs, too. The target
-    need not be the value of a solution. If all costs are of integer columns, they are whole at
-    every solution, and what is better than the target costs less than its steps, rounded up.
+    Rounded costs are no better than the form has them but for `ROUNDING`, so that much more has to
+    be proved. The target need not be the value of a solution. If all costs are of integer columns,
+    they are whole at every solution, and what is better than the target costs less than its steps,
+    rounded up.
     """
     goal = form.goals[0]
     steps = goal.steps(target)
+    if not goal.exact:
+        return Aim(goal, form.rows, steps + ROUNDING * abs(target) / goal.unit, False)
     if all(form.integer[j] for j in goal.costs):
         return Aim(goal, form.rows, Fraction(math.ceil(steps) - 1), True)
     return Aim(goal, form.rows, steps, False)
