@@ -145,6 +145,32 @@ def test_too_many_sums(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (result.certified[0] is not None) == (name == "price_round")
 
 
+@pytest.mark.parametrize("name", [*OWN, "patterns"])
+def test_throughputs_that_are_far_apart(name: str) -> None:
+    """1e12 beside 1e-300 and beside 3e-320: multiples of the granularity are no doubles."""
+    for small in ("1e-300", "3e-320"):
+        profiles = {
+            "small": profile(1, [1], [1], [[float(small)]]),
+            "large": profile(1, [1], [1], [[10**12]]),
+        }
+        made = instance_of((1, 2, 2, 2), profiles, ["small", "large"])
+        result = dlsched.solve(made, name)
+        assert result.objective[0] == brute_force(made)[0]
+        assert result.bound[0] is None or result.bound[0].value >= result.objective[0]
+
+
+def test_throughputs_that_no_job_can_have() -> None:
+    """Two jobs of 8e-11 each, which would have 3e11 with 6 GB a GPU, on servers of 2 GB a GPU.
+
+    What the solver says of the pooled cluster is known to 1e-9 of the largest throughput only.
+    """
+    table = [[0, 0], [8e-11, 3e11], [400, 4]]
+    made = instance_of((2, 4, 16, 8), {"p": profile(4, [3, 4, 7], [2, 6], table)}, ["p", "p"])
+    optimum = brute_force(made)
+    assert optimum is not None and optimum[0] == Fraction(16, 10**11)
+    assert dlsched.solve(made, "patterns").bound[0].value >= optimum[0]
+
+
 @pytest.mark.parametrize("name", OWN)
 def test_no_time(name: str) -> None:
     """With no time left, before there are prices, demands are spread and chosen all the same."""

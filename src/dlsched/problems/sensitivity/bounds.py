@@ -50,12 +50,15 @@ def pooled_bounds(instance: Instance, run: Run) -> list[Bound]:
     relaxed = highs.solve(form, 0, run, relax=True)
     duals = relaxed.duals if relaxed.duals is not None else np.zeros(form.shape[0])
     certified = dual_bound(form, 0, duals)
-    assert certified is not None
-    bounds = [Bound(round_to_granularity(certified, step, "max"), "certified", how)]
+    bounds = []
+    if certified is not None:
+        bounds.append(Bound(round_to_granularity(certified, step, "max"), "certified", how))
     outcome = highs.solve(form, 0, run, quiet=True)
     if outcome.bound is not None:
-        # Plus the solver's tolerance; a granularity finer than that allows no rounding.
-        slack = Fraction(SOLVER_PRECISION * abs(outcome.bound))
+        # Plus the solver's tolerance, which is one of sums with the largest throughput where jobs
+        # cannot have that; a granularity finer than that allows no rounding.
+        largest = max(outcome.bound, *(float(choice.throughput) for _, choice in options))
+        slack = Fraction(SOLVER_PRECISION * largest)
         claimed = Fraction(outcome.bound) + slack
         value = round_to_granularity(claimed, step, "max") if step > 2 * slack else claimed
         bounds.append(Bound(value, "claimed", "highs on the pooled cluster"))

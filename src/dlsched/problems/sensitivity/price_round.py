@@ -130,7 +130,9 @@ class Rounding:
     def within(self, gap: float) -> bool:
         """Whether the incumbent's relative gap to the bound is no larger than this."""
         bound = self.program.bound
-        return bound is not None and self.value >= 0 and bound - self.value <= gap * bound
+        if bound is None or self.value < 0:
+            return False
+        return bound - self.value <= Fraction(gap) * bound  # a multiple may exceed the doubles
 
     def _dive(self, master: Master) -> None:
         """Round the relaxation by dives, until the gap is small."""
