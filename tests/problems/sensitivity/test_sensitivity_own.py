@@ -171,6 +171,23 @@ def test_throughputs_that_no_job_can_have() -> None:
     assert dlsched.solve(made, "patterns").bound[0].value >= optimum[0]
 
 
+def test_the_bound_is_a_sum_of_throughputs_that_jobs_can_have() -> None:
+    """The pooled cluster has 2.33, as a third may come from a job that fits on no server; so 2.3.
+
+    Two jobs have 1, with 3 CPUs each, and two 0.3, with 12: one of these has the other server.
+    """
+    profiles = {
+        "alone": profile(4, [2, 3], [2], [[0], [0.3]]),
+        "small": profile(1, [3], [2], [[1]]),
+        "never": profile(5, [3, 8], [2], [[1 / 3], [1]]),
+    }
+    jobs = ["never", "small", "small", "alone", "alone"]
+    made = instance_of((2, 4, 12, 8), profiles, jobs, allow_split=False, may_wait=True)
+    result = dlsched.solve(made, "patterns")
+    assert result.status == "optimal"
+    assert result.objective[0] == result.bound[0].value == brute_force(made)[0] == Fraction(23, 10)
+
+
 @pytest.mark.parametrize("name", OWN)
 def test_no_time(name: str) -> None:
     """With no time left, before there are prices, demands are spread and chosen all the same."""

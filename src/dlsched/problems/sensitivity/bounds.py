@@ -56,11 +56,10 @@ def pooled_bounds(instance: Instance, run: Run) -> list[Bound]:
     outcome = highs.solve(form, 0, run, quiet=True)
     if outcome.bound is not None:
         # Plus the solver's tolerance, which is one of sums with the largest throughput where jobs
-        # cannot have that; a granularity finer than that allows no rounding.
+        # cannot have that.
         largest = max(outcome.bound, *(float(choice.throughput) for _, choice in options))
-        slack = Fraction(SOLVER_PRECISION * largest)
-        claimed = Fraction(outcome.bound) + slack
-        value = round_to_granularity(claimed, step, "max") if step > 2 * slack else claimed
+        claimed = Fraction(outcome.bound) + Fraction(SOLVER_PRECISION * largest)
+        value = round_to_granularity(claimed, step, "max")
         bounds.append(Bound(value, "claimed", "highs on the pooled cluster"))
     return bounds
 

@@ -197,14 +197,17 @@ class _Patterns:
         """
         run = self.run.nested(_SECONDS)
         self.first += pooled_bounds(self.instance, run)
-        pooled = min(Fraction(entry.value) for entry in self.first)
+        least = min(self.first, key=lambda entry: entry.value)
         assert program.bound is not None
-        program.bound = min(program.bound, math.floor(pooled / program.granularity))
+        program.bound = min(program.bound, math.floor(Fraction(least.value) / program.granularity))
+        rounded = simplify(program.bound * program.granularity)
+        if rounded < least.value:  # as jobs without options do not count here
+            self.first.append(Bound(rounded, least.kind, least.method))
         if self.several and self.instance.allow_split:
             found = Rounding(self.instance, self.run).best().solution
             if found is not None:
                 self.offer(found)
-        return simplify(min(Fraction(bound), program.bound * program.granularity))
+        return simplify(min(Fraction(bound), Fraction(rounded)))
 
     def decide(self, program: Program, prices: Prices, bound: Number) -> Number:
         """Close the gap between the incumbent and its bound; return the bound then known."""
