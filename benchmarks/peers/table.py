@@ -37,11 +37,12 @@ Made by `dlsched bench benchmarks/suites/peers.toml -o results/peers` and `pytho
 benchmarks.peers.table results/peers`; a time limit of 10 s, killed after 30 s, one thread.
 
 The column *ours* has seconds, the others time as a multiple of ours: geometric means over the
-instances of two seeds. In reclaiming, placement and workers each method but CP-SAT runs three times on an
-instance, with other seeds, and the median counts: ours comes first, and the first run in a process
-is slower by some milliseconds. Where an instance was not proved in time, the worst gap to the
-strongest bound of any method stands instead. *No solution*: none in time. *wall_timeout*: a solver
-that was killed because it exceeded its time limit. *Refused*: a peer that cannot take the instance.
+instances of two seeds. In reclaiming, placement and workers each method but CP-SAT runs three times
+on an instance, with other seeds, and the median counts: ours comes first, and the first run in a
+process is slower by some milliseconds. Where an instance was not proved in time, the worst gap to
+the strongest bound of any method stands instead. *No solution*: none in time. *wall_timeout*: a
+solver that was killed because it exceeded its time limit. *Refused*: a peer that cannot take the
+instance.
 Times include building the model and checking the solution.
 """
 
