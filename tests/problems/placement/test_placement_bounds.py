@@ -218,3 +218,46 @@ def test_a_job_that_must_run_counts() -> None:
     must = 0.5 * 2 * 0.5**2
     assert found[:2] == pytest.approx([must, must], abs=1e-12)
     assert found[2] == pytest.approx(must, abs=1e-12)  # its bytes, 1, are dearer
+
+
+@pytest.mark.parametrize("name", ["relaxation", "relaxation_tree", "home_tree", "milp"])
+def test_terms_that_cancel(name: str) -> None:
+    """One region has every share, so the cost is 0; with weights of 1e9 terms round to 1e-7.
+
+    The duals of the relaxation said 1.5e-9, of model coefficients that had been rounded.
+    """
+    gpu_hours = [{"B": 1, "A": 4}, {"A": 4}, {"B": 6, "A": 4}]
+    tables = [["t0", "t1"], ["t0"], ["t0"]]
+    data = {
+        "dlsched": 1,
+        "problem": "placement",
+        "name": "one-region",
+        "version": "v1",
+        "weights": {"traffic": 5e8, "gpu": 1e9, "storage": 1e9},
+        "priority_weights": {"2": 0.5},
+        "overload_slope": 1,
+        "at_home_threshold": 0,
+        "regions": [{"id": "r", "storage_capacity": 0.001, "gpu_supply": {"A": 6, "B": 5}}],
+        "tables": [
+            {"id": "t0", "size": 3.3333333333333335e-05, "home": "r"},
+            {"id": "t1", "size": 0.0001666666666666667},
+        ],
+        "jobs": [
+            {
+                "id": f"j{i}",
+                "kind": "ml" if i else "presto",
+                "app": "x",
+                "tables": tables[i],
+                "gpu_hours": gpu_hours[i],
+                "cpu_hours": 0 if i else 1e9,
+                "priority": 2 if i else 1,
+                "time_sensitive": i == 2,
+            }
+            for i in range(3)
+        ],
+    }
+    instance = Instance.parse(data, "the test")
+    result = dlsched.solve(instance, name)
+    assert result.bound[0].value <= 0
+    if result.solution is not None:
+        assert result.objective[0] == 0

@@ -116,6 +116,18 @@ def gpu(instance: Instance, home: Mapping[str, int]) -> float:
     return math.fsum(parts)
 
 
+def rounding_margin(instance: Instance) -> float:
+    """Return an error of a bound whose terms, of both signs, were computed in doubles.
+
+    It is `TOLERANCE` of the largest cost that weights allow, as shares are from 0 to 1: such terms
+    may cancel, so that a part of the bound would not cover their rounding.
+    """
+    weights, kinds = instance.weights, len(instance.kinds)
+    gpu_terms = 2 * kinds * sum(instance.priority_weight(p) for p in instance.priorities)
+    largest = weights.traffic + gpu_terms * weights.gpu + 2 * weights.storage
+    return TOLERANCE * float(largest)
+
+
 def sigmoid(x: float) -> float:
     """Return 1 / (1 + e^-x)."""
     return 1 / (1 + math.exp(-x)) if x > -700 else 0.0

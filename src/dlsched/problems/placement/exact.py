@@ -9,7 +9,7 @@ from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
 from dlsched.problems.placement import model
 from dlsched.problems.placement.arrays import arrays, homes_of
 from dlsched.problems.placement.check import TOLERANCE as CHECK_TOLERANCE
-from dlsched.problems.placement.check import check
+from dlsched.problems.placement.check import check, rounding_margin
 from dlsched.problems.placement.estimate import Estimate
 from dlsched.problems.placement.heuristics import anneal, initial_state, solution_of
 from dlsched.problems.placement.layout import State
@@ -209,7 +209,8 @@ class Refinement:
             if bound is None:
                 self.no_dual = "the relaxation's duals bound nothing"
             else:
-                self.dual, self.relaxed = max(0.0, float(bound) * (1 - CHECK_TOLERANCE)), form
+                certified = float(bound) * (1 - CHECK_TOLERANCE) - rounding_margin(self.instance)
+                self.dual, self.relaxed = max(0.0, certified), form
 
     def add_tangents(self, built: Any) -> bool:
         """Add tangents at the point of the model's variables; return whether any is new."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from dlsched.problems.placement.arrays import arrays
-from dlsched.problems.placement.check import TOLERANCE
+from dlsched.problems.placement.check import TOLERANCE, rounding_margin
 from dlsched.problems.placement.schema import Instance
 from dlsched.problems.placement.tree import Homes, Room, heaviest
 from dlsched.run import Run
@@ -38,7 +38,7 @@ class RelaxationTree:
     """
 
     def __init__(self, instance: Instance, form: StandardForm, root: float, tables: int) -> None:
-        self.form, self.root = form, root
+        self.form, self.root, self.margin = form, root, rounding_margin(instance)
         heavy = heaviest(arrays(instance))[:tables]
         self.room = Room(instance, heavy)
         variables = enumerate(form.variables)
@@ -75,4 +75,4 @@ class RelaxationTree:
         # Exact arithmetic has no limit of its own, and takes seconds on large relaxations.
         if duals is None or run.stop_reason():
             return 0.0
-        return float(dual_bound(form, 0, duals) or 0) * (1 - TOLERANCE)
+        return float(dual_bound(form, 0, duals) or 0) * (1 - TOLERANCE) - self.margin
