@@ -94,7 +94,11 @@ def main(
     lines = {name: dict(line) for name, line in library.index().items()}
     if bound is not None:
         [name] = names or []
-        prove_bound(lines[name], bound, limit)
+        try:
+            prove_bound(lines[name], bound, limit)
+        except ProofFailed as error:
+            Console(stderr=True).print(f"{name}: no proof of {bound}: {error}")
+            raise typer.Exit(1) from None
         write_index(list(lines.values()))
         return
     for name in names or lines:

@@ -114,3 +114,22 @@ def test_folders_of_the_default_names_are_refused_before_the_search(
         answer = runner.invoke(app, command)
         assert answer.exit_code == 2 and "it is a directory" in answer.stderr
     assert not (tmp_path / f"{NAME}.preempted.vipr").exists()
+
+
+@pytest.mark.parametrize("phase", ["prove_solution", "check_proof"])
+def test_an_interrupt_keeps_the_solution(
+    phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while the proof is searched or checked leaves the solution, and writes no proof."""
+
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"dlsched.api.certifying.{phase}", interrupted)
+    solution, proof = tmp_path / "solution.json", tmp_path / "proof.json"
+    flags = ["--json", "--output", str(solution), "--proof", str(proof)]
+    ran = CliRunner().invoke(app, ["solve", NAME, *flags])
+    result = dlsched.read_result(ran.stdout)
+    assert (ran.exit_code, result.status, result.proof) == (0, Status.OPTIMAL, None)
+    assert result.reason.endswith("; no proof to check: interrupted")
+    assert dlsched.verify(NAME, solution).feasible and not proof.exists()

@@ -17,7 +17,8 @@ def certified(result: Result, instance: Instance, run: Run) -> Result:
     """Return an optimal result with a checked proof, made in what is left of the run's time.
 
     Bounds are then those of the proof, unless one was certified already. If no proof is found, the
-    result is as it was, and its reason says why. A result that is not optimal is returned as it is.
+    result is as it was, and its reason says why: also if Ctrl-C ends the search or the check. A
+    result that is not optimal is returned as it is.
     """
     if result.status is not Status.OPTIMAL:
         return result
@@ -26,8 +27,10 @@ def certified(result: Result, instance: Instance, run: Run) -> Result:
         with run.interruptible():
             proof = prove_solution(instance, unnamed, run)
         checked = check_proof(instance, proof)
-    except (ProofFailed, InvalidProof) as error:
-        changed = replace(result, reason=f"{result.reason}; no proof to check: {error}")
+    except (ProofFailed, InvalidProof, KeyboardInterrupt) as error:
+        # The solution was found before: an interrupt must not lose it. The check polls no run.
+        why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+        changed = replace(result, reason=f"{result.reason}; no proof to check: {why}")
     else:
         bounds = _raised(result.bound, checked)
         gaps = gap(result.objective, bounds)
