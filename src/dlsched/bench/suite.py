@@ -279,13 +279,14 @@ def _validate_method(spec: MethodSpec, problem: str, where: str, field: str) -> 
         remedy = f'for one problem only, add problem = "{problem}" or another'
         remedy = "see docs/add-a-method" if isinstance(error, OptionError) else remedy
         raise InstanceError(where, f"{field}.name", str(error), remedy) from None
-    for name in spec.options:
+    for name, value in spec.options.items():
         try:
-            method.validate_options({name: None})
-        except OptionError:
+            method.validate_options({name: value})
+        except OptionError as error:
             known = ", ".join(method.options) or "none"
+            flaw = str(error) if name in method.options else "is no option of it"
             raise InstanceError(
-                where, f"{field}.options.{name}", "is no option of it", f"it has: {known}"
+                where, f"{field}.options.{name}", flaw, f"it has: {known}"
             ) from None
 
 

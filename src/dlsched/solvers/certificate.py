@@ -33,13 +33,12 @@ _ULP_BITS = 53
 _HALF_ULP = Fraction(1, 2**_ULP_BITS)
 _INEXACT = 2**53
 """Integers from here on may be rounded in a double."""
+_LEAST_NORMAL = 2.0**-1022
+"""Doubles below this have fewer than 53 binary places, down to one: half of it may be an error."""
 
 
 def dual_bound(form: StandardForm, level: int, multipliers: Vector) -> Number | None:
     """Return a bound on one level for all feasible points; ``None`` if it is infinite.
-
-    There is none, either, if a number is so small (2e-308) that it is not known to half a unit in
-    the last of 53 binary places.
 
     Parameters
     ----------
@@ -55,20 +54,12 @@ def dual_bound(form: StandardForm, level: int, multipliers: Vector) -> Number | 
     y[(y < 0) & np.isinf(form.row_upper)] = 0
     granularity = form.granularities[level]
     rounded = granularity.denominator > 1 and unit != granularity
-    if _subnormal(costs, form.A.data, form.row_lower, form.row_upper, form.lower, form.upper):
-        return None
     bound = None if rounded else _integer_bound(form, sign * costs, y)
     if bound is None:
         bound = _fraction_bound(form, sign * costs, y, rounded)
     if bound is None:
         return None
     return unit * (sign * (bound - _error(offset, rounded)) + Fraction(offset))
-
-
-def _subnormal(*arrays: Vector) -> bool:
-    """Return whether a number is so small that a double has fewer digits for it."""
-    least = np.finfo(float).smallest_normal
-    return any(bool(((array != 0) & (np.abs(array) < least)).any()) for array in arrays)
 
 
 def round_to_granularity(value: Number, granularity: Fraction, sense: str) -> Number:
@@ -133,11 +124,11 @@ def _fraction_bound(
                 part = weight * entries.numbers[k]
                 dot += part
                 if not entries.whole[k]:
-                    slack += abs(part)
+                    slack += abs(part) << (_ULP_BITS - 1 if entries.tiny[k] else 0)
         reduced = (c << cost_shift) - (dot << row_shift)
         error = slack << row_shift - _ULP_BITS
         if rounded or not costs.whole[j]:
-            error += abs(c) << cost_shift - _ULP_BITS
+            error += abs(c) << cost_shift - (1 if costs.tiny[j] else _ULP_BITS)
         if (lower[j], upper[j]) == (0.0, 1.0):
             binaries += min(reduced - error, 0)
             continue
@@ -159,8 +150,10 @@ class _Dyadic:
         self.bits = max((denominator.bit_length() for _, denominator in ratios), default=1) - 1
         numbers = [n << self.bits + 1 - d.bit_length() for n, d in ratios]
         whole = [d == 1 and abs(n) < _INEXACT for n, d in ratios]
+        tiny = (np.abs(distinct) < _LEAST_NORMAL).tolist()
         self.numbers = [numbers[i] for i in at.tolist()]
         self.whole = [whole[i] for i in at.tolist()]
+        self.tiny = [tiny[i] for i in at.tolist()]
 
 
 def _error(coefficient: float, rounded: bool = False) -> Fraction:
@@ -168,7 +161,8 @@ def _error(coefficient: float, rounded: bool = False) -> Fraction:
     whole = float(coefficient).is_integer() and abs(coefficient) < _INEXACT
     if whole and not rounded:
         return Fraction(0)
-    return abs(Fraction(coefficient)) * _HALF_ULP
+    tiny = abs(coefficient) < _LEAST_NORMAL
+    return abs(Fraction(coefficient)) * (Fraction(1, 2) if tiny else _HALF_ULP)
 
 
 def _least(low: Fraction, high: Fraction, lower: float, upper: float) -> Fraction | None:
