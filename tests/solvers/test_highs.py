@@ -154,6 +154,27 @@ def test_start_accepted() -> None:
     assert outcome.objective is not None and outcome.objective <= form.value(0, point)
 
 
+@pytest.mark.parametrize("good", [False, True])
+def test_a_good_start_leaves_the_search_to_the_bound(
+    good: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HiGHS knows every option that is set, those of a good start too, and takes the start."""
+    form, point = starting([f"s{i + 1}" for i in range(40)])
+    off: list[str] = []
+    original = highspy.Highs.setOptionValue
+
+    def spy(self: Any, name: str, value: Any) -> Any:
+        status = original(self, name, value)
+        assert status == highspy.HighsStatus.kOk, name
+        off.extend([name] if value is False and name.startswith("mip") else [])
+        return status
+
+    monkeypatch.setattr(highspy.Highs, "setOptionValue", spy)
+    outcome = highs.solve(form, 0, stop_at_incumbent(), start=point, good_start=good)
+    assert len(off) == (4 if good else 0)
+    assert outcome.objective is not None and outcome.objective <= form.value(0, point)
+
+
 def test_start_rejected() -> None:
     """An infeasible start is rejected with a reason."""
     form, point = starting([f"s{i + 1}" for i in range(39)])

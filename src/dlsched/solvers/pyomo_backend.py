@@ -134,6 +134,7 @@ class PyomoBackend:
         run: Run,
         *,
         start: Vector | None = None,
+        good_start: bool = False,
         quiet: bool = False,
     ) -> Outcome:
         """Optimize one level; see `Backend.solve`. No progress is recorded."""

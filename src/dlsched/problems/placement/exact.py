@@ -47,7 +47,7 @@ _MOST_EXCLUDED = 100
 """Placements that are excluded one by one before the search ends with the gap that is left."""
 _ANNEALING_SHARE = 0.1
 """Share of the time limit for the first placement."""
-_TRIALS, _FEW_TRIALS, _MOST_TRIALS = 300, 60, 3_000_000
+_TRIALS, _FEW_TRIALS, _MOST_TRIALS = 300, 30, 3_000_000
 """Trials of annealing for it: for each table, for each of few (in Python), and at most."""
 
 
@@ -238,7 +238,8 @@ class Refinement:
             model.assign(self.instance, built, self.best)
             point = form.point()
         self.run.announce(Stage.SEARCHING, f"with {self.run.solver}, {form.size}")
-        return self.backend.solve(form, 0, self.run, start=point, quiet=True)
+        annealed = self.run.start is None
+        return self.backend.solve(form, 0, self.run, start=point, good_start=annealed, quiet=True)
 
     def offer(self, state: State) -> bool:
         """Keep a placement if it is the best, and make the estimate exact there.

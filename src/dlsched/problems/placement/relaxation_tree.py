@@ -8,6 +8,7 @@ node that the solver calls infeasible keeps the bound of the node above.
 from __future__ import annotations
 
 import heapq
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -47,19 +48,24 @@ class RelaxationTree:
         self.columns = np.array([[at[name, region.id] for region in regions] for name in names])
 
     def bound(self, run: Run, nodes: int) -> float:
-        """Return the least bound of an open node, after this many relaxations or at a limit."""
+        """Return the least bound of an open node, after this many relaxations or at a limit.
+
+        As many relaxations are solved at a time as the run has threads.
+        """
         open_nodes: list[tuple[float, Homes]] = [(self.root, ())]
         bound, done = self.root, 0
-        while open_nodes:
-            bound, homes = open_nodes[0]
-            if len(homes) == len(self.columns) or done >= nodes or run.stop_reason():
-                break
-            heapq.heappop(open_nodes)
-            for r in self.room.regions(homes):
-                child = (*homes, r)
-                heapq.heappush(open_nodes, (max(bound, self.value(child, run)), child))
-                done += 1
-            run.record(None, open_nodes[0][0] if open_nodes else bound)
+        with ThreadPoolExecutor(run.threads) as pool:
+            while open_nodes:
+                bound, homes = open_nodes[0]
+                if len(homes) == len(self.columns) or done >= nodes or run.stop_reason():
+                    break
+                heapq.heappop(open_nodes)
+                children = [(*homes, r) for r in self.room.regions(homes)]
+                values = pool.map(lambda child: self.value(child, run), children)
+                for value, child in zip(values, children, strict=True):
+                    heapq.heappush(open_nodes, (max(bound, value), child))
+                done += len(children)
+                run.record(None, open_nodes[0][0] if open_nodes else bound)
         return bound
 
     def value(self, homes: Homes, run: Run) -> float:
