@@ -12,7 +12,10 @@ T = TypeVar("T")
 
 
 class FrozenDict(dict[K, V]):
-    """A mapping that cannot be changed; `copy` returns a plain dict, which can."""
+    """A mapping that cannot be changed; `copy` returns a plain dict, which can.
+
+    Its values must be frozen already: `freeze` takes them as they are.
+    """
 
     def _raise_frozen(self, *_args: Any, **_kwargs: Any) -> Any:
         raise TypeError("the data of an instance cannot be changed; change a copy: dict(...)")
@@ -31,6 +34,8 @@ class FrozenDict(dict[K, V]):
 
 def freeze(value: Any) -> Any:
     """Return a value with its mappings and lists, at any depth, replaced by read-only ones."""
+    if type(value) is FrozenDict:
+        return value
     if isinstance(value, Mapping):
         return FrozenDict({key: freeze(entry) for key, entry in value.items()})
     if type(value) in (list, tuple):

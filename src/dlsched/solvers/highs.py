@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import threading
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -108,6 +109,7 @@ def solve(
     quiet: bool = False,
     nodes: int | None = None,
     target: float | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Optimize one level; see `Backend.solve`.
 
@@ -115,7 +117,7 @@ def solve(
     outcome has the row duals, and no progress is recorded. `nodes` limits the branch-and-bound
     tree: unlike a time limit, the same on every machine. A solution at least as good as `target`,
     an objective, is the end of an integer program. With a good start HiGHS neither restarts at the
-    root nor looks for better solutions in smaller integer programs.
+    root nor looks for better solutions in smaller integer programs. `options` are more of its own.
     """
     import highspy
 
@@ -142,6 +144,8 @@ def solve(
         if good_start:
             for name in _SEARCHES_FOR_SOLUTIONS:
                 highs.setOptionValue(name, False)
+    for name, value in (options or {}).items():
+        highs.setOptionValue(name, value)
     highs.run()
     if _status(highs) == "kUnboundedOrInfeasible":  # presolve cannot tell which; the solver can
         highs.setOptionValue("presolve", "off")

@@ -144,12 +144,17 @@ def solution_of(instance: Instance, given: Mapping[str, tuple[Choice, Placed]]) 
     are the instance's own, and the checker examines every solution.
     """
     names = [str(s) for s in range(instance.servers.count)]
-    allocation = {}
+    allocation: dict[str, Allocation] = {}
+    equal: dict[tuple[object, ...], Allocation] = {}
     for job in instance.jobs:
         if job.id in given:
             choice, placed = given[job.id]
-            gpus = FrozenDict({names[server]: count for server, count in placed.items()})
-            allocation[job.id] = Allocation.model_construct(
-                cpus=choice.cpus, memory=choice.memory, gpus=gpus
-            )
+            key = id(choice), *placed.items()
+            known = equal.get(key)
+            if known is None:
+                gpus = FrozenDict({names[server]: count for server, count in placed.items()})
+                known = equal[key] = Allocation.model_construct(
+                    cpus=choice.cpus, memory=choice.memory, gpus=gpus
+                )
+            allocation[job.id] = known
     return Solution.model_construct(allocation=FrozenDict(allocation))

@@ -67,8 +67,11 @@ class _Supply:
         where: dict[int, int] = {}
         most = len(self.servers) - 1
         while amount:
-            enough = (count for count in range(amount, most + 1) if self.servers[count])
-            count = next(enough, 0) or max(c for c in range(most + 1) if self.servers[c])
+            for count in range(amount, most + 1):
+                if self.servers[count]:
+                    break
+            else:
+                count = max(c for c in range(most + 1) if self.servers[c])
             server = self.servers[count].pop()
             taken = min(amount, count)
             where[server] = where.get(server, 0) + taken

@@ -18,6 +18,9 @@ from dlsched.solvers.standard_form import StandardForm
 
 _NEAR = 4
 """Difference to a point near which solutions are sought."""
+_TO_A_TARGET = {"mip_heuristic_run_feasibility_jump": False}
+"""Options of HiGHS with a target, which feasibility jump did not reach and took a sixth of the time
+for."""
 
 
 def standard_form(program: Program, floor: int | None = None, pooled: bool = False) -> StandardForm:
@@ -121,7 +124,8 @@ def integer(
             for option, left in zip(program.options, cutoff.surplus, strict=True)
         ]
         form.upper[: len(out)][np.array(out)] = 0.0
-    return highs.solve(form, 0, run, quiet=True, nodes=nodes, target=target)
+    options = None if target is None else _TO_A_TARGET
+    return highs.solve(form, 0, run, quiet=True, nodes=nodes, target=target, options=options)
 
 
 def _amounts(program: Program) -> list[tuple[list[float], float]]:

@@ -37,8 +37,9 @@ _PENALTY = 1e-4
 """Cost of a split job, as a fraction of the largest throughput of a job."""
 _NODES = 100
 """Upper limit of the nodes of an integer program, instead of a time limit."""
-_LEAST_DIVES, _DIVES = 2, 6
-"""Number of dives: as long as the gap is not small, and at most."""
+_LEAST_DIVES, _DIVES, _FEW_DIVES = 2, 6, 3
+"""Number of dives: as long as the gap is not small; at most; and at most on large clusters, unless
+the first number is larger there."""
 _PER_DIVE = 128
 """On large clusters servers for each dive of the least number: all else takes longer on more."""
 _LARGE = 100
@@ -57,11 +58,11 @@ def price_round(instance: Instance, run: Run) -> Claim:
     split. The bound of the relaxation is certified as in `patterns`, and on large clusters the gap
     to it is small. Dives in the relaxation round one column after the other, in two orders, then
     at random; from 100 servers on they end within 0.1 % of the bound. If they do not, or on fewer
-    servers not within 0.02 %, an integer program over the few dozen patterns follows; on fewer
-    servers the jobs of each server first get the choices of the largest sum of throughput, as in
-    `balance`. Where the gap of the integer program is above 0.1 %, the patterns of `balance` are
-    added, and then all patterns that a better solution can use, if there are at most 1,000. The
-    integer programs end at 100 nodes.
+    servers not within 0.02 %, the jobs of each server get the choices of the largest sum of
+    throughput, as in `balance`; if that is not enough, an integer program over the few dozen
+    patterns follows. Where its gap is above 0.1 %, the patterns of `balance` are added, and then
+    all patterns that a better solution can use, if there are at most 1,000. The integer programs
+    end at 100 nodes.
 
     An instance whose servers have too many sums of CPUs or memory for pricing is left to
     `balance`, with the bound of `pooled`.
@@ -105,7 +106,10 @@ class Rounding:
         servers = instance.servers.count
         self.large = servers >= _LARGE
         self.enough = _NEAR if self.large else _GAP
-        self.least = min(_DIVES, servers // _PER_DIVE) if self.large else _LEAST_DIVES
+        self.least, self.dives = _LEAST_DIVES, _DIVES
+        if self.large:
+            self.least = min(_DIVES, servers // _PER_DIVE)
+            self.dives = max(_FEW_DIVES, self.least)
 
     def best(self) -> Rounded:
         """Add patterns until the gap is small; return what is found."""
@@ -115,7 +119,7 @@ class Rounding:
         relaxed = relax(program, self.run, gap=_GAP / 2)
         if relaxed is not None and relaxed.fits:
             self._dive(relaxed.master)
-            if self.given and not self.large and not self.within(self.enough):
+            if self.given and not self.within(self.enough):
                 self._choose()
             if not self.within(self.enough):
                 self._combine()
@@ -137,7 +141,7 @@ class Rounding:
     def _dive(self, master: Master) -> None:
         """Round the relaxation by dives, until the gap is small."""
         best, dive = None, Dive(master)
-        for k, point in enumerate(dive.points(_DIVES)):
+        for k, point in enumerate(dive.points(self.dives)):
             value = -1 if point is None else self._throughput(point)
             if value > self.value:
                 self.value, best = value, point
