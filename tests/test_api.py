@@ -1,4 +1,4 @@
-"""The public calls that sit between users and rooms."""
+"""The public calls: solve, compare, verify, and what they refuse."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 import dlsched
 from dlsched import Bound, Claim, Run, Status
 from dlsched.problems.reclaiming.schema import Instance
+from dlsched.registry import BUILT_IN, problem
 
 
 @pytest.fixture
@@ -165,6 +166,18 @@ def test_options_of_heuristics_out_of_range(
     """Numbers without a meaning are refused by the option's name."""
     with pytest.raises(dlsched.OptionError, match=f"{option}.* (must be|from)"):
         dlsched.solve(name, method, **{option: value})
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_no_number_of_a_method_is_negative(name: str) -> None:
+    """Every numeric option of every method refuses -1 by name."""
+    owner = problem(name)
+    example = owner.module("generate").examples()[0]
+    for method in owner.methods.values():
+        for option, default in method.options.items():
+            if isinstance(default, int | float) and not isinstance(default, bool):
+                with pytest.raises(dlsched.OptionError, match=f"{option}.* (must be|from)"):
+                    dlsched.solve(example, method, **{option: -1})
 
 
 @pytest.mark.parametrize("source", [None, 3, ["lyra-fig5"], b"lyra-fig5"])

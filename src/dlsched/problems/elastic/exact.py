@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from dlsched.errors import OptionError
 from dlsched.problems.elastic import knapsack, model
 from dlsched.problems.elastic.pools import knapsack as pool_knapsack
 from dlsched.problems.elastic.pools.lagrangian import LP_LIBRARIES
@@ -51,6 +52,8 @@ def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
     memory_gib
         Largest table; if more is needed, the incumbent and the relaxation's bound are returned.
     """
+    if memory_gib < 0:
+        raise OptionError(f"memory_gib={memory_gib} must be from 0")
     run.announce(Stage.BUILDING, f"the knapsack of {instance.name}")
     began = time.perf_counter()
     search: Search | PoolSearch

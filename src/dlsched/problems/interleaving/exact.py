@@ -134,6 +134,8 @@ def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
 
 
 def _search(instance: Instance, run: Run, rounds: int, kind: type[Pool]) -> Claim:
+    if rounds < 0:
+        raise OptionError(f"rounds={rounds} must be from 0")
     if not instance.jobs:
         empty = Bound(0, "certified", "there are no jobs")
         return Claim(solution_of(instance, []), Status.OPTIMAL, objective=[0], bounds=[[empty]])

@@ -122,6 +122,8 @@ def insertion(instance: Instance, run: Run, rounds: int = 500) -> Claim:
         Rounds of the second search for each job; the first one takes about as long. With a time
         limit, the most, and each has at most half of the time.
     """
+    if rounds < 0:
+        raise OptionError(f"rounds={rounds} must be from 0")
     gangs = Gangs(instance, run.stop_reason)
     made = Insertion(gangs)
     if not gangs.masks:
