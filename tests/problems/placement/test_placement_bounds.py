@@ -137,6 +137,7 @@ def test_the_tree_of_relaxations_is_below_the_optimum_and_above_the_relaxation()
         assert found == sorted(found)
         assert found[-1] <= optimum.cost
         assert found[-1] > found[0] or found[0] >= float(optimum.cost) * (1 - 1e-6)
+        assert dlsched.bound(instance, "relaxation_tree", nodes=40, tables=6, threads=2)[0] == bound
     with pytest.raises(OptionError, match="must be from 0"):
         dlsched.bound(instance, "relaxation_tree", tables=-1)
 
