@@ -154,11 +154,9 @@ def test_start_accepted() -> None:
     assert outcome.objective is not None and outcome.objective <= form.value(0, point)
 
 
-@pytest.mark.parametrize("good", [False, True])
-def test_a_good_start_leaves_the_search_to_the_bound(
-    good: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """HiGHS knows every option that is set, those of a good start too, and takes the start."""
+@pytest.mark.parametrize("sub_programs", [False, True])
+def test_without_sub_programs(sub_programs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HiGHS knows every option that is set, those against sub-programs too, and takes a start."""
     form, point = starting([f"s{i + 1}" for i in range(40)])
     off: list[str] = []
     original = highspy.Highs.setOptionValue
@@ -170,8 +168,8 @@ def test_a_good_start_leaves_the_search_to_the_bound(
         return status
 
     monkeypatch.setattr(highspy.Highs, "setOptionValue", spy)
-    outcome = highs.solve(form, 0, stop_at_incumbent(), start=point, good_start=good)
-    assert len(off) == (4 if good else 0)
+    outcome = highs.solve(form, 0, stop_at_incumbent(), start=point, sub_programs=sub_programs)
+    assert len(off) == (0 if sub_programs else 4)
     assert outcome.objective is not None and outcome.objective <= form.value(0, point)
 
 

@@ -24,15 +24,15 @@ class Backend(Protocol):
         run: Run,
         *,
         start: Vector | None = None,
-        good_start: bool = False,
+        sub_programs: bool = True,
         quiet: bool = False,
     ) -> Outcome:
         """Optimize one level within the run's limits.
 
         The solver's absolute tolerances are in the unit of `StandardForm.conditioned`. The search
-        starts from the point `start`, which with `good_start` is so good that the solver may spend
-        its time on the bound; no progress is recorded if `quiet`. `SolverFailure` is raised if the
-        solver fails, or ends with an unknown termination code.
+        starts from the point `start`; no progress is recorded if `quiet`. Without `sub_programs`
+        the solver need not seek solutions in smaller integer programs. `SolverFailure` is raised if
+        it fails, or ends with an unknown termination code.
         """
 
 

@@ -41,14 +41,13 @@ MANY_COLUMNS, WIDE = 100_000, 1000
 """Integer programs with more columns, and more columns per row, are solved without presolve, which
 takes minutes there (48 rows, 194,580 columns), ignores the time limit and removes nothing."""
 
-_SEARCHES_FOR_SOLUTIONS = (
+_SUB_PROGRAMS = (
     "mip_heuristic_run_rens",
     "mip_heuristic_run_rins",
     "mip_heuristic_run_root_reduced_cost",
     "mip_allow_restart",
 )
-"""Options of HiGHS that are off where the start is good: on placement's programs of 12 to 24 tables
-they took two fifths of the time."""
+"""Options of HiGHS: searches for solutions in smaller integer programs, and restarts."""
 
 _scheduler = threading.local()
 """``threads``: the size of HiGHS's thread pool, of which it has one for each calling thread."""
@@ -105,7 +104,7 @@ def solve(
     *,
     relax: bool = False,
     start: Vector | None = None,
-    good_start: bool = False,
+    sub_programs: bool = True,
     quiet: bool = False,
     nodes: int | None = None,
     target: float | None = None,
@@ -116,8 +115,8 @@ def solve(
     An interrupt takes effect at HiGHS's next callback. With `relax`, integrality is dropped, the
     outcome has the row duals, and no progress is recorded. `nodes` limits the branch-and-bound
     tree: unlike a time limit, the same on every machine. A solution at least as good as `target`,
-    an objective, is the end of an integer program. With a good start HiGHS neither restarts at the
-    root nor looks for better solutions in smaller integer programs. `options` are more of its own.
+    an objective, is the end of an integer program. Without `sub_programs` HiGHS neither seeks
+    solutions in smaller integer programs nor restarts at the root. `options` are more of its own.
     """
     import highspy
 
@@ -141,9 +140,9 @@ def solve(
         point = highspy.HighsSolution()
         point.col_value = start.tolist()
         highs.setSolution(point)
-        if good_start:
-            for name in _SEARCHES_FOR_SOLUTIONS:
-                highs.setOptionValue(name, False)
+    if not sub_programs:
+        for name in _SUB_PROGRAMS:
+            highs.setOptionValue(name, False)
     for name, value in (options or {}).items():
         highs.setOptionValue(name, value)
     highs.run()

@@ -134,7 +134,7 @@ class PyomoBackend:
         run: Run,
         *,
         start: Vector | None = None,
-        good_start: bool = False,
+        sub_programs: bool = True,
         quiet: bool = False,
     ) -> Outcome:
         """Optimize one level; see `Backend.solve`. No progress is recorded."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +15,6 @@ from dlsched.problems.placement.check import check
 from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.squares import min_squares, relaxed_squares
 from dlsched.run import Run
-from dlsched.solvers import highs
-from dlsched.solvers.outcome import Outcome
-from dlsched.solvers.standard_form import StandardForm
 from dlsched.testing import oracles, strategies
 
 
@@ -148,26 +144,6 @@ def test_a_start_is_improved_upon() -> None:
     assert result.status == "optimal"
     assert result.start.accepted
     assert not start.objective.better_than(result.objective)
-
-
-def test_only_a_placement_from_annealing_is_a_good_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a start of the caller's HiGHS looks for better placements, too."""
-    inst = dlsched.generate("placement", 3, tables=8, regions=3, jobs=12, largest=0.4)
-    good: list[bool] = []
-    original = highs.solve
-
-    def spy(form: StandardForm, level: int, run: Run, **options: Any) -> Outcome:
-        if not options.get("relax"):
-            good.append(options["good_start"])
-        return original(form, level, run, **options)
-
-    monkeypatch.setattr(highs, "solve", spy)
-    annealed = dlsched.solve(inst)
-    assert good and all(good)
-    good.clear()
-    started = dlsched.solve(inst, start=dlsched.solve(inst, "no_moves").solution)
-    assert good and not any(good)
-    assert annealed.objective == started.objective
 
 
 @given(
