@@ -89,7 +89,8 @@ def relaxation_tree(instance: Instance, run: Run, tables: int = 16, nodes: int =
     """A tree over the homes of the tables of which most bytes are read, above `relaxation`.
 
     Each node is the relaxation with its tables at their homes, and its bound is recomputed from
-    the duals in exact arithmetic. The least bound of an open node counts. Ours, not the paper's.
+    the duals in exact arithmetic. The least bound of an open node counts. As many relaxations are
+    solved at a time as the run has threads, with the same bound. Ours, not the paper's.
 
     Parameters
     ----------
