@@ -51,7 +51,7 @@ _MOST_EXCLUDED = 100
 """Placements that are excluded one by one before the search ends with the gap that is left."""
 _ANNEALING_SHARE = 0.1
 """Share of the time limit for the first placement."""
-_TRIALS, _FEW_TRIALS, _MOST_TRIALS = 300, 30, 3_000_000
+_TRIALS, _FEW_TRIALS, _MOST_TRIALS = 300, 100, 3_000_000
 """Trials of annealing for it: for each table, for each of few (in Python), and at most."""
 
 
