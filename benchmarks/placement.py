@@ -385,9 +385,9 @@ def _before_and_after(
 def hour() -> Iterator[str]:
     """Yield how the tree of relaxations raises the bound of the open instance of 1,000 tables."""
     yield "## `relaxation_tree` at 1,000 x 10 x 3,000: about an hour of two cores\n"
-    yield "`placement-open-1000x10x3000`, `nodes=30`, two relaxations at a time: the bound after the"
-    yield "root, whose children are the ten homes of the heaviest table, and after each further node."
-    yield "Seconds from the start; `relaxation` alone gives 0.1865.\n"
+    yield "`placement-open-1000x10x3000`, `nodes=30`, two relaxations at a time: the bound after"
+    yield "the root, whose children are the ten homes of the heaviest table, and after each"
+    yield "further node. Seconds from the start; `relaxation` alone gives 0.1865.\n"
     yield "| wall time, s | processor time, s | bound |\n|---|---|---|"
     points, began = [], time.process_time()
     dlsched.bound(
@@ -408,8 +408,8 @@ def opened() -> Iterator[str]:
     yield "clusters, 10 s of processor time at 200 tables, 56 s at 1,000. Bounds: as named;"
     yield "`relaxation`, 373 s of processor time at 1,000 tables (two rounds: 0.1441 after 292 s;"
     yield "`home_tree`: 0.1190 after 212 s); `relaxation_tree` with 100 nodes at 200 tables, 219 s"
-    yield "(`relaxation`: 0.5605 after 10 s), with 30 nodes and two threads at 1,000 tables, 6,367 s"
-    yield "(section `hour`; `relaxation`: 0.1865).\n"
+    yield "(`relaxation`: 0.5605 after 10 s), with 30 nodes and two threads at 1,000 tables,"
+    yield "6,367 s (section `hour`; `relaxation`: 0.1865).\n"
     yield "| instance | cost before | after | bound before | after | method | gap before | after |"
     yield "|" + "---|" * 8
     for name, (old_cost, old_bound) in OPEN_BEFORE.items():
