@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
@@ -15,8 +16,10 @@ import dlsched
 from dlsched.errors import OptionError, SolverDisagreement
 from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.problems.workers.program import Program
 from dlsched.result import Point, Status, Termination
 from dlsched.run import Run
+from dlsched.solvers import highs
 from dlsched.solvers.levels import relax_first_level, solve_levels
 from dlsched.testing import oracles
 from dlsched.testing.strategies import reclaiming
@@ -215,6 +218,37 @@ def test_unbounded() -> None:
     toy = SimpleNamespace(build=lambda i: build(), read=lambda i, m: None, assign=lambda *_: None)
     claim = solve_levels(ring(), Run(), toy)
     assert claim.status is Status.UNBOUNDED and not claim.bounds[0]
+
+
+def test_attained_bound_needs_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first solution whose levels are at the relaxations' bounds is optimal without a search."""
+    instance = dlsched.generate("workers", 2, training=11, loan=13, jobs=24)
+    first = dlsched.solve(instance, "chosen_first").solution
+    program = Program(instance)
+    searched = solve_levels(instance, Run(), program)
+    monkeypatch.setattr(highs, "solve", partial(relaxation_only, highs.solve))
+    claim = solve_levels(instance, Run(), program, first=first)
+    assert claim.status is Status.OPTIMAL and claim.objective == searched.objective
+    assert tuple(claim.objective) == dlsched.verify(instance, claim.solution).objective
+    assert [{bound.kind for bound in bounds} for bounds in claim.bounds] == [{"certified"}] * 4
+    with pytest.raises(AssertionError, match="was solved"):
+        solve_levels(instance, Run(), program)
+
+
+def relaxation_only(solve: Any, *arguments: Any, relax: bool = False, **options: Any) -> Any:
+    """Solve a relaxation, and refuse an integer program."""
+    assert relax, "an integer program was solved"
+    return solve(*arguments, relax=True, **options)
+
+
+def test_first_solution_is_improved() -> None:
+    """A first solution that is not optimal does not end a level, and is not reported as a start."""
+    instance = dlsched.generate("workers", 2, training=22, loan=26, jobs=48)
+    first = dlsched.solve(instance, "bfd")
+    claim = solve_levels(instance, Run(), Program(instance), first=first.solution)
+    best = dlsched.solve(instance, "per_server").objective
+    assert claim.status is Status.OPTIMAL and tuple(claim.objective) == best
+    assert first.objective != best and claim.start is None
 
 
 def test_start_survives_a_limit() -> None:

@@ -1,7 +1,8 @@
 """Lexicographic optimization of a problem's model, level by level.
 
 For each level the linear relaxation is solved, whose duals give a certified bound, then the integer
-program unless the relaxation's optimum is integral. The next levels hold the level at its optimum.
+program unless the relaxation's optimum is integral or the best solution so far attains the bound.
+The next levels hold the level at its optimum.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ def solve_levels(
     depth: int | None = None,
     *,
     relaxations: bool = True,
+    first: Solution | None = None,
 ) -> Claim:
     """Solve an instance's model lexicographically.
 
@@ -78,6 +80,8 @@ def solve_levels(
     relaxations
         Whether linear relaxations are solved first, for certified bounds. Not where the model is a
         part of the instance's, as a bound on its schedules alone would not be one on all.
+    first
+        A feasible solution of a heuristic, from which the search begins where the run has no start.
 
     Raises
     ------
@@ -91,6 +95,8 @@ def solve_levels(
     search = _build(instance, run, model)
     if isinstance(search, Claim):
         return search
+    if first is not None and run.start is None:
+        search.begin_from(first)
     levels = len(search.form.costs)
     if depth is not None and not (isinstance(depth, int) and 1 <= depth <= levels):
         raise OptionError(f"levels={depth} must be from 1 to {levels}")
@@ -170,8 +176,12 @@ class _Search:
         self.duals: Vector = np.zeros(self.form.shape[0])
         self.known: tuple[Vector, Vector] | None = None
         if self.run.start is not None:
-            self.module.assign(self.instance, self.model, self.run.start)
-            self.incumbent = self.form.point()
+            self.begin_from(self.run.start)
+
+    def begin_from(self, solution: Solution) -> None:
+        """Make a solution the incumbent."""
+        self.module.assign(self.instance, self.model, solution)
+        self.incumbent = self.form.point()
 
     def claim(self) -> Claim:
         """Return the incumbent as a solution, and what is known about it."""
@@ -276,7 +286,9 @@ class _Search:
         for _ in range(_ROUNDS):
             if outcome.status is not Status.OPTIMAL or outcome.values is None:
                 break
-            point = self.canonical(level, outcome.values)
+            point = outcome.values
+            if point is not self.incumbent:  # which is canonical
+                point = self.canonical(level, point)
             value = whole.value(level, point)
             self.known = (outcome.values, point) if self.form is whole else None
             if self.gap(level, value) <= SOLVER_PRECISION:
@@ -302,7 +314,8 @@ class _Search:
         """Solve the relaxation, then the integer program unless the relaxation decides."""
         self.bounds.append([])
         relaxed = self.relax(level) if self.relaxations else None
-        outcome = relaxed or self.backend.solve(self.form, level, self.run, start=self.incumbent)
+        outcome = relaxed or self.attained(level)
+        outcome = outcome or self.backend.solve(self.form, level, self.run, start=self.incumbent)
         start = outcome.start
         if relaxed is not None:
             start = Start(False, f"{relaxed.termination.sentence} before the search began")
@@ -335,6 +348,18 @@ class _Search:
             return outcome if integral and outcome.solver == self.run.solver else None
         stop = self.run.stop_reason()
         return Outcome(outcome.solver, stop, outcome.message) if stop and not optimal else None
+
+    def attained(self, level: int) -> Outcome | None:
+        """Return the incumbent as the level's outcome if it is within the gap of its bounds.
+
+        Not if another solver is named, which is then to find the optimum itself.
+        """
+        if self.incumbent is None or self.backend is not highs:
+            return None
+        if self.gap(level, self.form.value(level, self.incumbent)) > self.run.gap:
+            return None
+        start = Start(True, "its value is within the gap of the bound")
+        return Outcome(self.run.solver, Termination.PROVED, "", values=self.incumbent, start=start)
 
     def claim_bound(self, level: int, bound: float) -> None:
         """Add the solver's bound, weakened by the tolerances that it rests on.

@@ -6,6 +6,7 @@ from dlsched.errors import OptionError
 from dlsched.problems.workers import model
 from dlsched.problems.workers.arc_program import ArcProgram, arcs_exceed
 from dlsched.problems.workers.choice import MOST_ARCS, MOST_PATTERNS
+from dlsched.problems.workers.heuristics import chosen_first
 from dlsched.problems.workers.patterns import patterns_exceed
 from dlsched.problems.workers.program import Program
 from dlsched.problems.workers.schema import Instance
@@ -23,7 +24,8 @@ def milp(instance: Instance, run: Run, levels: int = 4) -> Claim:
     and levels 1 to 3 depend only on the workers by pool; conversely servers of a class, jobs of a
     type, and workers of one size, pool and group can replace each other, so any solution of the
     program is a placement of the same value (models/workers.md). Branch and bound searches all
-    solutions; the certified bounds come from the relaxations' duals.
+    solutions, beginning with that of `chosen_first`; the certified bounds come from the
+    relaxations' duals.
 
     Parameters
     ----------
@@ -32,7 +34,8 @@ def milp(instance: Instance, run: Run, levels: int = 4) -> Claim:
     """
     if patterns_exceed(instance, MOST_PATTERNS):
         raise OptionError(f"{instance.name} has more than {MOST_PATTERNS:,} patterns; use arc_flow")
-    return solve_levels(instance, run, Program(instance), levels)
+    first = chosen_first(instance, run.rng)
+    return solve_levels(instance, run, Program(instance), levels, first=first)
 
 
 @method("workers", kind="exact", preload=SOLVER_LIBRARIES)
@@ -42,7 +45,7 @@ def arc_flow(instance: Instance, run: Run, levels: int = 4) -> Claim:
     Exact because every placement is a set of such paths, one for each server with workers, and
     paths that supply the workers of each size, pool and group are a placement of the same value
     (models/workers.md). Its relaxation is as strong as that of `milp`, and its size does not depend
-    on the number of patterns.
+    on the number of patterns. The search begins with the placement of `chosen_first`.
 
     Parameters
     ----------
@@ -51,7 +54,8 @@ def arc_flow(instance: Instance, run: Run, levels: int = 4) -> Claim:
     """
     if arcs_exceed(instance, MOST_ARCS):
         raise OptionError(f"{instance.name} has more than {MOST_ARCS:,} arcs; use per_server")
-    return solve_levels(instance, run, ArcProgram(instance), levels)
+    first = chosen_first(instance, run.rng)
+    return solve_levels(instance, run, ArcProgram(instance), levels, first=first)
 
 
 @method("workers", kind="exact", preload=SOLVER_LIBRARIES)
