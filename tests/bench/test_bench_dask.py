@@ -32,7 +32,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[distributed.Lo
         yield cluster
 
 
-@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("killed", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_dask_gives_the_same_rows(
     killed: bool, folder: Path, cluster: Any, settled: Settled, whole: list[Any]
 ) -> None:

@@ -40,7 +40,7 @@ def resume(settled: Settled) -> list[dict[str, Any]]:
     return settled("out")
 
 
-@pytest.mark.parametrize("group", [False, True])
+@pytest.mark.parametrize("group", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_killed_runner(group: bool, folder: Path, settled: Settled, whole: list[Any]) -> None:
     """After kill -9 of the runner, or of its process group, its workers end; resuming completes."""
     process, workers = begin()

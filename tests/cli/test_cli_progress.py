@@ -86,6 +86,7 @@ def test_solve_on_a_terminal(folder: Path) -> None:
     assert json.loads(stop(process, main))["status"] == "feasible"
 
 
+@pytest.mark.slow
 def test_comparison_on_a_terminal(folder: Path) -> None:
     """A terminal shows how many runs are made, and the run that is being made."""
     process, main = terminal(folder, "compare", "lyra-fig5", "hard.json", "-m", "milp")

@@ -49,7 +49,7 @@ EXTREMES: dict[str, tuple[Workload, Cluster]] = {
         Cluster.uniform(1, 1),
     ),
     "ties": (
-        jobs(*[{"gpus": 1 + i % 3, "work": 7, "submit": i // 4 * 7} for i in range(24)]),
+        jobs(*[{"gpus": 1 + i % 3, "work": 7, "submit": i // 4 * 7} for i in range(16)]),
         Cluster.uniform(2, 2),
     ),
     "overhead longer than the work": (
