@@ -8,7 +8,7 @@ WORKERS ?= auto
 # Tests start hundreds of processes, each of which would compile the package's modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo library-runs readme test test-all lowest lint loops docs dist schema library certificates clean
+.PHONY: demo library-runs readme test test-all lowest newest lint loops docs dist schema library certificates clean
 
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py results/demo
@@ -33,6 +33,10 @@ test-all: lint
 # The lowest versions that pyproject.toml allows, in an environment of their own (1 GB for a while).
 lowest:
 	$(PYTHON) tests/lowest.py
+
+# The newest versions there are, whatever constraints.txt says, in such an environment as well.
+newest:
+	$(PYTHON) tests/lowest.py --newest
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,9 +1,11 @@
-"""Install the lowest versions that pyproject.toml allows, and test with them.
+"""Install the lowest versions that pyproject.toml allows, or the newest, and test with them.
 
 ``python tests/lowest.py`` makes a fresh environment in a temporary folder (about 2 GB, removed at
 the end), with the declared minimum of every dependency and of every extra that is not for work on
-dlsched itself. There it solves an instance of every problem with every method, and runs the tests
-of the core, the solvers, the command line, the sweeps, the traces and the pictures.
+dlsched itself; with ``--newest``, with the newest version of each, whatever constraints.txt says.
+There it solves an instance of every problem with every method, and runs the tests: of the lowest
+versions those of the core, the solvers, the command line, the sweeps, the traces and the pictures,
+of the newest all. Other arguments are pytest's, in place of these.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ TESTS = (
     *(str(path.relative_to(HOME)) for path in sorted(HOME.glob("tests/problems/*/*_exact.py"))),
 )
 NOT_OF_USERS = {"docs", "dev"}
-"""Extras whose minimum is not tested."""
+"""Extras whose minimum is not tested; their newest versions are needed for all tests."""
 SMOKE = """
 import dlsched
 import ipykernel
@@ -62,30 +64,39 @@ for name in problem_names():
 """
 
 
-def floors() -> list[str]:
-    """Return ``name==version`` for the minimum of every dependency, also of the users' extras."""
+def requirements(newest: bool) -> list[str]:
+    """Return every dependency, also of the users' extras, with its minimum as ``name==version``.
+
+    For the newest versions, the names alone, with what work on dlsched itself needs.
+    """
     project = tomllib.loads((HOME / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    chosen = (entries for name, entries in extras.items() if name not in NOT_OF_USERS)
+    chosen = (entries for name, entries in extras.items() if newest or name not in NOT_OF_USERS)
     wanted = [*project["dependencies"], *itertools.chain(*chosen)]
-    found = [re.fullmatch(r"([\w.-]+)>=([\w.]+)", entry) for entry in wanted]
-    return [f"{match[1]}=={match[2]}" for match in found if match]
+    found = [re.fullmatch(r"([\w.-]+(?:\[\w+\])?)>=([\w.]+)", entry) for entry in wanted]
+    return [match[1] if newest else f"{match[1]}=={match[2]}" for match in found if match]
 
 
 def main() -> int:
     """Make the environment, test in it, remove it; return 0 if all is well."""
-    with tempfile.TemporaryDirectory(prefix="dlsched-lowest-") as place:
+    newest = sys.argv[1:2] == ["--newest"]
+    chosen = sys.argv[2:] if newest else sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix="dlsched-versions-") as place:
         venv.create(place, with_pip=True)
         python = str(Path(place, "bin", "python"))
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         build = tomllib.loads((HOME / "pyproject.toml").read_text())["build-system"]["requires"]
-        subprocess.run([*pip, *floors(), *build], check=True)
+        subprocess.run([*pip, *requirements(newest), *build], check=True)
+        subprocess.run([*pip[:3], "list"], check=True)
         subprocess.run([*pip, "--no-deps", "--no-build-isolation", str(HOME)], check=True)
         subprocess.run([python, "-c", SMOKE], check=True, cwd=place)
-        # Old versions of one package use what newer ones of another have deprecated.
         pytest = [python, "-m", "pytest", "-q"]
-        pytest += ["-W", "ignore::DeprecationWarning", "-W", "ignore::FutureWarning"]
-        command = [*pytest, *(sys.argv[1:] or TESTS)]
+        if newest:
+            command = [*pytest, *(chosen or ["-n", "auto"])]
+        else:
+            # Old versions of one package use what newer ones of another have deprecated.
+            pytest += ["-W", "ignore::DeprecationWarning", "-W", "ignore::FutureWarning"]
+            command = [*pytest, *(chosen or TESTS)]
         return subprocess.run(command, check=False, cwd=HOME).returncode
 
 

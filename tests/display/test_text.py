@@ -17,6 +17,7 @@ from dlsched.objective import ByLevel, Level
 from dlsched.problems.elastic.schema import Instance as ElasticInstance
 from dlsched.problems.elastic.schema import Job
 from dlsched.result import Limits, Result, Seconds, Start
+from dlsched.run import Run
 from dlsched.schema import Document, Id, Instance, Solution
 from dlsched.testing import check_heuristic, worst_case
 
@@ -285,7 +286,7 @@ def test_next_step_without_a_bound() -> None:
 
 def test_limits_survive_json(fig5: Result) -> None:
     """A result read from JSON has its limits; one of a version without them has none."""
-    assert fig5.limits == Limits(None, 0.0, 1)
+    assert fig5.limits == Limits(None, 0.0, Run().threads)
     assert dlsched.read_result(fig5.to_json()).limits == fig5.limits
     old = fig5.to_json().replace('"limits"', '"unknown"')
     assert dlsched.read_result(old).limits is None
