@@ -14,6 +14,7 @@ from dlsched.compilation import is_ready, prepare
 from dlsched.errors import OptionError
 from dlsched.extras import EXTRAS, require
 from dlsched.registry.option_types import fault
+from dlsched.registry.trusted import is_trusted
 from dlsched.result import Claim
 from dlsched.run import Stage, StageListener, announce
 from dlsched.schema.envelope import Instance
@@ -198,10 +199,16 @@ class Method:
             if wrong:
                 raise OptionError(wrong)
 
+    def plain(self) -> Method:
+        """Return the method as an object of this class: a derived one may state its origin."""
+        if type(self) is Method:
+            return self
+        return Method(self.name, self.problem, self.kind, self.function, self.preload, self.small)
+
     @property
     def own(self) -> bool:
-        """Whether the function is of this package; other code gets a copy of the instance."""
-        return module_of(self.function).startswith("dlsched.")
+        """Whether this library registered the function; other code gets a copy of the instance."""
+        return is_trusted(self.function, self.problem)
 
 
 def function_name(function: Callable[..., Any]) -> str:
