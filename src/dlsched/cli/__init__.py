@@ -106,12 +106,16 @@ def application(imported: Collection[str]) -> typer.Typer:
     return made
 
 
-def main() -> None:
-    """Run the command line; the entry point ``dlsched``."""
+def called() -> typer.Typer:
+    """Import the command that the process was called with, and return the command line."""
     with errors_handled():
         completes = "_DLSCHED_COMPLETE" in os.environ  # the words are not in `argv` then
-        called = application(COMMANDS if completes else sys.argv[1:])
-    called()
+        return application(COMMANDS if completes else sys.argv[1:])
+
+
+def main() -> None:
+    """Run the command line."""
+    called()()
 
 
 def __getattr__(name: str) -> Any:
@@ -122,4 +126,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__all__ = ["COMMANDS", "application", "main"]
+__all__ = ["COMMANDS", "application", "called", "main"]
