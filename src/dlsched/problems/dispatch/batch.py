@@ -18,12 +18,9 @@ from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.result import Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.solvers import highs
-from dlsched.solvers.certificate import dual_bound, round_to_granularity
+from dlsched.solvers.certificate import claimed_bound, dual_bound, round_to_granularity
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm
-
-_SLACK = 1e-6
-"""Relative slack granted to the solver's bound."""
 
 
 @dataclass
@@ -138,9 +135,8 @@ class Search:
         if outcome.status is Status.INFEASIBLE:
             self.stopped = Termination.TOLERANCES  # the best solution is feasible
         elif outcome.bound is not None:
-            sign = 1 if form.senses[level] == "max" else -1
-            weak = outcome.bound + sign * _SLACK * max(1.0, abs(outcome.bound))
-            self.bounds[level].append(Bound(weak, "claimed", "highs"))
+            bound = claimed_bound(form, level, outcome.bound)
+            self.bounds[level].append(Bound(bound, "claimed", "highs"))
 
     def refine(self, failed: Iterable[int], cuts: Sequence[Weights]) -> bool:
         """Add inequalities that the counts violate; without a new one, divide the blocks.
