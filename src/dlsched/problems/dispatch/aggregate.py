@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.problems.dispatch.costs import levels
+from dlsched.problems.dispatch.costs import as_vectors, levels
 from dlsched.problems.dispatch.fleet import Fleet, Request
 from dlsched.problems.dispatch.ranking import Ranked, startable
 from dlsched.problems.dispatch.schema import MOST_PRIORITIES, Instance
@@ -163,9 +163,10 @@ class Aggregate:
             (values.astype(float), (rows.astype(int), columns.astype(int))),
             shape=(len(self.lower), width),
         )
-        costs, grains, senses = levels(
-            self.fleet, self.ranking, self.victims, self.regions, self.machines, width
+        exact, grains, senses = levels(
+            self.fleet, self.ranking, self.victims, self.regions, self.machines
         )
+        costs = as_vectors(exact, width)
         whole = np.zeros(width, dtype=bool)
         whole[[*self.victims.values(), *self.regions.values()]] = integer
         return StandardForm(
@@ -175,7 +176,7 @@ class Aggregate:
             np.zeros(width),
             np.array(self.top, dtype=float),
             whole,
-            tuple(costs),
+            costs,
             (0.0,) * len(costs),
             tuple(senses),
             tuple(grains),

@@ -10,11 +10,13 @@ from functools import lru_cache
 import numpy as np
 
 from dlsched.problems.dispatch.blocks import Block, Shape, shape_of
-from dlsched.problems.dispatch.costs import levels
+from dlsched.problems.dispatch.costs import as_vectors, levels
 from dlsched.problems.dispatch.fleet import Fleet
 from dlsched.problems.dispatch.hull import Weights, capacity
 from dlsched.problems.dispatch.ranking import Ranked
+from dlsched.schema import Number, simplify
 from dlsched.solvers.digits import rounded_down
+from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import INF, StandardForm
 
 
@@ -34,6 +36,8 @@ class Counts:
         Column by position of a running workload.
     tasks
         Column by block and shape.
+    most
+        Upper bound of a column of tasks that is as low as the jobs in its cluster allow.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class Counts:
         self.lower: list[float] = []
         self.upper: list[float] = []
         self.cells: list[tuple[int, int, float]] = []
+        self.most: dict[int, int] = {}
         self.of_site: dict[int, list[int]] = {}
         for b, block in enumerate(self.blocks):
             self.of_site.setdefault(block.site, []).append(b)
@@ -86,7 +91,7 @@ class Counts:
         """Add a row, divided by the greatest common divisor of its numbers and rounded down."""
         unit = math.gcd(*(a for _, a in cells), high) or 1
         whole = {column: a // unit for column, a in cells}
-        top = {column: int(self.top[column]) for column in whole}
+        top = {column: self.most.get(column, int(self.top[column])) for column in whole}
         smaller, most = rounded_down(whole, high // unit, top)
         self._add(smaller.items(), -INF, most)
 
@@ -133,10 +138,12 @@ class Counts:
     def _supply(self, s: int, shape: Shape, cells: Sequence[tuple[int, int]]) -> None:
         """Add that the tasks of a shape in a cluster are on its machines."""
         supply = []
+        wanted = sum(tasks for _, tasks in cells)
         for b in self.of_site.get(s, ()):
             most = self.blocks[b].room(shape) * len(self.blocks[b].machines)
             if most:
                 column = self.tasks[b, shape] = self._column(most)
+                self.most[column] = min(most, wanted)
                 supply.append((column, 1))
         self._balance([*supply, *((column, -tasks) for column, tasks in cells)])
 
@@ -195,8 +202,8 @@ class Counts:
         """Add that a block's tasks have no more weight than its machines can, before and after."""
         block = self.blocks[b]
         own = tuple((shape, part) for shape, part in weights if shape in shapes)
-        if len(own) < 2:
-            return
+        if len(own) < min(2, len(weights)):
+            return  # the rows of `_room` say as much
         now, later = (capacity(own, block.after(gone)) for gone in ((), None))
         if now is None or later is None:
             return
@@ -218,9 +225,10 @@ class Counts:
             shape=(len(self.lower), width),
         )
         spread = [*self.machines, *self.rack.values()]
-        costs, grains, senses = levels(
-            self.fleet, self.ranking, self.victim, self.region, spread, width
+        self.costs, grains, senses = levels(
+            self.fleet, self.ranking, self.victim, self.region, spread
         )
+        costs = as_vectors(self.costs, width)
         return StandardForm(
             matrix,
             np.array(self.lower, dtype=float),
@@ -228,12 +236,16 @@ class Counts:
             np.zeros(width),
             np.array(self.top, dtype=float),
             np.ones(width, dtype=bool),
-            tuple(costs),
+            costs,
             (0.0,) * len(costs),
             tuple(senses),
             tuple(grains),
             tuple(f"level_{level}" for level in range(len(costs))),
         )
+
+    def value(self, level: int, values: Vector) -> Number:
+        """Return the exact value of a level at an integer point."""
+        return simplify(Fraction(sum(c * int(values[j]) for j, c in self.costs[level].items())))
 
 
 @lru_cache(maxsize=1 << 16)
