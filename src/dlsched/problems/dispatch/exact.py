@@ -131,4 +131,9 @@ def _claim(instance: Instance, run: Run, found: Solution, stopped: Any) -> Claim
     if stopped:
         return Claim(found, Status.FEASIBLE, termination=stopped, start=start)
     bounds = [[Bound(level, "claimed", "clusters")] for level in value]
+    youth = LEVELS.index(YOUNG)
+    grain = granularity(max(0, DAY - victim.seconds) for victim in instance.running)
+    if grain < value.young * Fraction(TOLERANCE):  # HiGHS is right to nine digits
+        weaker = float(value.young) * (1 - SOLVER_PRECISION)
+        bounds[youth] = [Bound(weaker, "claimed", "clusters")]
     return Claim(found, Status.OPTIMAL, objective=list(value), bounds=bounds, start=start)
