@@ -14,6 +14,7 @@ from dlsched.problems.placement.estimate import Estimate
 from dlsched.problems.placement.heuristics import anneal, initial_state, solution_of
 from dlsched.problems.placement.layout import State
 from dlsched.problems.placement.parts import gpu_bound, storage_bound, whole
+from dlsched.problems.placement.rounding import below
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.shares import Shares
 from dlsched.problems.placement.sizes import few_tables
@@ -80,13 +81,13 @@ class Refinement:
         self.instance, self.run = instance, run
         self.backend = find_backend(run.solver)
         self.data = arrays(instance)
-        self.estimate = Estimate.coarse(self.data)
+        shares = Shares(instance)
+        self.estimate = Estimate.coarse(self.data, shares)
         self.best: Solution | None = None
         self.cost = float("inf")
         self.exact_cost: Number | None = None
-        shares = Shares(instance)
-        self.indivisible = storage_bound(self.data) + gpu_bound(shares)
-        self.whole = whole(self.data, shares)
+        self.indivisible = below(storage_bound(instance) + gpu_bound(shares))
+        self.whole = whole(shares)
         self.dual: float | None = None
         self.relaxed: StandardForm | None = None  # of which `dual` is the bound
         self.claimed = 0.0

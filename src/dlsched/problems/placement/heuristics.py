@@ -140,8 +140,8 @@ def initial_state(instance: Instance, data: Data, run: Run) -> State:
 def initial_homes(data: Data) -> Any:
     """Return the homes of today; a table without one goes where most storage is free."""
     home = data.home.copy()
-    free = data.capacity - np.bincount(
-        home[home >= 0], data.size[home >= 0], minlength=len(data.capacity)
+    free = data.storage - np.bincount(
+        home[home >= 0], data.size[home >= 0], minlength=len(data.storage)
     )
     homeless = np.flatnonzero(home < 0)
     for t in homeless[np.argsort(-data.size[homeless], kind="stable")].tolist():
