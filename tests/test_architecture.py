@@ -39,7 +39,7 @@ LAYERS = [
     {"submission", "traces"},
     {"simulation"},
     {"bench", "doctor", "testing"},
-    {"cli"},
+    {"cli", "__main__"},
 ]
 """Modules and packages from the lowest layer up; none imports a higher one."""
 

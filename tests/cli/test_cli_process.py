@@ -159,14 +159,14 @@ class Interrupting:
         if name == interrupted:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Interrupting())
-from dlsched_command import main
+from dlsched.__main__ import main
 sys.argv[1:] = ["solve", "lyra-fig5", "-q"]
 main()
 """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is no signal there")
-@pytest.mark.parametrize("module", ["dlsched", "numpy", "typer", "dlsched.cli.solve", "highspy"])
+@pytest.mark.parametrize("module", ["numpy", "typer", "dlsched.cli.solve", "highspy"])
 def test_interrupt_while_modules_are_imported(module: str) -> None:
     """Ctrl-C is one line and its exit status, whichever module is being imported."""
     ran = subprocess.run(

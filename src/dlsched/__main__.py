@@ -1,7 +1,6 @@
 """The command ``dlsched`` as a process: Ctrl-C while the library is imported is one line, too.
 
-This module stands outside the package, and imports it in a function only: to import a module of a
-package is to import the package first.
+To import this module is to import next to nothing; the rest is imported in a function.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from importlib import import_module
 from types import FrameType
 
 _INTERRUPTED = 130
@@ -20,8 +20,7 @@ def main() -> None:
     python_raises = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if python_raises:
         signal.signal(signal.SIGINT, _end)
-    from dlsched.cli import main as run
-
+    run = import_module("dlsched.cli").called()
     if python_raises:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     run()
@@ -32,3 +31,7 @@ def _end(number: int, frame: FrameType | None) -> None:
     with contextlib.suppress(OSError):
         os.write(2, b"error: interrupted\n")
     os._exit(_INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()
