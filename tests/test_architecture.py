@@ -28,7 +28,7 @@ LAYERS = [
     {"forms"},
     {"gavel", "profiling"},
     {"registry"},
-    {"refutation", "evaluation", "labels", "state"},
+    {"refutation", "evaluation", "claims", "labels", "state"},
     {"library"},
     {"problems"},
     {"table", "display", "plotting", "charts", "profiles"},

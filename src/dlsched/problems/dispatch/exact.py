@@ -15,7 +15,7 @@ from dlsched.problems.dispatch.heuristics import mast_solution
 from dlsched.problems.dispatch.one import Search
 from dlsched.problems.dispatch.ranking import startable
 from dlsched.problems.dispatch.schema import Instance, Solution
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
