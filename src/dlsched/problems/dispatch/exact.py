@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.objective import Bound
+from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
 from dlsched.problems.dispatch import batch, model
-from dlsched.problems.dispatch.check import LEVELS, evaluate
+from dlsched.problems.dispatch.check import DAY, LEVELS, YOUNG, evaluate
 from dlsched.problems.dispatch.dispatcher import Dispatcher
 from dlsched.problems.dispatch.filling import filled
 from dlsched.problems.dispatch.fleet import Fleet
@@ -18,6 +19,7 @@ from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.registry.own import method
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run
+from dlsched.schema import granularity
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
 
