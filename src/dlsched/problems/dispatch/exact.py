@@ -8,7 +8,7 @@ from typing import Any
 from dlsched.errors import OptionError
 from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
 from dlsched.problems.dispatch import batch, model
-from dlsched.problems.dispatch.check import DAY, LEVELS, YOUNG, evaluate
+from dlsched.problems.dispatch.check import DAY, LEVELS, evaluate
 from dlsched.problems.dispatch.dispatcher import Dispatcher
 from dlsched.problems.dispatch.filling import filled
 from dlsched.problems.dispatch.fleet import Fleet
@@ -133,7 +133,7 @@ def _claim(instance: Instance, run: Run, found: Solution, stopped: Any) -> Claim
     if stopped:
         return Claim(found, Status.FEASIBLE, termination=stopped, start=start)
     bounds = [[Bound(level, "claimed", "clusters")] for level in value]
-    youth = LEVELS.index(YOUNG)
+    youth = [level.name for level in LEVELS].index("young")
     grain = granularity(max(0, DAY - victim.seconds) for victim in instance.running)
     if grain < value.young * Fraction(TOLERANCE):  # HiGHS is right to nine digits
         weaker = float(value.young) * (1 - SOLVER_PRECISION)
