@@ -5,7 +5,7 @@ from __future__ import annotations
 from dlsched.objective import Bound
 from dlsched.problems.dispatch.aggregate import Aggregate
 from dlsched.problems.dispatch.schema import Instance
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number

@@ -18,7 +18,7 @@ from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.shares import Shares
 from dlsched.problems.placement.sizes import few_tables
 from dlsched.problems.placement.totals import state_of
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number
