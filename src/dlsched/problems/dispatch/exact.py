@@ -15,7 +15,7 @@ from dlsched.problems.dispatch.one import Search
 from dlsched.problems.dispatch.ranking import startable
 from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.problems.dispatch.starts import improved
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import granularity
