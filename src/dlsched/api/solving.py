@@ -107,6 +107,7 @@ def solve(
         log=log,
         on_progress=on_progress,
         on_stage=on_stage,
+        check=owner.check,
     )
     run.start, rejected = _start(owner, inst, start)
     why = owner.explain(inst)
