@@ -129,6 +129,15 @@ class Run:
         finally:
             self.began += time.perf_counter() - paused
 
+    @contextmanager
+    def limits_kept(self) -> Iterator[None]:
+        """Undo what the block changes of limits, seed and clock: results state those asked for."""
+        asked = self.time_limit, self.gap, self.threads, self.seed, self.solver, self.began
+        try:
+            yield
+        finally:
+            self.time_limit, self.gap, self.threads, self.seed, self.solver, self.began = asked
+
     def stop_reason(self) -> Termination | None:
         """Return ``INTERRUPTED`` or ``TIME_LIMIT`` if the method must stop now, else ``None``."""
         if self.interrupted:

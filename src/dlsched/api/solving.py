@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from dlsched import registry
-from dlsched.api.certifying import certified
+from dlsched.api.certifying import certified, contested
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
-from dlsched.errors import OptionError
+from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.evaluation import evaluate_claim
 from dlsched.objective import Bounds
-from dlsched.registry import Kind, MethodLike, Problem
-from dlsched.result import Claim, Point, Result, Start, Status
+from dlsched.registry import Kind, Method, MethodLike, Problem
+from dlsched.result import Claim, Point, Result, Start, Status, Termination
 from dlsched.run import Run, Stage, StageListener, announce
 from dlsched.schema.envelope import Instance
 from dlsched.schema.link import link_instance
@@ -68,7 +68,8 @@ def solve(
     certify
         Prove an optimal solution optimal in what is left of the time limit, and check the proof:
         the result's ``proof``, whose kinds its bounds then have. If there is none, its reason says
-        why.
+        why. What a method of another package claims without a proof is compared with the exact
+        method's solution, and ends as refuted if that is better.
     on_progress
         Called with each `Point` (seconds, objective, bound).
     on_stage
@@ -116,14 +117,37 @@ def solve(
             claim = registry.call(chosen, inst, run, method_options)
     else:
         claim = registry.call(chosen, inst, run, method_options)
-    result = evaluate_claim(owner, inst, chosen, claim, run, method_options)
+    trusted = chosen.own or bool(why)
+    result = evaluate_claim(owner, inst, chosen, claim, run, method_options, trusted=trusted)
     if start is not None and result.start is None:
         reason = rejected or f"{chosen.name} takes no start"
         result = replace(result, start=Start(False, reason))
         link_instance(result, inst)
     if result.start is not None and not result.start.accepted:
         logger.warning("the start is not used: %s", result.start.reason)
-    return certified(result, inst, run) if certify else result
+    if not certify:
+        return result
+    result = certified(result, inst, run)
+    rival = owner.method("exact", inst)
+    claimed = result.termination is Termination.CLAIMED and rival.function is not chosen.function
+    return _contested(result, rival, inst, run) if claimed and not run.stop_reason() else result
+
+
+def _contested(result: Result, rival: Method, instance: Instance, run: Run) -> Result:
+    """Return a claimed result, refuted if an exact method finds better in what is left of the time.
+
+    Whatever goes wrong there, the claim stays what it was.
+    """
+    limit = None if run.time_limit is None else run.remaining()
+    try:
+        found = solve(instance, rival, time_limit=limit, threads=run.threads, seed=run.seed)
+    except (DlschedError, MemoryError, KeyboardInterrupt) as error:
+        logger.warning("the claim of %s is not compared: %s", result.method, describe(error))
+        return result
+    changed = contested(result, found, instance)
+    changed = replace(changed, seconds=result.seconds._replace(total=run.elapsed()))
+    link_instance(changed, instance)
+    return changed
 
 
 def bound(instance: InstanceLike, method: MethodLike | None = None, **solve_options: Any) -> Bounds:

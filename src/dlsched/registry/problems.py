@@ -142,7 +142,7 @@ class Problem:
         if isinstance(choice, Method):
             if choice.problem != self.name:
                 raise OptionError(f"{choice.name} is for {choice.problem}, not for {self.name}")
-            return choice
+            return choice.plain()
         function = (
             registered.imported(choice) if isinstance(choice, str) and ":" in choice else choice
         )

@@ -13,7 +13,7 @@ from dlsched.problems.dispatch.improve import improve
 from dlsched.problems.dispatch.ranking import Ranked, rank, startable
 from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.problems.dispatch.scopes import Loads, bind_on_arrival
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Start
 from dlsched.run import Run
 

@@ -27,7 +27,7 @@ from dlsched.problems.interleaving.sizes import (
     few_jobs,
     is_matching,
 )
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Start, Status
 from dlsched.run import Run, Stage
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels

@@ -28,7 +28,7 @@ from dlsched.problems.reclaiming.densest import densest, few_jobs
 from dlsched.problems.reclaiming.heuristics import lyra
 from dlsched.problems.reclaiming.reduce import Reduced
 from dlsched.problems.reclaiming.schema import Instance, Solution, solution_of
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels

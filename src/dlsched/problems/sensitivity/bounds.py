@@ -12,7 +12,7 @@ from dlsched.objective import SOLVER_PRECISION, Bound
 from dlsched.problems.sensitivity.pooled import pooled_program
 from dlsched.problems.sensitivity.reference import solver_version, stage_one, stage_two
 from dlsched.problems.sensitivity.schema import Instance
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import granularity

@@ -29,7 +29,7 @@ from dlsched.problems.sensitivity.packing import TooManyStates
 from dlsched.problems.sensitivity.program import Program
 from dlsched.problems.sensitivity.relaxation import relax
 from dlsched.problems.sensitivity.schema import Instance, Solution
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number, simplify

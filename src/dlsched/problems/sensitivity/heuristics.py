@@ -13,7 +13,7 @@ from dlsched.problems.sensitivity.price_round import price_round  # noqa: F401  
 from dlsched.problems.sensitivity.schema import Choice, Instance, Job, Solution
 from dlsched.problems.sensitivity.tuning import FITS, Tuner, validate_option
 from dlsched.problems.sensitivity.upgrading import upgrade
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.schema import Number
 

@@ -14,7 +14,7 @@ from dlsched.problems.utility.gangs import Stopped, levels_of
 from dlsched.problems.utility.insertion import Insertion
 from dlsched.problems.utility.restriction import Part
 from dlsched.problems.utility.schema import Instance, Solution
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels

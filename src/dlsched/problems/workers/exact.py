@@ -10,7 +10,7 @@ from dlsched.problems.workers.heuristics import chosen_first
 from dlsched.problems.workers.patterns import patterns_exceed
 from dlsched.problems.workers.program import Program
 from dlsched.problems.workers.schema import Instance
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
