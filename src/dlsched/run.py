@@ -80,6 +80,8 @@ class Run:
         As given to `dlsched.solve`. The same seed gives the same answer on one thread.
     start
         A checked solution to start from, or ``None``.
+    known
+        The best checked solution of the problem's heuristics, found in the run's time, or ``None``.
     on_progress, on_stage
         Listeners: called with each `Point` and with each `StageEvent`, or ``None``.
     rng
@@ -100,6 +102,7 @@ class Run:
     trajectory: list[Point] = field(default_factory=list, repr=False)
     solvers: dict[str, str | None] = field(default_factory=dict)
     interrupted: bool = False
+    known: Solution | None = None
     began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
