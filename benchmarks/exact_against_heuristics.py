@@ -24,7 +24,7 @@ INSTANCES: dict[str, list[dict[str, Any]]] = {
     "reclaiming": [
         {"servers": 40, "demand": 12, "spread": 0.9},
         {"servers": 520, "demand": 200, "spread": 0.9},
-        {"servers": 1000, "demand": 300, "spread": 0.9, "scattered": 4},
+        {"servers": 1000, "demand": 300, "jobs": 4000, "scattered": 4},
     ],
     "elastic": [
         {"jobs": 100},
@@ -79,6 +79,7 @@ def section(problem: str, limit: float) -> Iterator[str]:
         "| instance | exact | status | objective | gap | s | best heuristic | objective | s "
         "| better than exact |\n|---|---|---|---|---|---|---|---|---|---|"
     )
+    _warm_up(dlsched.generate(problem, 0, **INSTANCES[problem][0]))
     for parameters in INSTANCES[problem]:
         instance = dlsched.generate(problem, 0, **parameters)
         exact = dlsched.solve(instance, time_limit=limit)
@@ -92,6 +93,12 @@ def section(problem: str, limit: float) -> Iterator[str]:
             f"| {_gap(exact)} | {exact.seconds.total:.2f} | {best.method} | {_worth(best)} "
             f"| {best.seconds.total:.2f} | {', '.join(better) or '-'} |"
         )
+
+
+def _warm_up(instance: Instance) -> None:
+    """Import and compile everything."""
+    dlsched.solve(instance, time_limit=1)
+    list(_heuristics(instance, 1))
 
 
 def _heuristics(instance: Instance, limit: float) -> Iterator[Result]:

@@ -36,7 +36,7 @@ def heuristics_before(owner: Problem, method: Method, instance: Instance) -> lis
 
     A method that takes no run cannot be stopped, and needs none.
     """
-    if not (owner.starts and method.own and method.wants_run):
+    if not (owner.starts and method.wants_run):
         return []
     if owner.method("exact", instance).function is not method.function:
         return []
