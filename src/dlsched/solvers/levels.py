@@ -8,11 +8,11 @@ The next levels hold the level at its optimum.
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -22,11 +22,15 @@ from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound, relative_gap
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema.envelope import Instance
-from dlsched.schema.quantities import Number
 from dlsched.schema.solution import Solution
 from dlsched.solvers import highs
 from dlsched.solvers.backend import Backend, find_backend
-from dlsched.solvers.certificate import dual_bound, round_to_granularity
+from dlsched.solvers.certificate import (
+    below_any_cost,
+    claimed_bound,
+    dual_bound,
+    round_to_granularity,
+)
 from dlsched.solvers.fixing import fix_by_reduced_cost
 from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.outcome import Outcome, Vector
@@ -39,10 +43,6 @@ SOLVER_LIBRARIES = (
     "pyomo.repn.plugins.standard_form",
 )
 """What a method that solves a model preloads; importing it takes a quarter of a second."""
-_SLACK = 1e-6
-"""Relative slack granted to a solver's bound before it is rounded to the granularity."""
-_REDUCED_COST = 1e-7
-"""A solver's tolerance on reduced costs, in the unit that it sees."""
 _COST_RATIO, _ROUNDS = 2.0**10, 4
 """A level is solved again, in four rounds at most, if fixing columns divides its largest cost by
 this ratio."""
@@ -159,6 +159,21 @@ def _build(instance: T_contra, run: Run, model: ModelModule[T_contra]) -> _Searc
     except InfeasibleConstraintException as error:
         return Claim(status=Status.INFEASIBLE, reason=str(error))
     return _Search(instance, run, model, pyomo_model, form, time.perf_counter() - began)
+
+
+def is_integral(form: StandardForm, level: int, values: Vector) -> bool:
+    """Whether rounding a point to integers changes neither the point nor its value noticeably.
+
+    A cost of 1e10 makes a difference of 10 of a distance of 1e-9.
+    """
+    rounded = np.where(form.integer, np.rint(values), values)
+    if np.any(np.abs(values - rounded) >= _INTEGRALITY):
+        return False
+    costs = np.abs(form.costs[level])
+    change = abs(float(form.costs[level] @ (values - rounded)))
+    least = float(costs[costs > 0].min(initial=math.inf))
+    value = abs(form.value(level, rounded))
+    return change == 0 or change <= SOLVER_PRECISION * max(value, least)
 
 
 @dataclass
@@ -348,13 +363,14 @@ class _Search:
         self.duals = np.zeros(form.shape[0]) if outcome.duals is None else outcome.duals
         certified = dual_bound(form, level, self.duals)
         if certified is not None:
+            if form.offsets[level] == 0 and below_any_cost(form, level, certified):
+                certified = min(certified, 0)
             value = round_to_granularity(certified, form.granularities[level], form.senses[level])
             self.bounds[level].append(Bound(value, "certified", how))
         if outcome.status is Status.INFEASIBLE:
             return outcome
         if optimal and outcome.values is not None and self.run.start is None:
-            x = outcome.values[form.integer]
-            integral = bool(np.all(np.abs(x - np.rint(x)) < _INTEGRALITY))
+            integral = is_integral(form, level, outcome.values)
             return outcome if integral and outcome.solver == self.run.solver else None
         stop = self.run.stop_reason()
         return Outcome(outcome.solver, stop, outcome.message) if stop and not optimal else None
@@ -372,32 +388,9 @@ class _Search:
         return Outcome(self.run.solver, Termination.PROVED, "", values=self.incumbent, start=start)
 
     def claim_bound(self, level: int, bound: float) -> None:
-        """Add the solver's bound, weakened by the tolerances that it rests on.
-
-        It is rounded to the level's granularity if that is larger than the tolerances, and is a
-        floating-point number with a relative error of 1e-9 otherwise.
-        """
-        form, sense = self.form, self.form.senses[level]
-        sign = 1 if sense == "max" else -1
-        unit = float(form.conditioned(level)[0])
-        slack = Fraction(_SLACK) * Fraction(max(unit, abs(bound)))
-        weakened = Fraction(bound) + sign * slack
-        value: Number | float
-        if form.granularities[level] > 2 * slack:
-            value = round_to_granularity(weakened, form.granularities[level], sense)
-        elif self.below_any_cost(level, weakened):
-            value = round_to_granularity(Fraction(form.offsets[level]), Fraction(0), sense)
-        else:
-            value = bound + sign * (SOLVER_PRECISION * abs(bound) + _REDUCED_COST * unit)
+        """Add the solver's bound, weakened by the tolerances that it rests on."""
+        value = claimed_bound(self.form, level, bound)
         self.bounds[level].append(Bound(value, "claimed", self.run.solver))
-
-    def below_any_cost(self, level: int, bound: Fraction) -> bool:
-        """Whether a bound shows that every column with a positive gain is 0 in all solutions."""
-        form, costs = self.form, self.form.costs[level]
-        if form.senses[level] == "min" or (costs < 0).any() or (form.lower < 0).any():
-            return False
-        least = Fraction(float(costs[costs > 0].min(initial=1)))
-        return bool(form.integer[costs > 0].all()) and bound - Fraction(form.offsets[level]) < least
 
     def hold(self, level: int, value: float) -> None:
         """Add a row that keeps a solved level at its optimum."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.objective import Bound
+from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
 from dlsched.problems.dispatch import batch, model
-from dlsched.problems.dispatch.check import LEVELS, evaluate
+from dlsched.problems.dispatch.check import DAY, LEVELS, evaluate
 from dlsched.problems.dispatch.dispatcher import Dispatcher
 from dlsched.problems.dispatch.filling import filled
 from dlsched.problems.dispatch.fleet import Fleet
@@ -18,6 +19,7 @@ from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.registry.own import method
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run
+from dlsched.schema import granularity
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
 
@@ -131,4 +133,9 @@ def _claim(instance: Instance, run: Run, found: Solution, stopped: Any) -> Claim
     if stopped:
         return Claim(found, Status.FEASIBLE, termination=stopped, start=start)
     bounds = [[Bound(level, "claimed", "clusters")] for level in value]
+    youth = [level.name for level in LEVELS].index("young")
+    grain = granularity(max(0, DAY - victim.seconds) for victim in instance.running)
+    if grain < value.young * Fraction(TOLERANCE):  # HiGHS is right to nine digits
+        weaker = float(value.young) * (1 - SOLVER_PRECISION)
+        bounds[youth] = [Bound(weaker, "claimed", "clusters")]
     return Claim(found, Status.OPTIMAL, objective=list(value), bounds=bounds, start=start)
