@@ -25,6 +25,7 @@ from dlsched.errors import describe, plain
 from dlsched.files import json_text
 from dlsched.result import Result
 from dlsched.schema.quantities import to_json
+from dlsched.status import FAILED
 from dlsched.table import Failure, run_columns
 
 MOST_RECORD = 64 * 2**20
@@ -33,10 +34,6 @@ MOST_POINTS = 1000
 """Points of the trajectory that are then stored."""
 _RESET_PEAK = "5"
 _TEXTS = ("reason", "solver_message", "solver", "solver_version")
-
-
-FAILED = ("error", "rejected", "wall_timeout", "memory", "crashed", "killed", "changed")
-"""The statuses of runs that returned no result."""
 
 
 @dataclass(frozen=True)
