@@ -28,7 +28,7 @@ LAYERS = [
     {"forms"},
     {"gavel", "profiling"},
     {"registry"},
-    {"refutation", "evaluation", "labels", "state"},
+    {"refutation", "evaluation", "claims", "labels", "state"},
     {"library"},
     {"problems"},
     {"table", "display", "plotting", "charts", "profiles"},
@@ -39,7 +39,7 @@ LAYERS = [
     {"submission", "traces"},
     {"simulation"},
     {"bench", "doctor", "testing"},
-    {"cli"},
+    {"cli", "__main__"},
 ]
 """Modules and packages from the lowest layer up; none imports a higher one."""
 

@@ -98,8 +98,11 @@ class Shared:
 
     idle: ClassVar[list[WorkerProcess]] = []
 
-    def __init__(self, stop: threading.Event, share: int = 1, fresh: bool = False) -> None:
-        self.worker = Shared.idle.pop() if Shared.idle else WorkerProcess(stop, share, fresh)
+    def __init__(
+        self, stop: threading.Event, memory_bytes: int, fresh: bool = False, name: str = ""
+    ) -> None:
+        self.name = name
+        self.worker = Shared.idle.pop() if Shared.idle else WorkerProcess(stop, memory_bytes)
         self.worker.stop, self.worker.fresh = stop, fresh
 
     def run(self, task: Task) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import hashlib
+import importlib
 import json
 import resource
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 
 from dlsched import api, registry
 from dlsched.bench import instance_spec
+from dlsched.bench.code_identity import Code, code_of
 from dlsched.bench.machine import machine, versions
 from dlsched.bench.simulations import run_simulation
 from dlsched.bench.task import Task
@@ -52,12 +54,15 @@ class Outcome:
         Resident memory of the worker process after the run.
     unclean
         Whether the run has left processes or threads.
+    code
+        Identity of the code that made the run; see `dlsched.bench.code_identity`.
     """
 
     row: dict[str, Any]
     solution: bytes | None = field(default=None, repr=False)
     resident_bytes: int = 0
     unclean: bool = False
+    code: Code = field(default_factory=dict, repr=False)
 
 
 def now() -> str:
@@ -116,9 +121,21 @@ def execute(task: Task, begin: Callable[[], None] = lambda: None) -> Outcome:
     return Outcome(columns, solution, psutil.Process().memory_info().rss)
 
 
-def _run(task: Task, columns: dict[str, Any], begin: Callable[[], None]) -> bytes | None:
+def set_up(task: Task) -> Code:
+    """Prepare this process for a task; return the identity of the code that it has.
+
+    The modules that the task names are imported if their code is the planned one. Whatever this
+    raises is a failure of the process's surroundings, since the sweep was planned with them.
+    """
     if task.folder not in sys.path:
         sys.path.insert(0, task.folder)
+    code = code_of(task.instance.problem, task.method, task.options, task.folder)
+    if code == task.code and ":" in task.method:
+        importlib.import_module(task.method.partition(":")[0])
+    return code
+
+
+def _run(task: Task, columns: dict[str, Any], begin: Callable[[], None]) -> bytes | None:
     if isinstance(task.instance, WorkloadSpec):
         return run_simulation(task, task.instance, columns, begin)
     owner = registry.problem(task.instance.problem)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlsched.bench import pools
+from dlsched.bench import dask_crew, pools
 from dlsched.bench.safe_csv import csv_bytes
 from dlsched.bench.simulations import simulation_rows
 from dlsched.bench.statistics import evaluate_rows, run_rows
@@ -101,7 +101,9 @@ def run_suite(
         if on_plan:
             on_plan(remaining)
         outcomes = (
-            pools.on_dask(left, dask, fresh) if dask else pools.local(left, jobs, fresh, on_stage)
+            dask_crew.on_dask(left, dask, fresh)
+            if dask
+            else pools.local(left, jobs, fresh, on_stage)
         )
         try:
             for outcome in outcomes:

@@ -66,7 +66,7 @@ def test_any_parameters_give_a_lower_bound_at_every_placement(examples: int) -> 
             instance,
             {"squares": lists(r, kinds, priorities), "stored": lists(r), "steps": lists(r, kinds)},
         )
-        lp = Relaxation(form, form.rows, form.goals[0].costs)
+        lp = Relaxation(form, form.rows, form.goals[0].costs, Run())
         for _ in range(4):
             homes = [data.draw(regions) for _ in instance.tables]
             names = [instance.regions[h].id for h in homes]

@@ -14,7 +14,7 @@ from dlsched.problems.placement.schema import Instance
 from dlsched.problems.placement.shares import Shares
 from dlsched.problems.placement.sizes import few_tables
 from dlsched.problems.placement.tree import HomeTree
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status
 from dlsched.run import Run
 

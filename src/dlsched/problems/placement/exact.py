@@ -21,7 +21,7 @@ from dlsched.problems.placement.shares import Shares
 from dlsched.problems.placement.sizes import few_tables
 from dlsched.problems.placement.starts import starts
 from dlsched.problems.placement.totals import state_of
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Point, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number

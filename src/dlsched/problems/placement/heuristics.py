@@ -16,7 +16,7 @@ from dlsched.problems.placement.layout import COST, INFEASIBILITY, MOVED, State
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.sizes import few_tables, some_tables
 from dlsched.problems.placement.totals import recompute, state_of
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
 

@@ -76,7 +76,7 @@ class RelaxationTree:
             upper[columns] = 0
             lower[columns[r]] = upper[columns[r]] = 1
         form = replace(self.form, lower=lower, upper=upper)
-        duals = highs.interior_point(form, 0, run).duals
+        duals = highs.interior_point(form, 0, run, threads=1).duals
         # Exact arithmetic has no limit of its own, and takes seconds on large relaxations.
         if duals is None or run.stop_reason():
             return 0.0
