@@ -50,6 +50,8 @@ _WITHOUT_SUB_PROGRAMS = 40
 """Up to this many tables HiGHS seeks no placements in smaller integer programs and does not
 restart, which take two fifths of its time at 12 to 24 tables. With more tables the tree rarely
 ends, and they find better placements."""
+_BOUND_SHARE = 0.3
+"""Share of the time left that the first bound may take before `annealing`."""
 _MOST_EXCLUDED = 100
 """Placements that are excluded one by one before the search ends with the gap that is left."""
 
@@ -171,10 +173,15 @@ class Refinement:
         return Claim(status=Status.INFEASIBLE, reason=reason, build_seconds=self.build_seconds)
 
     def start(self) -> None:
-        """Keep the best of the run's start and of the heuristics' placements."""
+        """Keep the best of the run's start and of the heuristics' placements.
+
+        Before the longest, which may take the rest of the limit, a first bound is found.
+        """
         self.run.announce(Stage.SEARCHING, "a placement by annealing")
-        for solution in starts(self.instance, self.data, self.run, self.part):
+        for made, solution in enumerate(starts(self.instance, self.data, self.run, self.part)):
             self.offer(solution)
+            if made == 1:
+                self.bound_parts(_BOUND_SHARE * self.run.remaining())
         self.refine(self.best or solution)
 
     def part(self, seconds: float = math.inf) -> Run:
@@ -188,14 +195,16 @@ class Refinement:
         """Report that a part of the search has made progress."""
         self.record(0.0 if point.bound is None else self.lowered(point.bound))
 
-    def bound_parts(self) -> None:
-        """Find what indivisible tables and jobs leave, unless that has been given."""
+    def bound_parts(self, seconds: float = math.inf) -> None:
+        """Find what indivisible tables and jobs leave, unless that has been done."""
         if self.whole is not None:
             return
         self.run.announce(Stage.SEARCHING, "what indivisible tables and jobs leave")
-        self.whole = whole(self.shares, self.run)
+        part = self.run.nested(seconds)
+        gpu = gpu_bound(self.shares, part)
+        self.whole = whole(self.shares, part)
         stored = storage_weight(self.instance) * Fraction(self.whole.tables)
-        self.indivisible = below(stored + gpu_bound(self.shares, self.run))
+        self.indivisible = below(stored + gpu)
         self.record()
 
     def relax(self, rounds: int = TANGENT_ROUNDS) -> None:
