@@ -50,7 +50,7 @@ _WITHOUT_SUB_PROGRAMS = 40
 """Up to this many tables HiGHS seeks no placements in smaller integer programs and does not
 restart, which take two fifths of its time at 12 to 24 tables. With more tables the tree rarely
 ends, and they find better placements."""
-_BOUND_SHARE = 0.3
+_BOUND_SHARE = 0.1
 """Share of the time left that the first bound may take before `annealing`."""
 _MOST_EXCLUDED = 100
 """Placements that are excluded one by one before the search ends with the gap that is left."""
@@ -63,7 +63,7 @@ def milp(instance: Instance, run: Run) -> Claim:
     Exact because each program's bound is a bound on the cost, and each placement found gets points
     at which the next program is exact; there are finitely many. It stops when the bound equals the
     cost of the best placement, or with the gap that is left. It starts from the best placement of
-    `hill_climbing`, `short_annealing` and `annealing`, which may take nine tenths of the limit;
+    `hill_climbing`, `short_annealing` and `annealing`, which may take almost all of the limit;
     from a few trials of annealing where tables are few.
     """
     return Refinement(instance, run).search()

@@ -18,7 +18,7 @@ from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.sizes import few_tables
 from dlsched.run import Run
 
-_SHARE = 0.9
+_SHARE = 0.95
 """Share of the time left that each heuristic may take."""
 _FEW_TRIALS = 100
 """Trials of annealing for each of few tables, where loops run as Python."""
