@@ -18,7 +18,7 @@ from dlsched.problems.placement.parts import gpu_bound, storage_weight, whole
 from dlsched.problems.placement.rounding import below
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.shares import Shares
-from dlsched.problems.placement.sizes import few_tables
+from dlsched.problems.placement.sizes import very_few_tables
 from dlsched.problems.placement.starts import starts
 from dlsched.problems.placement.totals import state_of
 from dlsched.registry.own import method
@@ -56,7 +56,7 @@ _MOST_EXCLUDED = 100
 """Placements that are excluded one by one before the search ends with the gap that is left."""
 
 
-@method("placement", kind="exact", preload=LIBRARIES, small=few_tables)
+@method("placement", kind="exact", preload=LIBRARIES, small=very_few_tables)
 def milp(instance: Instance, run: Run) -> Claim:
     """Integer programs that estimate the cost from below, refined at each placement found.
 
@@ -64,7 +64,7 @@ def milp(instance: Instance, run: Run) -> Claim:
     at which the next program is exact; there are finitely many. It stops when the bound equals the
     cost of the best placement, or with the gap that is left. It starts from the best placement of
     `hill_climbing`, `short_annealing` and `annealing`, which may take almost all of the limit;
-    from a few trials of annealing where tables are few.
+    from a few trials of annealing where tables are few and there is no limit.
     """
     return Refinement(instance, run).search()
 
