@@ -58,8 +58,8 @@ def solve(
     gap
         Relative gap at which a proof is good enough.
     threads, seed
-        The same seed gives the same answer on one thread. More threads than the machine has are
-        not used.
+        The same seed, by default 0, gives the same answer on one thread. More threads than the
+        machine has are not used.
     solver
         ``"highs"`` or any solver that Pyomo knows, for methods that build a model.
     start
