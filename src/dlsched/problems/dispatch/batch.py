@@ -73,7 +73,7 @@ class Search:
 
     def level(self, level: int, held: Sequence[Number]) -> Number | None:
         """Return the optimum of a level, which the best solution then has; ``None`` at a limit."""
-        while True:
+        while not self.run.stop_reason():
             program, form = self.hold(held)
             if not form.costs[level].any():
                 self.bounds[level].append(Bound(0, "certified", "a constant level"))
@@ -89,19 +89,19 @@ class Search:
                 return None
             values = np.rint(outcome.values)
             found = program.value(level, values)
+            if self.value[level] != found:
+                few = LEVELS[level].name == "spread"
+                solution, failed, cuts = place(program, values, few, self.run.nested())
+                if solution is not None:
+                    self.accept(solution)
+                elif self.refine(failed, cuts):
+                    continue
             if self.value[level] == found:
                 return found
-            few = LEVELS[level].name == "spread"
-            solution, failed, cuts = place(program, values, few, self.run.nested())
-            if solution is None:
-                if self.refine(failed, cuts):
-                    continue
-            else:
-                self.accept(solution)
-                if self.value[level] == found:
-                    return found
             self.stopped = Termination.TOLERANCES  # HiGHS exceeds the room of single machines
             return None
+        self.stopped = self.run.stop_reason()
+        return None
 
     def hold(self, held: Sequence[Number]) -> tuple[Counts, StandardForm]:
         """Return the program of the present blocks, and it with the earlier levels held."""
