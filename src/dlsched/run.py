@@ -82,6 +82,8 @@ class Run:
         A checked solution to start from, or ``None``.
     check
         The problem's definition, if the method may look whether a solution is feasible.
+    known
+        The best checked solution of the problem's heuristics, found in the run's time, or ``None``.
     on_progress, on_stage
         Listeners: called with each `Point` and with each `StageEvent`, or ``None``.
     rng
@@ -102,6 +104,7 @@ class Run:
     trajectory: list[Point] = field(default_factory=list, repr=False)
     solvers: dict[str, str | None] = field(default_factory=dict)
     interrupted: bool = False
+    known: Solution | None = None
     began: float = field(default_factory=time.perf_counter)
     check: Callable[[Any, Any], Report] | None = field(default=None, repr=False)
 

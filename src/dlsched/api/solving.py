@@ -6,13 +6,14 @@ import logging
 import numbers
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeGuard
 
 from dlsched import registry
 from dlsched.api.certifying import certified, contested
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
+from dlsched.api.starting import Known, best_of, heuristics_before, no_worse, prepare_all
 from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.evaluation import evaluate_claim
 from dlsched.objective import Bounds
@@ -95,6 +96,8 @@ def solve(
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
     chosen.prepare(owner.package, on_stage, inst)
+    if time_limit is not None:
+        prepare_all(heuristics_before(owner, chosen, inst), owner, on_stage, inst)
     cores = os.cpu_count() or 1
     if threads > cores:
         logger.info("%d threads instead of %d: there are no more cores", cores, threads)
@@ -115,7 +118,7 @@ def solve(
         claim = Claim(status=Status.INFEASIBLE, reason=why)
     elif chosen.wants_run:
         with run.interruptible():
-            claim = registry.call(chosen, inst, run, method_options)
+            claim = _started(owner, chosen, inst, run, method_options)
     else:
         claim = registry.call(chosen, inst, run, method_options)
     trusted = chosen.own or bool(why)
@@ -132,6 +135,34 @@ def solve(
     rival = owner.method("exact", inst)
     claimed = result.termination is Termination.CLAIMED and rival.function is not chosen.function
     return _contested(result, rival, inst, run) if claimed and not run.stop_reason() else result
+
+
+def _started(
+    owner: Problem, chosen: Method, instance: Instance, run: Run, options: Mapping[str, Any]
+) -> Claim:
+    """Call a method; the exact one of a problem returns nothing worse than the heuristics do."""
+    heuristics = heuristics_before(owner, chosen, instance)
+    known = None
+    if run.time_limit is not None:
+        known = best_of(heuristics, owner, instance, run)
+        run.known = None if known is None else known.solution
+    claim = registry.call(chosen, instance, run, options)
+    decided = claim.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
+    if run.time_limit is None and heuristics and not decided:
+        known = _known_afterwards(owner, heuristics, instance, run)
+    return no_worse(claim, known, owner, chosen, instance)
+
+
+def _known_afterwards(
+    owner: Problem, heuristics: list[Method], instance: Instance, run: Run
+) -> Known | None:
+    """Return the best solution of the heuristics; none if Ctrl-C ends them, too."""
+    try:
+        with run.paused():
+            prepare_all(heuristics, owner, run.on_stage, instance)
+        return best_of(heuristics, owner, instance, run)
+    except KeyboardInterrupt:
+        return None
 
 
 def _contested(result: Result, rival: Method, instance: Instance, run: Run) -> Result:
