@@ -12,8 +12,8 @@ from dlsched.problems.dispatch.blocks import by_rack, coarsest, halves
 from dlsched.problems.dispatch.check import LEVELS, evaluate
 from dlsched.problems.dispatch.counts import Counts
 from dlsched.problems.dispatch.disaggregate import place, point_of
-from dlsched.problems.dispatch.hull import Weights
 from dlsched.problems.dispatch.justify import justified
+from dlsched.problems.dispatch.loads import Weights
 from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.result import Status, Termination
 from dlsched.run import Run, Stage
