@@ -84,16 +84,19 @@ class LocalCrew:
         stop: threading.Event,
         on_stage: Callable[[object, str | None], None] | None,
     ) -> None:
-        limit = memory.default_limit(jobs)
-        self.new: list[Worker] = []
-        for number in range(1, jobs + 1):
-            worker = WorkerProcess(stop, limit, fresh, f"worker process {number} of this machine")
-            worker.on_stage = on_stage
-            self.new.append(worker)
+        self.jobs, self.fresh, self.stop, self.on_stage = jobs, fresh, stop, on_stage
+        self.made = 0
 
     def newcomers(self) -> list[Worker]:
         """Return all workers at the first call."""
-        new, self.new = self.new, []
+        new: list[Worker] = []
+        while self.made < self.jobs:
+            self.made += 1
+            name = f"worker process {self.made} of this machine"
+            limit = memory.default_limit(self.jobs)
+            worker = WorkerProcess(self.stop, limit, self.fresh, name)
+            worker.on_stage = self.on_stage
+            new.append(worker)
         return new
 
     def has(self, worker: Worker) -> bool:
@@ -237,7 +240,7 @@ class _Dispatch:
         if self.waiting_since is None:
             self.waiting_since = time.monotonic()
             if self.crew.patience:
-                _logger.warning("%s; waiting %g s for one", self._nobody(), self.crew.patience)
+                _warn(f"{self._nobody()}; waiting {self.crew.patience:g} s for one")
         if time.monotonic() - self.waiting_since >= self.crew.patience:
             kept = "finished runs are kept; remove the cause, then continue with --resume"
             raise NoWorker(f"{self._nobody()}: {len(self.left)} runs were not made, {kept}")
@@ -297,5 +300,9 @@ class _Dispatch:
     def _leave_out(self, worker: Worker, reason: str) -> None:
         if worker.name not in self.unfit:
             self.unfit[worker.name] = reason
-            _logger.warning("%s is left out: %s", worker.name, reason)
-        worker.close()
+            _warn(f"{worker.name} is left out: {reason}")
+
+
+def _warn(text: str) -> None:
+    """Log a warning, which the command line shows."""
+    _logger.warning("%s", text, extra={"notice": True})
