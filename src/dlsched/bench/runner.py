@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlsched.bench import dask_crew, pools
+from dlsched.bench import dask_crew, local_crew
 from dlsched.bench.simulations import simulation_rows
 from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.bench.store import FILE, Store
@@ -102,7 +102,7 @@ def run_suite(
         outcomes = (
             dask_crew.on_dask(left, dask, fresh)
             if dask
-            else pools.local(left, jobs, fresh, on_stage)
+            else local_crew.local(left, jobs, fresh, on_stage)
         )
         try:
             for outcome in outcomes:

@@ -152,7 +152,7 @@ class WorkerProcess:
         return ready
 
     def _await(self, mark: bytes) -> dict[str, Any]:
-        """Wait for the first answer with this mark.
+        """Wait for the first answer with this mark that is no stage.
 
         Raises
         ------
@@ -166,7 +166,7 @@ class WorkerProcess:
         while True:
             ended = self.process.poll() is not None
             found = self.answers.poll(mark, POLL_SECONDS)
-            if found is not None:
+            if found is not None and "stage" not in found[0]:
                 return found[0]
             if ended or self.stop.is_set():
                 raise EOFError("it ends at once")
