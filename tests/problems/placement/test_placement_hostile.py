@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -67,11 +68,17 @@ def refuted(seed: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(6), pytest.param(range(6, 200), marks=pytest.mark.slow)], ids=["few", "many"]
+    "seeds",
+    [(0, 1, 23, 241, 247), pytest.param(range(2, 250), marks=pytest.mark.slow)],
+    ids=["few", "many"],
 )
-def test_no_placement_refutes_a_method(seeds: range) -> None:
-    """By enumeration with the definition: no certified bound is beaten, no status is false."""
-    assert [(seed, refuted(seed)) for seed in seeds if refuted(seed)] == []
+def test_no_placement_refutes_a_method(seeds: Sequence[int]) -> None:
+    """By enumeration with the definition: no certified bound is beaten, no status is false.
+
+    At seed 23 a bound was too large, at 241 milp contradicted itself, at 247 its optimum was none.
+    """
+    wrong = {seed: refuted(seed) for seed in seeds}
+    assert {seed: found for seed, found in wrong.items() if found} == {}
 
 
 def exact_point(instance: Instance, m: Any, solution: Solution) -> dict[str, Fraction]:
