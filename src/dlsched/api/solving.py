@@ -58,8 +58,8 @@ def solve(
     gap
         Relative gap at which a proof is good enough.
     threads, seed
-        The same seed gives the same answer on one thread. More threads than the machine has are
-        not used.
+        The same seed, by default 0, gives the same answer on one thread. More threads than the
+        machine has are not used.
     solver
         ``"highs"`` or any solver that Pyomo knows, for methods that build a model.
     start
@@ -109,6 +109,7 @@ def solve(
         log=log,
         on_progress=on_progress,
         on_stage=on_stage,
+        check=owner.check,
     )
     run.start, rejected = _start(owner, inst, start)
     why = owner.explain(inst)

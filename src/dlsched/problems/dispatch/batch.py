@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dlsched.objective import Bound, Objective
+from dlsched.objective import TOLERANCE, Bound, Objective, relative_gap
 from dlsched.problems.dispatch.blocks import by_rack, coarsest, halves
 from dlsched.problems.dispatch.check import LEVELS, evaluate
 from dlsched.problems.dispatch.counts import Counts
@@ -66,6 +66,10 @@ class Search:
             values.append(value)
             bound = claimed_bound(self.form, level, float(self.value[level]))
             self.bounds[level].append(Bound(bound, "claimed", "classes"))
+            gaps = [relative_gap(value, b.value) for b in self.bounds[level]]
+            if min(gaps) > TOLERANCE:
+                self.stopped = Termination.TOLERANCES
+                return
 
     def level(self, level: int, held: Sequence[Number]) -> Number | None:
         """Return the optimum of a level, which the best solution then has; ``None`` at a limit."""

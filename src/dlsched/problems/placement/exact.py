@@ -189,7 +189,9 @@ class Refinement:
         self.record(0.0 if point.bound is None else self.lowered(point.bound))
 
     def bound_parts(self) -> None:
-        """Find what indivisible tables and jobs leave, for the bound and for the model's rows."""
+        """Find what indivisible tables and jobs leave, unless that has been given."""
+        if self.whole is not None:
+            return
         self.run.announce(Stage.SEARCHING, "what indivisible tables and jobs leave")
         self.whole = whole(self.shares, self.run)
         stored = storage_weight(self.instance) * Fraction(self.whole.tables)
