@@ -7,17 +7,20 @@ from pathlib import Path
 import pytest
 
 import dlsched
-from dlsched.bench import task
+from dlsched.bench import code_identity
 
 USED = [
     "api/solving.py",
+    "bench/execution.py",
     "evaluation.py",
     "problems/elastic/exact.py",
     "registry/methods.py",
     "schema/quantities.py",
+    "forms/form.py",
     "solvers/levels.py",
+    "table.py",
 ]
-UNUSED = ["bench/store.py", "cli/solve.py", "problems/placement/exact.py", "table.py"]
+UNUSED = ["bench/store.py", "cli/solve.py", "problems/placement/exact.py", "plotting.py"]
 
 
 @pytest.mark.parametrize("name", USED + UNUSED)
@@ -30,6 +33,8 @@ def test_code_that_a_result_depends_on(
         (tmp_path / each).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / each).write_text("")
     monkeypatch.setattr(dlsched, "__file__", str(tmp_path / "__init__.py"))
-    before = task._code_of.__wrapped__("elastic")
+    code_identity.forget()
+    before = code_identity.library_digest("elastic")
     (tmp_path / name).write_text("changed = True\n")
-    assert (task._code_of.__wrapped__("elastic") != before) == (name in USED)
+    code_identity.forget()
+    assert (code_identity.library_digest("elastic") != before) == (name in USED)

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from dlsched.bench import run_suite, worker_process
+from dlsched.bench import pools, run_suite, worker_process
 
 COMMAND = [sys.executable, "-c", "from dlsched.cli import main; main()", "bench", "sweep.toml"]
 RUNS = 100
@@ -100,5 +100,5 @@ def test_no_worker_can_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     Path("broken").write_text("#!/bin/sh\necho no such thing as dlsched >&2\n")
     Path("broken").chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(Path("broken").resolve()))
-    with pytest.raises(worker_process.NoWorker, match="can be started: no such thing as dlsched"):
+    with pytest.raises(pools.NoWorker, match="can be started: no such thing as dlsched"):
         run_suite("sweep.toml", "out")

@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-from dlsched.bench import Store, run_suite, worker_process
+from dlsched.bench import Store, recorder, run_suite, worker_process
 
 OWN = r"""
 import ctypes, os, signal, subprocess, sys, threading, time
@@ -250,7 +250,7 @@ def test_answers_are_those_of_an_undisturbed_sweep(rows: dict[str, Any], tmp_pat
 def test_nothing_is_left_running(rows: dict[str, Any], shared: Any) -> None:
     """Processes that methods started end with the worker, those in sessions of their own too."""
     mine = psutil.Process(os.getpid()).children(recursive=True)
-    workers = {p.pid for p in mine if "dlsched.bench.worker" in " ".join(p.cmdline())}
+    workers = {p.pid for p in mine if recorder.__file__ in p.cmdline()}
     assert workers <= {worker.process.pid for worker in shared.idle if worker.process}
     sleeping = ["-c", "import time; time.sleep(60)"]
     found = [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"]]

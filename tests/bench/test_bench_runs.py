@@ -182,7 +182,7 @@ def test_interrupt_keeps_what_has_just_finished(
 
     monkeypatch.setattr(pools, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run_suite("suite.toml", "out")
+        run_suite("suite.toml", "out", jobs=2)
     assert len(settled("out")) == 2
 
 
@@ -243,7 +243,7 @@ def test_rows_that_arrive_together_have_the_order_of_the_tasks(
 ) -> None:
     """Rows are in order where the reader of them was kept waiting."""
 
-    def wait_for_all(running: set[Future[Any]], return_when: str) -> Any:
+    def wait_for_all(running: set[Future[Any]], **_: Any) -> Any:
         return concurrent.futures.wait(running)
 
     monkeypatch.setattr(pools, "wait", wait_for_all)

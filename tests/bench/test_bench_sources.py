@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +37,18 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def digest(place: Path) -> str:
-    """Return the digest of the method's code as it is now."""
+def digests(place: Path) -> Mapping[str, str]:
+    """Return the digests of the method's code as it is now."""
     sources.forget()
-    return sources.digest_of("src_main", str(place))
+    return sources.modules_of("src_main", str(place))
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_every_import_counts(name: str, place: Path) -> None:
     """A change in a module that is imported, however indirectly, is seen; in another it is not."""
-    before = digest(place)
+    before = digests(place)
     Path(name).write_text(MODULES[name] + "x = 1\n")
-    assert (digest(place) != before) == (name != "src_other.py")
+    assert (digests(place) != before) == (name != "src_other.py")
 
 
 def test_only_own_modules_are_looked_into(place: Path) -> None:
@@ -54,16 +56,30 @@ def test_only_own_modules_are_looked_into(place: Path) -> None:
     Path("src_main.py").write_text(
         "import json, numpy, dlsched, src_near\nfrom scipy import sparse\n"
     )
-    found = sources._Closure("src_main", str(place)).contents
-    assert set(found) == {"src_main", "src_near", "src_late", "src_named"}
+    found = digests(place)
+    modules = {name for name in found if name.startswith("module ")}
+    assert modules == {f"module src_{name}" for name in ("main", "near", "late", "named")}
+    assert {name: found[name] for name in set(found) - modules} == {
+        "numpy": version("numpy"), "scipy": version("scipy"),
+    }  # fmt: skip
 
 
 def test_broken_source_is_taken_as_it_is(place: Path) -> None:
     """A module that cannot be parsed counts with its bytes; one that is missing is nothing."""
-    before = digest(place)
+    before = digests(place)
     Path("src_near.py").write_text("def (")
-    assert digest(place) != before
-    assert sources.digest_of("src_missing", str(place)) == sources.digest_of("no.such", str(place))
+    assert digests(place) != before
+    assert sources.modules_of("src_missing", str(place)) == {}
+    assert sources.modules_of("no.such", str(place)) == {}
+
+
+def test_all_modules_of_a_package(place: Path) -> None:
+    """Of another package's problem every module counts, since they are imported by their names."""
+    Path("src_pack/unnamed.py").write_text("")
+    sources.forget()
+    found = sources.modules_of("src_pack.*", str(place))
+    parts = ("", ".sibling", ".inner.leaf", ".deep", ".unnamed")
+    assert {f"module src_pack{part}" for part in parts} <= set(found)
 
 
 SUITE = """

@@ -151,6 +151,30 @@ def test_interrupt_shows_what_there_is(hard: Path, tmp_path: Path) -> None:
     assert "HiGHS" in log
 
 
+IMPORTING = """
+import os, signal, sys
+interrupted = sys.argv[1]
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == interrupted:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+from dlsched.__main__ import main
+sys.argv[1:] = ["solve", "lyra-fig5", "-q"]
+main()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is no signal there")
+@pytest.mark.parametrize("module", ["numpy", "typer", "dlsched.cli.solve", "highspy"])
+def test_interrupt_while_modules_are_imported(module: str) -> None:
+    """Ctrl-C is one line and its exit status, whichever module is being imported."""
+    ran = subprocess.run(
+        [sys.executable, "-c", IMPORTING, module], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "error: interrupted\n")
+
+
 OWN = """
 import pathlib, time
 from dlsched import Claim, Status

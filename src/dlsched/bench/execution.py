@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import gzip
 import hashlib
+import importlib
 import json
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -16,14 +16,16 @@ from typing import Any
 
 from dlsched import api, registry
 from dlsched.bench import instance_spec
+from dlsched.bench.code_identity import Code, code_of
 from dlsched.bench.machine import machine, versions
 from dlsched.bench.simulations import run_simulation
 from dlsched.bench.task import Task
-from dlsched.bench.workload_spec import WorkloadSpec
+from dlsched.bench.workload_spec import SIMULATION, WorkloadSpec
 from dlsched.errors import describe, plain
 from dlsched.files import json_text
 from dlsched.result import Result
 from dlsched.schema.quantities import to_json
+from dlsched.status import FAILED
 from dlsched.table import Failure, run_columns
 
 MOST_RECORD = 64 * 2**20
@@ -32,10 +34,6 @@ MOST_POINTS = 1000
 """Points of the trajectory that are then stored."""
 _RESET_PEAK = "5"
 _TEXTS = ("reason", "solver_message", "solver", "solver_version")
-
-
-FAILED = ("error", "rejected", "wall_timeout", "memory", "crashed", "killed", "changed")
-"""The statuses of runs that returned no result."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +50,15 @@ class Outcome:
         Resident memory of the worker process after the run.
     unclean
         Whether the run has left processes or threads.
+    code
+        Identity of the code that made the run; see `dlsched.bench.code_identity`.
     """
 
     row: dict[str, Any]
     solution: bytes | None = field(default=None, repr=False)
     resident_bytes: int = 0
     unclean: bool = False
+    code: Code = field(default_factory=dict, repr=False)
 
 
 def now() -> str:
@@ -116,9 +117,26 @@ def execute(task: Task, begin: Callable[[], None] = lambda: None) -> Outcome:
     return Outcome(columns, solution, psutil.Process().memory_info().rss)
 
 
-def _run(task: Task, columns: dict[str, Any], begin: Callable[[], None]) -> bytes | None:
+def set_up(task: Task) -> Code:
+    """Prepare this process for a task; return the identity of the code that it has.
+
+    The modules that the task names are imported if their code is the planned one. Whatever this
+    raises is a failure of the process's surroundings, since the sweep was planned with them.
+    """
     if task.folder not in sys.path:
         sys.path.insert(0, task.folder)
+    problem, solver = task.instance.problem, task.limits.solver
+    code = code_of(problem, task.method, task.options, task.folder, solver)
+    if code != task.code:
+        return code
+    if ":" in task.method:
+        importlib.import_module(task.method.partition(":")[0])
+    elif problem != SIMULATION:
+        registry.problem(problem).method(task.method)
+    return code
+
+
+def _run(task: Task, columns: dict[str, Any], begin: Callable[[], None]) -> bytes | None:
     if isinstance(task.instance, WorkloadSpec):
         return run_simulation(task, task.instance, columns, begin)
     owner = registry.problem(task.instance.problem)
@@ -172,9 +190,16 @@ def _reset_peak() -> None:
 
 
 def _peak_bytes() -> int:
+    import psutil
+
     with contextlib.suppress(OSError), open("/proc/self/status") as file:
         for line in file:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        resource = importlib.import_module("resource")
+    except ImportError:  # Windows
+        memory = psutil.Process().memory_info()
+        return int(getattr(memory, "peak_wset", memory.rss))
+    peak: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

@@ -1,82 +1,125 @@
-"""Execution of tasks: by worker processes on this machine, or beside those of a Dask cluster."""
+"""Runs given to workers, of this machine (`local_crew`) or of a Dask cluster (`dask_crew`).
+
+`make_runs` is the same for both. A worker that cannot make a run as it was planned (it has no
+dlsched, another version, other code of the user, or cannot start a process) is left out by name,
+and its run goes to another one. With no worker left the sweep ends, and says why of each.
+"""
 
 from __future__ import annotations
 
-import concurrent.futures
-import contextlib
-import queue
+import logging
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+import time
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from functools import cache
-from itertools import islice
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from dlsched.bench.execution import Outcome, blank_row, now
 from dlsched.bench.task import Task
-from dlsched.bench.worker_process import WorkerProcess
-from dlsched.errors import DlschedError, OptionError, describe
-from dlsched.extras import require
+from dlsched.bench.worker_process import Unfit
+from dlsched.errors import DlschedError
 
-CONNECT_SECONDS = 10
-_ASK_SECONDS = 0.5
-LOST_SECONDS = 15
-"""How long a scheduler may be unreachable before the sweep ends."""
-_CLOSE_SECONDS = 5
+MOST_DEATHS = 3
+"""Workers that may die of a run before it counts as killed."""
+MOST_THREADS = 4096
+_MOST_NAMED = 5
+"""Workers whose reasons a message has."""
+_logger = logging.getLogger("dlsched")
 
 
-def local(
-    tasks: Iterable[Task],
-    jobs: int,
-    fresh: bool,
-    on_stage: Callable[[object, str | None], None] | None = None,
-) -> Generator[Outcome]:
-    """Execute tasks on this machine, `jobs` at a time; yield each outcome when it arrives.
+class NoWorker(DlschedError):
+    """No worker can make the runs that are left; finished runs are kept."""
 
-    Of outcomes that arrive together, that of the earlier task comes first.
 
-    `on_stage` is called with a worker process and what it does, ``None`` at the end of a run.
-    Closing the generator abandons the current runs.
+class Gone(Exception):
+    """The worker has died."""
+
+
+class Worker(Protocol):
+    """What makes one run at a time: `run` raises `Unfit` or `Gone` if this worker cannot."""
+
+    name: str
+
+    def run(self, task: Task) -> Outcome:
+        """Make a run."""
+
+    def close(self) -> None:
+        """End what belongs to the worker."""
+
+
+class Crew(Protocol):
+    """The workers there are."""
+
+    @property
+    def patience(self) -> float:
+        """Seconds to wait for a worker if there is none."""
+
+    @property
+    def poll_seconds(self) -> float | None:
+        """How often to ask for new workers; ``None`` if there will be none."""
+
+    def newcomers(self) -> list[Worker]:
+        """Return the workers that have come since the last call."""
+
+    def has(self, worker: Worker) -> bool:
+        """Whether a worker is still there."""
+
+    def describe(self) -> str:
+        """Return where the workers are, for messages."""
+
+
+@dataclass(eq=False)
+class _Run:
+    """A run that is to be made.
+
+    Attributes
+    ----------
+    number
+        Its position in the sweep.
+    tried
+        The outcomes that say that a worker could not make the instance, by worker.
+    deaths
+        Workers that died while they made it.
     """
-    stop, workers, own = threading.Event(), list[WorkerProcess](), threading.local()
 
-    def work(task: Task) -> Outcome:
-        if not hasattr(own, "worker"):
-            own.worker = WorkerProcess(stop, jobs, fresh)
-            own.worker.on_stage = on_stage
-            workers.append(own.worker)
-        outcome: Outcome = own.worker.run(task)
-        return outcome
+    number: int
+    task: Task
+    tried: dict[str, Outcome] = field(default_factory=dict)
+    deaths: int = 0
 
-    left, order = enumerate(tasks), dict[Future[Outcome], int]()
 
-    def submit(pool: ThreadPoolExecutor, most: int) -> set[Future[Outcome]]:
-        new = {pool.submit(work, task): number for number, task in islice(left, most)}
-        order.update(new)
-        return set(new)
+def make_runs(tasks: Iterable[Task], crew: Crew, stop: threading.Event) -> Generator[Outcome]:
+    """Give tasks to the workers of a crew; yield each outcome when it arrives.
 
-    def rank(future: Future[Outcome]) -> tuple[bool, int]:
-        return future.exception() is not None, order[future]  # outcomes first, then exceptions
+    Of outcomes that arrive together, that of the earlier task comes first. Closing the generator
+    sets `stop` and abandons the current runs.
 
+    Raises
+    ------
+    NoWorker
+        If no worker is left that can make the others; the message has the reasons.
+    """
+    dispatch = _Dispatch(crew, tasks)
     try:
-        with ThreadPoolExecutor(jobs) as pool, _set_at_exit(stop):
-            running = submit(pool, jobs + 1)
-            while running:
-                try:
-                    done, running = wait(running, return_when=FIRST_COMPLETED)
-                except KeyboardInterrupt:  # outcomes that have arrived are not lost
-                    stop.set()
-                    for future in running:
-                        if future.done() and future.exception() is None:
-                            yield future.result()
-                    raise
-                for future in sorted(done, key=rank):
-                    del order[future]
-                    yield future.result()
-                running |= submit(pool, len(done))
+        with ThreadPoolExecutor(MOST_THREADS) as pool, _set_at_exit(stop):
+            while dispatch.left or dispatch.running:
+                dispatch.assign(pool)
+                ready = dispatch.given_up()
+                if not ready:
+                    try:
+                        dispatch.wait()
+                    except KeyboardInterrupt:  # outcomes that have arrived are not lost
+                        stop.set()
+                        yield from dispatch.arrived()
+                        raise
+                    ready = dispatch.accept()
+                    dispatch.assign(pool)  # before the outcomes are stored, which takes a while
+                yield from ready
     finally:
-        for worker in workers:
+        for worker in dispatch.workers:
             worker.close()
 
 
@@ -89,121 +132,126 @@ def _set_at_exit(stop: threading.Event) -> Iterator[None]:
         stop.set()
 
 
-def on_dask(tasks: Sequence[Task], address: str, fresh: bool) -> Generator[Outcome]:
-    """Execute tasks on a Dask cluster, each in a worker process of its own beside the Dask worker.
+class _Dispatch:
+    """Which worker makes which run.
 
-    If a Dask worker dies, its tasks go to another one; after several deaths a run is ``killed``.
-
-    Raises
-    ------
-    ExtraMissing
-        If dask.distributed is not installed.
-    OptionError
-        If there is no scheduler at the address.
-    ClusterLost
-        If the scheduler disappears, or its workers cannot execute tasks.
+    Attributes
+    ----------
+    left, running
+        Runs that wait, and those that are being made, with their workers.
+    tried
+        Those of `left` that some worker could not make.
+    idle, workers
+        Workers without a run, and all that have ever come.
+    unfit
+        Why workers are left out, by name.
     """
-    distributed = require("distributed", "--dask")
-    try:
-        client = distributed.Client(address, timeout=CONNECT_SECONDS)
-    except (OSError, ValueError) as error:
-        raise OptionError(f"no Dask scheduler at {address}: {error}") from None
-    yield from _submit(client, address, tasks, fresh)
+
+    def __init__(self, crew: Crew, tasks: Iterable[Task]) -> None:
+        self.crew = crew
+        self.left = deque(_Run(number, task) for number, task in enumerate(tasks))
+        self.running: dict[Future[Outcome], tuple[_Run, Worker]] = {}
+        self.idle: list[Worker] = []
+        self.workers: list[Worker] = []
+        self.tried: list[_Run] = []
+        self.unfit: dict[str, str] = {}
+        self.waiting_since: float | None = None
+
+    def assign(self, pool: ThreadPoolExecutor) -> None:
+        """Give each idle worker the first run that it has not tried."""
+        new = self.crew.newcomers()
+        self.workers += new
+        self.idle += new
+        self.idle = [w for w in self.idle if w.name not in self.unfit and self.crew.has(w)]
+        for worker in list(self.idle):
+            run = next((run for run in self.left if worker.name not in run.tried), None)
+            if run is not None:
+                self.left.remove(run)
+                self.tried = [each for each in self.tried if each is not run]
+                self.idle.remove(worker)
+                self.running[pool.submit(worker.run, run.task)] = run, worker
+
+    def given_up(self) -> list[Outcome]:
+        """Return the outcomes of runs whose instance no worker could make."""
+        able = {w.name for w in (*self.idle, *(worker for _, worker in self.running.values()))}
+        hopeless = [run for run in self.tried if able <= run.tried.keys()]
+        for run in hopeless:
+            self.tried.remove(run)
+            self.left.remove(run)
+        return [next(reversed(run.tried.values())) for run in hopeless]
+
+    def wait(self) -> None:
+        """Wait until a run ends, or for a worker if there is none."""
+        if self.running:
+            self.waiting_since = None
+            wait(self.running, timeout=self.crew.poll_seconds, return_when=FIRST_COMPLETED)
+            return
+        if self.waiting_since is None:
+            self.waiting_since = time.monotonic()
+            if self.crew.patience:
+                _warn(f"{self._nobody()}; waiting {self.crew.patience:g} s for one")
+        if time.monotonic() - self.waiting_since >= self.crew.patience:
+            kept = "finished runs are kept; remove the cause, then continue with --resume"
+            raise NoWorker(f"{self._nobody()}: {len(self.left)} runs were not made, {kept}")
+        time.sleep(self.crew.poll_seconds or 0)
+
+    def _nobody(self) -> str:
+        """Return that there is no worker, and why."""
+        if not self.unfit:
+            return f"there is no worker at {self.crew.describe()}"
+        reasons = [f"{name}: {reason}" for name, reason in self.unfit.items()]
+        if len(reasons) > _MOST_NAMED:
+            reasons[_MOST_NAMED:] = [f"and {len(reasons) - _MOST_NAMED} more"]
+        return f"no worker at {self.crew.describe()} can make the runs ({'; '.join(reasons)})"
+
+    def arrived(self) -> list[Outcome]:
+        """Return the outcomes that have arrived, whatever has become of the others."""
+        done = [future for future in self.running if future.done() and not future.exception()]
+        return [future.result() for future in done]
+
+    def accept(self) -> list[Outcome]:
+        """Take note of the runs that have ended; return those that can be stored.
+
+        An exception of another kind than `Unfit` and `Gone` is raised after all these.
+        """
+        done = [future for future in self.running if future.done()]
+        done.sort(key=lambda future: self.running[future][0].number)
+        ready = []
+        for future in done:
+            run, worker = self.running[future]
+            try:
+                outcome = future.result()
+            except Unfit as error:
+                self._leave_out(worker, str(error))
+                self._put_back(run)
+            except Gone as error:
+                run.deaths += 1
+                if run.deaths < MOST_DEATHS:
+                    self._put_back(run)
+                else:
+                    reason = f"its workers died: {error}"
+                    ready.append(Outcome(blank_row(run.task, "killed", reason, now())))
+            else:
+                self.idle.append(worker)
+                if outcome.row["status"] == "changed":
+                    run.tried[worker.name] = outcome
+                    self._put_back(run)
+                else:
+                    ready.append(outcome)
+            del self.running[future]
+        return ready
+
+    def _put_back(self, run: _Run) -> None:
+        self.left.appendleft(run)
+        if run.tried:
+            self.tried.append(run)
+
+    def _leave_out(self, worker: Worker, reason: str) -> None:
+        if worker.name not in self.unfit:
+            self.unfit[worker.name] = reason
+            _warn(f"{worker.name} is left out: {reason}")
 
 
-class ClusterLost(DlschedError):
-    """A Dask cluster that disappeared; finished runs are kept."""
-
-
-def _submit(client: Any, address: str, tasks: Sequence[Task], fresh: bool) -> Generator[Outcome]:
-    """Execute tasks through a client, and close it at the end."""
-    futures: dict[Any, Task] = {}
-    finished = threading.Event()
-    try:
-        for task in tasks:
-            key = f"dlsched-{task.key}"
-            futures[client.submit(_execute, task, fresh, key=key, pure=False)] = task
-        arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        for future in futures:
-            future.add_done_callback(arrived.put)
-        while futures:
-            future = _next(arrived, client)
-            if future is None:
-                raise ClusterLost(_lost(address, "it no longer answers", len(futures)))
-            yield _outcome_of(future, futures.pop(future), address, len(futures) + 1)
-        finished.set()
-    finally:
-        if not finished.is_set() and client.status == "running":
-            with contextlib.suppress(Exception):  # cancelling only saves work
-                client.cancel(list(futures))
-        with contextlib.suppress(Exception):
-            client.close(timeout=_CLOSE_SECONDS)
-
-
-def _next(arrived: queue.SimpleQueue[Any], client: Any) -> Any:
-    """Return the next finished future; ``None`` if the client has lost the scheduler."""
-    lost = 0
-    while True:
-        with contextlib.suppress(queue.Empty):
-            return arrived.get(timeout=_ASK_SECONDS)
-        lost = 0 if client.status == "running" else lost + 1
-        if lost * _ASK_SECONDS > LOST_SECONDS:
-            return None
-
-
-def _outcome_of(future: Any, task: Task, address: str, left: int) -> Outcome:
-    import asyncio
-
-    from distributed.scheduler import KilledWorker
-
-    try:
-        outcome = _gathered(future)
-    except KilledWorker as error:
-        outcome = Outcome(blank_row(task, "killed", f"its Dask workers died: {error}", now()))
-    except DlschedError:
-        raise
-    except (Exception, asyncio.CancelledError, concurrent.futures.CancelledError) as error:
-        raise ClusterLost(_lost(address, describe(error), left)) from None
-    return outcome
-
-
-def _gathered(future: Any) -> Outcome:
-    """Return a future's outcome; if the worker that held it has died, wait for the new one."""
-    while True:
-        try:
-            outcome: Outcome = future.result(timeout=LOST_SECONDS)
-        except TimeoutError:
-            if future.client.status != "running":
-                raise
-        else:
-            return outcome
-
-
-def _lost(address: str, why: str, left: int) -> str:
-    return (
-        f"the Dask cluster at {address} is lost ({why}): {left} runs were not made, finished "
-        f"runs are kept; continue with --resume when there is a cluster again"
-    )
-
-
-_own = threading.local()
-
-
-def _execute(task: Task, fresh: bool) -> Outcome:
-    """Execute a task in the worker process that belongs to this thread of a Dask worker."""
-    if not hasattr(_own, "worker"):
-        _own.worker = WorkerProcess(_never(), _threads_here(), fresh)
-    outcome: Outcome = _own.worker.run(task)
-    return outcome
-
-
-@cache
-def _never() -> threading.Event:
-    """Return an event that is never set; made here, as it cannot be pickled."""
-    return threading.Event()
-
-
-def _threads_here() -> int:
-    from distributed import get_worker
-
-    return int(get_worker().state.nthreads)
+def _warn(text: str) -> None:
+    """Log a warning, which the command line shows."""
+    _logger.warning("%s", text, extra={"notice": True})

@@ -1,8 +1,8 @@
 """The user's own source files that a method depends on: its module and what that imports.
 
 Imports are found in the source, also inside functions, and followed recursively through the user's
-own modules, but not into the standard library, installed packages or dlsched. Modules whose names
-are computed at run time, and data files, are not found.
+own modules, but not into the standard library, installed packages or dlsched; of installed packages
+the versions are found. Modules whose names are computed at run time, and data files, are not found.
 """
 
 from __future__ import annotations
@@ -11,77 +11,111 @@ import ast
 import hashlib
 import importlib
 import importlib.machinery
+import pkgutil
 import site
 import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
 import dlsched
 
+MODULE = "module "
+"""What stands before a module's name, so that it is not taken for a package's."""
 _CALLS = ("import_module", "__import__")
 
 
 @cache
-def digest_of(module: str, folder: str) -> str:
-    """Return the digest of a module and of all the user's own modules that it imports.
+def modules_of(module: str, folder: str) -> Mapping[str, str]:
+    """Return the digests of a module and of all the user's own modules that it imports, by name.
 
     Parameters
     ----------
     module
-        Full name of the module, which is not imported.
+        Full name of the module, which is not imported. A package is taken with all its modules if
+        the name ends in ``.*``.
     folder
         Where modules are looked for first.
 
     Returns
     -------
-    str
-        SHA-256; that of no bytes if there is no such module. Cached until `forget` is called.
+    Mapping[str, str]
+        SHA-256 by ``module NAME``, and versions of the installed packages that these modules
+        import, by name; empty if there is no such module. Cached until `forget` is called.
     """
-    total = hashlib.sha256()
-    for name, content in sorted(_Closure(module, folder).contents.items()):
-        total.update(name.encode() + b"\0" + hashlib.sha256(content).digest())
-    return total.hexdigest()
+    closure = _Closure(module, folder)
+    found = {f"{MODULE}{name}": digest for name, digest in closure.digests.items()}
+    return found | {name: _version(name) for name in sorted(closure.packages)}
+
+
+def digest_of_file(name: str, path: Path) -> str:
+    """Return the digest of a module's file; of an imported one that of the source it came from."""
+    if name not in seen:
+        seen[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return seen[name]
+
+
+seen: dict[str, str] = {}
+"""The digests of files that were looked at, by module; those of a worker's `Recorder`."""
 
 
 def forget() -> None:
-    """Clear the cache, since files may have changed."""
-    digest_of.cache_clear()
+    """Clear the cache, since files may have changed; only where a sweep is planned."""
+    modules_of.cache_clear()
+    seen.clear()
 
 
 class _Closure:
-    """The contents of the files of a module and of all that it imports, by module name."""
+    """The digests of the files of a module and of all that it imports, by module name."""
 
     def __init__(self, module: str, folder: str) -> None:
         importlib.invalidate_caches()
         self.folder = folder
-        self.contents: dict[str, bytes] = {}
+        self.digests: dict[str, str] = {}
+        self.packages: set[str] = set()
         self.specs: dict[str, ModuleSpec | None] = {}
-        root = self._find(module)
+        first = module.removesuffix(".*")
+        root = self._find(first)
         foreign = bool(root and root.origin and _is_foreign(root.origin))
-        self.top = module.partition(".")[0] if foreign else None
-        waiting = list(_parents(module))
-        seen = set(waiting)
+        self.top = first.partition(".")[0] if foreign else None
+        waiting = list(_parents(first))
+        if module.endswith(".*"):
+            waiting += self._parts(first)
+        known = set(waiting)
         while waiting:
             for name in self._look(waiting.pop()):
-                if name not in seen:
-                    seen.add(name)
+                if name not in known:
+                    known.add(name)
                     waiting.append(name)
 
+    def _parts(self, package: str) -> list[str]:
+        """Return the names of all modules of a package."""
+        spec = self._find(package)
+        places = list(spec.submodule_search_locations or ()) if spec else []
+        found = []
+        for part in pkgutil.iter_modules(places, f"{package}."):
+            found.append(part.name)
+            found += self._parts(part.name) if part.ispkg else []
+        return found
+
     def _look(self, name: str) -> Iterator[str]:
-        """Store a module's file if it is the user's own; yield the modules that it imports."""
+        """Store a module's digest if it is the user's own; yield the modules that it imports."""
         spec = self._find(name)
         if spec is None or spec.origin is None or not spec.has_location:
             return
         if self._is_other(name, spec.origin):
+            top = name.partition(".")[0]
+            if top not in sys.stdlib_module_names and top != "dlsched":
+                self.packages.add(top)
             return
         try:
             content = Path(spec.origin).read_bytes()
+            self.digests[name] = digest_of_file(name, Path(spec.origin))
         except OSError:
             return
-        self.contents[name] = content
         if not spec.origin.endswith(".py"):
             return
         package = name if spec.submodule_search_locations is not None else name.rpartition(".")[0]
@@ -121,6 +155,16 @@ def _spec(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
         if found is not None:
             return found
     return None
+
+
+@cache
+def _version(package: str) -> str:
+    """Return the version of the distribution that an installed package belongs to."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        names = sorted(set(packages_distributions().get(package, ())))
+    return ", ".join(f"{name} {version(name)}" for name in names) or "of no version"
 
 
 def _parents(name: str) -> Iterator[str]:

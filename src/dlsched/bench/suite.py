@@ -43,7 +43,7 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr, model_validator
 
 from dlsched import api, library, registry
-from dlsched.bench import sources
+from dlsched.bench import code_identity
 from dlsched.bench.instance_spec import InstanceSpec
 from dlsched.bench.simulation_entry import SimulationEntry
 from dlsched.bench.task import Limits, Task
@@ -229,17 +229,19 @@ class Suite(Document):
 
     def _own_tasks(self) -> Iterator[Task]:
         limits, folder = self.limits, os.getcwd()
-        sources.forget()
+        code_identity.forget()
         for spec in self.instance_specs:
             for method in self.method_specs(spec.problem):
                 for seed, repetition in itertools.product(method.seeds, range(self.repetitions)):
-                    yield Task(spec, method.name, method.options, seed, repetition, limits, folder)
+                    yield Task.planned(
+                        spec, method.name, method.options, seed, repetition, limits, folder
+                    )
         wall = min(limits.wall_limit, limits.time_limit or limits.wall_limit)
         limits = Limits(wall_limit=wall, memory_limit_gib=limits.memory_limit_gib)
         for entry, workload in zip(self.simulation, self._workloads, strict=True):
             for (policy, seed), k in itertools.product(entry.runs(), range(self.repetitions)):
                 options = policy.arguments(entry.variant)
-                yield Task(workload, policy.policy, options, seed, k, limits, folder)
+                yield Task.planned(workload, policy.policy, options, seed, k, limits, folder)
 
     def resolve(self, folder: Path, where: str) -> None:
         """Find every instance and method before the first run.

@@ -4,27 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
-import dlsched
-from dlsched import registry
-from dlsched.bench import sources
+from dlsched.bench.code_identity import Code, code_of
 from dlsched.bench.instance_spec import InstanceSpec
-from dlsched.bench.machine import versions
-from dlsched.bench.workload_spec import SIMULATION, WorkloadSpec
-from dlsched.errors import UnknownName
-from dlsched.simulation.policies import find_policy
-
-_HARMLESS = ("__init__", "figures", "submission", "table", "records", "files")
-"""Modules beside the package's `__init__.py` that no result depends on."""
-_PACKAGES = ("api", "registry", "schema", "solvers")
-"""Packages, apart from the problem's own, that every result depends on."""
-_OF_SIMULATIONS = ("simulation", "traces", "problems")
-"""Packages that the result of a simulation depends on, too."""
+from dlsched.bench.workload_spec import WorkloadSpec
 
 
 @dataclass(frozen=True)
@@ -39,8 +26,8 @@ class Limits:
         Seconds after which the worker process is killed. Making the instance and compiling the
         method's loops do not count.
     memory_limit_gib
-        GiB of resident memory at which the worker process is killed; by default 90 % of the
-        machine's memory, divided by the number of worker processes.
+        GiB of resident memory at which the worker process is killed; by default as in
+        `dlsched.bench.memory`.
     gap, threads, solver
         As for `dlsched.solve`.
     """
@@ -68,7 +55,8 @@ class Task:
 
     A simulation has a workload as its instance and a policy as its method; its options are the
     keyword arguments of `dlsched.simulation.simulate`, ``method`` and ``variant`` among them.
-    ``folder`` is where the user's own modules are looked for.
+    ``folder`` is where the user's own modules are looked for. ``code`` is the identity of the code
+    that the run was planned with; see `dlsched.bench.code_identity`.
     """
 
     instance: InstanceSpec | WorkloadSpec
@@ -78,10 +66,26 @@ class Task:
     repetition: int
     limits: Limits
     folder: str
+    code: Code
+
+    @classmethod
+    def planned(
+        cls,
+        instance: InstanceSpec | WorkloadSpec,
+        method: str,
+        options: Mapping[str, Any],
+        seed: int,
+        repetition: int,
+        limits: Limits,
+        folder: str,
+    ) -> Task:
+        """Return a task that is to be made by the code as it is now."""
+        code = code_of(instance.problem, method, options, folder, limits.solver)
+        return cls(instance, method, options, seed, repetition, limits, folder, code)
 
     @cached_property
     def key(self) -> str:
-        """Digest of everything that the row depends on, code and versions included."""
+        """Digest of everything that the row depends on, planned code and versions included."""
         whole = {
             "problem": self.instance.problem,
             "instance": self.instance.identity,
@@ -90,57 +94,6 @@ class Task:
             "seed": self.seed,
             "repetition": self.repetition,
             "limits": asdict(self.limits),
-            "code": _code_of(self.instance.problem),
-            "own": self._own_code(),
-            "versions": versions(),
+            "code": dict(self.code),
         }
-        return hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()
-
-    def _own_code(self) -> str:
-        if self.instance.problem != SIMULATION:
-            return _own_code(self.instance.problem, self.method, self.folder)
-        return _policy_code(self.method, str(self.options.get("method") or ""), self.folder)
-
-
-@cache
-def _code_of(problem: str) -> str:
-    """Return the digest of dlsched's own code that a result of this problem depends on."""
-    root = Path(dlsched.__file__).parent
-    files = [file for file in root.glob("*.py") if file.stem not in _HARMLESS]
-    more = _OF_SIMULATIONS if problem == SIMULATION else (f"problems/{problem}",)
-    for folder in (*_PACKAGES, *more):
-        files += (root / folder).rglob("*.py")
-    return _digest(sorted(files))
-
-
-def _own_code(problem: str, method: str, folder: str) -> str:
-    """Return the digest of a method's code; "" for a method of dlsched."""
-    module = method.partition(":")[0]
-    if ":" not in method:
-        try:
-            module = registry.problem(problem).method(method).home
-        except UnknownName:  # the run fails with this error
-            return ""
-        if module.partition(".")[0] == "dlsched":
-            return ""
-    return sources.digest_of(module, folder)
-
-
-def _policy_code(policy: str, method: str, folder: str) -> str:
-    """Return the digest of the code of a policy and of its method, unless they are of dlsched."""
-    home = policy.partition(":")[0]
-    if ":" not in policy:
-        try:
-            home = find_policy(policy).__module__
-        except UnknownName:  # one of the published simulators, or the run fails with this error
-            home = "dlsched"
-    homes = [home, *([method.partition(":")[0]] if ":" in method else [])]
-    own = [each for each in homes if each.partition(".")[0] != "dlsched"]
-    return " ".join(sources.digest_of(each, folder) for each in own)
-
-
-def _digest(files: Iterable[Path]) -> str:
-    total = hashlib.sha256()
-    for file in files:
-        total.update(file.name.encode() + b"\0" + file.read_bytes())
-    return total.hexdigest()
+        return hashlib.sha256(json.dumps(whole, sort_keys=True, default=repr).encode()).hexdigest()

@@ -1,7 +1,8 @@
 """The program of a worker process, which executes one task after another until stdin ends.
 
-``python -m dlsched.bench.worker MARK`` reads tasks from stdin and writes answers to stdout in the
-format of `dlsched.bench.wire`. The first answer, with that mark, states that it is ready.
+Started by `dlsched.bench.recorder`, it reads tasks from stdin and writes answers to stdout in the
+format of `dlsched.bench.wire`. The first answer, with the mark that the program was started with,
+states that it is ready. The first one to a task has the identity of the code that this process has.
 """
 
 from __future__ import annotations
@@ -14,10 +15,15 @@ import sys
 import threading
 import time
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dlsched.bench import wire
-from dlsched.bench.execution import execute
+from dlsched.bench import sources, wire
+from dlsched.bench.execution import execute, set_up
+from dlsched.bench.task import Task
+from dlsched.errors import describe
+
+if TYPE_CHECKING:
+    from dlsched.bench.recorder import Recorder
 
 _WATCH_SECONDS = 0.5
 _TELL_SECONDS = 0.5
@@ -76,7 +82,15 @@ def _leaves_something(threads: int) -> bool:
     return True
 
 
-def main() -> None:
+def _set_up(task: Task) -> dict[str, Any]:
+    """Return the code that this process has for a task, or why it cannot be prepared."""
+    try:
+        return {"code": dict(set_up(task))}
+    except (Exception, SystemExit) as error:  # importing runs the user's code
+        return {"failure": describe(error)}
+
+
+def main(recorder: Recorder) -> None:
     """Execute tasks until stdin ends."""
     own = os.getpid()
     tasks, answers = os.dup(0), os.dup(1)
@@ -86,6 +100,7 @@ def main() -> None:
     watch = threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True)
     watch.start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner handles Ctrl-C
+    sources.seen = recorder.seen
     wire.write_all(answers, wire.answer(bytes.fromhex(sys.argv[1]), {}))
     teller = _Teller(answers)
     logger = logging.getLogger("dlsched")
@@ -95,12 +110,17 @@ def main() -> None:
     while (message := wire.read_task(tasks)) is not None:
         mark, task = message
         teller.begin(mark)
+        ready = _set_up(task)
+        unplanned = ready.get("code") != dict(task.code)
+        teller.send({"ready": ready}, last=unplanned)
+        if unplanned:
+            continue
         outcome = execute(task, partial(teller.send, {"began": True}))
         if os.getpid() != own:  # this is a child process that a method has forked
             os._exit(0)
-        rest = {"resident_bytes": outcome.resident_bytes, "unclean": _leaves_something(threads)}
+        rest = {
+            "resident_bytes": outcome.resident_bytes,
+            "unclean": _leaves_something(threads),
+            "refused": recorder.refused,
+        }
         teller.send({"row": outcome.row, **rest}, outcome.solution, last=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -11,12 +11,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from dlsched.bench import wire
+from dlsched.bench import recorder, wire
+from dlsched.bench.code_identity import differences, has_own_modules
 from dlsched.bench.execution import Outcome, blank_row, now
 from dlsched.bench.task import Task
-from dlsched.errors import DlschedError
+from dlsched.errors import DlschedError, describe
 
 if TYPE_CHECKING:
     import psutil
@@ -32,7 +34,11 @@ GROWN_BYTES = 512 * 2**20
 """A worker process that has grown by more than this is replaced after the run."""
 MOST_BYTES_PRINTED = 64 * 2**20
 _GIB = 2**30
-_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_PROGRAM = Path(recorder.__file__)
+_FROM_OUTSIDE = [
+    getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
+    if hasattr(signal, name)  # Windows has two of them
+]  # fmt: skip
 _LAST_BYTES = 300
 
 
@@ -40,8 +46,8 @@ class Stopped(Exception):
     """The sweep was stopped, and the current run was abandoned."""
 
 
-class NoWorker(DlschedError):
-    """No worker process can be started; the message has the last one's output."""
+class Unfit(DlschedError):
+    """A worker that cannot make a run as it was planned; the message says why."""
 
 
 class WorkerProcess:
@@ -51,10 +57,12 @@ class WorkerProcess:
     ----------
     stop
         When it is set, the current run is abandoned and `Stopped` is raised.
-    share
-        Number of worker processes that share this machine's memory.
+    memory_bytes
+        Most resident memory of a run, if its task states no limit.
     fresh
         Whether every run gets a new process.
+    name
+        For messages.
 
     Attributes
     ----------
@@ -64,12 +72,17 @@ class WorkerProcess:
 
     on_stage: Callable[[object, str | None], None] | None = None
 
-    def __init__(self, stop: threading.Event, share: int = 1, fresh: bool = False) -> None:
-        import psutil
-
-        self.stop, self.fresh = stop, fresh
-        self.memory_bytes = int(0.9 * psutil.virtual_memory().total / share)
+    def __init__(
+        self,
+        stop: threading.Event,
+        memory_bytes: int,
+        fresh: bool = False,
+        name: str = "a worker process",
+    ) -> None:
+        self.stop, self.memory_bytes, self.fresh, self.name = stop, memory_bytes, fresh, name
         self.process: subprocess.Popen[bytes] | None = None
+        self.stderr: IO[bytes] | None = None
+        self.folder = ""
 
     def run(self, task: Task) -> Outcome:
         """Execute a task and return its outcome; if the process ended, a row that states so.
@@ -78,23 +91,98 @@ class WorkerProcess:
         ------
         Stopped
             If `stop` is set.
-        NoWorker
-            If no worker process can be started.
+        Unfit
+            If no process can be started, or none that has the planned code.
         """
         self.started = now()
         self._tell(f"{task.instance.name} {task.method}")
-        self._send(task)
-        outcome = self._receive(task)
+        if self.folder != task.folder and has_own_modules(task.code):
+            self.close()  # modules of the same name may come from another folder
+        reused = self.process is not None
+        try:
+            outcome = self._attempt(task)
+        except Unfit:
+            if not reused:
+                raise
+            outcome = self._attempt(task)  # a new process has imported nothing else
         self._tell(None)
         grown = outcome.resident_bytes > self.initial_bytes + GROWN_BYTES
         if self.fresh or grown or outcome.unclean:
             self.close()
         return outcome
 
+    def _attempt(self, task: Task) -> Outcome:
+        """Execute a task in a process that has the planned code; close one that has not."""
+        try:
+            self._prepare(task)
+            return self._receive(task)
+        except Unfit:
+            self.close()
+            raise
+
+    def _prepare(self, task: Task) -> None:
+        """Send the task to a process that is alive, and compare the code that it has."""
+        printed = ""
+        for _ in range(MOST_STARTS):
+            if self.stop.is_set():
+                self.close()
+                raise Stopped
+            try:
+                if self.process is None or self.process.poll() is not None:
+                    self._start()
+                    self.folder = task.folder
+                ready = self._send(task)
+            except (EOFError, OSError, wire.Damaged) as error:  # the process has ended
+                printed = self._last_output() or describe(error)
+                self.close()
+                continue
+            if "failure" in ready:
+                raise Unfit(f"it cannot be prepared: {ready['failure']}")
+            self.code = ready["code"]
+            if self.code != task.code:
+                raise Unfit(f"it has other code: {differences(task.code, self.code)}")
+            return
+        raise Unfit(f"no worker process can be started: {printed}")
+
+    def _send(self, task: Task) -> dict[str, Any]:
+        """Send a task, and return what the process says of its code."""
+        assert self.process is not None and self.stderr is not None
+        self.stderr.truncate(0)
+        self.stderr.seek(0)
+        self.mark = wire.new_mark()
+        wire.send_task(self.tasks, self.mark, task, START_SECONDS, self.stop)
+        ready: dict[str, Any] = self._await(self.mark)["ready"]
+        return ready
+
+    def _await(self, mark: bytes) -> dict[str, Any]:
+        """Wait for the first answer with this mark that is no stage.
+
+        Raises
+        ------
+        EOFError
+            If the process ends before.
+        Unfit
+            If it does not answer within `START_SECONDS`.
+        """
+        assert self.process is not None
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            ended = self.process.poll() is not None
+            found = self.answers.poll(mark, POLL_SECONDS)
+            if found is not None and "stage" not in found[0]:
+                return found[0]
+            if ended or self.stop.is_set():
+                raise EOFError("it ends at once")
+            if time.monotonic() > deadline:
+                raise Unfit(f"it is not ready after {START_SECONDS} s: {self._last_output()}")
+
     def close(self) -> None:
         """Kill the process and everything that it has started."""
         import psutil
 
+        if self.stderr is not None:
+            self.stderr.close()
+            self.stderr = None
         if self.process is None:
             return
         for child in self._tree()[1:]:  # also those that have left its process group
@@ -105,44 +193,21 @@ class WorkerProcess:
         self.process.wait()
         os.close(self.tasks)
         self.answers.close()
-        self.stderr.close()
         self.process = None
 
     def _tell(self, text: str | None) -> None:
         if self.on_stage:
             self.on_stage(self, text)
 
-    def _send(self, task: Task) -> None:
-        """Send the task to a process that is alive; start one if there is none."""
-        for _ in range(MOST_STARTS):
-            if self.stop.is_set():
-                self.close()
-                raise Stopped
-            with contextlib.suppress(EOFError, OSError, wire.Damaged):  # the process has ended
-                if self.process is None or self.process.poll() is not None:
-                    self._start()
-                self.stderr.truncate(0)
-                self.stderr.seek(0)
-                self.mark = wire.new_mark()
-                wire.send_task(self.tasks, self.mark, task, START_SECONDS, self.stop)
-                return
-            printed = self._last_output()
-            self.close()
-        raise NoWorker(f"no worker process can be started: {printed or 'it ends at once'}")
-
     def _start(self) -> None:
-        """Start a process and wait until it is ready.
-
-        Raises
-        ------
-        EOFError
-            If it ends before, or is not ready after `START_SECONDS`.
-        """
+        """Start a process and wait until it is ready."""
+        if (problem := wire.missing()) is not None:
+            raise Unfit(problem)
         self.close()
         mark = wire.new_mark()
-        self.stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
+        self.stderr = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "dlsched.bench.worker", mark.hex()],
+            [sys.executable, "-P", str(_PROGRAM), mark.hex()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.stderr,
@@ -153,10 +218,7 @@ class WorkerProcess:
         self.answers = wire.Inbox(os.dup(self.process.stdout.fileno()))
         self.process.stdin.close()
         self.process.stdout.close()
-        deadline = time.monotonic() + START_SECONDS
-        while self.answers.poll(mark, POLL_SECONDS) is None:
-            if self.stop.is_set() or self.process.poll() is not None or time.monotonic() > deadline:
-                raise EOFError
+        self._await(mark)
         self.initial_bytes = self._resident_bytes()
 
     def _receive(self, task: Task) -> Outcome:
@@ -197,14 +259,19 @@ class WorkerProcess:
         if data["row"]["key"] != task.key:
             reason = "it answered another task"
             return self._abandon(task, "crashed", reason, self._resident_bytes())
-        return Outcome(data["row"], solution, data["resident_bytes"], data["unclean"])
+        if data["refused"]:
+            names = ", ".join(data["refused"])
+            raise Unfit(f"it has other code: {names} changed before it was imported")
+        return Outcome(
+            data["row"], solution, data["resident_bytes"], data["unclean"], code=self.code
+        )
 
     def _check_limits(self, task: Task, timed_out: bool) -> Outcome | None:
         """Abandon the run if it takes too long or too much memory."""
         limits, resident = task.limits, self._resident_bytes()
-        most = self.memory_bytes
-        if limits.memory_limit_gib is not None:
-            most = int(limits.memory_limit_gib * _GIB)
+        stated = limits.memory_limit_gib
+        most = self.memory_bytes if stated is None else int(stated * _GIB)
+        assert self.stderr is not None
         if os.fstat(self.stderr.fileno()).st_size > MOST_BYTES_PRINTED:
             self.stderr.truncate(0)  # output must not fill the disk
         if timed_out:
@@ -212,7 +279,10 @@ class WorkerProcess:
             return self._abandon(task, "wall_timeout", reason, resident)
         if resident > most:
             reason = f"killed at {resident / _GIB:.2f} GiB, above {most / _GIB:.2f} GiB"
-            return self._abandon(task, "memory", reason, resident)
+            if stated is not None:
+                return self._abandon(task, "memory", reason, resident)
+            where = "this machine's share for a run; its suite states no memory_limit_gib"
+            return self._abandon(task, "killed", f"{reason}, {where}", resident)
         return None
 
     def _ended(self, task: Task) -> Outcome:
@@ -236,7 +306,7 @@ class WorkerProcess:
     def _abandon(self, task: Task, status: str, reason: str, resident: int | None) -> Outcome:
         self.close()
         row = blank_row(task, status, reason, self.started) | {"peak_memory_bytes": resident}
-        return Outcome(row)
+        return Outcome(row, code=self.code)
 
     def _tree(self) -> list[psutil.Process]:
         """Return the process and all that it has started; nothing if it has ended."""
@@ -259,6 +329,8 @@ class WorkerProcess:
         return total
 
     def _last_output(self) -> str:
+        if self.stderr is None:
+            return ""
         self.stderr.seek(0, os.SEEK_END)
         self.stderr.seek(max(0, self.stderr.tell() - _LAST_BYTES))
         return " ".join(self.stderr.read().decode(errors="replace").split())

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from dlsched.cli.exits import clearing
 from dlsched.cli.text import wrapped
 from dlsched.figures import printable
 from dlsched.result import Point
@@ -76,10 +77,12 @@ class Display(logging.Handler):
         self.clear()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take note of a stage or a point."""
+        """Take note of a stage or a point; print what a sweep says of its workers."""
+        text = printable(record.getMessage())
+        if hasattr(record, "notice"):
+            self.print_notice(text)
         if not hasattr(record, "stage"):
             return
-        text = printable(record.getMessage())
         with self.guard:
             if hasattr(record, "point"):
                 self.point = text
@@ -87,6 +90,15 @@ class Display(logging.Handler):
                 self.lines[None] = f"{self.label}: {text}" if self.label else text
                 if record.stage not in (Stage.BUILDING, Stage.SEARCHING) or " level " in text:
                     self.point = ""  # another level has other values
+
+    def print_notice(self, text: str) -> None:
+        """Write a line that stays, above what is shown."""
+        with self.guard:
+            if self.live is not None:
+                self.live.stop()
+                self.live = None
+            if sys.stderr is not None:
+                print(text, file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         """Remove what is shown, as something else is going to be written."""
@@ -185,17 +197,13 @@ def shown(quiet: bool = False) -> Iterator[None]:
         return
     display = Display()
     _displays.append(display)
+    clearing.append(display.clear)
     try:
         with display:
             yield
     finally:
+        clearing.remove(display.clear)
         _displays.remove(display)
-
-
-def clear() -> None:
-    """Remove what is shown; called before anything is written to stdout."""
-    for display in _displays:
-        display.clear()
 
 
 def hide() -> None:

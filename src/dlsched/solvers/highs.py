@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.errors import SolverFailure
 from dlsched.result import Start, Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Outcome, Vector
@@ -194,14 +193,14 @@ def _outcome(
     found = info.primal_solution_status == 2  # kSolutionStatusFeasible
     termination = TERMINATIONS[name]
     proved = termination is Termination.PROVED
-    if proved and not found:
-        raise SolverFailure(f"HiGHS {version()} calls a point optimal that is not feasible")
+    if proved and not found:  # the point is not feasible by its own tolerances
+        termination = Termination.TOLERANCES
     values = np.array(highs.getSolution().col_value) if found else None
     objective = None if values is None else form.value(level, values)
     unit = float(form.conditioned(level)[0])
     bound, duals = None, None
     if relax or not form.integer.any():
-        if proved:
+        if proved and info.dual_solution_status != 0:
             bound, duals = objective, np.array(highs.getSolution().row_dual) * unit
     elif termination not in (Termination.INFEASIBLE, Termination.UNBOUNDED):  # 0 after these
         bound = _finite(info.mip_dual_bound * unit)

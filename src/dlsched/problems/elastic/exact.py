@@ -12,7 +12,7 @@ from dlsched.problems.elastic.pools.search import PoolSearch
 from dlsched.problems.elastic.reduce import Reduced, needless, uses
 from dlsched.problems.elastic.schema import Instance, Solution
 from dlsched.problems.elastic.search import Search
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Start
 from dlsched.run import Run, Stage
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
