@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -141,3 +143,20 @@ def test_an_option_that_highs_refuses(name: str) -> None:
     """It is an error, not ignored."""
     with pytest.raises(SolverFailure, match=name):
         Session(Run(), {name: "much"})
+
+
+QUIET = """
+import dlsched
+from dlsched.problems.sensitivity.reference import stage_one
+stage_one(dlsched.load("sensitivity-small-01"))
+dlsched.solve("lyra-fig5", "milp")
+print("end")
+"""
+
+
+@pytest.mark.slow
+def test_nothing_is_written_on_stdout() -> None:
+    """Not even by the first use of HiGHS in a process, be it our own or cvxpy's."""
+    pytest.importorskip("cvxpy", reason="the reference is an optional extra")
+    ran = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, check=True)
+    assert ran.stdout == "end\n"

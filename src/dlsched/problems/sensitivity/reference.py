@@ -157,6 +157,7 @@ def stage_two(instance: Instance, first: StageOne) -> StageTwo:
 def _solve(program: Any, what: str, **options: Any) -> None:
     """Solve a cvxpy program; cvxpy's error is raised as `SolverFailure`."""
     cp = require("cvxpy", what)
+    highs.version()  # some versions write a line on stdout, unless our silent one was the first
     try:
         program.solve(**options)
     except cp.error.SolverError as error:
