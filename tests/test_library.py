@@ -12,7 +12,7 @@ from _pytest.mark import ParameterSet
 
 import dlsched
 from dlsched import library
-from dlsched.objective import bound_from_data, closed, number_from_data
+from dlsched.objective import SOLVER_PRECISION, bound_from_data, closed, number_from_data
 from dlsched.registry import problem
 from dlsched.submission import check_submission
 from dlsched.traces import read_trace
@@ -84,7 +84,14 @@ def test_optimum_is_proved_again(name: str) -> None:
     result = dlsched.solve(name, entry(name)["proof"]["method"])
     assert result.status == "optimal"
     stated = {k: bound_from_data(v) for k, v in entry(name)["bound"].items()}
-    assert result.bound.as_dict() == stated
+    found = result.bound.as_dict()
+    for level, bound in stated.items():
+        if bound is None or found[level] is None or bound.kind != "claimed":
+            assert found[level] == bound
+            continue
+        # A solver's word is no more precise than this, and its versions differ by less.
+        assert found[level].value == pytest.approx(bound.value, rel=SOLVER_PRECISION)
+        assert found[level].kind == "claimed" and found[level].method == bound.method
 
 
 @pytest.mark.parametrize("name", parameters(NAMES))

@@ -60,11 +60,12 @@ def _solver_class() -> Any:
     import highspy
 
     class Silent(highspy.Highs):  # type: ignore[misc]
-        """HiGHS; some versions write a line on stdout when the first one of a process is made."""
+        """HiGHS; from 1.16 on the first one of a process announces itself on stdout."""
 
         def enableCallbacks(self) -> None:
+            self.setOptionValue("log_to_console", False)
+            super().enableCallbacks()  # the announcement goes nowhere, and does not come again
             self.silent()
-            super().enableCallbacks()
 
     return Silent
 

@@ -81,7 +81,7 @@ def stage_one(instance: Instance, solver: str = "highs", **options: Any) -> Stag
     """
     from scipy import sparse
 
-    cp = require("cvxpy", "the paper's stage one")
+    cp = _cvxpy("the paper's stage one")
     if solver not in SOLVERS:
         raise OptionError(f"solver={solver!r} must be one of {', '.join(SOLVERS)}")
     if SOLVERS[solver] not in cp.installed_solvers():
@@ -132,7 +132,7 @@ def stage_two(instance: Instance, first: StageOne) -> StageTwo:
     SolverFailure
         If no optimum is found.
     """
-    cp = require("cvxpy", "the paper's stage two")
+    cp = _cvxpy("the paper's stage two")
     servers = instance.servers
     placed = [j for j, choice in enumerate(first.choices) if choice is not None]
     chosen = [choice for choice in first.choices if choice is not None]
@@ -154,10 +154,15 @@ def stage_two(instance: Instance, first: StageOne) -> StageTwo:
     return StageTwo(placement=placement)
 
 
+def _cvxpy(what: str) -> Any:
+    """Import cvxpy, after a first HiGHS of ours: the first of a process may write on stdout."""
+    highs.version()
+    return require("cvxpy", what)
+
+
 def _solve(program: Any, what: str, **options: Any) -> None:
     """Solve a cvxpy program; cvxpy's error is raised as `SolverFailure`."""
-    cp = require("cvxpy", what)
-    highs.version()  # some versions write a line on stdout, unless our silent one was the first
+    cp = _cvxpy(what)
     try:
         program.solve(**options)
     except cp.error.SolverError as error:
