@@ -20,7 +20,7 @@ from dlsched.bench.code_identity import Code, code_of
 from dlsched.bench.machine import machine, versions
 from dlsched.bench.simulations import run_simulation
 from dlsched.bench.task import Task
-from dlsched.bench.workload_spec import WorkloadSpec
+from dlsched.bench.workload_spec import SIMULATION, WorkloadSpec
 from dlsched.errors import describe, plain
 from dlsched.files import json_text
 from dlsched.result import Result
@@ -125,9 +125,14 @@ def set_up(task: Task) -> Code:
     """
     if task.folder not in sys.path:
         sys.path.insert(0, task.folder)
-    code = code_of(task.instance.problem, task.method, task.options, task.folder)
-    if code == task.code and ":" in task.method:
+    problem, solver = task.instance.problem, task.limits.solver
+    code = code_of(problem, task.method, task.options, task.folder, solver)
+    if code != task.code:
+        return code
+    if ":" in task.method:
         importlib.import_module(task.method.partition(":")[0])
+    elif problem != SIMULATION:
+        registry.problem(problem).method(task.method)
     return code
 
 
