@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Literal
 
 from dlsched.forms.form import Form, Goal, Row
+from dlsched.forms.limit import poll
 from dlsched.solvers.standard_form import StandardForm
 
 BITS = 36
@@ -61,6 +62,7 @@ def _rows(
     entries: Mapping[int, float], low: float, high: float, lower: list[int], upper: list[int]
 ) -> Iterator[Row]:
     """Yield a row in integers; one that is not whole becomes a row for each of its sides."""
+    poll()
     if all(map(_whole, [*entries.values(), low, high])):
         ends = [None if math.isinf(end) else int(end) for end in (low, high)]
         yield Row({j: int(a) for j, a in entries.items()}, ends[0], ends[1])

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from dlsched.forms.form import Form, Goal, Row
+from dlsched.forms.limit import poll
 
 BITS = 44
 """The largest number of a row has at least this number of bits, and so has that of the costs.
@@ -66,5 +67,6 @@ def _down(terms: Terms, bits: int) -> dict[int, int]:
 
 
 def _bits(values: list[Fraction | int]) -> int:
+    poll()
     largest = max(map(abs, map(Fraction, values)), default=Fraction(0))
     return max(0, BITS + largest.denominator.bit_length() - largest.numerator.bit_length())

@@ -10,6 +10,7 @@ from dlsched import registry
 from dlsched.errors import DlschedError, OptionError
 from dlsched.forms.choice import FormChoice
 from dlsched.forms.form import Form
+from dlsched.forms.limit import Unbuilt, until
 from dlsched.proofs.available import MODEL, Forms
 from dlsched.proofs.bounds import BoundProof
 from dlsched.proofs.cuts import Cut, with_cuts
@@ -106,13 +107,14 @@ def _first_proof(
     for chosen, parameters, most in choices:
         run.announce(Stage.BUILDING, f"the form {chosen} of {instance.name} for {name}")
         try:
-            form = built.build(chosen, parameters, number)
+            with until(run.stop_reason):
+                form = built.build(chosen, parameters, number)
             kind, wanted = wanted_of(form)
             run.announce(Stage.SEARCHING, f"a proof of {name}, {target}")
             nodes, cuts = _tree(form, wanted, run, most)
         except (ValueError, OptionError, Unproved) as error:
             reason = reason or str(error)
-        except Stopped as error:
+        except (Stopped, Unbuilt) as error:
             reason = str(error)
             break
         else:

@@ -49,6 +49,7 @@ class Relaxation:
         from scipy import sparse
 
         self.scales = np.array([float(2**row.bits) for row in rows])
+        self.unmet = np.array([_unmet(row) for row in rows], dtype=float)
         largest = max((abs(c) for c in costs.values()), default=1)
         self.cost_scale = float(2 ** max(0, largest.bit_length() - 13))
         objective = np.zeros(len(form.lower))
@@ -81,6 +82,7 @@ class Relaxation:
         """Add a row."""
         scale = float(2**row.bits)
         self.scales = np.append(self.scales, scale)
+        self.unmet = np.append(self.unmet, _unmet(row))
         low, high = (
             unbounded if end is None else end / scale
             for end, unbounded in ((row.low, -INF), (row.high, INF))
@@ -126,5 +128,19 @@ class Relaxation:
             return Solved(value, self.program.values, duals)
         if termination is Termination.INFEASIBLE:
             ray = self.program.dual_ray
+            if ray is None and self.unmet.any():
+                ray = self.unmet
             return Solved(INF, np.empty(0), None if ray is None else ray / self.scales)
         return None
+
+
+def _unmet(row: Row) -> int:
+    """Return the sign of a multiplier that shows that a row without coefficients has no point.
+
+    The solver has no ray of such a program. 0 is for all other rows.
+    """
+    if row.coefficients:
+        return 0
+    if row.low is not None and row.low > 0:
+        return 1
+    return -1 if row.high is not None and row.high < 0 else 0

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.forms.limit import poll
 from dlsched.schema import Number, granularity
 
 Ints: TypeAlias = NDArray[Any]
@@ -230,6 +231,7 @@ class _Search:
         """Yield the groups that one job, or more, make of partial groups."""
         step = max(1, _BLOCK // len(self.filled))
         for begin in range(0, len(partial.offset), step):
+            poll()
             block = partial.some(slice(begin, begin + step))
             at, job = self._pairs(block)
             grown = [self._with(block, at, job, offset) for offset in range(1, self.k)]

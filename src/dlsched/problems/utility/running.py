@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from dlsched.forms.form import Row
+from dlsched.forms.limit import poll
 from dlsched.problems.utility.finishes import Finishes, priced_row
 from dlsched.problems.utility.schema import Instance
 from dlsched.problems.utility.work import UNITS, units
@@ -54,6 +55,7 @@ def _rows_of_job(found: Finishes, j: int, column: dict[Run, int]) -> Iterator[Ro
         return found.by_column({(j, f): value for f in found.worth[j] if low <= f <= high})
 
     for t in range(arrival, last + 1):
+        poll()
         runs = [column[j, t, v] for v in range(len(speeds))]
         done |= {c: gain for c, gain in zip(runs, gains, strict=True) if gain}
         ones = dict.fromkeys(runs, 1)
@@ -101,6 +103,7 @@ def _capacity(found: Finishes, column: dict[Run, int]) -> Iterator[Row]:
                 own = users.setdefault((t, union), {}).setdefault(j, {})
                 own[c] = inst.jobs[j].workers
     for (_, union), jobs in sorted(users.items()):
+        poll()
         capacity = sum(inst.supply[kind] for kind in bit if bit[kind] & union)
         cells = {c: n for own in jobs.values() for c, n in own.items()}
         if sum(cells.values()) > capacity:
