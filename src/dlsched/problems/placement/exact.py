@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from fractions import Fraction
 from typing import Any
 
 from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
@@ -14,7 +13,7 @@ from dlsched.problems.placement.check import TOLERANCE as CHECK_TOLERANCE
 from dlsched.problems.placement.check import check, rounding_margin
 from dlsched.problems.placement.estimate import Estimate
 from dlsched.problems.placement.model import Whole
-from dlsched.problems.placement.parts import gpu_bound, storage_weight, whole
+from dlsched.problems.placement.parts import gpu_bound, storage_bound, whole
 from dlsched.problems.placement.rounding import below
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.shares import Shares
@@ -50,7 +49,7 @@ _WITHOUT_SUB_PROGRAMS = 40
 """Up to this many tables HiGHS seeks no placements in smaller integer programs and does not
 restart, which take two fifths of its time at 12 to 24 tables. With more tables the tree rarely
 ends, and they find better placements."""
-_BOUND_SHARE = 0.1
+_BOUND_SHARE = 0.2
 """Share of the time left that the first bound may take before `annealing`."""
 _MOST_EXCLUDED = 100
 """Placements that are excluded one by one before the search ends with the gap that is left."""
@@ -88,7 +87,7 @@ class Refinement:
         self.best: Solution | None = None
         self.cost = float("inf")
         self.exact_cost: Number | None = None
-        self.indivisible = 0.0
+        self.indivisible, self.all_parts = 0.0, False
         self.whole: Whole | None = None
         self.dual: float | None = None
         self.relaxed: StandardForm | None = None  # of which `dual` is the bound
@@ -196,15 +195,14 @@ class Refinement:
         self.record(0.0 if point.bound is None else self.lowered(point.bound))
 
     def bound_parts(self, seconds: float = math.inf) -> None:
-        """Find what indivisible tables and jobs leave, unless that has been done."""
-        if self.whole is not None:
+        """Find a bound from indivisible tables and jobs, unless that has been done to the end."""
+        if self.all_parts:
             return
         self.run.announce(Stage.SEARCHING, "what indivisible tables and jobs leave")
         part = self.run.nested(seconds)
-        gpu = gpu_bound(self.shares, part)
-        self.whole = whole(self.shares, part)
-        stored = storage_weight(self.instance) * Fraction(self.whole.tables)
-        self.indivisible = below(stored + gpu)
+        stored = storage_bound(self.instance)
+        self.indivisible = below(stored + gpu_bound(self.shares, part))
+        self.all_parts = part.stop_reason() is None
         self.record()
 
     def relax(self, rounds: int = TANGENT_ROUNDS) -> None:
@@ -262,6 +260,7 @@ class Refinement:
             return self.built
         self.run.announce(Stage.BUILDING, f"the model of {self.instance.name}")
         began = time.perf_counter()
+        self.whole = self.whole or whole(self.shares, self.run)
         with no_collection():
             built = model.build(self.instance, self.estimate, self.excluded, self.data, self.whole)
             self.built = built, compile_model(built)

@@ -2,7 +2,7 @@
 
 A home is a fixed column of the relaxation, and every node's bound is recomputed from its duals in
 exact arithmetic. A region is left out only if an exact sum of sizes shows that it has no room: a
-node that the solver calls infeasible keeps the bound of the node above.
+node that the solver calls infeasible, or fails at, keeps the bound of the node above.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dlsched.errors import SolverFailure
 from dlsched.problems.placement.check import TOLERANCE, rounding_margin
 from dlsched.problems.placement.schema import Instance
 from dlsched.problems.placement.tree import Homes, Room, heaviest
@@ -76,7 +77,10 @@ class RelaxationTree:
             upper[columns] = 0
             lower[columns[r]] = upper[columns[r]] = 1
         form = replace(self.form, lower=lower, upper=upper)
-        duals = highs.interior_point(form, 0, run, threads=1).duals
+        try:
+            duals = highs.interior_point(form, 0, run, threads=1).duals
+        except SolverFailure:  # with numbers of very different sizes
+            duals = None
         # Exact arithmetic has no limit of its own, and takes seconds on large relaxations.
         if duals is None or run.stop_reason():
             return 0.0

@@ -19,7 +19,7 @@ def below(value: Fraction | float) -> float:
 
 def above(value: Fraction | float) -> float:
     """Return the least double that is not below a number."""
-    return -below(-value)
+    return 0.0 - below(-value)
 
 
 def sigmoid_below(x: Fraction) -> Fraction:
