@@ -12,7 +12,7 @@ from dlsched.problems.sensitivity.bounds import precision_reason, split_bound
 from dlsched.problems.sensitivity.check import check, evaluate
 from dlsched.problems.sensitivity.first_solutions import best_of, first_solutions
 from dlsched.problems.sensitivity.schema import Instance, Solution
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
