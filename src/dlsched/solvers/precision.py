@@ -9,6 +9,8 @@ from dlsched.solvers.standard_form import StandardForm
 LARGEST_TERM = 2.0**30
 """Sums of terms up to this have rounding errors below 1e-6, a solver's tolerance of rows."""
 
+BEYOND_PRECISION = "the data need more than the solver's precision"
+"""The beginning of the reason why no optimum is stated."""
 _NO_GAP = 1e-14
 """Relative differences up to this are those of sums of doubles."""
 
