@@ -14,7 +14,9 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.errors import OptionError, SolverDisagreement
+from dlsched.objective import Bound
 from dlsched.problems.reclaiming import model
+from dlsched.problems.reclaiming.check import check
 from dlsched.problems.reclaiming.schema import Instance, Solution
 from dlsched.problems.workers.program import Program
 from dlsched.result import Point, Status, Termination
@@ -254,19 +256,19 @@ def test_first_solution_is_improved() -> None:
 def test_start_survives_a_limit() -> None:
     """If a limit is reached at once, the start is the solution."""
     instance = hard_instance()
-    start = dlsched.solve(instance, "lyra")
-    result = dlsched.solve(instance, time_limit=1e-6, start=start)
-    assert result.status is Status.FEASIBLE and result.objective == start.objective
-    assert result.start is not None and not result.start.accepted
-    assert result.start.reason == "time limit before the search began"
+    start = dlsched.solve(instance, "lyra").solution
+    claim = solve_levels(instance, Run(1e-6, start=start), model)
+    assert claim.status is Status.FEASIBLE
+    assert check(instance, claim.solution).objective == check(instance, start).objective
+    assert claim.start is not None and not claim.start.accepted
+    assert claim.start.reason == "time limit before the search began"
 
 
 def test_bound_survives_a_limit() -> None:
     """If a limit is reached before the relaxation, the bound is that of the variables' bounds."""
-    result = dlsched.solve(hard_instance(), time_limit=1e-6)
-    assert result.status is Status.NO_SOLUTION and result.solution is None
-    assert result.bound[0] is not None
-    assert result.bound[0].value == 0 and result.bound[0].kind == "certified"
+    claim = solve_levels(hard_instance(), Run(1e-6), model)
+    assert claim.status is Status.NO_SOLUTION and claim.solution is None
+    assert claim.bounds[0] == [Bound(0, "certified", "bounds of the variables")]
 
 
 def test_incumbent_survives_an_interrupt() -> None:

@@ -14,8 +14,8 @@ from scipy import sparse
 from dlsched.objective import ByLevel, Level
 from dlsched.result import Report, Status, Termination, Violation
 from dlsched.run import Run
-from dlsched.solvers.levels import BEYOND_PRECISION, solve_levels
-from dlsched.solvers.precision import LARGEST_TERM, undecided_row
+from dlsched.solvers.levels import solve_levels
+from dlsched.solvers.precision import BEYOND_PRECISION, LARGEST_TERM, undecided_row
 from dlsched.solvers.standard_form import INF, StandardForm
 
 VALUE = (Level("value", "max", "things"),)

@@ -34,7 +34,7 @@ from dlsched.solvers.certificate import (
 from dlsched.solvers.fixing import fix_by_reduced_cost
 from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.outcome import Outcome, Vector
-from dlsched.solvers.precision import undecided_row
+from dlsched.solvers.precision import BEYOND_PRECISION, precision_reason, undecided_row
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
 SOLVER_LIBRARIES = (
@@ -49,9 +49,6 @@ _COST_RATIO, _ROUNDS = 2.0**10, 4
 this ratio."""
 _INTEGRALITY = 1e-9
 """Largest distance from integers at which the relaxation's optimum is taken to be integral."""
-
-BEYOND_PRECISION = "the data need more than the solver's precision"
-"""The beginning of the reason why no optimum is stated."""
 
 T_contra = TypeVar("T_contra", bound=Instance, contravariant=True)
 
@@ -288,6 +285,8 @@ class _Search:
                 self.status, self.termination = Status.FEASIBLE, Termination.TOLERANCES
                 self.reason = f"{self.run.solver}'s tolerances leave a gap of {left:.3g}"
                 return
+            if self.form.granularities[level] and left > self.run.gap:
+                self.reason = precision_reason(self.form.level_names[level], left) or self.reason
             if level + 1 < levels:
                 self.hold(level, self.optima[-1])
         if depth < levels:

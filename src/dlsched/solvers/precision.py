@@ -1,4 +1,4 @@
-"""Which rows of a form a solver cannot decide in double precision."""
+"""What a solver cannot decide in double precision: rows of a form, and small differences."""
 
 from __future__ import annotations
 
@@ -8,6 +8,21 @@ from dlsched.solvers.standard_form import StandardForm
 
 LARGEST_TERM = 2.0**30
 """Sums of terms up to this have rounding errors below 1e-6, a solver's tolerance of rows."""
+
+BEYOND_PRECISION = "the data need more than the solver's precision"
+"""The beginning of the reason why no optimum is stated."""
+_NO_GAP = 1e-14
+"""Relative differences up to this are those of sums of doubles."""
+
+
+def precision_reason(level: str, gap: float) -> str:
+    """Return to which precision a level is proved optimal; nothing if it is exactly."""
+    if gap <= _NO_GAP:
+        return ""
+    return (
+        f"proved optimal within {gap:.1e} of {level}: smaller differences are beyond the "
+        f"solver's precision"
+    )
 
 
 def undecided_row(form: StandardForm) -> str | None:

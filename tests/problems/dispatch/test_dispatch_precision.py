@@ -69,10 +69,26 @@ def require_truth(instance: Instance, methods: tuple[str, ...]) -> None:
             pairs = zip(result.objective, best, strict=True)
             first = next(((a, b) for a, b in pairs if a != b), (0, 0))
             assert relative_gap(*first) <= NINE_DIGITS, (method, first)
+            assert first[0] == first[1] or "proved optimal within" in result.reason
         for (level, bound), value in zip(result.bound.pairs(), best, strict=True):
             assert bound is None or not level.better(value, bound.value), (method, level, bound)
             if bound is None or bound.value != value:
                 break
+
+
+def test_the_reason_says_to_which_precision() -> None:
+    """An optimum that the solver's bound leaves open in the tenth digit is not just "proved"."""
+    instance = cpu_jobs([3.0000000000001], {"count": 1, "cpus": 4}, tasks=1)
+    waiting = instance.pending[0]
+    other = waiting.jobs[0].model_copy(update={"cpus": 3})
+    second = waiting.model_copy(update={"id": "v", "jobs": (other,)})
+    both = Instance.model_validate(
+        instance.model_copy(update={"pending": (waiting, second)}).to_data()
+    )
+    require_truth(both, ("milp", "classes"))
+    result = dlsched.solve(both, "classes")
+    exactly = result.bound.started_1.value == result.objective.started_1
+    assert exactly or "of started_1: smaller differences are beyond" in result.reason
 
 
 @pytest.mark.parametrize("seed", range(12))

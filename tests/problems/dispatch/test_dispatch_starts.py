@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 import dlsched
-from dlsched.problems.dispatch import Instance
+from dlsched.problems.dispatch import Instance, Solution
 from dlsched.problems.dispatch.check import evaluate
 from dlsched.problems.dispatch.starts import improved
 from dlsched.registry import Kind, problem
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
+from dlsched.solvers.precision import BEYOND_PRECISION
 
 HEURISTICS = [
     name
@@ -35,6 +36,13 @@ def test_nothing_found_is_the_best_heuristic(seed: int) -> None:
     best = evaluate(instance, claim.solution)
     for name in HEURISTICS:
         assert not dlsched.solve(instance, name).objective.better_than(best), name
+
+
+def test_an_optimum_that_the_start_beats_is_none() -> None:
+    """It may be one of values that are equal to the solver: the start is returned instead."""
+    claim = improved(drawn(1), Run(), lambda part, start: Claim(Solution(), Status.OPTIMAL))
+    assert claim.status is Status.FEASIBLE and claim.termination is Termination.TOLERANCES
+    assert claim.reason == BEYOND_PRECISION and claim.solution.start
 
 
 @pytest.mark.parametrize("method", ["milp", "classes"])

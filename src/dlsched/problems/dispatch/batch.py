@@ -21,6 +21,7 @@ from dlsched.schema import Number
 from dlsched.solvers import highs
 from dlsched.solvers.certificate import claimed_bound, dual_bound, round_to_granularity
 from dlsched.solvers.outcome import Outcome
+from dlsched.solvers.precision import precision_reason
 from dlsched.solvers.standard_form import StandardForm
 
 
@@ -36,6 +37,8 @@ class Search:
         Of each level that was looked at.
     stopped
         Which limit ended the search, if any.
+    precision
+        To which precision a level is solved, in words, if not exactly.
     """
 
     instance: Instance
@@ -44,6 +47,7 @@ class Search:
     value: Objective = field(init=False)
     bounds: list[list[Bound]] = field(default_factory=list)
     stopped: Termination | None = None
+    precision: str = ""
 
     def __post_init__(self) -> None:
         """Divide the machines into blocks, which may have machines of several racks."""
@@ -66,8 +70,9 @@ class Search:
             values.append(value)
             bound = claimed_bound(self.form, level, float(self.value[level]))
             self.bounds[level].append(Bound(bound, "claimed", "classes"))
-            gaps = [relative_gap(value, b.value) for b in self.bounds[level]]
-            if min(gaps) > TOLERANCE:
+            gap = min(relative_gap(value, b.value) for b in self.bounds[level])
+            self.precision = precision_reason(LEVELS[level].name, gap) or self.precision
+            if gap > TOLERANCE:
                 self.stopped = Termination.TOLERANCES
                 return
 

@@ -20,6 +20,7 @@ from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import granularity
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
+from dlsched.solvers.precision import precision_reason
 
 
 @method("dispatch", kind="exact", preload=SOLVER_LIBRARIES)
@@ -78,11 +79,12 @@ def _clusters(instance: Instance, run: Run) -> Claim:
         return Claim(found, Status.FEASIBLE, termination=stopped)
     value = evaluate(instance, found)
     bounds = [[Bound(level, "claimed", "clusters")] for level in value]
-    grain = granularity(fleet.young)
+    grain, reason = granularity(fleet.young), ""
     if grain < value.young * Fraction(TOLERANCE):  # HiGHS knows the youth to nine digits only
         weaker = float(value.young) * (1 - SOLVER_PRECISION)
         bounds[value.levels.index(YOUNG)] = [Bound(weaker, "claimed", "clusters")]
-    return Claim(found, Status.OPTIMAL, objective=list(value), bounds=bounds)
+        reason = precision_reason(YOUNG.name, SOLVER_PRECISION)
+    return Claim(found, Status.OPTIMAL, reason, objective=list(value), bounds=bounds)
 
 
 @method("dispatch", kind="exact", preload=("highspy", "scipy.sparse"))
@@ -122,7 +124,7 @@ def _classes(instance: Instance, run: Run, start: Solution, depth: int) -> Claim
     search = batch.Search(instance, run, start)
     search.solve(depth)
     if not search.stopped and depth == len(LEVELS):
-        return Claim(search.best, objective=list(search.value), status=Status.OPTIMAL,
+        return Claim(search.best, Status.OPTIMAL, search.precision, list(search.value),
                      bounds=search.bounds)  # fmt: skip
     search.accept(filled(instance, search.best))
     ended = search.stopped or Termination.LEVELS_DONE

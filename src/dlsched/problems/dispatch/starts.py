@@ -13,6 +13,7 @@ from dlsched.problems.dispatch.improve import ROUNDS, improve
 from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run
+from dlsched.solvers.precision import BEYOND_PRECISION
 
 ExactSearch: TypeAlias = Callable[[Run, Solution], Claim]
 """A search within the limits of a run, from a feasible solution."""
@@ -55,6 +56,8 @@ def improved(instance: Instance, run: Run, search: ExactSearch) -> Claim:
     claim = replace(claim, start=claim.start or start)
     if best is claim.solution:
         return claim
+    if claim.status is Status.OPTIMAL:  # of values that are equal to the solver
+        claim = replace(claim, termination=Termination.TOLERANCES, reason=BEYOND_PRECISION)
     return replace(claim, solution=best, status=Status.FEASIBLE, objective=None)
 
 
