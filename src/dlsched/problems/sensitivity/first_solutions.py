@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -29,22 +30,22 @@ class First(NamedTuple):
 def first_solutions(instance: Instance, run: Run) -> First:
     """Return what `price_round`, `balance` and the heuristics without a solver find.
 
-    With many jobs the latter take longer than the former, and are left out if `price_round` is
-    near its bound.
+    With many jobs the others take longer than `price_round`, and are left out if that is near its
+    bound.
     """
     nested = run.nested()
-    solutions: list[Solution | None] = []
+    found: list[Solution] = []
     bounds: list[Bound] = []
-    try:
+    with contextlib.suppress(TooManyStates):  # `balanced` has another way
         rounded = Rounding(instance, nested).best()
-        solutions.append(rounded.solution)
         bounds += rounded.bounds
-    except TooManyStates:
-        pass  # `balanced` has another way
-    solutions.append(balanced(instance, nested))
-    found = [solution for solution in solutions if solution is not None]
+        if rounded.solution is not None:
+            found.append(rounded.solution)
     if len(instance.jobs) > _MANY_JOBS and _near(instance, found, bounds):
         return First(found, bounds)
+    even = balanced(instance, nested)
+    if even is not None:
+        found.append(even)
     for heuristic in QUICK:
         solution = heuristic(instance).solution
         if isinstance(solution, Solution):
