@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dlsched.compilation import loop
 from dlsched.registry import problem, problem_names
 
 COMPILED = [
@@ -97,3 +98,13 @@ def test_no_run_compiles(name: str, tmp_path: Path) -> None:
     kinds = {m.name: m.kind for m in problem(name).methods.values()}
     rules = [status for method, status in statuses.items() if kinds[method] == "heuristic"]
     assert set(rules) <= {"feasible"}
+
+
+def test_a_loop_that_is_no_entry_runs_as_python_if_python_calls_it() -> None:
+    """It has no compiled form for calls from Python: such a call would end the process."""
+
+    @loop
+    def successor(number: int) -> int:
+        return number + 1
+
+    assert successor(2) == 3

@@ -61,10 +61,14 @@ class Loop:
     ) -> None:
         update_wrapper(self, function)
         self.function, self._texts, self._records = function, signatures, records
+        self.entry = bool(signatures)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run the function; it is compiled first if that has not been done."""
-        if not _interpreting.get():
+        """Run the function; an entry is compiled first if that has not been done.
+
+        What is no entry has no compiled form that Python could call.
+        """
+        if self.entry and not _interpreting.get():
             return self.compiled(*arguments)
         with np.errstate(all="ignore"):  # compiled code gives no warnings
             return _plain(self.interpreted(*arguments))
@@ -74,7 +78,11 @@ class Loop:
         """The function for numba, which compiles it for the types that it is called with."""
         import numba
 
-        return numba.njit(cache=True)(self._calling(lambda loop: loop.compiled))
+        # The machine code of an entry has that of all loops that it calls.
+        compile_ = numba.njit(
+            cache=self.entry, no_cfunc_wrapper=True, no_cpython_wrapper=not self.entry
+        )
+        return compile_(self._calling(lambda loop: loop.compiled))
 
     @cached_property
     def interpreted(self) -> Callable[..., Any]:

@@ -221,3 +221,49 @@ def test_interrupt_ends_many_runs(command: str, method: str, tmp_path: Path) -> 
     if command == "bench":  # the run that had finished is kept, the one that was cut is not
         with Store(tmp_path / "out") as store:
             assert [row["method"] for row in store.rows()] == ["lyra"]
+
+
+CAPTURED = """
+import logging, os, sys
+from pyomo.common.log import LogStream
+from pyomo.common.tee import TeeStream, capture_output
+from dlsched.cli.output import stdout_for_answers
+logging.basicConfig()
+with stdout_for_answers():
+    stream = LogStream(level=logging.WARNING, logger=logging.getLogger("solver"))
+    with capture_output(output=TeeStream(stream, sys.stdout), capture_fd=True):
+        os.write(1, b"from C\\n")
+        print("from Python", flush=True)
+    print("after it")
+print("answer")
+"""
+
+
+def test_solvers_whose_output_pyomo_captures() -> None:
+    """What they print goes to stderr, and the command does not wait for ever."""
+    ran = subprocess.run(
+        [sys.executable, "-c", CAPTURED],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert ran.stdout == "answer\n"
+    assert sorted(set(ran.stderr.split("\n"))) == [
+        "",
+        "WARNING:solver:from C",
+        "WARNING:solver:from Python",
+        "after it",
+        "from C",
+        "from Python",
+    ]
+
+
+@pytest.mark.slow
+def test_a_solver_that_pyomo_calls_in_process() -> None:
+    """Pyomo's own interface of HiGHS solves on the command line, too."""
+    command = ["solve", "lyra-fig5", "--method", "milp", "--solver", "appsi_highs", "--json"]
+    ran = subprocess.run(
+        [*COMMAND, *command], capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    assert json.loads(ran.stdout)["status"] == "optimal"

@@ -23,7 +23,7 @@ def generate(problem: str, seed: int = 0, **parameters: Any) -> AnyInstance:
     problem
         Name of the problem.
     seed
-        The same seed and parameters give the same instance.
+        The same seed and parameters give the same instance; 0 by default.
     **parameters
         Of the problem's generator; see its docstring, ``dlsched show PROBLEM``, or the docs.
 

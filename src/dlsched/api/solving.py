@@ -6,13 +6,14 @@ import logging
 import numbers
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeGuard
 
 from dlsched import registry
 from dlsched.api.certifying import certified, contested
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
+from dlsched.api.starting import best_of, heuristics_of, no_worse, prepare_all
 from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.evaluation import evaluate_claim
 from dlsched.objective import Bounds
@@ -57,8 +58,8 @@ def solve(
     gap
         Relative gap at which a proof is good enough.
     threads, seed
-        The same seed gives the same answer on one thread. More threads than the machine has are
-        not used.
+        The same seed, by default 0, gives the same answer on one thread. More threads than the
+        machine has are not used.
     solver
         ``"highs"`` or any solver that Pyomo knows, for methods that build a model.
     start
@@ -95,6 +96,7 @@ def solve(
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
     chosen.prepare(owner.package, on_stage, inst)
+    prepare_all(heuristics_of(owner, chosen, inst, time_limit).before, owner, on_stage, inst)
     cores = os.cpu_count() or 1
     if threads > cores:
         logger.info("%d threads instead of %d: there are no more cores", cores, threads)
@@ -107,6 +109,7 @@ def solve(
         log=log,
         on_progress=on_progress,
         on_stage=on_stage,
+        check=owner.check,
     )
     run.start, rejected = _start(owner, inst, start)
     why = owner.explain(inst)
@@ -114,7 +117,7 @@ def solve(
         claim = Claim(status=Status.INFEASIBLE, reason=why)
     elif chosen.wants_run:
         with run.interruptible():
-            claim = registry.call(chosen, inst, run, method_options)
+            claim = _started(owner, chosen, inst, run, method_options)
     else:
         claim = registry.call(chosen, inst, run, method_options)
     trusted = chosen.own or bool(why)
@@ -131,6 +134,25 @@ def solve(
     rival = owner.method("exact", inst)
     claimed = result.termination is Termination.CLAIMED and rival.function is not chosen.function
     return _contested(result, rival, inst, run) if claimed and not run.stop_reason() else result
+
+
+def _started(
+    owner: Problem, chosen: Method, instance: Instance, run: Run, options: Mapping[str, Any]
+) -> Claim:
+    """Call a method; the exact one of a problem returns nothing worse than the heuristics do."""
+    heuristics = heuristics_of(owner, chosen, instance, run.time_limit)
+    known = best_of(heuristics.before, owner, instance, run)
+    run.known = None if known is None else known.solution
+    claim = no_worse(registry.call(chosen, instance, run, options), known, owner, chosen, instance)
+    if claim.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED):
+        return claim
+    try:
+        with run.paused():
+            prepare_all(heuristics.after, owner, run.on_stage, instance)
+        known = best_of(heuristics.after, owner, instance, run)
+    except KeyboardInterrupt:  # the solution that is there must not be lost
+        return claim
+    return no_worse(claim, known, owner, chosen, instance)
 
 
 def _contested(result: Result, rival: Method, instance: Instance, run: Run) -> Result:

@@ -34,6 +34,12 @@ class Problem:
         Name of the method that ``"exact"`` stands for.
     choose
         ``choose(instance) -> str``: the name for one instance, where no method is best for all.
+    starts
+        Names of heuristics: with a time limit, the exact method starts from the best of their
+        solutions, and it returns none that is worse. One that uses all its time is the first.
+    fallbacks
+        The same, of heuristics that take about as long as the exact method and do not poll the
+        limit: they run after it, if it has proved nothing. Without a limit so do the `starts`.
     bound
         Name of the method that `dlsched.bound` uses unless told otherwise.
     size
@@ -57,6 +63,8 @@ class Problem:
     size: str
     package: str = field(repr=False)
     choose: Callable[[Any], str] | None = None
+    starts: tuple[str, ...] = ()
+    fallbacks: tuple[str, ...] = ()
 
     def has_module(self, name: str) -> bool:
         """Whether the package has a module of this name."""

@@ -31,9 +31,7 @@ _LARGEST_SUM = 2**61
 _LARGEST_MULTIPLIER = 1e100
 """Multipliers from here on, and those that are not numbers, are replaced by 0."""
 _SLACK = 1e-6
-"""Relative slack granted to a solver's bound before it is rounded to the granularity."""
-_REDUCED_COST = 1e-7
-"""A solver's tolerance on reduced costs, in the unit that it sees."""
+"""A solver's tolerances relative to a value, and absolute in the unit that it sees."""
 _ULP_BITS = 53
 _HALF_ULP = Fraction(1, 2**_ULP_BITS)
 _INEXACT = 2**53
@@ -93,7 +91,7 @@ def claimed_bound(form: StandardForm, level: int, bound: float) -> Number | floa
         return round_to_granularity(weakened, form.granularities[level], sense)
     if below_any_cost(form, level, weakened):
         return simplify(Fraction(form.offsets[level]))
-    return bound + sign * (SOLVER_PRECISION * abs(bound) + _REDUCED_COST * unit)
+    return bound + sign * (SOLVER_PRECISION * abs(bound) + _SLACK * unit)
 
 
 def below_any_cost(form: StandardForm, level: int, bound: Number) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dlsched.errors import SolverFailure
 from dlsched.result import Start, Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Outcome, Vector
@@ -31,6 +31,10 @@ _SUB_PROGRAMS = (
     "mip_allow_restart",
 )
 """Options of HiGHS: searches for solutions in smaller integer programs, and restarts."""
+
+
+_DIFFERENCE = 1e-6
+"""Values that differ by more, relative to the larger of unit and value, are not the same."""
 
 
 def validate_limits(run: Run) -> None:
@@ -91,7 +95,17 @@ def solve(
         for name in _SUB_PROGRAMS:
             session.set(name, False)
     session.solve()
-    return _outcome(session, form, level, relax, callbacks.start() if start is not None else None)
+    if start is None:
+        return _outcome(session, form, level, relax, None)
+    outcome = _outcome(session, form, level, relax, callbacks.start())
+    if outcome.objective is None or _states(session, outcome.objective, unit):
+        return outcome
+    logger.info("HiGHS returns a point of another value than it states: again without the start")
+    again = solve(
+        form, level, run, relax=relax, sub_programs=sub_programs, quiet=quiet, nodes=nodes,
+        target=target, options=options,
+    )  # fmt: skip
+    return replace(again, start=Start(False, "HiGHS mistook its value"))
 
 
 def interior_point(form: StandardForm, level: int, run: Run, threads: int | None = None) -> Outcome:
@@ -115,6 +129,16 @@ def interior_point(form: StandardForm, level: int, run: Run, threads: int | None
     objective = None if values is None else form.value(level, values)
     message = f"{name} by interior point"
     return Outcome(NAME, TERMINATIONS[name], message, values, objective, None, duals)
+
+
+def _states(session: Session, value: float, unit: float) -> bool:
+    """Whether HiGHS states the value that its point has.
+
+    HiGHS 1.16 may return the start with the value that it has after presolve, which is another one
+    if presolve has removed points, and then calls it optimal.
+    """
+    stated = session.solver.getInfo().objective_function_value * unit
+    return bool(abs(stated - value) <= _DIFFERENCE * max(unit, abs(value)))
 
 
 def _options(run: Run) -> dict[str, Any]:
@@ -169,14 +193,14 @@ def _outcome(
     found = info.primal_solution_status == 2  # kSolutionStatusFeasible
     termination = TERMINATIONS[name]
     proved = termination is Termination.PROVED
-    if proved and not found:
-        raise SolverFailure(f"HiGHS {version()} calls a point optimal that is not feasible")
+    if proved and not found:  # the point is not feasible by its own tolerances
+        termination = Termination.TOLERANCES
     values = np.array(highs.getSolution().col_value) if found else None
     objective = None if values is None else form.value(level, values)
     unit = float(form.conditioned(level)[0])
     bound, duals = None, None
     if relax or not form.integer.any():
-        if proved:
+        if proved and info.dual_solution_status != 0:
             bound, duals = objective, np.array(highs.getSolution().row_dual) * unit
     elif termination not in (Termination.INFEASIBLE, Termination.UNBOUNDED):  # 0 after these
         bound = _finite(info.mip_dual_bound * unit)

@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from dlsched.errors import OptionError, SolverDisagreement
-from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound, relative_gap
+from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound, at_bound, relative_gap
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema.envelope import Instance
@@ -34,6 +34,7 @@ from dlsched.solvers.certificate import (
 from dlsched.solvers.fixing import fix_by_reduced_cost
 from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.outcome import Outcome, Vector
+from dlsched.solvers.precision import undecided_row
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
 SOLVER_LIBRARIES = (
@@ -48,6 +49,9 @@ _COST_RATIO, _ROUNDS = 2.0**10, 4
 this ratio."""
 _INTEGRALITY = 1e-9
 """Largest distance from integers at which the relaxation's optimum is taken to be integral."""
+
+BEYOND_PRECISION = "the data need more than the solver's precision"
+"""The beginning of the reason why no optimum is stated."""
 
 T_contra = TypeVar("T_contra", bound=Instance, contravariant=True)
 
@@ -97,11 +101,12 @@ def solve_levels(
     """
     backend = find_backend(run.solver)
     backend.validate_limits(run)  # before the model is built
+    known = first if run.known is None else run.known
     search = _build(instance, run, model)
     if isinstance(search, Claim):
         return search
-    if first is not None and run.start is None:
-        search.begin_from(first)
+    if known is not None and run.start is None:
+        search.begin_from(known)
     levels = len(search.form.costs)
     if depth is not None and not (isinstance(depth, int) and 1 <= depth <= levels):
         raise OptionError(f"levels={depth} must be from 1 to {levels}")
@@ -195,11 +200,14 @@ class _Search:
     def __post_init__(self) -> None:
         self.duals: Vector = np.zeros(self.form.shape[0])
         self.known: tuple[Vector, Vector] | None = None
+        self.begun: Solution | None = None
+        self.undecided = undecided_row(self.form)
         if self.run.start is not None:
             self.begin_from(self.run.start)
 
     def begin_from(self, solution: Solution) -> None:
         """Make a solution the incumbent."""
+        self.begun = solution
         self.module.assign(self.instance, self.model, solution)
         self.incumbent = self.form.point()
 
@@ -208,19 +216,43 @@ class _Search:
         solution = None
         if self.incumbent is not None:
             self.form.load(self.incumbent)
-            solution = self.module.read(self.instance, self.model)
+            solution = self.accepted(self.module.read(self.instance, self.model))
             self.optima = [self.final(level, value) for level, value in enumerate(self.optima)]
         return Claim(
             solution=solution,
             status=self.status,
             termination=self.termination,
             reason=self.reason,
-            objective=self.optima,
+            objective=self.optima if solution is not self.begun else None,
             bounds=self.bounds,
             solver_message=self.message,
             build_seconds=self.build_seconds,
             start=self.start,
         )
+
+    def accepted(self, solution: Solution) -> Solution | None:
+        """Return a solution, or the one that the search began from if the first is not feasible.
+
+        The latter also if the search was ended early and has found nothing better. A solver's point
+        may be infeasible by what it tolerates.
+        """
+        if self.run.check is None:
+            return solution
+        report = self.run.check(self.instance, solution)
+        if report.feasible:
+            optimal = self.status is Status.OPTIMAL
+            if optimal or self.begun is None or report.objective is None:
+                return solution
+            begun = self.run.check(self.instance, self.begun).objective
+            return self.begun if begun and begun.better_than(report.objective) else solution
+        first = report.violations[0]
+        self.status = Status.NO_SOLUTION if self.begun is None else Status.FEASIBLE
+        self.termination = Termination.TOLERANCES
+        self.reason = (
+            f"{self.run.solver}'s tolerances admit a point that is no solution: "
+            f"{first.where}: {first.message}"
+        )
+        return self.begun
 
     def final(self, level: int, optimum: float) -> float:
         """Return the incumbent's value of a solved level.
@@ -249,6 +281,9 @@ class _Search:
             assert self.incumbent is not None
             self.optima.append(self.form.value(level, self.incumbent))
             left = self.gap(level, self.optima[-1])
+            if self.undecided and not self.certainly(level):
+                self.hold_back(level, Termination.TOLERANCES)
+                return
             if left > self.run.gap + TOLERANCE:
                 self.status, self.termination = Status.FEASIBLE, Termination.TOLERANCES
                 self.reason = f"{self.run.solver}'s tolerances leave a gap of {left:.3g}"
@@ -259,9 +294,27 @@ class _Search:
             self.status, self.termination = Status.FEASIBLE, Termination.LEVELS_DONE
             self.reason = f"only {depth} of {levels} levels asked for"
 
+    def certainly(self, level: int) -> bool:
+        """Whether the incumbent attains a bound of a level that was re-checked exactly."""
+        assert self.incumbent is not None
+        value = self.form.value(level, self.incumbent)
+        certified = [bound for bound in self.bounds[level] if bound.kind == "certified"]
+        return any(at_bound(value, bound) for bound in certified)
+
+    def hold_back(self, level: int, termination: Termination) -> None:
+        """State neither an optimum nor the solver's bound: it cannot decide all rows."""
+        self.status = Status.NO_SOLUTION if self.incumbent is None else Status.FEASIBLE
+        self.termination = termination
+        self.reason = f"{BEYOND_PRECISION}: constraint {self.undecided}"
+        self.bounds[level] = [bound for bound in self.bounds[level] if bound.kind != "claimed"]
+
     def stop(self, outcome: Outcome, level: int, depth: int) -> None:
         """Set status and reason for a level that was not proved optimal."""
         self.status, self.termination = outcome.status, outcome.termination
+        if self.undecided:
+            infeasible = self.status is Status.INFEASIBLE
+            self.hold_back(level, Termination.TOLERANCES if infeasible else outcome.termination)
+            return
         if self.status is Status.INFEASIBLE and level == 0:
             if self.incumbent is not None:
                 raise SolverDisagreement(

@@ -62,7 +62,7 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     levels
         1 to stop after the preempted weight.
     """
-    known = run.start
+    known = run.start or run.known
     if known is None and _is_weighted(instance) and instance.demand <= len(instance.servers):
         known = densest(instance, run)
     reduced = Reduced.by(instance, known) if isinstance(known, Solution) else model

@@ -23,6 +23,7 @@ PROBLEM = Problem(
     bound="lagrangian",
     size="jobs",
     package=__name__,
+    starts=("insertion", "hadare"),
     choose=choose,
 )
 

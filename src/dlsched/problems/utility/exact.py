@@ -103,6 +103,8 @@ def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     if isinstance(run.start, Solution):
         better = search.propose(Insertion(search.gangs, levels_of(instance, run.start)))
         search.start = Start(True, "the first incumbent" if better else "its utility is 0")
+    if isinstance(run.known, Solution):
+        search.propose(Insertion(search.gangs, levels_of(instance, run.known)))
     run.announce(Stage.SEARCHING, "schedules as columns")
     search.solve()
     claim = search.claim(built)
