@@ -360,3 +360,13 @@ def test_same_seed_same_answer() -> None:
     """Patterns is deterministic, also where it generates patterns and searches."""
     instance = dlsched.generate("sensitivity", 1, servers=6, multi=True, allow_split=False)
     assert dlsched.solve(instance).solution == dlsched.solve(instance).solution
+
+
+@pytest.mark.parametrize("method", ["patterns", "milp"])
+def test_no_time_is_no_excuse_to_be_worse_than_heuristics(method: str) -> None:
+    """With no time left, both exact methods return the best that heuristics find in no time."""
+    instance = dlsched.generate("sensitivity", 1, servers=3, multi=True)
+    best = dlsched.solve(instance, method, time_limit=1e-9)
+    for name in ("tune", "tune_public", "water_filling", "greedy_then_tune", "balance"):
+        found = dlsched.solve(instance, name, time_limit=1e-9)
+        assert not found.objective.better_than(best.objective)

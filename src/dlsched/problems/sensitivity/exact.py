@@ -53,14 +53,15 @@ def patterns(instance: Instance, run: Run) -> Claim:
     Exact because servers are identical, and so are jobs of one profile: a solution is how often
     each option is taken and each pattern used, and any such numbers can be assigned to servers and
     jobs. The bound on the throughput is re-checked from the prices by a dynamic program in
-    integers; where it leaves a gap, the integer optimum of `pooled` and the solution of
-    `price_round` may close it. An optimum that splits only jobs larger than a server splits
-    fewest; else a second program holds the throughput and minimises the split jobs, with a bound
-    from its own prices.
+    integers; where it leaves a gap, the integer optimum of `pooled` may close it, else an integer
+    program over all patterns that can matter, or with every server if these are fewer. An optimum
+    that splits only jobs larger than a server splits fewest; else a second program holds the
+    throughput and minimises the split jobs, with a bound from its own prices.
 
-    It ends when the throughput is within ``gap`` of its bound. An instance whose servers have too
-    many sums of CPUs or memory for the dynamic program is solved by `milp`, or, if that is too
-    large, by the heuristics with the bound of `pooled`.
+    It begins from the best solution of all heuristics, and ends when the throughput is within
+    ``gap`` of its bound. Where the solver's precision decides, the reason says how far it goes.
+    An instance whose servers have too many sums of CPUs or memory for the dynamic program is
+    solved by `milp`, or, if that is too large, by the heuristics with the bound of `pooled`.
     """
     search = _Patterns(instance, run)
     try:

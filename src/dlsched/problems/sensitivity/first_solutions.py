@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -12,6 +14,7 @@ from dlsched.problems.sensitivity.heuristics import QUICK
 from dlsched.problems.sensitivity.packing import TooManyStates
 from dlsched.problems.sensitivity.price_round import Rounding
 from dlsched.problems.sensitivity.schema import Instance, Solution
+from dlsched.result import Claim
 from dlsched.run import Run
 
 _NEAR = 1e-3
@@ -27,29 +30,34 @@ class First(NamedTuple):
 
 
 def first_solutions(instance: Instance, run: Run) -> First:
-    """Return what `price_round`, `balance` and the heuristics without a solver find.
+    """Return what `balance`, `price_round` and the heuristics without a solver find.
 
-    With many jobs the latter take longer than the former, and are left out if `price_round` is
-    near its bound.
+    With many jobs the others take longer than `price_round`, and are left out if that is near its
+    bound or a limit strikes; `balance` comes first under a limit, as `price_round` may use it up.
     """
     nested = run.nested()
-    solutions: list[Solution | None] = []
+    many = len(instance.jobs) > _MANY_JOBS
+    found: list[Solution | None] = []
     bounds: list[Bound] = []
-    try:
+    if not many or run.time_limit is not None:
+        found.append(balanced(instance, nested))
+    with contextlib.suppress(TooManyStates):  # `balanced` has another way
         rounded = Rounding(instance, nested).best()
-        solutions.append(rounded.solution)
         bounds += rounded.bounds
-    except TooManyStates:
-        pass  # `balanced` has another way
-    solutions.append(balanced(instance, nested))
-    found = [solution for solution in solutions if solution is not None]
-    if len(instance.jobs) > _MANY_JOBS and _near(instance, found, bounds):
-        return First(found, bounds)
-    for heuristic in QUICK:
-        solution = heuristic(instance).solution
-        if isinstance(solution, Solution):
-            found.append(solution)
-    return First(found, bounds)
+        found.append(rounded.solution)
+    if many and not _near(instance, found, bounds):
+        found.append(balanced(instance, nested))
+    if not many or not _near(instance, found, bounds):
+        for heuristic in QUICK:
+            if many and run.stop_reason():
+                break
+            found.append(solution_in(heuristic(instance)))
+    return First([solution for solution in found if solution is not None], bounds)
+
+
+def solution_in(claim: Claim) -> Solution | None:
+    """Return the solution of a claim."""
+    return claim.solution if isinstance(claim.solution, Solution) else None
 
 
 def best_of(instance: Instance, solutions: list[Solution]) -> Solution | None:
@@ -63,9 +71,11 @@ def best_of(instance: Instance, solutions: list[Solution]) -> Solution | None:
     return best
 
 
-def _near(instance: Instance, solutions: list[Solution], bounds: list[Bound]) -> bool:
+def _near(
+    instance: Instance, solutions: Sequence[Solution | None], bounds: Sequence[Bound]
+) -> bool:
     """Whether a solution is near the bound."""
-    values = [evaluate(instance, solution.allocation)[0] for solution in solutions]
+    values = [evaluate(instance, s.allocation)[0] for s in solutions if s is not None]
     if not values or not bounds:
         return False
     least = min(Fraction(bound.value) for bound in bounds)
