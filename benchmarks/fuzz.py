@@ -2,7 +2,8 @@
 
 Usage::
 
-    python benchmarks/fuzz.py [PROBLEM ...] [--instances 20000] [--seed 1] [--jobs 2] [-o FOLDER]
+    python benchmarks/fuzz.py [PROBLEM ...] [--instances 20000] [--seed 1] [--jobs 2] [--hostile]
+                              [-o FOLDER]
 
 The instances are drawn from the problems' Hypothesis strategies; in half of them the quantities of
 one kind (weights, times, sizes, rates) are multiplied by a power of ten from 1e-9 to 1e9. A method
@@ -10,6 +11,11 @@ disagrees with brute force if it raises an exception, is exact but does not prov
 proves an optimum that differs by more than the stated gap, states a bound that the optimum beats,
 returns a better objective, or is wrong about infeasibility. Each disagreement is printed and its
 instance is written to a file. References are left out.
+
+With ``--hostile`` one to three of an instance's fields, of all that take decimals, are changed
+instead: other units, from 1e-9 to 1e15 times; numbers of 17 digits; all equal; or all equal but for
+the last digits of a double. An exact method may then say that it proves nothing, which is counted
+("held back").
 """
 
 from __future__ import annotations
@@ -22,6 +28,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
@@ -74,8 +81,63 @@ def multiplied(instance: dlsched.Instance, which: int, exponent: int) -> dlsched
     return dlsched.load(data)
 
 
-def findings(owner: Problem, instance: dlsched.Instance) -> Iterator[str]:
-    """Yield disagreements, one sentence each, and "refused by X" for an `OptionError`."""
+def leaves(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
+    """Yield (field, container, key) of each number; positions in lists are ``*`` in a field."""
+    for key in _keys(data):
+        value, field = data[key], (*path, "*" if isinstance(data, list) else key)
+        if isinstance(value, (dict, list)):
+            yield from leaves(value, field)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            yield field, data, key
+
+
+def continuous_fields(instance: dlsched.Instance) -> list[tuple[Any, ...]]:
+    """Return the fields with numbers that may be decimals."""
+    fields = sorted({field for field, _, _ in leaves(instance.to_data())}, key=str)
+    return [field for field in fields if _changed(instance, field, lambda _, value: value + 0.5)]
+
+
+def _changed(
+    instance: dlsched.Instance, field: tuple[Any, ...], new: Callable[[int, Any], Any]
+) -> dlsched.Instance | None:
+    """Return the instance with ``new(i, value)`` in a field, or nothing if it refuses that."""
+    data = instance.to_data()
+    places = [(container, key) for own, container, key in leaves(data) if own == field]
+    for i, (container, key) in enumerate(places):
+        container[key] = new(i, container[key])
+    try:
+        return dlsched.load(data)
+    except dlsched.InstanceError:
+        return None
+
+
+def _change(rng: np.random.Generator, first: Any) -> Callable[[int, Any], Any]:
+    """Draw a function that gives a new value for the one at a position of a field."""
+    exponent, digits = int(rng.integers(-9, 16)), rng.uniform(0.5, 1.5, 1000)
+    changes: list[Callable[[int, Any], Any]] = [
+        lambda i, value: _product(value, Fraction(10) ** exponent),
+        lambda i, value: value * float(digits[i % len(digits)]),
+        lambda i, value: first,
+        lambda i, value: first * (1 + (i % 3) * 2.0**-52),
+    ]
+    return changes[rng.integers(len(changes))]
+
+
+def hostile(instance: dlsched.Instance, rng: np.random.Generator) -> dlsched.Instance:
+    """Return the instance with one to three of its fields changed; see the top of this file."""
+    fields = continuous_fields(instance)
+    for _ in range(int(rng.integers(1, 4)) if fields else 0):
+        field = fields[rng.integers(len(fields))]
+        first = next(box[key] for own, box, key in leaves(instance.to_data()) if own == field)
+        instance = _changed(instance, field, _change(rng, first)) or instance
+    return instance
+
+
+def findings(owner: Problem, instance: dlsched.Instance, hold_back: bool = False) -> Iterator[str]:
+    """Yield disagreements, one sentence each, and "refused by X" for an `OptionError`.
+
+    With `hold_back` an exact method that proves nothing is "held back by X", and no disagreement.
+    """
     best = owner.module("oracle").brute_force(instance)
     for name, method in owner.methods.items():
         if method.kind is Kind.REFERENCE:
@@ -89,7 +151,8 @@ def findings(owner: Problem, instance: dlsched.Instance) -> Iterator[str]:
             yield f"{name}: {type(error).__name__}: {str(error)[:200]}"
             continue
         for sentence in _disagreements(result, best, method.kind):
-            yield f"{name}: {sentence}"
+            held = hold_back and sentence.startswith("not proved")
+            yield f"held back by {name}" if held else f"{name}: {sentence}"
 
 
 def _disagreements(result: Result, best: Objective | None, kind: Kind) -> Iterator[str]:
@@ -123,7 +186,9 @@ def _off(result: Result, best: Objective) -> bool:
     return False
 
 
-def chunk(name: str, number: int, count: int, first: int, folder: Path) -> Counter[str]:
+def chunk(
+    name: str, number: int, count: int, first: int, attack: bool, folder: Path
+) -> Counter[str]:
     """Draw and check one chunk of instances; return counts of instances and of disagreements."""
     owner, found = problem(name), Counter[str]()
     scalable = owner.has_module("library")
@@ -144,8 +209,10 @@ def chunk(name: str, number: int, count: int, first: int, folder: Path) -> Count
             scaled = multiplied(instance, which, exponent) if exponent and scalable else instance
         except dlsched.InstanceError:
             scaled = instance  # out of the range of numbers
-        for sentence in findings(owner, scaled):
-            kind = sentence if sentence.startswith("refused") else sentence.partition(":")[0]
+        if attack:
+            scaled = hostile(instance, np.random.default_rng([first, number, found["instances"]]))
+        for sentence in findings(owner, scaled, attack):
+            kind = sentence.partition(":")[0]
             found[kind] += 1
             if kind != sentence:
                 label = f"{name}-{number}-{found['instances']}"
@@ -161,6 +228,7 @@ def main(
     instances: Annotated[int, typer.Option(help="Over all problems together.")] = 20_000,
     first: Annotated[int, typer.Option("--seed")] = 1,
     jobs: int = 2,
+    attack: Annotated[bool, typer.Option("--hostile")] = False,
     output: Annotated[Path, typer.Option("-o")] = Path("results/fuzz"),
 ) -> None:
     """Draw instances, solve each with every method, and count the disagreements."""
@@ -171,7 +239,7 @@ def main(
     totals = {name: Counter[str]() for name in names}
     with ProcessPoolExecutor(jobs) as pool:
         runs = [
-            (name, pool.submit(chunk, name, i, size, first, output))
+            (name, pool.submit(chunk, name, i, size, first, attack, output))
             for i, size in enumerate(sizes)
             for name in names
         ]
@@ -183,7 +251,7 @@ def main(
         count
         for found in totals.values()
         for what, count in found.items()
-        if what != "instances" and not what.startswith("refused")
+        if what != "instances" and not what.startswith(("refused", "held back"))
     )
     print(f"{wrong} disagreements, {time.perf_counter() - began:.0f} s")
     raise typer.Exit(1 if wrong else 0)

@@ -27,7 +27,7 @@ from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.heuristics import hill_climb, initial_homes
 from dlsched.problems.placement.layout import COST
 from dlsched.problems.placement.local import DRAWS, anneal
-from dlsched.problems.placement.parts import Whole
+from dlsched.problems.placement.model import Whole
 from dlsched.problems.placement.replicas import co_location, replicate
 from dlsched.problems.placement.totals import state_of
 from dlsched.run import Run

@@ -1,6 +1,6 @@
 """What a simulation costs: processor time and memory, by the number of jobs, and of known traces.
 
-    python benchmarks/simulation_scale.py [scale queue published]
+    python benchmarks/simulation_scale.py [scale queue burst published]
 
 Every row is a process of its own. Seconds are those of the processor in this process, which depend
 little on what else the machine does; memory is the most that the process had resident, of which
@@ -10,6 +10,7 @@ figures go into benchmarks/figures/simulation_scale.md.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import random
 import resource
@@ -18,11 +19,14 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from figures import arguments, write
 
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
+from dlsched.simulation.policies.ordering import Fifo
+
+T = TypeVar("T")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 SIZES, WEIGHTS = (1, 2, 4, 8, 16, 32), (60, 10, 12, 12, 4, 2)
@@ -134,7 +138,7 @@ ASKED = {
 }
 
 
-def _alone(function: Callable[..., str], *values: Any) -> str:
+def _alone(function: Callable[..., T], *values: Any) -> T:
     """Return what a function returns in a process of its own."""
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=fresh) as pool:
@@ -156,11 +160,75 @@ def queue() -> Iterator[str]:
     """The same with more work than the cluster can do, so that thousands of jobs wait."""
     yield (
         "## The same with a queue\n\nWith more work than GPUs the queue grows until the last "
-        "arrival; every decision looks at all of it.\n"
+        "arrival; every decision chooses from all of it.\n"
     )
     yield HEAD
     for count, load in ((5_000, 20), (20_000, 20)):
         yield _alone(large, count, load)
+
+
+class Backfill(Fifo):
+    """First in, first out without preemption; what does not fit is skipped."""
+
+    name = "backfill"
+    strict = False
+
+
+BURST: dict[str, str | Backfill] = {"fifo": "fifo", "backfill": Backfill(), "srtf": "srtf"}
+BURST_SERVERS, BURST_SIZES = 64, (6_250, 25_000, 100_000)
+
+
+def day(count: int) -> Workload:
+    """Return jobs that are all submitted within a day, whatever there is to run them."""
+    rng = random.Random(count)
+    jobs = [
+        {
+            "id": f"j{i}",
+            "submit": round(rng.uniform(0, 86_400), 3),
+            "gpus": rng.choices(SIZES, WEIGHTS)[0],
+            "work": round(min(rng.lognormvariate(8.2, 1.5), 2e6), 3),
+        }
+        for i in range(count)
+    ]
+    return Workload.parse({"name": "day", "jobs": jobs}, "day")
+
+
+def waiting(policy: str, count: int) -> tuple[str, float]:
+    """Simulate a day's burst into a file; return the line of the table, and the seconds."""
+    jobs, cluster = day(count), Cluster.uniform(BURST_SERVERS, GPUS)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log"
+        cost, run = Cost.of(lambda: simulate(jobs, cluster, BURST[policy], log=path))
+        queue = [row[2] for row in run.log.rows("decisions")]
+    each = cost.seconds / len(queue) * 1e6
+    line = (
+        f"| {policy} | {count:,} | {max(queue):,} | {len(queue):,} | {cost.seconds:.1f} | "
+        f"{each:.0f} | {cost.memory:.0f} |"
+    )
+    return line, cost.seconds
+
+
+def burst() -> Iterator[str]:
+    """A day's burst: nearly all jobs wait, and a decision must not look at all of them."""
+    yield (
+        f"## A day's burst\n\nAll jobs are submitted within a day, to {BURST_SERVERS} servers of "
+        f"{GPUS} GPUs; nearly all wait. `backfill` is `fifo` that skips what does not fit. The "
+        "growth is the exponent of the jobs between the first and the last size.\n"
+    )
+    yield (
+        "| policy | jobs | longest queue | decisions | simulation, s | a decision, us | memory, MB "
+        "|\n|---|---|---|---|---|---|---|"
+    )
+    growth = []
+    for policy in BURST:
+        seconds = []
+        for count in BURST_SIZES:
+            line, taken = _alone(waiting, policy, count)
+            seconds.append(taken)
+            yield line
+        ratio = math.log(seconds[-1] / seconds[0]) / math.log(BURST_SIZES[-1] / BURST_SIZES[0])
+        growth.append(f"{policy} {ratio:.2f}")
+    yield f"\nGrowth: {', '.join(growth)}."
 
 
 def published() -> Iterator[str]:
@@ -179,5 +247,5 @@ def published() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    parts = {"scale": scale, "queue": queue, "published": published}
+    parts = {"scale": scale, "queue": queue, "burst": burst, "published": published}
     write("simulation_scale", parts, arguments())

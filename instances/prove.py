@@ -1,13 +1,14 @@
 """Prove the best known solutions optimal, and write the proofs beside the instances.
 
     python instances/prove.py [--limit S] [--anew] [NAME ...]
-    python instances/prove.py [--limit S] --bound VALUE NAME
+    python instances/prove.py [--limit S] [--anew] --bound VALUE NAME
 
 Of every instance with a closed gap (or the named ones) that has no proof yet (or with `--anew` of
 all), a proof is searched for S seconds (120 by default), checked, and written to
 ``<problem>/proofs/<name>.json.gz``; the index says of each level how exactly it is proved. With
 `--bound`, the proof is one that no solution of an open instance is better than VALUE at the first
-level. It is written to ``<problem>/bounds/<name>.json.gz`` and the index if the bound is better.
+level. It is written to ``<problem>/bounds/<name>.json.gz`` and the index if the bound is better, or
+with `--anew` as good.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def prove(name: str, seconds: float) -> dict[str, object]:
     }
 
 
-def prove_bound(line: dict[str, Any], value: str, seconds: float) -> None:
+def prove_bound(line: dict[str, Any], value: str, seconds: float, anew: bool) -> None:
     """Write the proof of an open instance's bound, and the bound to its line in the index.
 
     Raises
@@ -67,8 +68,10 @@ def prove_bound(line: dict[str, Any], value: str, seconds: float) -> None:
     """
     name, level = line["name"], problem(line["problem"]).levels[0]
     known = line["bound"][level.name]
-    if known is not None and not level.better(bound_from_data(known).value, Fraction(value)):
-        raise ValueError(f"{name}: the index has {known['value']}")
+    best = None if known is None else bound_from_data(known).value
+    again = anew and best == Fraction(value)
+    if best is not None and not again and not level.better(best, Fraction(value)):
+        raise ValueError(f"{name}: the index has {best}")
     began = time.process_time()
     proof = dlsched.prove_bound(name, value, time_limit=seconds)
     proved = time.process_time()
@@ -95,7 +98,7 @@ def main(
     if bound is not None:
         [name] = names or []
         try:
-            prove_bound(lines[name], bound, limit)
+            prove_bound(lines[name], bound, limit, anew)
         except ProofFailed as error:
             Console(stderr=True).print(f"{name}: no proof of {bound}: {error}")
             raise typer.Exit(1) from None

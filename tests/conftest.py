@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
+import random
 import signal
 import sys
 from collections.abc import Iterator
 
 import pytest
 
+import dlsched
 from dlsched.cli import progress
+from dlsched.run import Run
 
 # Started in the background, a shell's child ignores Ctrl-C, and tests of it would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -35,6 +39,33 @@ def _no_open_figures() -> Iterator[None]:
     yield
     if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
         pyplot.close("all")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what shows whether tests depend on the number of threads or on their order."""
+    parser.addoption("--threads", type=int, help="the default of threads= in this process")
+    parser.addoption("--order", type=int, metavar="SEED", help="run the tests in a drawn order")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give every call of `dlsched.solve` without threads=, and every `Run`, the option's number."""
+    threads = config.getoption("--threads")
+    if threads:
+        position = list(inspect.signature(Run).parameters).index("threads")
+        defaults = list(Run.__init__.__defaults__ or ())
+        defaults[position] = threads
+        Run.__init__.__defaults__ = tuple(defaults)
+        dlsched.solve.__kwdefaults__["threads"] = threads
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Draw an order of the tests; those of a module stay together, for its fixtures."""
+    seed = config.getoption("--order")
+    if seed is not None:
+        rng = random.Random(seed)
+        rank = {module: rng.random() for module in dict.fromkeys(item.path for item in items)}
+        rng.shuffle(items)
+        items.sort(key=lambda item: rank[item.path])
 
 
 @pytest.hookimpl(optionalhook=True)

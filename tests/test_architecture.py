@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -16,32 +17,20 @@ SRC = Path(__file__).parents[1] / "src"
 DEFINITION = ("schema", "check", "oracle")
 METHODS = {"model", "exact", "heuristics", "bounds", "generate", "draw", "strategy", "state"}
 """What the modules of the definition may not import, not even by way of others."""
-LAYERS = [
-    {"errors", "extras", "compilation", "figures", "rendering", "content", "status", "drawing"},
-    {"frames"},
-    {"schema"},
-    {"objective"},
-    {"summary"},
-    {"result"},
-    {"run"},
-    {"files", "solvers"},
-    {"forms"},
-    {"gavel", "profiling"},
-    {"registry"},
-    {"refutation", "evaluation", "labels", "state"},
-    {"library"},
-    {"problems"},
-    {"table", "display", "plotting", "charts", "profiles"},
-    {"proofs"},
-    {"records"},
-    {"api"},
-    {""},
-    {"submission", "traces"},
-    {"simulation"},
-    {"bench", "doctor", "testing"},
-    {"cli"},
-]
-"""Modules and packages from the lowest layer up; none imports a higher one."""
+PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
+
+
+def documented_layers() -> list[list[str]]:
+    """Return the first column of the page's table, from the lowest layer up; "" is the package."""
+    text = PAGE.read_text(encoding="utf-8")
+    table = text.partition("| layer, from the top |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[1] for line in table.splitlines()[2:]]
+    layers = [re.findall(r"`(\w+)`", row) for row in rows]
+    return [["" if name == "dlsched" else name for name in row] for row in reversed(layers)]
+
+
+LAYERS = documented_layers()
+"""Modules and packages; none imports one of a higher layer."""
 
 
 def module_name(path: Path) -> str:
@@ -104,8 +93,14 @@ def layer(name: str) -> int:
     return next(i for i, names in enumerate(LAYERS) if top in names)
 
 
+def test_the_page_names_every_module_once() -> None:
+    """The table of docs/architecture.md has each module and package of dlsched, and no other."""
+    tops = {name.partition(".")[2].partition(".")[0] for name in MODULES}
+    assert sorted(name for names in LAYERS for name in names) == sorted(tops)
+
+
 def test_no_layer_imports_a_higher_one() -> None:
-    """Imports go down, and every module has its layer; "" is the package's own."""
+    """Imports go down the table of docs/architecture.md, or stay within a row of it."""
     assert [edge for edge in graph().edges if layer(edge[1]) > layer(edge[0])] == []
 
 

@@ -57,6 +57,23 @@ def test_api_page_has_every_public_name() -> None:
     assert sorted(listed + old_names) == sorted(dlsched.__all__)
 
 
+def test_api_page_links_the_fields_of_every_problem() -> None:
+    """Each problem has a page of fields, and the reference links it."""
+    text = (ROOT / "docs" / "api.md").read_text()
+    linked = re.findall(r"\[(\w+)\]\(fields/(\w+)\.md\)", text)
+    assert sorted(linked) == [(name, name) for name in sorted(registry.BUILT_IN)]
+
+
+def test_pictures_page_has_every_colouring() -> None:
+    """The table has a row for each problem, with what its pictures can be coloured by."""
+    text = (ROOT / "docs" / "tutorials" / "pictures.md").read_text()
+    rows = re.findall(r"^\| (\w+) \|.*\| ([^|]*) \|$", text, re.M)
+    stated = {name: set(re.findall(r"`(\w+)`", last)) for name, last in rows}
+    for name in registry.BUILT_IN:
+        draw = importlib.import_module(f"dlsched.problems.{name}.draw")
+        assert stated[name] == {*draw.COLOR_BY, *getattr(draw, "COLOR_BY_OF_MANY", ())}, name
+
+
 def test_problem_page_has_every_name_of_the_schema() -> None:
     """The page on adding a problem lists what `dlsched.schema` exports, and no other name."""
     text = (ROOT / "docs" / "add-a-problem.md").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 import dlsched
 from dlsched import Bound, Claim, Run, SolverDisagreement, Status
 from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.registry import trusted
+from dlsched.registry.trusted import trust
 
 
 def two() -> Instance:
@@ -40,9 +43,18 @@ def claiming(**claim: Any) -> Any:
 
 
 def as_own(method: Any) -> Any:
-    """Return a method that has a module name of the package."""
-    method.__module__ = "dlsched.tests"
+    """Return a method that the library trusts as if it had registered it itself."""
+    trust(method, "reclaiming")
     return method
+
+
+@pytest.fixture(autouse=True)
+def _trust_ends() -> Iterator[None]:
+    """Forget which methods of these tests were trusted."""
+    yield
+    for key, (function, _) in [*trusted._OWN.items()]:
+        if function.__module__ == __name__:
+            del trusted._OWN[key]
 
 
 def certified(value: Any) -> Bound:
@@ -158,6 +170,27 @@ def test_other_code_certifies_nothing() -> None:
     assert result.bound == (claimed(1), claimed(0)) and result.certified == (None, None)
 
 
+def test_numbers_of_other_types_are_read() -> None:
+    """NumPy's numbers are plain ones afterwards, and bounds may come from an iterator."""
+    bounds = iter([[claimed(np.int64(1))], [claimed(np.float64(0.0))]])
+    result = dlsched.solve(two(), claiming(bounds=bounds, objective=np.array([1, 0])))
+    assert result.bound == (claimed(1), claimed(0)) and type(result.bound[0].value) is int
+    assert dlsched.read_result(result.to_json()) == result
+
+
+def test_limits_are_those_asked_for() -> None:
+    """A method that changes the gap of its run proves nothing by it."""
+
+    def widens(instance: Instance, run: Run) -> Claim:
+        run.gap, run.time_limit, run.seed = 0.9, 99.0, 7
+        return Claim(returning("s2"), status=Status.OPTIMAL, bounds=[[claimed(1)], [claimed(0)]])
+
+    with pytest.raises(SolverDisagreement, match="leaves gap"):
+        dlsched.solve(two(), widens)
+    limits = dlsched.solve(two(), widens, gap=0.6).limits
+    assert limits is not None and (limits.gap, limits.time_limit) == (0.6, None)
+
+
 def test_bounds_of_other_optima_are_not_beaten() -> None:
     """A second level's bound does not hold for solutions that miss the first level's."""
     claim = as_own(claiming(bounds=[[certified(0)], [certified(99)]]))
@@ -213,6 +246,16 @@ def test_a_dict_will_do() -> None:
         ({"objective": {"preempted": 1}}, "cannot be read"),
         ({"objective": [float("nan")]}, "not finite"),
         ({"bounds": [[Bound(float("-inf"), "claimed", "m")]]}, "not finite"),
+        ({"bounds": [[Bound(10**400, "claimed", "m")]]}, "too large"),
+        ({"bounds": [[Bound(True, "claimed", "m")]]}, "bound is true, which is no number"),
+        ({"bounds": [[Bound("1", "claimed", "m")]]}, "which is no number"),  # type: ignore[arg-type]
+        ({"bounds": [[Bound(1, "proved", "m")]]}, "no bound of the kind"),  # type: ignore[arg-type]
+        ({"bounds": [[Bound(1, "claimed", None)]]}, "method is None"),  # type: ignore[arg-type]
+        ({"bounds": [[1]]}, "cannot be read"),
+        ({"objective": "12"}, "is no sequence"),
+        ({"termination": "claimed"}, "says feasible, but ended with claimed"),
+        ({"termination": "refuted"}, "says feasible, but ended with refuted"),
+        ({"build_seconds": -1}, "build_seconds is -1"),
         ({"reason": float("inf")}, "cannot be read: TypeError: reason is inf"),
         ({"solver_message": None}, "solver_message is None"),
         ({"start": True}, "start is True"),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
+
+import dlsched
 
 HEAVY = ["pyomo", "highspy", "pandas", "matplotlib", "scipy", "hypothesis", "numba", "networkx"]
 HEAVY += ["cvxpy", "rustworkx", "rich", "typer"]
@@ -50,3 +54,57 @@ print(*sorted(set(sys.modules) - before))
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     imported = [name for name in run.stdout.split() if name.split(".")[0] != "dlsched"]
     assert imported == []
+
+
+def test_public_names_are_those_that_type_checkers_see() -> None:
+    """What is imported at first use is what the block for type checkers imports, no more."""
+    source = ast.parse(Path(dlsched.__file__).read_text())
+    block = next(node for node in source.body if isinstance(node, ast.If))
+    seen = {
+        alias.name: f"{node.module}".removeprefix("dlsched.")
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen == dlsched._MODULE_OF
+    assert all(getattr(dlsched, name) is not None for name in dlsched.__all__)
+
+
+def test_a_module_is_an_attribute_without_its_own_import() -> None:
+    """The modules of the package can be reached from it, and an unknown name is an error."""
+    code = "import dlsched; dlsched.simulation.simulate; assert not hasattr(dlsched, 'no_such')"
+    loaded(code)
+
+
+def test_help_imports_no_command() -> None:
+    """The list of commands needs no library but that of the command line."""
+    code = "import sys; sys.argv = ['dlsched', '--help']\nfrom dlsched.cli import main\n"
+    code += "try: main()\nexcept SystemExit: pass\nprint()\n"
+    code += "assert not {'dlsched.cli.solve', 'dlsched.api', 'numpy', 'pydantic'} & {*sys.modules}"
+    loaded(code)
+
+
+def test_pyomo_is_imported_without_what_it_does_not_need() -> None:
+    """A first solve does not import SciPy's statistics, and afterwards they are the real ones."""
+    code = """
+import sys, dlsched
+dlsched.solve("lyra-fig5")
+assert "pyomo.environ" in sys.modules and "scipy.stats" not in sys.modules
+from scipy.stats.distributions import norm
+import scipy, scipy.spatial
+assert norm.cdf(0.0) == 0.5 and scipy.stats.norm is norm and scipy.spatial.distance
+"""
+    loaded(code)
+
+
+def test_a_placeholder_gives_the_names_of_the_real_module() -> None:
+    """Another thread that needs a module while it is left out gets it."""
+    code = """
+import sys
+from dlsched.solvers.pyomo_import import left_out
+with left_out("scipy.stats"):
+    from scipy.stats import norm
+    assert norm.cdf(0.0) == 0.5
+assert sys.modules["scipy.stats"].norm is norm
+"""
+    loaded(code)

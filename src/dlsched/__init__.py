@@ -1,102 +1,128 @@
-"""The scheduling problems of deep-learning clusters: optima, heuristics, and the distance."""
+"""The scheduling problems of deep-learning clusters: optima, heuristics, and the distance.
+
+The module of a name is imported when the name is first used: ``import dlsched`` takes no time.
+"""
 
 import logging
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-from dlsched import display as display  # how objects show themselves
-from dlsched.api import (
-    bound,
-    check_bound,
-    check_proof,
-    compare,
-    export,
-    frame_columns,
-    from_frames,
-    generate,
-    list_instances,
-    list_methods,
-    list_problems,
-    load,
-    load_solution,
-    model,
-    prove,
-    prove_bound,
-    read_result,
-    save,
-    solve,
-    verify,
-)
-from dlsched.errors import (
-    DlschedError,
-    ExtraMissing,
-    InstanceChanged,
-    InstanceError,
-    OptionError,
-    SolverDisagreement,
-    SolverFailure,
-    SolverMissing,
-    UnknownName,
-)
-from dlsched.objective import Bound, ByLevel
-from dlsched.plotting import plot, plot_comparison
-from dlsched.registry import method
-from dlsched.result import Claim, Report, Result, Status, Termination, Violation
-from dlsched.run import Run, Stage, StageEvent
-from dlsched.schema.envelope import Instance
-from dlsched.schema.solution import Solution
+if TYPE_CHECKING:
+    from dlsched.api import bound as bound
+    from dlsched.api import check_bound as check_bound
+    from dlsched.api import check_proof as check_proof
+    from dlsched.api import compare as compare
+    from dlsched.api import export as export
+    from dlsched.api import frame_columns as frame_columns
+    from dlsched.api import from_frames as from_frames
+    from dlsched.api import generate as generate
+    from dlsched.api import list_instances as list_instances
+    from dlsched.api import list_methods as list_methods
+    from dlsched.api import list_problems as list_problems
+    from dlsched.api import load as load
+    from dlsched.api import load_solution as load_solution
+    from dlsched.api import model as model
+    from dlsched.api import prove as prove
+    from dlsched.api import prove_bound as prove_bound
+    from dlsched.api import read_result as read_result
+    from dlsched.api import save as save
+    from dlsched.api import solve as solve
+    from dlsched.api import verify as verify
+    from dlsched.errors import DlschedError as DlschedError
+    from dlsched.errors import ExtraMissing as ExtraMissing
+    from dlsched.errors import InstanceChanged as InstanceChanged
+    from dlsched.errors import InstanceError as InstanceError
+    from dlsched.errors import OptionError as OptionError
+    from dlsched.errors import SolverDisagreement as SolverDisagreement
+    from dlsched.errors import SolverFailure as SolverFailure
+    from dlsched.errors import SolverMissing as SolverMissing
+    from dlsched.errors import UnknownName as UnknownName
+    from dlsched.objective import Bound as Bound
+    from dlsched.objective import ByLevel as ByLevel
+    from dlsched.plotting import plot as plot
+    from dlsched.plotting import plot_comparison as plot_comparison
+    from dlsched.registry import method as method
+    from dlsched.result import Claim as Claim
+    from dlsched.result import Report as Report
+    from dlsched.result import Result as Result
+    from dlsched.result import Status as Status
+    from dlsched.result import Termination as Termination
+    from dlsched.result import Violation as Violation
+    from dlsched.run import Run as Run
+    from dlsched.run import Stage as Stage
+    from dlsched.run import StageEvent as StageEvent
+    from dlsched.schema.envelope import Instance as Instance
+    from dlsched.schema.solution import Solution as Solution
+
+    instances, methods = list_instances, list_methods
 
 __version__ = "0.1.0"
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
-methods, instances = list_methods, list_instances
-"""The names that these calls had first."""
+_NAMES = {
+    "api": [
+        "bound",
+        "check_bound",
+        "check_proof",
+        "compare",
+        "export",
+        "frame_columns",
+        "from_frames",
+        "generate",
+        "list_instances",
+        "list_methods",
+        "list_problems",
+        "load",
+        "load_solution",
+        "model",
+        "prove",
+        "prove_bound",
+        "read_result",
+        "save",
+        "solve",
+        "verify",
+    ],
+    "errors": [
+        "DlschedError",
+        "ExtraMissing",
+        "InstanceChanged",
+        "InstanceError",
+        "OptionError",
+        "SolverDisagreement",
+        "SolverFailure",
+        "SolverMissing",
+        "UnknownName",
+    ],
+    "objective": ["Bound", "ByLevel"],
+    "plotting": ["plot", "plot_comparison"],
+    "registry": ["method"],
+    "result": ["Claim", "Report", "Result", "Status", "Termination", "Violation"],
+    "run": ["Run", "Stage", "StageEvent"],
+    "schema.envelope": ["Instance"],
+    "schema.solution": ["Solution"],
+}
+"""The public names, by the module that has them; a test compares them with the imports above."""
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
+_ALIASES = {"methods": "list_methods", "instances": "list_instances"}
 
-__all__ = [
-    "Bound",
-    "ByLevel",
-    "Claim",
-    "DlschedError",
-    "ExtraMissing",
-    "Instance",
-    "InstanceChanged",
-    "InstanceError",
-    "OptionError",
-    "Report",
-    "Result",
-    "Run",
-    "Solution",
-    "SolverDisagreement",
-    "SolverFailure",
-    "SolverMissing",
-    "Stage",
-    "StageEvent",
-    "Status",
-    "Termination",
-    "UnknownName",
-    "Violation",
-    "bound",
-    "check_bound",
-    "check_proof",
-    "compare",
-    "export",
-    "frame_columns",
-    "from_frames",
-    "generate",
-    "instances",
-    "list_instances",
-    "list_methods",
-    "list_problems",
-    "load",
-    "load_solution",
-    "method",
-    "methods",
-    "model",
-    "plot",
-    "plot_comparison",
-    "prove",
-    "prove_bound",
-    "read_result",
-    "save",
-    "solve",
-    "verify",
-]
+__all__ = [*_MODULE_OF, *_ALIASES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name, or a module of the package, when it is first used."""
+    origin = _ALIASES.get(name, name)
+    if origin in _MODULE_OF:
+        found = getattr(import_module(f"dlsched.{_MODULE_OF[origin]}"), origin)
+    elif not name.startswith("_") and find_spec(f"dlsched.{name}") is not None:
+        found = import_module(f"dlsched.{name}")
+    else:
+        raise AttributeError(f"module 'dlsched' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """Return the public names, and what is there already."""
+    return sorted({*globals(), *__all__})

@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
-from dlsched.errors import SolverDisagreement, describe
+from dlsched.claims import read_claim
+from dlsched.errors import SolverDisagreement
 from dlsched.objective import (
     SLACK,
     SOLVER_PRECISION,
@@ -28,7 +27,6 @@ from dlsched.result import (
     Report,
     Result,
     Seconds,
-    Start,
     Status,
     Termination,
     default_termination,
@@ -40,12 +38,13 @@ from dlsched.schema.link import link_instance
 logger = logging.getLogger(__name__)
 
 _DECISIONS = {
-    Status.OPTIMAL: (Termination.PROVED, Termination.GAP_REACHED),
-    Status.INFEASIBLE: (Termination.INFEASIBLE,),
-    Status.UNBOUNDED: (Termination.UNBOUNDED,),
+    Status.OPTIMAL: (Termination.PROVED, Termination.GAP_REACHED, Termination.CLAIMED),
+    Status.INFEASIBLE: (Termination.INFEASIBLE, Termination.CLAIMED),
+    Status.UNBOUNDED: (Termination.UNBOUNDED, Termination.CLAIMED),
 }
 """The terminations that state the same as a status; no other status may have them."""
 _DECIDED = {ended for terminations in _DECISIONS.values() for ended in terminations}
+_DECIDED.add(Termination.REFUTED)  # what no method says of itself
 
 
 def evaluate_claim(
@@ -55,8 +54,16 @@ def evaluate_claim(
     claim: Claim,
     run: Run,
     options: Mapping[str, Any],
+    *,
+    trusted: bool,
 ) -> Result:
     """Check a claim and return the result.
+
+    Parameters
+    ----------
+    trusted
+        Whether the claim is this library's own. What another's calls proved or certified is stated
+        as a claim: status and bounds stay, their termination, reason and kinds say so.
 
     Raises
     ------
@@ -72,7 +79,7 @@ def evaluate_claim(
         run.announce(Stage.CHECKING, f"the answer of {method.name}")
     report = _check(problem, instance, method, claim)
     checked = run.elapsed()
-    bounds = claim.bounds if method.own else _as_claims(claim.bounds)
+    bounds = claim.bounds if trusted else _as_claims(claim.bounds)
     bound = _strongest(problem, bounds, list(SLACK))
     certified = _strongest(problem, bounds, [kind for kind in SLACK if kind != "claimed"])
     objective = report.objective if report else None
@@ -84,7 +91,7 @@ def evaluate_claim(
         raise SolverDisagreement(
             f"{method.name} calls {objective} optimal, but its own bound {bound} leaves gap {gaps}"
         )
-    ended = _termination(claim, method, run, gaps)
+    ended = _termination(claim, method, run, gaps, trusted)
     solver = run.solver if run.solver in run.solvers else next(iter(run.solvers), None)
     limit = run.time_limit if run.time_limit is not None and run.time_limit < math.inf else None
     result = Result(
@@ -95,7 +102,7 @@ def evaluate_claim(
         kind=method.kind,
         status=claim.status,
         termination=ended,
-        reason=claim.reason or ended.sentence,
+        reason=_reason(claim, method, ended, trusted),
         solution=claim.solution,
         objective=objective,
         bound=bound,
@@ -130,22 +137,7 @@ def _validated(problem: Problem, method: Method, claim: Claim) -> Claim:
 
     Status and termination may be plain text.
     """
-    try:
-        ended = claim.termination and Termination(claim.termination)
-        claim = replace(claim, status=Status(claim.status), termination=ended)
-        figures = [*(claim.objective or ()), *(b.value for level in claim.bounds for b in level)]
-        finite = all(isinstance(x, (int, Fraction)) or math.isfinite(x) for x in figures)
-        for name, kind in (("reason", str), ("solver_message", str), ("start", Start | None)):
-            if not isinstance(getattr(claim, name), kind):
-                raise TypeError(f"{name} is {getattr(claim, name)!r}")
-        if not math.isfinite(claim.build_seconds):
-            raise ValueError(f"build_seconds is {claim.build_seconds!r}")
-    except (AttributeError, TypeError, ValueError) as error:
-        raise SolverDisagreement(
-            f"{method.name} returned a Claim that cannot be read: {describe(error)}"
-        ) from error
-    if not finite:
-        raise SolverDisagreement(f"{method.name} claims an objective or a bound that is not finite")
+    claim = read_claim(claim, method.name)
     if claim.termination in _DECIDED and claim.termination not in _DECISIONS.get(claim.status, ()):
         raise SolverDisagreement(
             f"{method.name} says {claim.status!s}, but ended with {claim.termination!s}"
@@ -174,22 +166,30 @@ def _proved(bound: ByLevel[Bound | None], gaps: ByLevel[float | None], asked: fl
 
 
 def _termination(
-    claim: Claim, method: Method, run: Run, gaps: ByLevel[float | None]
+    claim: Claim, method: Method, run: Run, gaps: ByLevel[float | None], trusted: bool
 ) -> Termination:
     """Return why a method ended: derived where the status decides it, or none is stated."""
+    if claim.status in _DECISIONS and not trusted:
+        return Termination.CLAIMED
     if claim.status is Status.OPTIMAL:
         proved = all(g is not None and g <= TOLERANCE for g in gaps)
         return Termination.PROVED if proved else Termination.GAP_REACHED
-    if claim.status in _DECISIONS:
-        return default_termination(claim.status)
-    if claim.termination is not None:
-        return claim.termination
+    if claim.status in _DECISIONS or claim.termination is not None:
+        return claim.termination or default_termination(claim.status)
     stopped = run.stop_reason()
     if stopped and (method.kind is Kind.EXACT or claim.solution is None):
         return stopped
     if claim.status is Status.NO_SOLUTION and method.kind is Kind.BOUND:
         return Termination.BOUND_ONLY
     return default_termination(claim.status)
+
+
+def _reason(claim: Claim, method: Method, ended: Termination, trusted: bool) -> str:
+    """Return why a method ended, in words; those of another's method are quoted as its own."""
+    if trusted:
+        return claim.reason or ended.sentence
+    said = f"{method.name} says: {claim.reason}" if claim.reason else ""
+    return "; ".join(filter(None, (ended.sentence, said)))
 
 
 def _check(problem: Problem, instance: Instance, method: Method, claim: Claim) -> Report | None:

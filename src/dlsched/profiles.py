@@ -34,13 +34,16 @@ def by_label(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def ending(row: Row) -> str:
-    """Return how a run ended: proven, limit, feasible, bound only, no solution, failed."""
+    """Return how a run ended: proven, limit, feasible, bound only, no solution, failed.
+
+    What another package's method only claims to be optimal or infeasible is not proven.
+    """
     status = row["status"]
     refuted = row.get("refuted") and status in (Status.OPTIMAL, Status.INFEASIBLE)
-    if status not in list(Status) or refuted:
+    if status not in list(Status) or refuted or row.get("termination") == Termination.REFUTED:
         return "failed"
     if status == Status.OPTIMAL:
-        return "proven"
+        return "feasible" if row.get("termination") == Termination.CLAIMED else "proven"
     if row.get("termination") == Termination.TIME_LIMIT:
         return "limit"
     if status == Status.FEASIBLE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dlsched.objective import SLACK, Bounds, Level, Objective, relative_gap
-from dlsched.result import Result, Status
+from dlsched.result import Result, Status, Termination
 from dlsched.schema.quantities import Number
 
 
@@ -19,6 +19,8 @@ def refutation(label: str, result: Result, solved: Iterable[tuple[str, Objective
     solved
         Names of methods, and objectives of their checked solutions of the same instance.
     """
+    if result.termination is Termination.REFUTED:
+        return result.reason
     if result.bound[0] is None and result.status is not Status.INFEASIBLE:
         return ""  # nothing is claimed
     for other, objective in solved:

@@ -6,7 +6,8 @@ classes are in `dlsched.display`, which may use what the classes themselves must
 
 from __future__ import annotations
 
-from functools import singledispatch
+from functools import cache, singledispatch
+from importlib import import_module
 
 
 @singledispatch
@@ -26,8 +27,16 @@ class Rendered:
 
     def __repr__(self) -> str:
         """Return a short text; see `text`."""
+        _register()
         return text(self)
 
     def _repr_html_(self) -> str | None:
         """Return HTML for a notebook; see `html`."""
+        _register()
         return html(self)
+
+
+@cache
+def _register() -> None:
+    """Import dlsched's own implementations, which are not needed before something is shown."""
+    import_module("dlsched.display")

@@ -162,6 +162,9 @@ class Result(Rendered):
         Time limit, gap asked for, threads; ``None`` in files of versions that did not record it.
     proof
         With ``certify=True``, the checked proof that the solution is optimal, if one was found.
+
+    What another package's method calls optimal, infeasible or certified is its claim: the
+    termination is then ``CLAIMED``, and the bounds are claimed ones.
     """
 
     problem: str

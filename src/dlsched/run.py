@@ -18,14 +18,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import FrameType
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.figures import display, percent
 from dlsched.objective import relative_gap
-from dlsched.result import Point, Termination
+from dlsched.result import Point, Report, Termination
 from dlsched.schema.solution import Solution
 
 logger = logging.getLogger(__name__)
@@ -80,6 +80,10 @@ class Run:
         As given to `dlsched.solve`. The same seed gives the same answer on one thread.
     start
         A checked solution to start from, or ``None``.
+    check
+        The problem's definition, if the method may look whether a solution is feasible.
+    known
+        The best checked solution of the problem's heuristics, found in the run's time, or ``None``.
     on_progress, on_stage
         Listeners: called with each `Point` and with each `StageEvent`, or ``None``.
     rng
@@ -100,7 +104,9 @@ class Run:
     trajectory: list[Point] = field(default_factory=list, repr=False)
     solvers: dict[str, str | None] = field(default_factory=dict)
     interrupted: bool = False
+    known: Solution | None = None
     began: float = field(default_factory=time.perf_counter)
+    check: Callable[[Any, Any], Report] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Seed the generator; raise `OptionError` if the seed is not an integer from 0."""
@@ -128,6 +134,26 @@ class Run:
             yield
         finally:
             self.began += time.perf_counter() - paused
+
+    @contextmanager
+    def limits_kept(self) -> Iterator[None]:
+        """Undo what the block changes of limits, seed and clock: results state those asked for."""
+        asked = self.time_limit, self.gap, self.threads, self.seed, self.solver, self.began
+        try:
+            yield
+        finally:
+            self.time_limit, self.gap, self.threads, self.seed, self.solver, self.began = asked
+
+    @contextmanager
+    def keeping(self, seconds: float) -> Iterator[None]:
+        """Keep so many seconds of the time limit, if there is one, for what follows the block."""
+        limit = self.time_limit
+        if limit is not None:
+            self.time_limit = max(0.0, limit - seconds)
+        try:
+            yield
+        finally:
+            self.time_limit = limit
 
     def stop_reason(self) -> Termination | None:
         """Return ``INTERRUPTED`` or ``TIME_LIMIT`` if the method must stop now, else ``None``."""
@@ -211,7 +237,7 @@ class _Nested(Run):
         left = min(seconds, parent.remaining())
         limit = left if left < float("inf") else None
         super().__init__(limit, gap, parent.threads, parent.seed, parent.solver)
-        self.solvers = parent.solvers
+        self.solvers, self.check = parent.solvers, parent.check
 
     @property
     def interrupted(self) -> bool:

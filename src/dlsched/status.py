@@ -6,7 +6,10 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """How far a method got; there is no other value, and no default."""
+    """How far a method got; there is no other value, and no default.
+
+    What a method of another package calls proved is a claim: the termination is then ``CLAIMED``.
+    """
 
     OPTIMAL = "optimal"
     """Proved within the gap that was asked for; the result states the gap achieved."""
@@ -38,6 +41,8 @@ class Termination(StrEnum):
     INTERRUPTED = "interrupted"
     TOLERANCES = "tolerances"
     UNDECIDED = "undecided"
+    CLAIMED = "claimed"
+    REFUTED = "refuted"
 
     @property
     def sentence(self) -> str:
@@ -61,6 +66,8 @@ _SENTENCES = {
     Termination.INTERRUPTED: "interrupted",
     Termination.TOLERANCES: "the solver's tolerances leave a gap",
     Termination.UNDECIDED: "stopped without a decision",
+    Termination.CLAIMED: "claimed by the method, not proved by dlsched",
+    Termination.REFUTED: "the method's claim is refuted",
 }
 
 

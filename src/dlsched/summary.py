@@ -35,7 +35,7 @@ def summarize(result: Result) -> str:
     """Return a result's summary; see `dlsched.Result.summary`."""
     lines = [
         f"{_name(result.instance)} ({result.problem}) by {_name(result.method)} "
-        f"({result.kind}): {result.status}",
+        f"({result.kind}): {status_text(result)}",
         *_wrapped("", meaning(result)),
         *_table(rows(result)),
         *_wrapped("ended: ", ending(result)),
@@ -50,24 +50,35 @@ def _name(text: str) -> str:
     return shorten(one_line(text), _LONGEST_NAME)
 
 
+def status_text(result: Result) -> str:
+    """Return the status in words: what is only claimed is called so."""
+    return f"{result.status}{', claimed' if claimed(result) else ''}"
+
+
+def claimed(result: Result) -> bool:
+    """Whether the status is what a method of another package says, and nobody has proved."""
+    return result.termination is Termination.CLAIMED
+
+
 def meaning(result: Result) -> str:
     """Return what the status says about the solution and about better ones."""
+    said = "Claimed by the method, not proved" if claimed(result) else "Proved"
     if result.status is Status.OPTIMAL:
         worst = max((gap for gap in result.gap if gap is not None), default=0.0)
         better = "no solution is better at any level"
-        if result.termination is Termination.GAP_REACHED:
+        if worst > TOLERANCE or result.termination is Termination.GAP_REACHED:
             better = "no solution is better by more than the gap"
         asked = percent(result.limits.gap) if result.limits else "not recorded"
         return (
-            f"Proved: {better}. Gap asked {asked}, achieved {percent(worst)}; "
+            f"{said}: {better}. Gap asked {asked}, achieved {percent(worst)}; "
             f"tolerance {TOLERANCE:g}, as solvers round."
         )
     if result.status is Status.FEASIBLE:
         known = "No bound is known" if not any(result.bound) else "The bounds limit what is better"
         return f"The solution is feasible, by the checker; it is not proved optimal. {known}."
     return {
-        Status.INFEASIBLE: "Proved: the instance has no solution.",
-        Status.UNBOUNDED: "Proved: the objective has no bound.",
+        Status.INFEASIBLE: f"{said}: the instance has no solution.",
+        Status.UNBOUNDED: f"{said}: the objective has no bound.",
         Status.NO_SOLUTION: "No solution was found; that none exists is not proved.",
     }[result.status]
 
@@ -111,7 +122,9 @@ def next_step(result: Result) -> str:
     """Return what to try if there is no solution, or no bound; empty if nothing is missing."""
     step, stopped = "", result.termination in _STOPPED
     methods = f"dlsched.list_methods({result.problem!r})"
-    if result.status is Status.INFEASIBLE:
+    if claimed(result):
+        step = f"certify=True, or compare it with an exact method of {methods}"
+    elif result.status is Status.INFEASIBLE:
         step = "change the instance where the reason above says, and solve it again"
     elif result.status is Status.UNBOUNDED:
         step = "check the instance for a missing limit"

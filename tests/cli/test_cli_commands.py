@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import dlsched
-from dlsched.cli import COMMANDS, app
+from dlsched.cli import COMMANDS, app, command
 
 # Job a spans two servers, b and c sit on one each: returning s3 preempts one job, the fewest.
 SMALL: dict[str, Any] = {
@@ -63,6 +64,12 @@ def test_version_and_help() -> None:
     said = run("--help").stdout
     assert all(name in said for name in COMMANDS)
     assert run().stdout == said
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_has_their_summaries(name: str) -> None:
+    """The summary that needs no import is the first line of the command's docstring."""
+    assert COMMANDS[name] == inspect.getdoc(command(name)).partition("\n")[0]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -395,8 +402,8 @@ def test_bad_flags(arguments: list[str], words: str, folder: Path) -> None:
 def test_odd_names_cannot_draw_on_the_terminal(folder: Path) -> None:
     """Control characters in a file's texts are escaped, in tables and in errors."""
     Path("odd.json").write_text(json.dumps(SMALL | {"name": "\x1b[2Jodd [red]"}))
-    for command in (["solve"], ["show"], ["compare", "-m", "lyra"]):
-        said = run(command[0], "odd.json", *command[1:]).stdout
+    for words in (["solve"], ["show"], ["compare", "-m", "lyra"]):
+        said = run(words[0], "odd.json", *words[1:]).stdout
         assert "\x1b" not in said and "\\x1b[2Jodd [red]" in said
     Path("odd.json").write_text(json.dumps(SMALL | {"\x1b[2J": 1}))
     assert "\x1b" not in run("show", "odd.json", status=2).stderr

@@ -151,6 +151,30 @@ def test_interrupt_shows_what_there_is(hard: Path, tmp_path: Path) -> None:
     assert "HiGHS" in log
 
 
+IMPORTING = """
+import os, signal, sys
+interrupted = sys.argv[1]
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == interrupted:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+from dlsched.__main__ import main
+sys.argv[1:] = ["solve", "lyra-fig5", "-q"]
+main()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is no signal there")
+@pytest.mark.parametrize("module", ["numpy", "typer", "dlsched.cli.solve", "highspy"])
+def test_interrupt_while_modules_are_imported(module: str) -> None:
+    """Ctrl-C is one line and its exit status, whichever module is being imported."""
+    ran = subprocess.run(
+        [sys.executable, "-c", IMPORTING, module], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "error: interrupted\n")
+
+
 OWN = """
 import pathlib, time
 from dlsched import Claim, Status
@@ -197,3 +221,49 @@ def test_interrupt_ends_many_runs(command: str, method: str, tmp_path: Path) -> 
     if command == "bench":  # the run that had finished is kept, the one that was cut is not
         with Store(tmp_path / "out") as store:
             assert [row["method"] for row in store.rows()] == ["lyra"]
+
+
+CAPTURED = """
+import logging, os, sys
+from pyomo.common.log import LogStream
+from pyomo.common.tee import TeeStream, capture_output
+from dlsched.cli.output import stdout_for_answers
+logging.basicConfig()
+with stdout_for_answers():
+    stream = LogStream(level=logging.WARNING, logger=logging.getLogger("solver"))
+    with capture_output(output=TeeStream(stream, sys.stdout), capture_fd=True):
+        os.write(1, b"from C\\n")
+        print("from Python", flush=True)
+    print("after it")
+print("answer")
+"""
+
+
+def test_solvers_whose_output_pyomo_captures() -> None:
+    """What they print goes to stderr, and the command does not wait for ever."""
+    ran = subprocess.run(
+        [sys.executable, "-c", CAPTURED],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert ran.stdout == "answer\n"
+    assert sorted(set(ran.stderr.split("\n"))) == [
+        "",
+        "WARNING:solver:from C",
+        "WARNING:solver:from Python",
+        "after it",
+        "from C",
+        "from Python",
+    ]
+
+
+@pytest.mark.slow
+def test_a_solver_that_pyomo_calls_in_process() -> None:
+    """Pyomo's own interface of HiGHS solves on the command line, too."""
+    command = ["solve", "lyra-fig5", "--method", "milp", "--solver", "appsi_highs", "--json"]
+    ran = subprocess.run(
+        [*COMMAND, *command], capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    assert json.loads(ran.stdout)["status"] == "optimal"

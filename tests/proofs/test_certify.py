@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import dlsched
 from dlsched import Bound, Claim, Status, Termination
 from dlsched.cli import app
+from dlsched.proofs.check import InvalidProof
 from dlsched.schema.link import linked_instance
 
 NAME = "reclaiming-small-10"
@@ -35,20 +36,67 @@ def test_a_certified_result_has_its_proof(name: str) -> None:
     assert linked_instance(result) == dlsched.load(name)
 
 
-def test_what_is_not_optimal_is_not_certified() -> None:
-    """A false claim keeps its kinds and says why there is no proof; a heuristic's result stays."""
+def boastful(instance: Any, rng: Any) -> Claim:
+    """Return a poor solution, called optimal and certified."""
+    worse = dlsched.solve(instance, "random", seed=1)
+    bounds = [[Bound(value, "certified", "boast")] for value in worse.objective]
+    reason = "proved optimal"
+    return Claim(worse.solution, status=Status.OPTIMAL, bounds=bounds, reason=reason)
 
-    def boastful(instance: Any, rng: Any) -> Claim:
-        worse = dlsched.solve(instance, "random", seed=1)
-        bounds = [[Bound(value, "certified", "boast")] for value in worse.objective]
-        return Claim(worse.solution, status=Status.OPTIMAL, bounds=bounds)
 
+def test_a_refuted_claim_ends_as_such() -> None:
+    """It loses its status and the bounds that are false, and its reason says what refutes it."""
     result = dlsched.solve(NAME, boastful, certify=True)
-    assert result.proof is None and {bound.kind for bound in result.bound} == {"claimed"}
-    assert result.reason.startswith("proved optimal; no proof to check: preempted: a point of")
-    assert "no proof to check" in result.summary()
+    assert (result.status, result.termination) == (Status.FEASIBLE, Termination.REFUTED)
+    assert set(result.bound) == set(result.gap) == {None} and result.proof is None
+    assert "better than preempted = 10 (claimed, boast); milp found 2" in result.reason
+    assert "not proved optimal" in result.summary() and "is refuted" in result.summary()
+    assert dlsched.read_result(result.to_json()) == result
+    (row,) = dlsched.compare([NAME], [boastful], certify=True).to_dict("records")
+    assert row["refuted"] == result.reason and row["termination"] == "refuted"
+
+
+def test_a_refuted_claim_of_infeasibility() -> None:
+    """A method that calls a feasible instance infeasible ends as one that found no solution."""
+
+    def gives_up(instance: Any, rng: Any) -> Claim:
+        return Claim(status=Status.INFEASIBLE, reason="I say so")
+
+    said = dlsched.solve(NAME, gives_up)
+    assert (said.status, said.termination) == (Status.INFEASIBLE, Termination.CLAIMED)
+    assert "Claimed by the method, not proved: the instance has no solution" in said.summary()
+    refuted = dlsched.solve(NAME, gives_up, certify=True)
+    assert (refuted.status, refuted.termination) == (Status.NO_SOLUTION, Termination.REFUTED)
+    assert "infeasible; milp found a solution" in refuted.reason
+
+
+def test_a_heuristic_s_result_is_not_certified() -> None:
+    """It is returned as it is."""
     heuristic = dlsched.solve(NAME, "lyra", certify=True)
     assert (heuristic.proof, heuristic.reason) == (None, dlsched.solve(NAME, "lyra").reason)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (dlsched.SolverFailure("HiGHS rejected the form"), "HiGHS rejected the form"),
+        (MemoryError(), "out of memory"),
+        (InvalidProof("a leaf"), "a leaf"),
+        (RecursionError("deep"), "RecursionError: deep"),
+    ],
+)
+def test_no_failure_of_the_proof_loses_the_result(
+    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is raised while the proof is made, the solved result has it as its reason."""
+
+    def fails(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr("dlsched.api.certifying.prove_solution", fails)
+    result = dlsched.solve(NAME, certify=True)
+    assert result.status is Status.OPTIMAL and result.proof is None
+    assert result.reason == f"proved optimal; no proof to check: {said}"
 
 
 def test_a_proof_closes_the_gap() -> None:
@@ -61,7 +109,8 @@ def test_a_proof_closes_the_gap() -> None:
 
     before = dlsched.solve(NAME, loose, gap=0.5)
     after = dlsched.solve(NAME, loose, gap=0.5, certify=True)
-    assert (before.termination, after.termination) == (Termination.GAP_REACHED, Termination.PROVED)
+    assert (before.termination, after.termination) == (Termination.CLAIMED, Termination.PROVED)
+    assert "better by more than the gap" in before.summary()
     assert before.gap[0] == 0.5 and set(after.gap) == {0} and after.reason == "proved optimal"
     assert {bound.method for bound in after.bound} == {"proof"}
 

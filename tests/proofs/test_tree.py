@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dlsched.errors import SolverFailure
 from dlsched.forms.form import Form, Goal, Row
 from dlsched.proofs.cuts import with_cuts
 from dlsched.proofs.levels import aim, kind_of
@@ -141,25 +141,18 @@ def test_what_is_no_proof_is_refused(nodes: list[Split | Leaf], message: str) ->
     assert check_tree(form, wanted.rows, goal.costs, good, wanted.least, wanted.strict) == 1
 
 
-class _GivesUpOnce:
-    """A solver whose first run ends without a status."""
-
-    def __init__(self, highs: Any) -> None:
-        self.highs, self.runs = highs, 0
-
-    def run(self) -> None:
-        self.runs += 1
-        if self.runs > 1:
-            self.highs.run()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.highs, name)
-
-
-def test_primal_simplex_solves_what_the_dual_one_gives_up() -> None:
+def test_primal_simplex_solves_what_the_dual_one_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A relaxation without a status is solved again; the same happens to a real one, rarely."""
     form = Form("drawn", [0], [5], [True], [Row({0: 2}, 3, None)], [])
-    relaxation = Relaxation(form, form.rows, {0: 1})
-    relaxation.highs = _GivesUpOnce(relaxation.highs)
+    relaxation = Relaxation(form, form.rows, {0: 1}, Run())
+    session = relaxation.program.session
+    solve, failures = session.solve, [SolverFailure("HiGHS ended with kSolveError")]
+
+    def give_up_once() -> str:
+        if failures:
+            raise failures.pop()
+        return solve()
+
+    monkeypatch.setattr(session, "solve", give_up_once)
     solved = relaxation.solve()
     assert solved is not None and solved.value == pytest.approx(1.5)

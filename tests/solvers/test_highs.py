@@ -19,6 +19,7 @@ from dlsched.problems.reclaiming.schema import Solution
 from dlsched.result import Point, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
+from dlsched.solvers.session import TERMINATIONS, Session
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
 FAILURES = {
@@ -35,24 +36,24 @@ FAILURES = {
 def test_every_status_has_a_meaning() -> None:
     """Every status of HiGHS has a termination or is a failure."""
     statuses = set(highspy.HighsModelStatus.__members__)
-    assert set(highs._TERMINATIONS) <= statuses | {"kHighsInterrupt"}
-    assert statuses - set(highs._TERMINATIONS) - {"kModelEmpty"} == FAILURES
+    assert set(TERMINATIONS) <= statuses | {"kHighsInterrupt"}
+    assert statuses - set(TERMINATIONS) - {"kModelEmpty"} == FAILURES
 
 
 @pytest.mark.parametrize("name", sorted(FAILURES | {"kSomethingNew"}))
 def test_failures_raise(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A status without a termination is an error, also one that HiGHS does not have yet."""
-    monkeypatch.setattr(highs, "_status", lambda _: name)
+    monkeypatch.setattr(Session, "status", name)
     with pytest.raises(SolverFailure, match=name):
         highs.solve(make_form([[1]], [(0, INF)], [(0, 1)], [1]), 0, Run())
 
 
-@pytest.mark.parametrize("name", sorted(highs._TERMINATIONS))
+@pytest.mark.parametrize("name", sorted(TERMINATIONS))
 def test_status_of_every_termination(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The status follows from why HiGHS stopped and from whether there is a point."""
-    monkeypatch.setattr(highs, "_status", lambda _: name)
+    monkeypatch.setattr(Session, "status", name)
     outcome = highs.solve(make_form([[1]], [(0, INF)], [(0, 1)], [1]), 0, Run())
-    assert outcome.termination is highs._TERMINATIONS[name] and outcome.values is not None
+    assert outcome.termination is TERMINATIONS[name] and outcome.values is not None
     known = {"kOptimal": "optimal", "kInfeasible": "infeasible", "kUnbounded": "unbounded"}
     assert outcome.status == known.get(name, "feasible")
     without = replace(outcome, values=None).status

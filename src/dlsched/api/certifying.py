@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
+from dlsched.errors import DlschedError, describe
 from dlsched.objective import Bound, Bounds, gap, stronger
-from dlsched.proofs.check import CheckedProof, InvalidProof, check_proof
-from dlsched.proofs.prove import ProofFailed, prove_solution
+from dlsched.proofs.check import CheckedProof, check_proof
+from dlsched.proofs.document import Proof
+from dlsched.proofs.prove import prove_solution
+from dlsched.refutation import beaten_level, refutation
 from dlsched.result import Result, Status, Termination
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 from dlsched.schema.link import link_instance
+
+logger = logging.getLogger(__name__)
 
 
 def certified(result: Result, instance: Instance, run: Run) -> Result:
     """Return an optimal result with a checked proof, made in what is left of the run's time.
 
     Bounds are then those of the proof, unless one was certified already. If no proof is found, the
-    result is as it was, and its reason says why: also if Ctrl-C ends the search or the check. A
+    result is as it was, and its reason says why, whatever happened: the solution was found before,
+    so neither Ctrl-C, nor a solver that fails, nor a form too large for the memory may lose it. A
     result that is not optimal is returned as it is.
     """
     if result.status is not Status.OPTIMAL:
         return result
-    unnamed = result.solution.model_copy(update={"instance": "", "instance_sha256": None})
     try:
-        with run.interruptible():
-            proof = prove_solution(instance, unnamed, run)
-        checked = check_proof(instance, proof)
-    except (ProofFailed, InvalidProof, KeyboardInterrupt) as error:
-        # The solution was found before: an interrupt must not lose it. The check polls no run.
-        why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-        changed = replace(result, reason=f"{result.reason}; no proof to check: {why}")
+        proof, checked = _proof(result, instance, run)
+    except KeyboardInterrupt:
+        changed = _unproved(result, "interrupted")
+    except DlschedError as error:
+        changed = _unproved(result, str(error))
+    except MemoryError:
+        changed = _unproved(result, "out of memory")
+    except Exception as error:  # a defect, here or in another package's form
+        logger.exception("no proof of %s", result.instance)
+        changed = _unproved(result, describe(error))
     else:
         bounds = _raised(result.bound, checked)
         gaps = gap(result.objective, bounds)
@@ -41,12 +50,66 @@ def certified(result: Result, instance: Instance, run: Run) -> Result:
             gap=gaps,
             proof=proof,
         )
-        if result.termination is Termination.GAP_REACHED:
+        if result.termination in (Termination.GAP_REACHED, Termination.CLAIMED):
             reason = Termination.PROVED.sentence
             changed = replace(changed, termination=Termination.PROVED, reason=reason)
     changed = replace(changed, seconds=result.seconds._replace(total=run.elapsed()))
     link_instance(changed, instance)
     return changed
+
+
+def _proof(result: Result, instance: Instance, run: Run) -> tuple[Proof, CheckedProof]:
+    """Return a proof that the solution is optimal, and what its check says; the check has no limit.
+
+    Raises
+    ------
+    DlschedError
+        If there is none: `ProofFailed`, `InvalidProof`, or `SolverFailure`.
+    """
+    unnamed = result.solution.model_copy(update={"instance": "", "instance_sha256": None})
+    with run.interruptible():
+        proof = prove_solution(instance, unnamed, run)
+    return proof, check_proof(instance, proof)
+
+
+def _unproved(result: Result, why: str) -> Result:
+    return replace(result, reason=f"{result.reason}; no proof to check: {why}")
+
+
+def contested(result: Result, rival: Result, instance: Instance) -> Result:
+    """Return a claimed result as refuted, if the checked solution of a rival refutes the claim.
+
+    It keeps its solution, but not its status; of its bounds it keeps those before the beaten one.
+
+    Parameters
+    ----------
+    rival
+        A result for the same instance, of a method of this library.
+    """
+    if rival.objective is None:
+        return result
+    why = refutation(result.method, result, [(rival.method, rival.objective)])
+    if not why:
+        return result
+    beaten = beaten_level(result.bound, rival.objective)
+    bounds = _before(result.bound, 0 if beaten is None else result.bound.levels.index(beaten[0]))
+    solved = result.objective is not None
+    changed = replace(
+        result,
+        status=Status.FEASIBLE if solved else Status.NO_SOLUTION,
+        termination=Termination.REFUTED,
+        reason=f"{Termination.REFUTED.sentence}: {why}",
+        bound=bounds,
+        gap=gap(result.objective, bounds) if solved else bounds.map(lambda _: None),
+    )
+    link_instance(changed, instance)
+    return changed
+
+
+def _before(bounds: Bounds, level: int) -> Bounds:
+    """Return the bounds of the levels before one."""
+    kept = [bound if i < level else None for i, bound in enumerate(bounds)]
+    return type(bounds)(bounds.levels, kept)
 
 
 def _raised(bounds: Bounds, checked: CheckedProof) -> Bounds:

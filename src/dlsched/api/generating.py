@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import numbers
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from dlsched import registry
 from dlsched.errors import OptionError
 from dlsched.labels import labelled
+from dlsched.registry.option_types import validate_types
 from dlsched.schema.envelope import AnyInstance
 
 
@@ -21,7 +23,7 @@ def generate(problem: str, seed: int = 0, **parameters: Any) -> AnyInstance:
     problem
         Name of the problem.
     seed
-        The same seed and parameters give the same instance.
+        The same seed and parameters give the same instance; 0 by default.
     **parameters
         Of the problem's generator; see its docstring, ``dlsched show PROBLEM``, or the docs.
 
@@ -30,11 +32,15 @@ def generate(problem: str, seed: int = 0, **parameters: Any) -> AnyInstance:
     OptionError
         If the generator has no such parameter, or cannot take the value.
     """
+    if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or seed < 0:
+        raise OptionError(f"seed={seed!r:.40} must be a whole number from 0")
     generator = registry.problem(problem).module("generate").generate
     known = list(inspect.signature(generator).parameters)[1:]
     for name in parameters:
         if name not in known:
             raise OptionError(f"generate {problem} has no parameter {name!r}; it has: {known}")
+    if problem in registry.BUILT_IN:
+        validate_types(generator, parameters)
     rng = np.random.default_rng(seed)
     made: AnyInstance = generator(rng, **parameters)
     said = "".join(f", {k}={v!r}" for k, v in sorted(parameters.items()))

@@ -6,18 +6,19 @@ import logging
 import numbers
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeGuard
 
 from dlsched import registry
-from dlsched.api.certifying import certified
+from dlsched.api.certifying import certified, contested
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
-from dlsched.errors import OptionError
+from dlsched.api.starting import Known, best_of, heuristics_before, no_worse, prepare_all
+from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.evaluation import evaluate_claim
 from dlsched.objective import Bounds
-from dlsched.registry import Kind, MethodLike, Problem
-from dlsched.result import Claim, Point, Result, Start, Status
+from dlsched.registry import Kind, Method, MethodLike, Problem
+from dlsched.result import Claim, Point, Result, Start, Status, Termination
 from dlsched.run import Run, Stage, StageListener, announce
 from dlsched.schema.envelope import Instance
 from dlsched.schema.link import link_instance
@@ -57,8 +58,8 @@ def solve(
     gap
         Relative gap at which a proof is good enough.
     threads, seed
-        The same seed gives the same answer on one thread. More threads than the machine has are
-        not used.
+        The same seed, by default 0, gives the same answer on one thread. More threads than the
+        machine has are not used.
     solver
         ``"highs"`` or any solver that Pyomo knows, for methods that build a model.
     start
@@ -68,7 +69,8 @@ def solve(
     certify
         Prove an optimal solution optimal in what is left of the time limit, and check the proof:
         the result's ``proof``, whose kinds its bounds then have. If there is none, its reason says
-        why.
+        why. What a method of another package claims without a proof is compared with the exact
+        method's solution, and ends as refuted if that is better.
     on_progress
         Called with each `Point` (seconds, objective, bound).
     on_stage
@@ -94,6 +96,8 @@ def solve(
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
     chosen.prepare(owner.package, on_stage, inst)
+    if time_limit is not None:
+        prepare_all(heuristics_before(owner, chosen, inst), owner, on_stage, inst)
     cores = os.cpu_count() or 1
     if threads > cores:
         logger.info("%d threads instead of %d: there are no more cores", cores, threads)
@@ -106,6 +110,7 @@ def solve(
         log=log,
         on_progress=on_progress,
         on_stage=on_stage,
+        check=owner.check,
     )
     run.start, rejected = _start(owner, inst, start)
     why = owner.explain(inst)
@@ -113,17 +118,68 @@ def solve(
         claim = Claim(status=Status.INFEASIBLE, reason=why)
     elif chosen.wants_run:
         with run.interruptible():
-            claim = registry.call(chosen, inst, run, method_options)
+            claim = _started(owner, chosen, inst, run, method_options)
     else:
         claim = registry.call(chosen, inst, run, method_options)
-    result = evaluate_claim(owner, inst, chosen, claim, run, method_options)
+    trusted = chosen.own or bool(why)
+    result = evaluate_claim(owner, inst, chosen, claim, run, method_options, trusted=trusted)
     if start is not None and result.start is None:
         reason = rejected or f"{chosen.name} takes no start"
         result = replace(result, start=Start(False, reason))
         link_instance(result, inst)
     if result.start is not None and not result.start.accepted:
         logger.warning("the start is not used: %s", result.start.reason)
-    return certified(result, inst, run) if certify else result
+    if not certify:
+        return result
+    result = certified(result, inst, run)
+    rival = owner.method("exact", inst)
+    claimed = result.termination is Termination.CLAIMED and rival.function is not chosen.function
+    return _contested(result, rival, inst, run) if claimed and not run.stop_reason() else result
+
+
+def _started(
+    owner: Problem, chosen: Method, instance: Instance, run: Run, options: Mapping[str, Any]
+) -> Claim:
+    """Call a method; the exact one of a problem returns nothing worse than the heuristics do."""
+    heuristics = heuristics_before(owner, chosen, instance)
+    known = None
+    if run.time_limit is not None:
+        known = best_of(heuristics, owner, instance, run)
+        run.known = None if known is None else known.solution
+    claim = registry.call(chosen, instance, run, options)
+    decided = claim.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
+    if run.time_limit is None and heuristics and not decided:
+        known = _known_afterwards(owner, heuristics, instance, run)
+    return no_worse(claim, known, owner, chosen, instance)
+
+
+def _known_afterwards(
+    owner: Problem, heuristics: list[Method], instance: Instance, run: Run
+) -> Known | None:
+    """Return the best solution of the heuristics; none if Ctrl-C ends them, too."""
+    try:
+        with run.paused():
+            prepare_all(heuristics, owner, run.on_stage, instance)
+        return best_of(heuristics, owner, instance, run)
+    except KeyboardInterrupt:
+        return None
+
+
+def _contested(result: Result, rival: Method, instance: Instance, run: Run) -> Result:
+    """Return a claimed result, refuted if an exact method finds better in what is left of the time.
+
+    Whatever goes wrong there, the claim stays what it was.
+    """
+    limit = None if run.time_limit is None else run.remaining()
+    try:
+        found = solve(instance, rival, time_limit=limit, threads=run.threads, seed=run.seed)
+    except (DlschedError, MemoryError, KeyboardInterrupt) as error:
+        logger.warning("the claim of %s is not compared: %s", result.method, describe(error))
+        return result
+    changed = contested(result, found, instance)
+    changed = replace(changed, seconds=result.seconds._replace(total=run.elapsed()))
+    link_instance(changed, instance)
+    return changed
 
 
 def bound(instance: InstanceLike, method: MethodLike | None = None, **solve_options: Any) -> Bounds:

@@ -7,7 +7,6 @@ import gzip
 import hashlib
 import importlib
 import json
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -194,9 +193,16 @@ def _reset_peak() -> None:
 
 
 def _peak_bytes() -> int:
+    import psutil
+
     with contextlib.suppress(OSError), open("/proc/self/status") as file:
         for line in file:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        resource = importlib.import_module("resource")
+    except ImportError:  # Windows
+        memory = psutil.Process().memory_info()
+        return int(getattr(memory, "peak_wset", memory.rss))
+    peak: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

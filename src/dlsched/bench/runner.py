@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlsched.bench import dask_crew, local_crew
+from dlsched.bench import dask_crew, local_crew, wire
 from dlsched.bench.simulations import simulation_rows
 from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.bench.store import FILE, Store
@@ -72,7 +72,8 @@ def run_suite(
         If the suite cannot be used, the folder has results and `resume` is false, it cannot be
         written to, as on a full disk, or its database is damaged; the message says what is kept.
     OptionError
-        If `jobs` is below 1, or the Dask cluster cannot be reached.
+        If `jobs` is below 1, the Dask cluster cannot be reached, or this system (Windows) cannot
+        limit the time and memory of runs.
     ExtraMissing
         If filelock or psutil, or distributed for a Dask cluster, is not installed.
     NoWorker, ClusterLost
@@ -91,6 +92,8 @@ def run_suite(
         require(library, "dlsched bench")
     if dask:
         require("distributed", "--dask")
+    elif (problem := wire.missing()) is not None:
+        raise OptionError(problem)
     tasks = chosen.tasks()
     with Store(out, write=True) as store:
         about = {"suite": chosen.name, "notes": chosen.notes or ""}

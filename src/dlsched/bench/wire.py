@@ -13,6 +13,7 @@ import pickle
 import secrets
 import select
 import struct
+import sys
 import threading
 import time
 from typing import Any
@@ -24,6 +25,30 @@ _CHUNK = 2**20
 _LENGTH = struct.Struct("!Q")
 _HEAD = struct.Struct("!QQ32s")
 """Size of the row as JSON, size of the solution plus 1 (0 for none), SHA-256 of both; bytes."""
+
+
+def missing() -> str | None:
+    """Return why worker processes cannot be watched on this system; None if they can.
+
+    A run that passes its limit of time or memory is killed with all that it has started, which
+    takes groups of processes, and it is waited for on pipes. Windows has neither.
+    """
+    absent = [
+        name
+        for name, there in (
+            ("select.poll", hasattr(select, "poll")),
+            ("os.killpg", hasattr(os, "killpg")),
+            ("os.set_blocking", hasattr(os, "set_blocking")),
+        )
+        if not there
+    ]
+    if not absent:
+        return None
+    return (
+        f"a sweep cannot limit the time and memory of runs here: {sys.platform} has no "
+        f"{', no '.join(absent)}; run it on Linux or macOS, under WSL, or on a Dask cluster of "
+        "such machines"
+    )
 
 
 class Damaged(Exception):

@@ -35,7 +35,10 @@ GROWN_BYTES = 512 * 2**20
 MOST_BYTES_PRINTED = 64 * 2**20
 _GIB = 2**30
 _PROGRAM = Path(recorder.__file__)
-_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_FROM_OUTSIDE = [
+    getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
+    if hasattr(signal, name)  # Windows has two of them
+]  # fmt: skip
 _LAST_BYTES = 300
 
 
@@ -198,6 +201,8 @@ class WorkerProcess:
 
     def _start(self) -> None:
         """Start a process and wait until it is ready."""
+        if (problem := wire.missing()) is not None:
+            raise Unfit(problem)
         self.close()
         mark = wire.new_mark()
         self.stderr = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)

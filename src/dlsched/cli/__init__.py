@@ -1,81 +1,70 @@
-"""The command line: ``dlsched COMMAND ...``, one module per command."""
+"""The command line: ``dlsched COMMAND ...``, one module per command.
+
+Only the module of the command that is called is imported: all of them take half a second.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import logging
-from collections.abc import Callable
-from typing import Annotated
+import os
+import sys
+from collections.abc import Callable, Collection
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
 from dlsched import __version__
-from dlsched.cli import (
-    bench,
-    check_proof,
-    compare,
-    doctor,
-    export,
-    flags,
-    generate,
-    list_,
-    plot,
-    progress,
-    prove,
-    report,
-    show,
-    simulate,
-    solve,
-    submit_check,
-    verify,
-)
-from dlsched.cli.exits import Commands
+from dlsched.cli import flags
+from dlsched.cli.exits import Commands, errors_handled
 
-app = typer.Typer(
-    name="dlsched",
-    cls=Commands,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-COMMANDS: dict[str, Callable[..., None]] = {
-    "list": list_.list_,
-    "show": show.show,
-    "solve": solve.solve,
-    "verify": verify.verify,
-    "compare": compare.compare,
-    "simulate": simulate.simulate,
-    "generate": generate.generate,
-    "export": export.export,
-    "bench": bench.bench,
-    "report": report.report,
-    "prove": prove.prove,
-    "check-proof": check_proof.check_proof,
-    "submit-check": submit_check.submit_check,
-    "plot": plot.plot,
-    "doctor": doctor.doctor,
+COMMANDS = {
+    "list": "List problems, shipped instances, methods and scheduling policies.",
+    "show": "Show a problem with its methods and generator, or an instance's summary.",
+    "solve": "Solve an instance and check the answer.",
+    "verify": "Check a solution against the problem's definition; no solver is involved.",
+    "compare": "Solve every instance with every method; gap_to_best is to the best bound known.",
+    "simulate": "Simulate a policy on a trace; its log is audited. Times are in seconds.",
+    "generate": "Write a random instance with the paper's statistics, or one from a trace.",
+    "export": "Write an instance's model or proof for other programs, "
+    "or with --schemas the JSON Schemas.",
+    "bench": "Run a suite, each run in a worker process with limits; finished runs are kept.",
+    "report": "Write the statistics of a sweep: a self-contained HTML page, CSV, Parquet and SVG.",
+    "prove": "Prove that a solution is optimal, and write the proof; "
+    "`check-proof` needs no solver.",
+    "check-proof": "Check in integers that a proof's solution is optimal; no solver is involved.",
+    "submit-check": "Check a solution of a library instance and compare it with the best known "
+    "solution.",
+    "plot": "Draw an instance, with a solution or without.",
+    "doctor": "Show versions, extras, solvers, the compiled cache and resources; try the core.",
 }
+"""The commands, with the first lines of their docstrings, for `dlsched --help`."""
 
 
-def _with_progress(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that has ``--quiet``, and shows on stderr what it does otherwise."""
+def command(name: str) -> Callable[..., None]:
+    """Import a command; it has ``--quiet``, and shows on stderr what it does otherwise."""
+    module = "list_" if name == "list" else name.replace("-", "_")
+    function = getattr(import_module(f"dlsched.cli.{module}"), module)
+    progress = import_module("dlsched.cli.progress")
 
-    @functools.wraps(command)
+    @functools.wraps(function)
     def run(quiet: bool, **given: object) -> None:
         with progress.shown(quiet):
-            command(**given)
+            function(**given)
 
-    own = inspect.signature(command, eval_str=True)
+    own = inspect.signature(function, eval_str=True)
     flag = inspect.Parameter(
         "quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=flags.Quiet
     )
     run.__signature__ = own.replace(parameters=[*own.parameters.values(), flag])  # type: ignore[attr-defined]
-    run.__annotations__ = command.__annotations__ | {"quiet": flags.Quiet}
+    run.__annotations__ = function.__annotations__ | {"quiet": flags.Quiet}
     return run
 
 
-for name, command in COMMANDS.items():
-    app.command(name)(_with_progress(command))
+def _not_imported() -> None:
+    """Stand for a command that is not called."""
 
 
 def _version(asked: bool) -> None:
@@ -84,7 +73,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def _start(
     context: typer.Context,
     version: Annotated[
@@ -101,9 +89,41 @@ def _start(
         typer.echo(context.get_help())
 
 
+def application(imported: Collection[str]) -> typer.Typer:
+    """Return the command line, in which the commands not `imported` have their summary only."""
+    made = typer.Typer(
+        name="dlsched",
+        cls=Commands,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback(invoke_without_command=True)(_start)
+    for name, summary in COMMANDS.items():
+        if name in imported:
+            made.command(name)(command(name))
+        else:
+            made.command(name, help=summary)(_not_imported)
+    return made
+
+
+def called() -> typer.Typer:
+    """Import the command that the process was called with, and return the command line."""
+    with errors_handled():
+        completes = "_DLSCHED_COMPLETE" in os.environ  # the words are not in `argv` then
+        return application(COMMANDS if completes else sys.argv[1:])
+
+
 def main() -> None:
-    """Run the command line; the entry point ``dlsched``."""
-    app()
+    """Run the command line."""
+    called()()
 
 
-__all__ = ["app", "main"]
+def __getattr__(name: str) -> Any:
+    """Return ``app``, the command line with all commands, for use within another process."""
+    if name == "app":
+        globals()["app"] = application(COMMANDS)
+        return globals()["app"]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = ["COMMANDS", "application", "called", "main"]

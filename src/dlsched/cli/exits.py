@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from dlsched.cli import progress
 from dlsched.errors import (
     DlschedError,
     ExtraMissing,
@@ -25,6 +24,8 @@ from dlsched.errors import (
 from dlsched.figures import printable
 
 _LONGEST = 1000
+clearing: list[Callable[[], None]] = []
+"""Functions that remove what is shown of a command's progress, before anything is written."""
 
 
 class Exit(IntEnum):
@@ -48,7 +49,7 @@ class Commands(TyperGroup):
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run a command and exit."""
         extra["standalone_mode"] = False
-        with _errors_handled():
+        with errors_handled():
             if sys.stdout is None:  # closed from the start
                 raise OptionError("stdout is closed; send it to a file or to /dev/null")
             code = super().main(*args, **extra)
@@ -58,7 +59,8 @@ class Commands(TyperGroup):
 
 
 @contextmanager
-def _errors_handled() -> Iterator[None]:
+def errors_handled() -> Iterator[None]:
+    """Write errors of the block as one line to stderr, and exit with their status."""
     try:
         yield
     except (InstanceError, UnknownName, OptionError, SolverMissing, ExtraMissing) as error:
@@ -80,10 +82,16 @@ def _errors_handled() -> Iterator[None]:
         _stop("this is a bug in dlsched or in a method; please report it", Exit.BROKEN)
 
 
+def clear() -> None:
+    """Remove what is shown of progress; called before anything is written."""
+    for remove in tuple(clearing):
+        remove()
+
+
 def _stop(message: str, code: Exit) -> NoReturn:
     line = " ".join(message.split())
     line = line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
-    progress.clear()
+    clear()
     if sys.stderr is not None:
         print("error:", printable(line), file=sys.stderr)
     sys.exit(code)
@@ -91,7 +99,7 @@ def _stop(message: str, code: Exit) -> NoReturn:
 
 def put_note(message: str) -> None:
     """Write a line to stderr that a result needs but that is no part of it."""
-    progress.clear()
+    clear()
     if sys.stderr is not None:
         print("note:", printable(message), file=sys.stderr)
 
@@ -101,7 +109,7 @@ def put(text: str) -> None:
 
     Characters that stdout's encoding does not have are spelled out.
     """
-    progress.clear()
+    clear()
     encoding = sys.stdout.encoding or "utf-8"  # a terminal of Windows may not have all letters
     text = text.encode(encoding, "backslashreplace").decode(encoding)
     try:

@@ -12,10 +12,10 @@ import typer
 
 from dlsched import api, registry
 from dlsched.cli import flags
-from dlsched.cli.exits import put
+from dlsched.cli.exits import clear, put
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
-from dlsched.cli.progress import clear, say
+from dlsched.cli.progress import say
 from dlsched.cli.settings import parameters, settings, target
 from dlsched.errors import DlschedError, OptionError
 from dlsched.figures import printable

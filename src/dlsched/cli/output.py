@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 from dlsched.cli.exits import put
 from dlsched.cli.layout import Column
@@ -44,12 +44,29 @@ def stdout_for_answers() -> Iterator[None]:
         yield
         return
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with _beside_stderr() as stream, contextlib.redirect_stdout(stream):
             yield
     finally:
         sys.stdout.flush()
         os.dup2(kept, 1)
         os.close(kept)
+
+
+@contextmanager
+def _beside_stderr() -> Iterator[TextIO]:
+    """Open a stream to where stderr leads, with a file descriptor of its own.
+
+    Pyomo captures the output of some solvers in process, and then waits for ever if stdout and
+    stderr have the same descriptor.
+    """
+    try:
+        descriptor = os.dup(sys.stderr.fileno())
+    except (AttributeError, OSError, ValueError):  # a stream without one, as in tests
+        yield sys.stderr
+        return
+    encoding, errors = sys.stderr.encoding, sys.stderr.errors
+    with open(descriptor, "w", buffering=1, encoding=encoding, errors=errors) as stream:
+        yield stream
 
 
 __all__ = [

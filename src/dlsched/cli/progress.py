@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from dlsched.cli.exits import clearing
 from dlsched.cli.text import wrapped
 from dlsched.figures import printable
 from dlsched.result import Point
@@ -196,17 +197,13 @@ def shown(quiet: bool = False) -> Iterator[None]:
         return
     display = Display()
     _displays.append(display)
+    clearing.append(display.clear)
     try:
         with display:
             yield
     finally:
+        clearing.remove(display.clear)
         _displays.remove(display)
-
-
-def clear() -> None:
-    """Remove what is shown; called before anything is written to stdout."""
-    for display in _displays:
-        display.clear()
 
 
 def hide() -> None:

@@ -10,7 +10,8 @@ from dlsched.cli.exits import Exit
 from dlsched.cli.output import Column, LeftOut, fields, put_table
 from dlsched.figures import display, percent, seconds
 from dlsched.registry import Kind, problem
-from dlsched.result import Result, Status, default_termination
+from dlsched.result import Result, Status, Termination, default_termination
+from dlsched.summary import status_text
 
 
 def put_result(result: Result) -> None:
@@ -19,7 +20,7 @@ def put_result(result: Result) -> None:
         {
             "instance": f"{result.instance} ({result.problem})",
             "method": f"{result.method} ({result.kind})",
-            "status": result.status,
+            "status": status_text(result),
             "reason": result.reason,
         }
     )
@@ -51,7 +52,12 @@ def put_result(result: Result) -> None:
 
 
 def exit_status(result: Result) -> Exit:
-    """Return OK for a solution, or for bounds from a method that returns bounds only."""
+    """Return OK for a solution, or for bounds from a method that returns bounds only.
+
+    BROKEN if what the method claims is refuted.
+    """
+    if result.termination is Termination.REFUTED:
+        return Exit.BROKEN
     if result.solution is not None:
         return Exit.OK
     bounds_only = result.kind in (Kind.BOUND, Kind.REFERENCE)
@@ -84,8 +90,9 @@ def put_comparison(rows: Sequence[dict[str, Any]]) -> None:
         )
     left_out.put()
     for row in rows:
-        if row["status"] in FAILED:
-            fields({f"{row['instance']} {row['method']}": row["reason"]})
+        wrong = row["reason"] if row["status"] in FAILED else row.get("refuted")
+        if wrong:
+            fields({f"{row['instance']} {row['method']}": wrong})
 
 
 def _cells(row: dict[str, Any], levels: Sequence[str]) -> list[Any]:
@@ -117,8 +124,12 @@ def _gap(row: dict[str, Any], name: str, levels: Sequence[str]) -> str | tuple[s
 
 
 def status_of(rows: Iterable[Mapping[str, Any]]) -> Exit:
-    """Return the exit status for rows: BROKEN if an answer was rejected, NEGATIVE if one failed."""
+    """Return the exit status for rows: NEGATIVE if one failed, BROKEN if an answer was wrong.
+
+    An answer is wrong if the checker rejected it, or a checked solution refutes what it claims.
+    """
+    rows = list(rows)
     failed = {row["status"] for row in rows} & set(FAILED)
-    if "rejected" in failed:
+    if "rejected" in failed or any(row.get("refuted") for row in rows):
         return Exit.BROKEN
     return Exit.NEGATIVE if failed else Exit.OK

@@ -26,7 +26,7 @@ from dlsched.rendering import html
 from dlsched.result import Report, Result, Violation
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
-from dlsched.summary import ending, meaning, next_step, setting, times
+from dlsched.summary import ending, meaning, next_step, setting, status_text, times
 
 _LONGEST, _ROWS = 200, 10
 """Characters of a cell; rows of violations."""
@@ -81,7 +81,7 @@ def result_html(result: Result) -> str:
         )
     step = next_step(result)
     return _block(
-        _heading(f"{result.status}", f"{result.instance} by {result.method} ({result.kind})"),
+        _heading(status_text(result), f"{result.instance} by {result.method} ({result.kind})"),
         _line(meaning(result)),
         _table(("level", "objective", "bound", "gap", "unit", "bound's source"), rows, (1, 2, 3)),
         _line(f"ended: {ending(result)}"),

@@ -14,6 +14,7 @@ from dlsched.rendering import text
 from dlsched.result import Report, Result, Violation
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+from dlsched.summary import status_text
 
 LABELS = ("dlsched", "problem", "name", "source", "notes", "instance", "instance_sha256", "method")
 """The fields that every instance or solution has; a heading has what matters of them."""
@@ -45,7 +46,7 @@ def solution_text(solution: Solution) -> str:
 @text.register
 def result_text(result: Result) -> str:
     """Return the status, and per level objective, bound and gap."""
-    lines = [] if result.solution is not None else [f"{result.status}: {result.reason}"]
+    lines = [] if result.solution is not None else [f"{status_text(result)}: {result.reason}"]
     for i, (level, bound) in enumerate([*result.bound.pairs()][:_LEVELS]):
         words = []
         if result.objective is not None:
@@ -54,7 +55,7 @@ def result_text(result: Result) -> str:
         if result.gap[i] is not None:
             words.append(f"gap {percent(result.gap[i])}")
         lines.append(f"{level.name}: {', '.join(words)}")
-    return framed(f"{result_heading(result)}: {result.status}", lines)
+    return framed(f"{result_heading(result)}: {status_text(result)}", lines)
 
 
 @text.register

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from dlsched.errors import SolverFailure
 from dlsched.forms.form import Form, Row
+from dlsched.result import Termination
+from dlsched.run import Run
+from dlsched.solvers.incremental import IncrementalProgram
 from dlsched.solvers.outcome import Vector
 
 INF = float("inf")
 Flags = NDArray[np.bool_]
 _TOLERANCE = 1e-9
-_DUAL, _PRIMAL = 1, 4
-"""HiGHS's numbers of its simplex methods."""
 
 
 @dataclass(frozen=True)
@@ -44,40 +45,37 @@ class Relaxation:
     numbers of moderate size.
     """
 
-    def __init__(self, form: Form, rows: Sequence[Row], costs: Mapping[int, int]) -> None:
-        import highspy
+    def __init__(self, form: Form, rows: Sequence[Row], costs: Mapping[int, int], run: Run) -> None:
+        from scipy import sparse
 
         self.scales = np.array([float(2**row.bits) for row in rows])
         largest = max((abs(c) for c in costs.values()), default=1)
         self.cost_scale = float(2 ** max(0, largest.bit_length() - 13))
-        lp = highspy.HighsLp()
-        lp.num_col_, lp.num_row_ = len(form.lower), len(rows)
-        cost = np.zeros(lp.num_col_)
+        objective = np.zeros(len(form.lower))
         for j, c in costs.items():
-            cost[j] = c / self.cost_scale
-        lp.col_cost_ = cost
-        lp.col_lower_ = np.array(form.lower, dtype=float)
-        lp.col_upper_ = np.array(form.upper, dtype=float)
+            objective[j] = c / self.cost_scale
         ends = [(-INF if r.low is None else r.low, INF if r.high is None else r.high) for r in rows]
-        lp.row_lower_ = np.array([low for low, _ in ends], dtype=float) / self.scales
-        lp.row_upper_ = np.array([high for _, high in ends], dtype=float) / self.scales
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        counts = [len(r.coefficients) for r in rows]
-        lp.a_matrix_.start_ = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        lp.a_matrix_.index_ = np.array([j for r in rows for j in r.coefficients], dtype=np.int32)
-        lp.a_matrix_.value_ = np.array(
+        starts = np.concatenate([[0], np.cumsum([len(r.coefficients) for r in rows])])
+        columns = np.array([j for r in rows for j in r.coefficients], dtype=np.int32)
+        entries = np.array(
             [a / s for r, s in zip(rows, self.scales, strict=True) for a in r.coefficients.values()]
         )
-        self.highs = highspy.Highs()
-        for option, value in {
-            "output_flag": False, "presolve": "off", "threads": 1, "solver": "simplex",
-            "primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE,
-        }.items():  # fmt: skip
-            self.highs.setOptionValue(option, value)
-        if self.highs.passModel(lp) == highspy.HighsStatus.kError:
-            raise SolverFailure("HiGHS rejected the form")
-        self._statuses = highspy.HighsModelStatus
-        self._upper = highspy.HighsBasisStatus.kUpper
+        options = {
+            "presolve": "off",
+            "solver": "simplex",
+            "primal_feasibility_tolerance": _TOLERANCE,
+            "dual_feasibility_tolerance": _TOLERANCE,
+        }
+        self.program = IncrementalProgram(run, options=options)
+        self.program.session.load(
+            sparse.csr_array((entries, columns, starts), shape=(len(rows), len(objective))),
+            objective,
+            (np.array(form.lower, dtype=float), np.array(form.upper, dtype=float)),
+            (
+                np.array([low for low, _ in ends], dtype=float) / self.scales,
+                np.array([high for _, high in ends], dtype=float) / self.scales,
+            ),
+        )
 
     def add(self, row: Row) -> None:
         """Add a row."""
@@ -89,7 +87,7 @@ class Relaxation:
         )
         columns = np.fromiter(row.coefficients.keys(), np.int32)
         entries = np.array([a / scale for a in row.coefficients.values()])
-        self.highs.addRow(low, high, len(columns), columns, entries)
+        self.program.add_row(low, high, columns, entries)
 
     def tableau(self, columns: Iterable[int]) -> Iterator[Vector]:
         """Yield multipliers of the rows, for every basic one of some columns.
@@ -97,55 +95,36 @@ class Relaxation:
         In the sum of the rows times these, the column has the coefficient 1 and other basic ones
         have 0; rows that are not tight have the multiplier 0: a row of the simplex tableau.
         """
-        _, basic = self.highs.getBasicVariables()
-        positions = {int(column): position for position, column in enumerate(basic)}
-        for column in columns:
-            if column in positions:
-                _, found = self.highs.getBasisInverseRow(positions[column])
-                yield np.array(found) / self.scales
+        for multipliers in self.program.tableau(columns):
+            yield multipliers / self.scales
 
     def at_upper(self) -> tuple[Flags, Flags]:
         """Return which columns, and which rows, are not basic and at their upper end."""
-        basis, upper = self.highs.getBasis(), self._upper
-        columns = np.array([status == upper for status in basis.col_status], dtype=bool)
-        return columns, np.array([status == upper for status in basis.row_status], dtype=bool)
+        return self.program.at_upper()
 
     def set_bounds(self, column: int, lower: int, upper: int) -> None:
         """Change a column's bounds."""
-        self.highs.changeColBounds(column, float(lower), float(upper))
+        self.program.set_bounds(column, float(lower), float(upper))
 
     def basis(self) -> Any:
         """Return the basis of the last solution."""
-        return self.highs.getBasis()
+        return self.program.basis
 
     def restore(self, basis: Any) -> None:
         """Start the next solution from a basis."""
-        self.highs.setBasis(basis)
-
-    def limit(self, iterations: int | None) -> None:
-        """Limit the iterations of the next solutions."""
-        self.highs.setOptionValue(
-            "simplex_iteration_limit", 2**31 - 1 if iterations is None else iterations
-        )
+        self.program.restore(basis)
 
     def solve(self) -> Solved | None:
-        """Solve; None if the solver failed or ran into its limit of iterations."""
-        self.highs.run()
-        status = self.highs.getModelStatus()
-        if status in (self._statuses.kNotset, self._statuses.kSolveError, self._statuses.kUnknown):
-            self.highs.clearSolver()  # the dual simplex gave up, and the primal one may not
-            self.highs.setOptionValue("simplex_strategy", _PRIMAL)
-            self.highs.run()
-            self.highs.setOptionValue("simplex_strategy", _DUAL)
-            status = self.highs.getModelStatus()
-        if status == self._statuses.kOptimal:
-            found = self.highs.getSolution()
-            value = self.highs.getInfo().objective_function_value * self.cost_scale
-            duals = np.array(found.row_dual) * self.cost_scale / self.scales
-            return Solved(value, np.array(found.col_value), duals)
-        if status == self._statuses.kModelEmpty:  # no columns
-            return Solved(0.0, np.empty(0), np.zeros(len(self.scales)))
-        if status == self._statuses.kInfeasible:
-            _, there, ray = self.highs.getDualRay()
-            return Solved(INF, np.empty(0), np.array(ray) / self.scales if there else None)
+        """Solve; None if the solver failed, or at a limit of the run."""
+        try:
+            termination = self.program.solve()
+        except SolverFailure:
+            return None
+        if termination is Termination.PROVED:
+            value = self.program.objective * self.cost_scale
+            duals = self.program.duals * self.cost_scale / self.scales
+            return Solved(value, self.program.values, duals)
+        if termination is Termination.INFEASIBLE:
+            ray = self.program.dual_ray
+            return Solved(INF, np.empty(0), None if ray is None else ray / self.scales)
         return None

@@ -92,7 +92,7 @@ class Search:
 
     def __init__(self, form: Form, aim: Aim, run: Run) -> None:
         self.aim, self.run, self.first = aim, run, form.first
-        self.lp = Relaxation(form, aim.rows, aim.goal.costs)
+        self.lp = Relaxation(form, aim.rows, aim.goal.costs, run)
         self.lower, self.upper = list(form.lower), list(form.upper)
         self.integer = np.array(form.integer, dtype=bool)
         self.pseudo = PseudoCosts()
@@ -150,6 +150,8 @@ class Search:
             self.lp.restore(node.basis)
         solved = self.lp.solve()
         if solved is None:
+            if stop := self.run.stop_reason():
+                raise Stopped(f"{stop.sentence}, within a relaxation")
             raise Unproved("the solver could not solve a relaxation")
         if node.basis is not None:
             gain = self._gain(node.parent, solved.value)

@@ -66,7 +66,7 @@ def separate(form: Form, aim: Aim, run: Run) -> list[Cut]:
 
     Every cut may use rows of the aim and the cuts before it.
     """
-    lp = Relaxation(form, aim.rows, aim.goal.costs)
+    lp = Relaxation(form, aim.rows, aim.goal.costs, run)
     rows, cuts, stalled = list(aim.rows), list[Cut](), 0
     whole = np.array([all(form.integer[j] for j in row.coefficients) for row in rows])
     solved = lp.solve()

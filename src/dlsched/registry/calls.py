@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +33,7 @@ def call(method: Method, instance: Instance, run: Run, options: Mapping[str, Any
         before = given.fingerprint()
         as_python = method.interprets(instance, owner.package)
     run.announce(Stage.SEARCHING, f"with {method.name}")
-    with interpreted(as_python):
+    with interpreted(as_python), nullcontext() if method.own else run.limits_kept():
         if method.wants_run:
             answer = method.function(given, run, **options)
         elif method.takes_second:

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 from dlsched.compilation import is_ready, prepare
 from dlsched.errors import OptionError
 from dlsched.extras import EXTRAS, require
-from dlsched.registry.option_types import fault
+from dlsched.registry.option_types import validate_types
+from dlsched.registry.trusted import is_trusted
 from dlsched.result import Claim
 from dlsched.run import Stage, StageListener, announce
 from dlsched.schema.envelope import Instance
@@ -193,15 +194,19 @@ class Method:
         for name, default in self.options.items():
             if default is inspect.Parameter.empty and name not in options:
                 raise OptionError(f"{self.name} needs a value for its option {name!r}")
-        for parameter in self.parameters if self.own else ():
-            wrong = fault(parameter, options[parameter.name]) if parameter.name in options else ""
-            if wrong:
-                raise OptionError(wrong)
+        if self.own:
+            validate_types(self.function, options)
+
+    def plain(self) -> Method:
+        """Return the method as an object of this class: a derived one may state its origin."""
+        if type(self) is Method:
+            return self
+        return Method(self.name, self.problem, self.kind, self.function, self.preload, self.small)
 
     @property
     def own(self) -> bool:
-        """Whether the function is of this package; other code gets a copy of the instance."""
-        return module_of(self.function).startswith("dlsched.")
+        """Whether this library registered the function; other code gets a copy of the instance."""
+        return is_trusted(self.function, self.problem)
 
 
 def function_name(function: Callable[..., Any]) -> str:

@@ -1,36 +1,125 @@
-"""What the value of a method's option must be, by the annotation of its parameter."""
+"""What the value of a method's option must be, by the annotation of its parameter.
+
+pydantic reads the annotation, so unions, lists and mappings are checked, too. Numbers are taken as
+they are: NumPy's and fractions are numbers, texts and truth values are not.
+"""
 
 from __future__ import annotations
 
 import inspect
 import math
 import numbers
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+from pydantic import PlainValidator, TypeAdapter, ValidationError
+
+from dlsched.errors import OptionError
 
 
-def _number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        return False
-    return not math.isnan(value)
+def _number(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or math.isnan(value):
+        raise ValueError
+    return value
 
 
-def _whole(value: object) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+def _whole(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise ValueError
+    return value
 
 
-_TYPES: dict[str, tuple[str, Callable[[object], bool]]] = {
-    "bool": ("True or False", lambda value: isinstance(value, bool)),
-    "int": ("a whole number", _whole),
-    "float": ("a number", _number),
-    "str": ("a text", lambda value: isinstance(value, str)),
+def _truth(value: object) -> object:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _text(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError
+    return value
+
+
+_PLAIN: Mapping[Any, tuple[str, str, Callable[[object], object]]] = {
+    bool: ("True or False", "truth values", _truth),
+    int: ("a whole number", "whole numbers", _whole),
+    float: ("a number", "numbers", _number),
+    str: ("a text", "texts", _text),
 }
+"""By type: how one value and how several are called, and what raises if a value has another."""
 
 
-def fault(parameter: inspect.Parameter, value: Any) -> str:
-    """Return what is wrong with the value of an option; an empty text if nothing is.
+def validate_types(function: Callable[..., Any], values: Mapping[str, Any]) -> None:
+    """Check that values suit the annotations of a function's parameters.
 
-    Annotations other than ``bool``, ``int``, ``float`` and ``str`` accept anything.
+    Raises
+    ------
+    OptionError
+        If one does not; it names the parameter, and says what it must be.
     """
-    words, accepts = _TYPES.get(str(parameter.annotation), ("", lambda _: True))
-    return "" if accepts(value) else f"{parameter.name}={value!r:.40} must be {words}"
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in values:
+            annotation = _resolved(function, name, parameter.annotation)
+            if not _suits(annotation, values[name]):
+                raise OptionError(f"{name}={values[name]!r:.40} must be {_one(annotation)}")
+
+
+def _resolved(function: Callable[..., Any], name: str, annotation: object) -> Any:
+    """Return a parameter's annotation, which may be a text, as a type; without one `Any`."""
+    if annotation is inspect.Parameter.empty:
+        return Any
+    names = getattr(function, "__globals__", {})
+    return get_type_hints(SimpleNamespace(__annotations__={name: annotation}), names)[name]
+
+
+def _suits(annotation: Any, value: object) -> bool:
+    try:
+        _adapter(annotation).validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
+@cache
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(_exactly(annotation))
+
+
+def _exactly(annotation: Any) -> Any:
+    """Return an annotation in which numbers, texts and truth values are taken as they are."""
+    if annotation in _PLAIN:
+        return Annotated[Any, PlainValidator(_PLAIN[annotation][2])]
+    parts, origin = get_args(annotation), get_origin(annotation)
+    if not parts:
+        return annotation
+    exact = tuple(part if part is Ellipsis else _exactly(part) for part in parts)
+    return Union[exact] if origin in (Union, UnionType) else origin[exact]  # noqa: UP007
+
+
+def _one(annotation: Any) -> str:
+    """Return what one value of a type is, in words."""
+    if annotation in _PLAIN:
+        return _PLAIN[annotation][0]
+    parts, origin = get_args(annotation), get_origin(annotation)
+    if origin in (Union, UnionType):
+        return ", or ".join(_one(part) for part in parts)
+    if annotation is NoneType:
+        return "None"
+    if origin is tuple:
+        return f"{len(parts)} {_several(parts[0])}"
+    if parts and issubclass(origin, Mapping):
+        return f"a mapping from {_several(parts[0])} to {_several(parts[1])}"
+    return f"a list of {_several(parts[0])}" if parts else "of another type"
+
+
+def _several(annotation: Any) -> str:
+    """Return what several values of a type are, in words."""
+    if annotation in _PLAIN:
+        return _PLAIN[annotation][1]
+    if annotation is Any:
+        return "values"
+    one = _one(annotation)
+    return f"{one.removeprefix('a ').replace('list', 'lists').replace('mapping', 'mappings')}"

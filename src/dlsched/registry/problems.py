@@ -34,6 +34,9 @@ class Problem:
         Name of the method that ``"exact"`` stands for.
     choose
         ``choose(instance) -> str``: the name for one instance, where no method is best for all.
+    starts
+        Names of heuristics: with a time limit, the exact method starts from the best of their
+        solutions, and it returns none that is worse. One that uses all its time is the first.
     bound
         Name of the method that `dlsched.bound` uses unless told otherwise.
     size
@@ -57,6 +60,7 @@ class Problem:
     size: str
     package: str = field(repr=False)
     choose: Callable[[Any], str] | None = None
+    starts: tuple[str, ...] = ()
 
     def has_module(self, name: str) -> bool:
         """Whether the package has a module of this name."""
@@ -142,7 +146,7 @@ class Problem:
         if isinstance(choice, Method):
             if choice.problem != self.name:
                 raise OptionError(f"{choice.name} is for {choice.problem}, not for {self.name}")
-            return choice
+            return choice.plain()
         function = (
             registered.imported(choice) if isinstance(choice, str) and ":" in choice else choice
         )

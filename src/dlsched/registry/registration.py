@@ -17,6 +17,7 @@ from dlsched.registry.names import (
     is_problem,
     problem_names,
 )
+from dlsched.registry.trusted import is_trusted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,35 +53,59 @@ def method(
         If the name is taken by a function of another module, or the function cannot be called as a
         method; see `Method`.
     """
+
+    def decorate(function: F) -> F:
+        register(function, problem, kind, name, preload, small)
+        return function
+
+    _validate(problem, kind)
+    return decorate
+
+
+def register(
+    function: Callable[..., Any],
+    problem: str,
+    kind: str,
+    name: str | None,
+    preload: Sequence[str],
+    small: Callable[[Any], bool] | None,
+) -> None:
+    """Register a function as `method` does; a name of this library's own method stays taken."""
+    _validate(problem, kind)
+    entry = Method(
+        name or function_name(function), problem, Kind(kind), function, tuple(preload), small
+    )
+    ours = is_trusted(function, problem)
+    if not ours:
+        _load_owner(problem, module_of(function))
+    known = registered.METHODS.setdefault(problem, {})
+    taken = known.get(entry.name)
+    if entry.name == "exact" or (taken is not None and not _may_replace(taken, function, ours)):
+        owner = module_of(taken.function) if taken else "dlsched"
+        raise OptionError(
+            f"{problem} already has a method {entry.name!r}, from {owner}; give yours another name"
+        )
+    known[entry.name] = entry
+
+
+def _validate(problem: str, kind: str) -> None:
+    """Raise if there is no such problem or kind."""
     if not is_problem(problem):
         raise UnknownName("problem", problem, problem_names())
     if kind not in list(Kind):
         raise UnknownName("kind of method", kind, map(str, Kind))
 
-    def register(function: F) -> F:
-        home = module_of(function)
-        own_name = name or function_name(function)
-        entry = Method(own_name, problem, Kind(kind), function, tuple(preload), small)
-        _load_owner(problem, home)
-        known = registered.METHODS.setdefault(problem, {})
-        taken = known.get(entry.name)
-        if entry.name == "exact" or (taken and module_of(taken.function) != home):
-            owner = module_of(taken.function) if taken else "dlsched"
-            raise OptionError(
-                f"{problem} already has a method {entry.name!r}, from {owner}; "
-                f"give yours another name"
-            )
-        known[entry.name] = entry
-        return function
 
-    return register
+def _may_replace(taken: Method, function: Callable[..., Any], ours: bool) -> bool:
+    """Whether a function may take the name of another one: of its own module, loaded again."""
+    both_or_none = is_trusted(taken.function, taken.problem) == ours
+    return both_or_none and module_of(taken.function) == module_of(function)
 
 
 def _load_owner(name: str, home: str) -> None:
     """Load a problem's own methods first, so that a module elsewhere cannot take their names."""
     if name in BUILT_IN:
-        if not home.startswith(f"{PACKAGE}."):
-            registered.load_methods(f"{PACKAGE}.{name}")
+        registered.load_methods(f"{PACKAGE}.{name}")
         return
     homes = [entry.value for entry in entries(PROBLEMS_GROUP) if entry.name == name]
     if home.partition(".")[0] not in {re.split(r"[.:]", value)[0] for value in homes}:

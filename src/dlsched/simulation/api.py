@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.engine import Engine, Listener
-from dlsched.simulation.guard import STUCK_AFTER
+from dlsched.simulation.guard import STUCK_AFTER, require_possible
 from dlsched.simulation.log import VERSION, Log, LogError
 from dlsched.simulation.policies import make_policy
 from dlsched.simulation.policy import Policy, policy_name
@@ -20,6 +21,7 @@ from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload import Workload
 
 VARIANTS = ("paper", "published")
+_THERE = "{} is there already; name another file, or resume it"
 
 
 def simulate(
@@ -49,7 +51,7 @@ def simulate(
         ``"paper"`` for what the paper's text says; ``"published"`` repeats the authors' public
         simulator to the digit, its accidents included, where there is one.
     seed
-        For policies that draw random numbers.
+        For policies that draw random numbers; 0 by default.
     log
         SQLite file of the log, written as the simulation goes; None keeps it in memory.
     resume
@@ -96,48 +98,77 @@ def simulate(
     }
     if getattr(made, "layers", None) is not None:
         meta["layers"] = made.layers  # type: ignore[union-attr]
-    record, state = _open(log, resume, meta)
-    if "end" in record.meta():
-        return Simulation(record)
-    if published:
-        run = PUBLISHED[str(policy)]()
-        run(workload, cluster, policy, record, seed=seed, method=method,
-            on_progress=on_progress, **options)  # fmt: skip
-        return Simulation(record)
-    assert made is not None, "the variant of the paper has a policy"
-    memory = copy.deepcopy(getattr(made, "memory", None))
-    engine = Engine(workload, cluster, made, record, seed, stuck_after)
-    if state is not None:
-        engine.restore(state)
+    require_possible(workload, cluster, made)
+    with _open(log, resume, meta) as record:
+        if "end" not in record.meta():
+            if made is not None:
+                _run(workload, cluster, made, record, on_progress, stuck_after)
+            else:
+                run = PUBLISHED[str(policy)]()
+                run(workload, cluster, policy, record, seed=seed, method=method,
+                    on_progress=on_progress, **options)  # fmt: skip
+    return Simulation(record)
+
+
+def _run(
+    workload: Workload,
+    cluster: Cluster,
+    policy: Policy,
+    record: Log,
+    on_progress: Listener | None,
+    stuck_after: int,
+) -> None:
+    """Simulate from the beginning, or from where the log ends; the policy's memory is put back."""
+    meta = record.meta()
+    memory = copy.deepcopy(getattr(policy, "memory", None))
+    engine = Engine(workload, cluster, policy, record, meta["seed"], stuck_after)
+    if meta.get("state") is not None:
+        engine.restore(meta["state"])
     try:
         engine.run(on_progress)
     finally:
         if memory is not None:
-            made.memory = memory  # type: ignore[attr-defined]
-    return Simulation(record)
+            policy.memory = memory  # type: ignore[attr-defined]
 
 
-def _open(
-    path: str | Path | None, resume: bool, meta: Mapping[str, Any]
-) -> tuple[Log, Mapping[str, Any] | None]:
-    """Return the log, and the state to go on from if there is one."""
-    there = path is not None and Path(path).exists()
-    if there and not resume:
-        raise LogError(f"{path} is there already; name another file, or resume it")
+@contextmanager
+def _open(path: str | Path | None, resume: bool, meta: Mapping[str, Any]) -> Iterator[Log]:
+    """Yield the log, which no other process can write or read until this one is done with it.
+
+    One that is complete is not locked, as nothing is written to it.
+    """
+    if path is not None and Path(path).exists() and not resume:
+        raise LogError(_THERE.format(path))
     record = Log(path)
     found = record.meta()
-    if not found:
-        record.begin(meta)
-        return record, None
+    if "end" in found:
+        _require_same(path, found, meta)
+        yield record
+        return
+    record.lock()
+    try:
+        # Another process may have written it before it was locked.
+        found = record.meta()
+        if found and not resume:
+            raise LogError(_THERE.format(path))
+        if not found:
+            record.begin(meta)
+        else:
+            _require_same(path, found, meta)
+        if found and found.get("state") is None and "end" not in found:
+            # Nothing to go on from: stopped before its first commit, or a published variant.
+            record.clear()
+        yield record
+    finally:
+        record.unlock()
+
+
+def _require_same(path: object, found: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
+    """Refuse a log of another simulation."""
     expected = json.loads(json.dumps({"version": VERSION} | dict(meta)))
     for key in expected:
         if found.get(key) != expected[key]:
-            record.close()
             raise LogError(f"{path} is of another simulation: {key} differs; name another file")
-    if found.get("state") is None and "end" not in found:
-        # Nothing to go on from: it was stopped before its first commit, or is a published variant.
-        record.clear()
-    return record, found.get("state")
 
 
 def _settings(policy: object) -> dict[str, Any]:

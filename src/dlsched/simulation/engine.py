@@ -9,18 +9,20 @@ from typing import Any, Final
 from dlsched.schema import Id
 from dlsched.simulation.clock import HORIZON, TICKS, ticks
 from dlsched.simulation.cluster import LOAN, Cluster
-from dlsched.simulation.guard import STUCK_AFTER, Watch, check_job, decide, to_json, wake_ticks
+from dlsched.simulation.guard import STUCK_AFTER, Watch, decide, to_json, wake_ticks
 from dlsched.simulation.holdings import Holdings
-from dlsched.simulation.layers import PRIORITY
 from dlsched.simulation.log import DecisionRow, Log
 from dlsched.simulation.policy import Policy, PolicyError, interval_ticks, policy_name
 from dlsched.simulation.state import State, number
-from dlsched.simulation.views import job_views, server_views
+from dlsched.simulation.views import Shown, server_views
 from dlsched.simulation.workload import Workload
 
 COMMIT_ROWS: Final = 5000
 COMMIT_SECONDS: Final = 2.0
-"""The log is written after as many rows or seconds, whichever comes first."""
+"""The log is written after as many rows or seconds, whichever comes first; but later where that
+would take long: after no fewer rows than jobs have started that are not complete, and no less than
+`COMMIT_SHARE` times the seconds that it took before."""
+COMMIT_SHARE: Final = 20
 
 Listener = Callable[[int, int, int], None]
 """Called with the simulated time in microseconds, the jobs completed and their total."""
@@ -52,16 +54,11 @@ class Engine:
         self.wake: int | None = None
         self.watch = Watch(stuck_after)
         self.latest = HORIZON // cluster.gpus
-        layers = getattr(policy, "layers", None)
-        if layers is not None and (layers != PRIORITY or cluster.loan_servers):
-            raise PolicyError(
-                f"layers={layers!r} must be {PRIORITY!r}, on a cluster without servers on loan"
-            )
-        self.holdings = Holdings(workload, cluster, log, layered=layers is not None)
+        layered = getattr(policy, "layers", None) is not None
+        self.holdings = Holdings(workload, cluster, log, layered=layered)
+        self.shown = Shown(self.holdings)
         self.holdings.resources.open(s.id for s in cluster.servers if s.pool != LOAN)
         self.pool = [s.id for s in cluster.servers if s.pool == LOAN]
-        for j, job in enumerate(self.jobs):
-            check_job(job, f"jobs[{j}]", workload.name, cluster.gpus)
 
     def run(self, on_progress: Listener | None = None) -> None:
         """Simulate until all jobs are complete.
@@ -71,13 +68,15 @@ class Engine:
         PolicyError
             If a decision is impossible, or jobs would wait for ever.
         """
-        committed = time.monotonic()
+        committed, took = time.monotonic(), 0.0
         while self.completed < len(self.jobs):
             self._step()
-            late = time.monotonic() - committed > COMMIT_SECONDS
-            if late or self.log.pending >= COMMIT_ROWS:
-                self.log.commit(state=self.to_data())
+            now = time.monotonic()
+            late = now - committed > max(COMMIT_SECONDS, COMMIT_SHARE * took)
+            if late or self.log.pending >= max(COMMIT_ROWS, self.holdings.started):
+                self.log.commit(state=self.to_data() if self.log.path is not None else None)
                 committed = time.monotonic()
+                took = committed - now
                 if on_progress is not None:
                     on_progress(self.now, self.completed, len(self.jobs))
         self.log.commit(state=None, end=self.now)
@@ -121,7 +120,7 @@ class Engine:
         now = min(known)
         if now >= self.latest:
             raise PolicyError(
-                f"{self._who()}: the next event is at {now / TICKS:.3g} s; the clock ends at "
+                f"{self._who()}: the next event is at {_rough(now)} s; the clock ends at "
                 f"{self.latest / TICKS:.3g} s with {self.cluster.gpus} GPUs; are speeds and "
                 "overhead in seconds?"
             )
@@ -196,6 +195,7 @@ class Engine:
         began = time.perf_counter()
         decision = decide(self.policy, self._state(causes))
         self.log.add("timings", (self.decisions, time.perf_counter() - began))
+        self.shown.close()
         started, moved, preempted = holdings.change(
             self.now, self.decisions, decision.preempt, decision.start, decision.overhead
         )
@@ -232,6 +232,7 @@ class Engine:
 
     def _state(self, causes: tuple[str, ...]) -> State:
         holdings = self.holdings
+        self.shown.now = self.now
         return State(
             number(self.now),
             causes,
@@ -240,9 +241,12 @@ class Engine:
             self._loan,
             self.workload,
             self.cluster,
-            lambda: job_views(holdings, self.now),
+            self.shown.waiting,
+            self.shown.running,
             lambda: server_views(self.cluster, holdings.resources),
-            lambda: holdings.table.arrays(self.now, holdings.active),
+            self.shown.present,
+            self.shown.front,
+            self.shown.vectors,
             holdings.held,
             holdings.resources.gpus,
             holdings.resources.vector,
@@ -273,3 +277,11 @@ class Engine:
         if hasattr(self.policy, "memory"):
             self.policy.memory = data["memory"]
         self.holdings.restore(data["holdings"])
+
+
+def _rough(time: int) -> str:
+    """Return a time in seconds with three digits, however long it is."""
+    try:
+        return f"{time / TICKS:.3g}"
+    except OverflowError:
+        return "more than 1e308"

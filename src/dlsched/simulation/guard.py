@@ -10,13 +10,48 @@ from typing import Any, Final
 from dlsched.errors import DlschedError, InstanceError, describe, plain
 from dlsched.schema import Flaw, Number, exact
 from dlsched.simulation.clock import HORIZON, TICKS, ticks
+from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.decision import Allocation, Decision, Share
 from dlsched.simulation.job import Job
-from dlsched.simulation.policy import Policy, PolicyError
+from dlsched.simulation.layers import PRIORITY
+from dlsched.simulation.policy import Policy, PolicyError, interval_ticks
 from dlsched.simulation.state import State
+from dlsched.simulation.workload import Workload
 
 STUCK_AFTER: Final = 5000
 """Decisions that lead nowhere, with no other event between them, until a policy is stuck."""
+
+
+def require_possible(workload: Workload, cluster: Cluster, policy: Policy | None) -> None:
+    """Refuse what cannot be simulated, before anything is written.
+
+    Parameters
+    ----------
+    policy
+        None for a published variant.
+
+    Raises
+    ------
+    InstanceError
+        If a job needs more GPUs than there are, or its times are too long.
+    PolicyError
+        If the policy cannot have its layers on this cluster.
+    OptionError
+        If its interval is not above 0; whatever the policy's own check raises.
+    """
+    for j, job in enumerate(workload.jobs):
+        check_job(job, f"jobs[{j}]", workload.name, cluster.gpus)
+    if policy is None:
+        return
+    layers = getattr(policy, "layers", None)
+    if layers is not None and (layers != PRIORITY or cluster.loan_servers):
+        raise PolicyError(
+            f"layers={layers!r} must be {PRIORITY!r}, on a cluster without servers on loan"
+        )
+    interval_ticks(policy)
+    check = getattr(policy, "check", None)
+    if callable(check):
+        check(workload, cluster)
 
 
 def check_job(job: Job, path: str, workload: str, gpus: int) -> None:
@@ -105,6 +140,8 @@ def wake_ticks(wake: Number | float | None, now: int) -> int | None:
         return None
     try:
         asked = ticks(exact(wake) if not hasattr(wake, "denominator") else wake)
+        # Long beyond the end of the clock; more digits could not be stored as JSON.
+        asked = min(asked, HORIZON**2)
     except Flaw as flaw:
         raise PolicyError(f"wake: {flaw}") from None
     if asked <= now:
@@ -122,6 +159,8 @@ def to_json(value: object, what: str) -> str:
     PolicyError
         If it is not of JSON values, from which the same can be read again.
     """
+    if isinstance(value, dict) and not value:
+        return "{}"
     try:
         _require_json(value)
         return json.dumps(value)

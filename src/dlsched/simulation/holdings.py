@@ -18,7 +18,9 @@ from dlsched.simulation.policy import PolicyError
 from dlsched.simulation.progress import Progress
 from dlsched.simulation.resources import Resources, amount, checked
 from dlsched.simulation.speeds import speed
+from dlsched.simulation.state import Arrays, Vector
 from dlsched.simulation.table import Table
+from dlsched.simulation.waiting import Waiting
 from dlsched.simulation.workload import Workload
 
 
@@ -31,6 +33,8 @@ class Holdings:
         The progress of each job present, in the order of submission.
     held
         What each running job holds, in the order of their last start.
+    waiting
+        The jobs that wait.
     members
         The jobs of each group that shares GPUs.
     layers
@@ -47,16 +51,27 @@ class Holdings:
         self.held: dict[Id, Allocation] = {}
         self.members: dict[Id, list[int]] = {}
         self.table = Table(self.jobs)
+        self.waiting = Waiting(self.jobs, self.table.waiting)
         self.resources = Resources(cluster)
         self.layers = Layers(workload.jobs, cluster) if layered else None
         self._ends: list[tuple[int, int, int]] = []
+        self._unstarted = 0
 
     def arrive(self, j: int, now: int) -> None:
         """Add a job that is submitted."""
         work = self.jobs[j].work_ticks
-        self.active[j] = Progress(left=work, since=now, least=work)
-        self.table.add(j)
-        self.table.update(j, self.active[j])
+        self._unstarted += 1
+        self._add(j, Progress(left=work, since=now, least=work))
+
+    def _add(self, j: int, progress: Progress) -> None:
+        self.active[j] = progress
+        self.table.update(j, progress)
+        self.table.present.add(j)
+        self.waiting.add(j)
+
+    def arrays(self, index: Vector, now: int) -> Arrays:
+        """Return jobs at positions as vectors, as they are at a time."""
+        return self.table.arrays(now, self.active, index)
 
     def next_end(self) -> int | None:
         """Return when the next job will be complete, if nothing changes."""
@@ -79,7 +94,9 @@ class Holdings:
             j = heapq.heappop(self._ends)[1]
             groups.add(self._release(j, now, Ending.COMPLETED))
             del self.active[j]
-            self.table.remove(j)
+            self.table.present.remove(j)
+            self.table.running.remove(j)
+            self.table.scaled.discard(j)
             self.log.add("completions", (j, now))
             count += 1
         self._set_speeds(groups, now)
@@ -113,10 +130,13 @@ class Holdings:
             groups.add(self._release(j, now, Ending.PREEMPTED))
             self.active[j].preemptions += 1
             self.table.update(j, self.active[j])
+            self.table.running.remove(j)
+            self.waiting.add(j)
             stopped += 1
         required = [self._required(name, new) for name, new in start.items()]
         changed = [(j, new) for j, new in required if self.held.get(self.jobs[j].id) != new]
         moved = [j for j, _ in changed if self.jobs[j].id in self.held]
+        self._stop_waiting(j for j, _ in changed if self.jobs[j].id not in self.held)
         groups.update(self._release(j, now, Ending.CHANGED) for j in moved)
         for j, allocation in changed:
             stated = amount(self.jobs[j], "overhead", overhead.get(self.jobs[j].id))
@@ -130,10 +150,20 @@ class Holdings:
         self._set_speeds(groups, now)
         return len(changed), len(moved), stopped
 
+    def _stop_waiting(self, jobs: Iterable[int]) -> None:
+        for j in jobs:
+            self.waiting.remove(j)
+            self.table.running.add(j)
+
     def _required(self, name: Id, allocation: Allocation) -> tuple[int, Allocation]:
         j = self.position.get(name)
         if j is None or j not in self.active:
             raise PolicyError(f"job {name} is started, but is not present at this time")
+        if self.layers is None and any(s.devices is not None for s in allocation.shares):
+            raise PolicyError(
+                f"job {name}: its shares state devices, which only a policy with layers may; leave "
+                'them out, or set layers = "priority" in the policy'
+            )
         return j, checked(self.jobs[j], allocation, self.cluster)
 
     def _start(self, j: int, new: Allocation, now: int, overhead: int | None) -> None:
@@ -147,7 +177,9 @@ class Holdings:
             self.members.setdefault(new.group, []).append(j)
         progress.allocation, progress.gpus, progress.since = new, new.gpus, now
         progress.working = now + (job.restart_ticks if overhead is None else overhead)
-        progress.first_start = now if progress.first_start is None else progress.first_start
+        if progress.first_start is None:
+            progress.first_start = now
+            self._unstarted -= 1
         self.held[job.id] = new
         if new.group is None:
             self._set_speed(j, now)
@@ -237,10 +269,20 @@ class Holdings:
             )
             self.log.add("segments", tuple(row))
 
+    @property
+    def started(self) -> int:
+        """How many of the jobs present have started: those of which `to_data` has much to say."""
+        return len(self.active) - self._unstarted
+
     def to_data(self) -> dict[str, Any]:
-        """Return the jobs present as JSON values."""
+        """Return the jobs present as JSON values; of jobs that never started, their positions."""
         return {
-            "active": [[j, progress.to_data()] for j, progress in self.active.items()],
+            "active": [
+                [j, progress.to_data()]
+                for j, progress in self.active.items()
+                if progress.first_start is not None
+            ],
+            "unstarted": [j for j, p in self.active.items() if p.first_start is None],
             "held": list(self.held),
             "servers": list(self.resources.gpus),
             "members": self.members,
@@ -249,16 +291,21 @@ class Holdings:
     def restore(self, data: Mapping[str, Any]) -> None:
         """Take over what `to_data` returned."""
         self.resources.open(name for name in data["servers"] if name not in self.resources.gpus)
-        self.active = {j: Progress.from_data(values) for j, values in data["active"]}
+        started = {j: Progress.from_data(values) for j, values in data["active"]}
+        # A log of an earlier version has all jobs among the active ones.
+        for j in sorted({*started, *data.get("unstarted", ())}):
+            if j in started:
+                self._add(j, started[j])
+                self._unstarted += started[j].first_start is None
+            else:
+                self.arrive(j, self.jobs[j].submit_ticks)
         self.members = {name: list(jobs) for name, jobs in data["members"].items()}
         shared = {j for jobs in self.members.values() for j in jobs[1:]}
-        for j, progress in self.active.items():
-            self.table.add(j)
-            self.table.update(j, progress)
         for name in data["held"]:
             j = self.position[name]
             progress = self.active[j]
             assert progress.allocation is not None, "it runs"
+            self._stop_waiting([j])
             self.held[name] = progress.allocation
             if j not in shared:
                 self._take(j, progress.allocation)

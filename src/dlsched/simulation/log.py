@@ -48,6 +48,10 @@ from typing import Any, Final, NamedTuple, Self
 from dlsched.errors import OptionError
 
 VERSION: Final = 1
+APPLICATION: Final = int.from_bytes(b"dlsc")
+"""SQLite's `application_id` of a log."""
+PATIENCE: Final = 1.0
+"""Seconds for which a file that another process has is waited for."""
 BATCH: Final = 2000
 """Rows of a table that are kept in memory before they are written."""
 
@@ -116,27 +120,79 @@ class Log:
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = None if path is None else Path(path)
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
+        self._header: dict[str, Any] = {}
         with self._usable("cannot be used as a log", "name another file"):
-            self.database = sqlite3.connect(":memory:" if path is None else str(path))
-            self._create()
+            self.database = sqlite3.connect(
+                ":memory:" if path is None else str(path), timeout=PATIENCE
+            )
+            try:
+                self.empty = self._require_own()
+            except sqlite3.DatabaseError:
+                self.database.close()
+                raise
+            if path is None:
+                self._create()
+                self.empty = False
 
     @contextmanager
     def _usable(self, problem: str, remedy: str) -> Iterator[None]:
         """Name the file in an error of the database."""
         try:
             yield
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            if "locked" in str(error):
+                problem = "is in use"
+                remedy = (
+                    "another simulation may be writing it: wait until it ends, or name another file"
+                )
             raise LogError(f"{self.path}: {problem} ({error}); {remedy}") from None
 
-    def _create(self) -> None:
-        with self.database as database:
-            found = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
-            if found and "meta" not in found:
+    def _require_own(self) -> bool:
+        """Refuse a database of something else, to which nothing is written; return if it is new."""
+        stated = self.database.execute("PRAGMA application_id").fetchone()[0]
+        names = {row[0] for row in self.database.execute("SELECT name FROM sqlite_master")}
+        if not names and not stated:
+            return True
+        for name, columns in {"meta": ("key", "value"), **TABLES}.items():
+            rows = self.database.execute(f"PRAGMA table_info({name})")
+            if tuple(row[1] for row in rows) != columns or stated not in (0, APPLICATION):
                 raise sqlite3.DatabaseError("it is a database of something else")
-            database.execute("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT)")
-            for name, columns in TABLES.items():
-                database.execute(f"CREATE TABLE IF NOT EXISTS {name} ({', '.join(columns)})")
-                database.execute(f"SELECT {', '.join(columns)} FROM {name} LIMIT 0")
+        return False
+
+    def _create(self) -> None:
+        self.database.execute(f"PRAGMA application_id = {APPLICATION}")
+        self.database.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)")
+        for name, columns in TABLES.items():
+            self.database.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
+
+    def lock(self) -> None:
+        """Keep other processes from this file until `unlock`: two that write it would mix rows.
+
+        Raises
+        ------
+        LogError
+            If another one has it.
+        """
+        if self.path is None:
+            return
+        with self._usable("cannot be locked", "name another file"):
+            self.database.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self.database.execute("BEGIN EXCLUSIVE")
+            self.database.execute("COMMIT")
+            self.empty = self._require_own()
+
+    def unlock(self) -> None:
+        """Let other processes read the file; remove it if nothing was ever written to it."""
+        if self.path is None:
+            return
+        if self.empty:
+            self.close()
+            self.path.unlink(missing_ok=True)
+            return
+        with self._usable("cannot be read", "name another file"):
+            self.database.execute("PRAGMA locking_mode = NORMAL")
+            # The lock is given back when the file is read for the next time.
+            self.database.execute("SELECT count(*) FROM meta").fetchone()
 
     def __enter__(self) -> Self:
         """Return the log itself."""
@@ -174,12 +230,8 @@ class Log:
                 database.execute(f"DELETE FROM {name}")
 
     def begin(self, meta: Mapping[str, Any]) -> None:
-        """Write the header of a new simulation; values are stored as JSON."""
-        with self._written() as database:
-            rows = ({"version": VERSION} | dict(meta)).items()
-            database.executemany(
-                "INSERT INTO meta VALUES (?, ?)", [(key, json.dumps(value)) for key, value in rows]
-            )
+        """State the header of a new simulation; it is written with the first rows."""
+        self._header = {"version": VERSION} | dict(meta)
 
     def meta(self) -> dict[str, Any]:
         """Return the header.
@@ -189,14 +241,17 @@ class Log:
         LogError
             If it cannot be read.
         """
+        if self.empty:
+            return json.loads(json.dumps(self._header))  # type: ignore[no-any-return]
         with self._usable("cannot be read", "name another file"):
             rows = self.database.execute("SELECT key, value FROM meta").fetchall()
         try:
-            return {key: json.loads(value) for key, value in rows}
-        except (TypeError, ValueError) as error:
+            written: dict[str, Any] = {key: json.loads(value) for key, value in rows}
+        except (TypeError, ValueError, RecursionError) as error:
             raise LogError(
                 f"{self.path}: its header cannot be read ({error}); name another file"
             ) from None
+        return {**written, **json.loads(json.dumps(self._header))}
 
     def add(self, table: str, row: tuple[Any, ...]) -> None:
         """Add a row; it is on disk after the next `commit`."""
@@ -216,13 +271,17 @@ class Log:
             If the file cannot be written, as when the disk is full; it stays as it was.
         """
         with self._written() as database:
+            database.execute("BEGIN")
+            if self.empty:
+                self._create()
             for name, rows in self._rows.items():
                 marks = ", ".join("?" * len(TABLES[name]))
                 database.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
             database.executemany(
                 "INSERT OR REPLACE INTO meta VALUES (?, ?)",
-                [(key, json.dumps(value)) for key, value in meta.items()],
+                [(key, json.dumps(value)) for key, value in (self._header | meta).items()],
             )
+        self._header, self.empty = {}, False
         for rows in self._rows.values():
             rows.clear()
 

@@ -9,8 +9,10 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from dlsched.errors import DlschedError, OptionError
 from dlsched.schema import Flaw, Number, exact
 from dlsched.simulation.clock import ticks
+from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.decision import Decision
 from dlsched.simulation.state import State
+from dlsched.simulation.workload import Workload
 
 
 class PolicyError(DlschedError):
@@ -67,6 +69,16 @@ class BasePolicy(ABC):
         self.method = method
         self.options = options
         self.memory: dict[str, Any] = {}
+
+    def check(self, workload: Workload, cluster: Cluster) -> None:
+        """Refuse a workload or a cluster that it cannot take, before the simulation begins.
+
+        Raises
+        ------
+        DlschedError
+            Naming the job, and the remedy.
+        """
+        return
 
     @abstractmethod
     def decide(self, state: State) -> Decision:

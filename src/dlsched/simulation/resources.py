@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 
 from dlsched.schema import Flaw, Id, Number, exact
+from dlsched.schema.quantities import LARGEST
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.decision import Allocation, Share
 from dlsched.simulation.job import Job
 from dlsched.simulation.policy import PolicyError
+
+LEAST: Final = Fraction(1, 10**300)
+"""The least that a decision may state above 0; the most is that of all documents."""
+MOST_BITS: Final = 4096
+"""Most binary digits of numerator and denominator of what a decision states."""
 
 
 class Resources:
@@ -162,6 +169,16 @@ def amount(job: Job, what: str, value: Number | float | None) -> Number | None:
         number = value if isinstance(value, Fraction) else exact(value)
     except Flaw as flaw:
         raise PolicyError(f"job {job.id}: {what} {flaw}") from None
+    digits = max(number.numerator.bit_length(), number.denominator.bit_length())
+    if digits > MOST_BITS:
+        raise PolicyError(
+            f"job {job.id}: {what} is a fraction of {digits} binary digits; round it to {MOST_BITS}"
+        )
     if number < 0:
         raise PolicyError(f"job {job.id}: {what} {value} is negative; give 0 or more")
+    if not (number == 0 or LEAST <= number <= LARGEST):
+        raise PolicyError(
+            f"job {job.id}: {what} is not from {float(LEAST):g} to {float(LARGEST):g}; give 0, or "
+            "a number within that range"
+        )
     return number

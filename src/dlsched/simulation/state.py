@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,55 @@ class JobView:
         return self.job.id
 
 
+class Views(Sequence[JobView]):
+    """Jobs in order; each view is made when it is looked at, so that a long queue costs nothing.
+
+    Parameters
+    ----------
+    positions
+        The jobs' positions in the workload.
+    view
+        Returns the view of a job as it is now.
+    """
+
+    def __init__(self, positions: Sequence[int], view: Callable[[int], JobView]) -> None:
+        self._positions, self._view = positions, view
+        self._kept: tuple[JobView, ...] | None = None
+
+    def keep(self) -> None:
+        """Make all views: the jobs are about to change, and somebody still has these."""
+        if self._kept is None:
+            self._kept = tuple(self)
+
+    def __len__(self) -> int:
+        """Return the number of jobs."""
+        return len(self._positions) if self._kept is None else len(self._kept)
+
+    def __iter__(self) -> Iterator[JobView]:
+        """Go through the jobs in order."""
+        return map(self._view, self._positions) if self._kept is None else iter(self._kept)
+
+    @overload
+    def __getitem__(self, index: int) -> JobView: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[JobView, ...]: ...
+    def __getitem__(self, index: int | slice) -> JobView | tuple[JobView, ...]:
+        """Return a job, or a tuple of several."""
+        if self._kept is not None:
+            return self._kept[index]
+        if isinstance(index, slice):
+            return tuple(map(self._view, self._positions[index]))
+        return self._view(self._positions[index])
+
+    def __add__(self, other: Sequence[JobView]) -> tuple[JobView, ...]:
+        """Return these jobs and then others."""
+        return (*self, *other)
+
+    def __repr__(self) -> str:
+        """Return the jobs as a tuple shows them."""
+        return repr(tuple(self))
+
+
 class ServerView(NamedTuple):
     """A server that may be used at the moment, and what is free on it."""
 
@@ -81,6 +130,20 @@ class Arrays(NamedTuple):
     attained: Vector
     service: Vector
     running: Vector
+
+
+Key: TypeAlias = Callable[[Arrays], Vector]
+"""Returns a number for each job."""
+
+
+class Front(NamedTuple):
+    """The first waiting jobs of every number of GPUs, in the order of submission.
+
+    ``cut`` are the numbers of GPUs of which more jobs wait than these.
+    """
+
+    jobs: Arrays
+    cut: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -108,26 +171,25 @@ class State:
     loan: int
     workload: Workload
     cluster: Cluster
-    _jobs: Callable[[], tuple[tuple[JobView, ...], tuple[JobView, ...]]]
+    _waiting: Callable[[], Views]
+    _running: Callable[[], Views]
     _servers: Callable[[], tuple[ServerView, ...]]
-    _arrays: Callable[[], Arrays]
+    _present: Callable[[], Arrays]
+    _front: Callable[[Key, int, int, bool], Front]
+    _vectors: Callable[[Iterable[Id]], Arrays]
     _held: Mapping[Id, Allocation]
     _free: Mapping[Id, int]
     _vector: Vector
 
     @cached_property
-    def _views(self) -> tuple[tuple[JobView, ...], tuple[JobView, ...]]:
-        return self._jobs()
-
-    @property
-    def waiting(self) -> tuple[JobView, ...]:
+    def waiting(self) -> Views:
         """The jobs that wait, in the order of submission."""
-        return self._views[0]
+        return self._waiting()
 
-    @property
-    def running(self) -> tuple[JobView, ...]:
+    @cached_property
+    def running(self) -> Views:
         """The jobs that hold GPUs, in the order of their last start."""
-        return self._views[1]
+        return self._running()
 
     @cached_property
     def servers(self) -> tuple[ServerView, ...]:
@@ -137,7 +199,30 @@ class State:
     @cached_property
     def arrays(self) -> Arrays:
         """The same jobs as vectors, for policies that decide often."""
-        return self._arrays()
+        return self._present()
+
+    def vectors(self, names: Iterable[Id]) -> Arrays:
+        """Return some of the jobs as vectors, in the order of submission."""
+        return self._vectors(names)
+
+    def front(self, key: Key, free: int, count: int, *, running: bool = False) -> Front:
+        """Return the first waiting jobs of every number of GPUs, without looking at the others.
+
+        Parameters
+        ----------
+        key
+            By which jobs are ordered, least first; ties in the order of submission. The key of a
+            waiting job must depend on this job alone, and stay the same as long as it waits: it is
+            computed once for each time that the job begins to wait.
+        free
+            The most GPUs that may be free: of a number of GPUs no more jobs than fit, and one more,
+            are returned.
+        count
+            The most jobs of a number of GPUs.
+        running
+            Whether the running jobs are returned, too.
+        """
+        return self._front(key, free, count, running)
 
     @property
     def allocations(self) -> Mapping[Id, Allocation]:

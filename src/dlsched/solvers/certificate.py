@@ -20,6 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from dlsched.objective import SOLVER_PRECISION
 from dlsched.schema.quantities import Number, simplify
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import INF, StandardForm
@@ -29,6 +30,8 @@ _MIN_BITS, _MAX_BITS = 20, 40
 _LARGEST_SUM = 2**61
 _LARGEST_MULTIPLIER = 1e100
 """Multipliers from here on, and those that are not numbers, are replaced by 0."""
+_SLACK = 1e-6
+"""A solver's tolerances relative to a value, and absolute in the unit that it sees."""
 _ULP_BITS = 53
 _HALF_ULP = Fraction(1, 2**_ULP_BITS)
 _INEXACT = 2**53
@@ -73,6 +76,35 @@ def round_to_granularity(value: Number, granularity: Fraction, sense: str) -> Nu
     return simplify(value)
 
 
+def claimed_bound(form: StandardForm, level: int, bound: float) -> Number | float:
+    """Return a solver's bound on a level, weakened by the tolerances that it rests on.
+
+    It is rounded to the level's granularity if that is larger than the tolerances, and is a
+    floating-point number with a relative error of 1e-9 otherwise.
+    """
+    sense = form.senses[level]
+    sign = 1 if sense == "max" else -1
+    unit = float(form.conditioned(level)[0])
+    slack = Fraction(_SLACK) * Fraction(max(unit, abs(bound)))
+    weakened = Fraction(bound) + sign * slack
+    if form.granularities[level] > 2 * slack:
+        return round_to_granularity(weakened, form.granularities[level], sense)
+    if below_any_cost(form, level, weakened):
+        return simplify(Fraction(form.offsets[level]))
+    return bound + sign * (SOLVER_PRECISION * abs(bound) + _SLACK * unit)
+
+
+def below_any_cost(form: StandardForm, level: int, bound: Number) -> bool:
+    """Whether a bound shows that every column with a positive gain is 0 in all solutions."""
+    costs = form.costs[level]
+    paid = costs > 0
+    if form.senses[level] == "min" or (costs < 0).any() or (form.lower[paid] < 0).any():
+        return False
+    least = Fraction(float(costs[paid].min())) if paid.any() else 1
+    gain = (bound - Fraction(form.offsets[level])) * (1 + Fraction(SOLVER_PRECISION))
+    return bool(form.integer[paid].all()) and gain < least
+
+
 def _integer_bound(form: StandardForm, cost: Vector, y: Vector) -> Fraction | None:
     """Compute the bound in 64-bit integers; ``None`` if the data are not integers or too large."""
     A, absolute = form.A, np.abs(y)
@@ -105,8 +137,8 @@ def _fraction_bound(
     """
     total = Fraction(0)
     for i in np.flatnonzero(y):
-        side = form.row_lower[i] if y[i] > 0 else form.row_upper[i]
-        weight = Fraction(y[i])
+        side = float(form.row_lower[i] if y[i] > 0 else form.row_upper[i])
+        weight = Fraction(float(y[i]))
         total += weight * Fraction(side) - abs(weight) * _error(side)
     costs, weights, entries = _Dyadic(cost), _Dyadic(y), _Dyadic(form.A.data)
     product = weights.bits + entries.bits

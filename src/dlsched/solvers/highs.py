@@ -4,38 +4,20 @@ from __future__ import annotations
 
 import logging
 import math
-import threading
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from dlsched.errors import SolverFailure
 from dlsched.result import Start, Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Outcome, Vector
+from dlsched.solvers.session import EMPTY, NAME, TERMINATIONS, Session, version
 from dlsched.solvers.standard_form import StandardForm
 
+__all__ = ["NAME", "interior_point", "load", "solve", "validate_limits", "version"]
+
 logger = logging.getLogger(__name__)
-
-NAME = "highs"
-
-# HiGHS's model statuses by name. Any other one is a failure of HiGHS or an invalid model.
-_TERMINATIONS = {
-    "kOptimal": Termination.PROVED,
-    "kInfeasible": Termination.INFEASIBLE,
-    "kUnbounded": Termination.UNBOUNDED,
-    "kTimeLimit": Termination.TIME_LIMIT,
-    "kIterationLimit": Termination.ITERATION_LIMIT,
-    "kSolutionLimit": Termination.SOLUTION_LIMIT,
-    "kMemoryLimit": Termination.MEMORY_LIMIT,
-    "kObjectiveBound": Termination.OBJECTIVE_LIMIT,
-    "kObjectiveTarget": Termination.OBJECTIVE_LIMIT,
-    "kInterrupt": Termination.INTERRUPTED,
-    "kHighsInterrupt": Termination.INTERRUPTED,
-    "kUnknown": Termination.UNDECIDED,
-}
 
 MANY_COLUMNS, WIDE = 100_000, 1000
 """Integer programs with more columns, and more columns per row, are solved without presolve, which
@@ -49,52 +31,23 @@ _SUB_PROGRAMS = (
 )
 """Options of HiGHS: searches for solutions in smaller integer programs, and restarts."""
 
-_scheduler = threading.local()
-"""``threads``: the size of HiGHS's thread pool, of which it has one for each calling thread."""
-
-
-@cache
-def version() -> str:
-    """Return the version of HiGHS."""
-    import highspy
-
-    return str(highspy.Highs().version())
-
-
-def use_threads(threads: int) -> None:
-    """Make HiGHS ready for a number of threads: with a pool of another size it refuses to run."""
-    import highspy
-
-    if getattr(_scheduler, "threads", threads) != threads:
-        highspy.Highs.resetGlobalScheduler(True)
-    _scheduler.threads = threads
-
 
 def validate_limits(run: Run) -> None:
     """Do nothing: HiGHS has every limit of a run."""
 
 
-def build(form: StandardForm, level: int, integer: bool = True, conditioned: bool = False) -> Any:
-    """Return a ``highspy.HighsLp`` of one level, in the unit of `conditioned` or its own."""
-    import highspy
-
-    lp = highspy.HighsLp()
-    lp.num_row_, lp.num_col_ = form.shape
-    lp.col_cost_, lp.offset_ = form.costs[level], form.offsets[level]
-    if conditioned:
-        _, lp.col_cost_, lp.offset_ = form.conditioned(level)
-    lp.col_lower_, lp.col_upper_ = form.lower, form.upper
-    lp.row_lower_, lp.row_upper_ = form.row_lower, form.row_upper
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_ = form.A.indptr
-    lp.a_matrix_.index_ = form.A.indices
-    lp.a_matrix_.value_ = form.A.data
-    if form.senses[level] == "max":
-        lp.sense_ = highspy.ObjSense.kMaximize
-    if integer and form.integer.any():
-        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-        lp.integrality_ = [kinds[flag] for flag in form.integer.tolist()]
-    return lp
+def load(session: Session, form: StandardForm, level: int, integer: bool = True) -> None:
+    """Pass one level to HiGHS, in the unit of `StandardForm.conditioned`."""
+    _, costs, offset = form.conditioned(level)
+    session.load(
+        form.A,
+        costs,
+        (form.lower, form.upper),
+        (form.row_lower, form.row_upper),
+        maximize=form.senses[level] == "max",
+        offset=offset,
+        integer=form.integer if integer else None,
+    )
 
 
 def solve(
@@ -118,101 +71,72 @@ def solve(
     an objective, is the end of an integer program. Without `sub_programs` HiGHS neither seeks
     solutions in smaller integer programs nor restarts at the root. `options` are more of its own.
     """
-    import highspy
-
-    run.record_solver(NAME, version())
-    use_threads(run.threads)
-    highs = highspy.Highs()
-    callbacks = _Callbacks(run, float(form.conditioned(level)[0]), quiet=quiet or relax)
-    _configure(highs, run, callbacks)
-    lp = build(form, level, not relax, conditioned=True)
-    if highs.passModel(lp) == highspy.HighsStatus.kError:
-        raise SolverFailure("HiGHS rejected the model")
+    unit = float(form.conditioned(level)[0])
+    callbacks = _Callbacks(run, unit, quiet=quiet or relax)
+    session = Session(run, _options(run) | dict(options or {}))
+    callbacks.subscribe(session)
+    load(session, form, level, not relax)
     if nodes is not None:
-        highs.setOptionValue("mip_max_nodes", nodes)
+        session.set("mip_max_nodes", nodes)
     if target is not None:
-        highs.setOptionValue("objective_target", target / float(form.conditioned(level)[0]))
+        session.set("objective_target", target / unit)
     rows, columns = form.shape
     if not relax and columns > max(MANY_COLUMNS, WIDE * rows):
         logger.info("no presolve: it would take minutes with %d rows and columns %d", rows, columns)
-        highs.setOptionValue("presolve", "off")
+        session.set("presolve", "off")
     if start is not None:
-        point = highspy.HighsSolution()
-        point.col_value = start.tolist()
-        highs.setSolution(point)
+        session.start_from(start)
     if not sub_programs:
         for name in _SUB_PROGRAMS:
-            highs.setOptionValue(name, False)
-    for name, value in (options or {}).items():
-        highs.setOptionValue(name, value)
-    highs.run()
-    if _status(highs) == "kUnboundedOrInfeasible":  # presolve cannot tell which; the solver can
-        highs.setOptionValue("presolve", "off")
-        highs.run()
-    return _outcome(highs, form, level, relax, callbacks.start() if start is not None else None)
+            session.set(name, False)
+    session.solve()
+    return _outcome(session, form, level, relax, callbacks.start() if start is not None else None)
 
 
-def interior_point(form: StandardForm, level: int, run: Run) -> Outcome:
+def interior_point(form: StandardForm, level: int, run: Run, threads: int | None = None) -> Outcome:
     """Solve the linear relaxation of one level by interior point, without crossover.
 
     Much faster than the simplex method on large relaxations, and less exact: values and duals are
     those with which HiGHS ended, whatever its status, and no bound is stated. `dual_bound` makes a
-    bound of the duals.
+    bound of the duals. `threads` are the run's by default.
     """
-    import highspy
-
-    run.record_solver(NAME, version())
-    if getattr(_scheduler, "threads", run.threads) != run.threads:
-        highspy.Highs.resetGlobalScheduler(True)  # else HiGHS refuses to run
-    _scheduler.threads = run.threads
-    highs = highspy.Highs()
-    _configure(highs, run, _Callbacks(run, 1.0, quiet=True))
-    highs.setOptionValue("solver", "ipm")
-    highs.setOptionValue("run_crossover", "off")
-    if highs.passModel(build(form, level, False, conditioned=True)) == highspy.HighsStatus.kError:
-        raise SolverFailure("HiGHS rejected the model")
-    highs.run()
-    name = _status(highs)
-    if name not in _TERMINATIONS:
-        return _outcome(highs, form, level, True, None)
-    solution, values, duals = highs.getSolution(), None, None
+    method = {"solver": "ipm", "run_crossover": "off"}
+    session = Session(run, _options(run) | method, threads=threads)
+    load(session, form, level, False)
+    name = session.solve()
+    if name not in TERMINATIONS:
+        return _outcome(session, form, level, True, None)
+    solution, values, duals = session.solver.getSolution(), None, None
     if solution.value_valid:
         values = np.array(solution.col_value)
     if solution.dual_valid:
         duals = np.array(solution.row_dual) * float(form.conditioned(level)[0])
     objective = None if values is None else form.value(level, values)
     message = f"{name} by interior point"
-    return Outcome(NAME, _TERMINATIONS[name], message, values, objective, None, duals)
+    return Outcome(NAME, TERMINATIONS[name], message, values, objective, None, duals)
 
 
-def _configure(highs: Any, run: Run, callbacks: _Callbacks) -> None:
-    options = {
-        "output_flag": True,
+def _options(run: Run) -> dict[str, Any]:
+    return {
+        "output_flag": True,  # also for `_Callbacks`
         "log_to_console": run.log,
-        "threads": run.threads,
         "random_seed": run.seed % 2**31,
         "mip_rel_gap": run.gap,
         "mip_abs_gap": 1e-9,
-        # By default a model with a coefficient of 1e15 is refused, the largest that a document has.
-        "large_matrix_value": 1e30,
     }
-    if run.time_limit is not None:
-        options["time_limit"] = run.remaining()
-    for name, value in options.items():
-        highs.setOptionValue(name, value)
-    highs.cbLogging += callbacks.on_log
-    for event in (highs.cbMipLogging, highs.cbMipImprovingSolution):
-        event.subscribe(callbacks.on_progress)
-    for event in (highs.cbMipInterrupt, highs.cbSimplexInterrupt, highs.cbIpmInterrupt):
-        event.subscribe(callbacks.on_interrupt)
 
 
 class _Callbacks:
-    """HiGHS's callbacks: they record progress and pass on an interrupt."""
+    """HiGHS's callbacks: they record progress and what becomes of the start."""
 
     def __init__(self, run: Run, unit: float, quiet: bool) -> None:
         self.run, self.unit, self.quiet = run, unit, quiet
         self.start_message = ""
+
+    def subscribe(self, session: Session) -> None:
+        session.listen("cbLogging", self.on_log)
+        for event in ("cbMipLogging", "cbMipImprovingSolution"):
+            session.listen(event, self.on_progress)
 
     def on_log(self, event: Any) -> None:
         if "MIP start solution" in event.message:
@@ -224,18 +148,10 @@ class _Callbacks:
             primal, dual = data.mip_primal_bound * self.unit, data.mip_dual_bound * self.unit
             self.run.record(_finite(primal), _finite(dual))
 
-    def on_interrupt(self, event: Any) -> None:
-        if self.run.interrupted:
-            event.interrupt()
-
     def start(self) -> Start:
         if "is feasible" in self.start_message:
             return Start(True, self.start_message)
         return Start(False, self.start_message or "HiGHS finished before it read the start")
-
-
-def _status(highs: Any) -> str:
-    return str(highs.getModelStatus().name)
 
 
 def _finite(value: float) -> float | None:
@@ -243,26 +159,23 @@ def _finite(value: float) -> float | None:
 
 
 def _outcome(
-    highs: Any, form: StandardForm, level: int, relax: bool, start: Start | None
+    session: Session, form: StandardForm, level: int, relax: bool, start: Start | None
 ) -> Outcome:
-    name = _status(highs)
-    if name == "kModelEmpty":
+    name, highs, message = session.status, session.solver, session.message
+    if name == EMPTY:
         return _empty(form, level)
-    message = f"{name}: {highs.modelStatusToString(highs.getModelStatus())}"
-    if name not in _TERMINATIONS:
-        raise SolverFailure(f"HiGHS {version()} ended with {message}")
     info = highs.getInfo()
     found = info.primal_solution_status == 2  # kSolutionStatusFeasible
-    termination = _TERMINATIONS[name]
+    termination = TERMINATIONS[name]
     proved = termination is Termination.PROVED
-    if proved and not found:
-        raise SolverFailure(f"HiGHS {version()} calls a point optimal that is not feasible")
+    if proved and not found:  # the point is not feasible by its own tolerances
+        termination = Termination.TOLERANCES
     values = np.array(highs.getSolution().col_value) if found else None
     objective = None if values is None else form.value(level, values)
     unit = float(form.conditioned(level)[0])
     bound, duals = None, None
     if relax or not form.integer.any():
-        if proved:
+        if proved and info.dual_solution_status != 0:
             bound, duals = objective, np.array(highs.getSolution().row_dual) * unit
     elif termination not in (Termination.INFEASIBLE, Termination.UNBOUNDED):  # 0 after these
         bound = _finite(info.mip_dual_bound * unit)

@@ -8,41 +8,50 @@ The next levels hold the level at its optimum.
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from dlsched.errors import OptionError, SolverDisagreement
-from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound, relative_gap
+from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound, at_bound, relative_gap
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema.envelope import Instance
-from dlsched.schema.quantities import Number
 from dlsched.schema.solution import Solution
 from dlsched.solvers import highs
 from dlsched.solvers.backend import Backend, find_backend
-from dlsched.solvers.certificate import dual_bound, round_to_granularity
+from dlsched.solvers.certificate import (
+    below_any_cost,
+    claimed_bound,
+    dual_bound,
+    round_to_granularity,
+)
 from dlsched.solvers.fixing import fix_by_reduced_cost
 from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.outcome import Outcome, Vector
+from dlsched.solvers.precision import undecided_row
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
-SOLVER_LIBRARIES = ("highspy", "scipy.sparse", "pyomo.environ", "pyomo.repn.plugins.standard_form")
-"""What a method that solves a model preloads; importing it takes half a second or more."""
-_SLACK = 1e-6
-"""Relative slack granted to a solver's bound before it is rounded to the granularity."""
-_REDUCED_COST = 1e-7
-"""A solver's tolerance on reduced costs, in the unit that it sees."""
+SOLVER_LIBRARIES = (
+    "highspy",
+    "scipy.sparse",
+    "dlsched.solvers.pyomo_import",
+    "pyomo.repn.plugins.standard_form",
+)
+"""What a method that solves a model preloads; importing it takes a quarter of a second."""
 _COST_RATIO, _ROUNDS = 2.0**10, 4
 """A level is solved again, in four rounds at most, if fixing columns divides its largest cost by
 this ratio."""
 _INTEGRALITY = 1e-9
 """Largest distance from integers at which the relaxation's optimum is taken to be integral."""
+
+BEYOND_PRECISION = "the data need more than the solver's precision"
+"""The beginning of the reason why no optimum is stated."""
 
 T_contra = TypeVar("T_contra", bound=Instance, contravariant=True)
 
@@ -92,11 +101,16 @@ def solve_levels(
     """
     backend = find_backend(run.solver)
     backend.validate_limits(run)  # before the model is built
+    known = first if run.known is None else run.known
+    stopped = run.stop_reason()
+    if stopped is not None and known is not None and run.start is None:
+        reason = f"{stopped.sentence} before the model was built"
+        return Claim(known, Status.FEASIBLE, termination=stopped, reason=reason)
     search = _build(instance, run, model)
     if isinstance(search, Claim):
         return search
-    if first is not None and run.start is None:
-        search.begin_from(first)
+    if known is not None and run.start is None:
+        search.begin_from(known)
     levels = len(search.form.costs)
     if depth is not None and not (isinstance(depth, int) and 1 <= depth <= levels):
         raise OptionError(f"levels={depth} must be from 1 to {levels}")
@@ -151,6 +165,21 @@ def _build(instance: T_contra, run: Run, model: ModelModule[T_contra]) -> _Searc
     return _Search(instance, run, model, pyomo_model, form, time.perf_counter() - began)
 
 
+def is_integral(form: StandardForm, level: int, values: Vector) -> bool:
+    """Whether rounding a point to integers changes neither the point nor its value noticeably.
+
+    A cost of 1e10 makes a difference of 10 of a distance of 1e-9.
+    """
+    rounded = np.where(form.integer, np.rint(values), values)
+    if np.any(np.abs(values - rounded) >= _INTEGRALITY):
+        return False
+    costs = np.abs(form.costs[level])
+    change = abs(float(form.costs[level] @ (values - rounded)))
+    least = float(costs[costs > 0].min(initial=math.inf))
+    value = abs(form.value(level, rounded))
+    return change == 0 or change <= SOLVER_PRECISION * max(value, least)
+
+
 @dataclass
 class _Search:
     """The state between the levels: the form with held levels, the incumbent, the bounds."""
@@ -175,11 +204,14 @@ class _Search:
     def __post_init__(self) -> None:
         self.duals: Vector = np.zeros(self.form.shape[0])
         self.known: tuple[Vector, Vector] | None = None
+        self.begun: Solution | None = None
+        self.undecided = undecided_row(self.form)
         if self.run.start is not None:
             self.begin_from(self.run.start)
 
     def begin_from(self, solution: Solution) -> None:
         """Make a solution the incumbent."""
+        self.begun = solution
         self.module.assign(self.instance, self.model, solution)
         self.incumbent = self.form.point()
 
@@ -188,19 +220,43 @@ class _Search:
         solution = None
         if self.incumbent is not None:
             self.form.load(self.incumbent)
-            solution = self.module.read(self.instance, self.model)
+            solution = self.accepted(self.module.read(self.instance, self.model))
             self.optima = [self.final(level, value) for level, value in enumerate(self.optima)]
         return Claim(
             solution=solution,
             status=self.status,
             termination=self.termination,
             reason=self.reason,
-            objective=self.optima,
+            objective=self.optima if solution is not self.begun else None,
             bounds=self.bounds,
             solver_message=self.message,
             build_seconds=self.build_seconds,
             start=self.start,
         )
+
+    def accepted(self, solution: Solution) -> Solution | None:
+        """Return a solution, or the one that the search began from if the first is not feasible.
+
+        The latter also if the search was ended early and has found nothing better. A solver's point
+        may be infeasible by what it tolerates.
+        """
+        if self.run.check is None:
+            return solution
+        report = self.run.check(self.instance, solution)
+        if report.feasible:
+            optimal = self.status is Status.OPTIMAL
+            if optimal or self.begun is None or report.objective is None:
+                return solution
+            begun = self.run.check(self.instance, self.begun).objective
+            return self.begun if begun and begun.better_than(report.objective) else solution
+        first = report.violations[0]
+        self.status = Status.NO_SOLUTION if self.begun is None else Status.FEASIBLE
+        self.termination = Termination.TOLERANCES
+        self.reason = (
+            f"{self.run.solver}'s tolerances admit a point that is no solution: "
+            f"{first.where}: {first.message}"
+        )
+        return self.begun
 
     def final(self, level: int, optimum: float) -> float:
         """Return the incumbent's value of a solved level.
@@ -229,6 +285,9 @@ class _Search:
             assert self.incumbent is not None
             self.optima.append(self.form.value(level, self.incumbent))
             left = self.gap(level, self.optima[-1])
+            if self.undecided and not self.certainly(level):
+                self.hold_back(level, Termination.TOLERANCES)
+                return
             if left > self.run.gap + TOLERANCE:
                 self.status, self.termination = Status.FEASIBLE, Termination.TOLERANCES
                 self.reason = f"{self.run.solver}'s tolerances leave a gap of {left:.3g}"
@@ -239,9 +298,27 @@ class _Search:
             self.status, self.termination = Status.FEASIBLE, Termination.LEVELS_DONE
             self.reason = f"only {depth} of {levels} levels asked for"
 
+    def certainly(self, level: int) -> bool:
+        """Whether the incumbent attains a bound of a level that was re-checked exactly."""
+        assert self.incumbent is not None
+        value = self.form.value(level, self.incumbent)
+        certified = [bound for bound in self.bounds[level] if bound.kind == "certified"]
+        return any(at_bound(value, bound) for bound in certified)
+
+    def hold_back(self, level: int, termination: Termination) -> None:
+        """State neither an optimum nor the solver's bound: it cannot decide all rows."""
+        self.status = Status.NO_SOLUTION if self.incumbent is None else Status.FEASIBLE
+        self.termination = termination
+        self.reason = f"{BEYOND_PRECISION}: constraint {self.undecided}"
+        self.bounds[level] = [bound for bound in self.bounds[level] if bound.kind != "claimed"]
+
     def stop(self, outcome: Outcome, level: int, depth: int) -> None:
         """Set status and reason for a level that was not proved optimal."""
         self.status, self.termination = outcome.status, outcome.termination
+        if self.undecided:
+            infeasible = self.status is Status.INFEASIBLE
+            self.hold_back(level, Termination.TOLERANCES if infeasible else outcome.termination)
+            return
         if self.status is Status.INFEASIBLE and level == 0:
             if self.incumbent is not None:
                 raise SolverDisagreement(
@@ -338,13 +415,14 @@ class _Search:
         self.duals = np.zeros(form.shape[0]) if outcome.duals is None else outcome.duals
         certified = dual_bound(form, level, self.duals)
         if certified is not None:
+            if form.offsets[level] == 0 and below_any_cost(form, level, certified):
+                certified = min(certified, 0)
             value = round_to_granularity(certified, form.granularities[level], form.senses[level])
             self.bounds[level].append(Bound(value, "certified", how))
         if outcome.status is Status.INFEASIBLE:
             return outcome
         if optimal and outcome.values is not None and self.run.start is None:
-            x = outcome.values[form.integer]
-            integral = bool(np.all(np.abs(x - np.rint(x)) < _INTEGRALITY))
+            integral = is_integral(form, level, outcome.values)
             return outcome if integral and outcome.solver == self.run.solver else None
         stop = self.run.stop_reason()
         return Outcome(outcome.solver, stop, outcome.message) if stop and not optimal else None
@@ -362,32 +440,9 @@ class _Search:
         return Outcome(self.run.solver, Termination.PROVED, "", values=self.incumbent, start=start)
 
     def claim_bound(self, level: int, bound: float) -> None:
-        """Add the solver's bound, weakened by the tolerances that it rests on.
-
-        It is rounded to the level's granularity if that is larger than the tolerances, and is a
-        floating-point number with a relative error of 1e-9 otherwise.
-        """
-        form, sense = self.form, self.form.senses[level]
-        sign = 1 if sense == "max" else -1
-        unit = float(form.conditioned(level)[0])
-        slack = Fraction(_SLACK) * Fraction(max(unit, abs(bound)))
-        weakened = Fraction(bound) + sign * slack
-        value: Number | float
-        if form.granularities[level] > 2 * slack:
-            value = round_to_granularity(weakened, form.granularities[level], sense)
-        elif self.below_any_cost(level, weakened):
-            value = round_to_granularity(Fraction(form.offsets[level]), Fraction(0), sense)
-        else:
-            value = bound + sign * (SOLVER_PRECISION * abs(bound) + _REDUCED_COST * unit)
+        """Add the solver's bound, weakened by the tolerances that it rests on."""
+        value = claimed_bound(self.form, level, bound)
         self.bounds[level].append(Bound(value, "claimed", self.run.solver))
-
-    def below_any_cost(self, level: int, bound: Fraction) -> bool:
-        """Whether a bound shows that every column with a positive gain is 0 in all solutions."""
-        form, costs = self.form, self.form.costs[level]
-        if form.senses[level] == "min" or (costs < 0).any() or (form.lower < 0).any():
-            return False
-        least = Fraction(float(costs[costs > 0].min(initial=1)))
-        return bool(form.integer[costs > 0].all()) and bound - Fraction(form.offsets[level]) < least
 
     def hold(self, level: int, value: float) -> None:
         """Add a row that keeps a solved level at its optimum."""

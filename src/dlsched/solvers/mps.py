@@ -1,19 +1,19 @@
-"""One level of a model as MPS text, for other solvers."""
+"""One level of a model as MPS text, for other solvers: the format with names of any length."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
-from pathlib import Path
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dlsched.errors import SolverFailure
-from dlsched.solvers import highs
-from dlsched.solvers.standard_form import compile_model
+from dlsched.solvers.outcome import Vector
+from dlsched.solvers.standard_form import StandardForm, compile_model
 
 
 def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
     """Return one level of the model, with the earlier levels held by rows ``hold_<level>``.
+
+    Numbers are written with the digits that they need to be read as the same ones.
 
     Parameters
     ----------
@@ -21,26 +21,115 @@ def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
         For the NAME line; a Pyomo model with one objective per level; index of the level.
     held
         Values of the earlier levels, one each.
-
-    Raises
-    ------
-    SolverFailure
-        If HiGHS cannot write the model.
     """
-    import highspy
-
     form = compile_model(model)
     for i, value in enumerate(held):
         form = form.held(i, value)
-    lp = highs.build(form, level)
-    lp.model_name_ = "_".join(name.split())
-    lp.col_names_, lp.row_names_ = form.column_names, form.row_names
-    writer = highspy.Highs()
-    writer.silent()
-    if writer.passModel(lp) == highspy.HighsStatus.kError:
-        raise SolverFailure("HiGHS rejected the model")
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "model.mps"
-        if writer.writeModel(str(file)) == highspy.HighsStatus.kError:
-            raise SolverFailure("HiGHS could not write the MPS file")
-        return file.read_text()
+    return "\n".join(_lines("_".join(name.split()), form, level)) + "\n"
+
+
+def _lines(name: str, form: StandardForm, level: int) -> Iterator[str]:
+    costs, offset = form.costs[level], form.offsets[level]
+    objective = "Obj" if costs.any() or offset else "NoObj"
+    rows = list(zip(form.row_names, form.row_lower.tolist(), form.row_upper.tolist(), strict=True))
+    yield f"NAME        {name}"
+    if form.senses[level] == "max":
+        yield "OBJSENSE"
+        yield "  MAX"
+    yield "ROWS"
+    yield f" N  {objective:<8}"
+    for row, low, high in rows:
+        yield f" {_kind(low, high)}  {row:<8}"
+    yield "COLUMNS"
+    yield from _columns(form, costs, objective)
+    yield "RHS"
+    if offset:
+        yield _entry("RHS_V", objective, -offset)
+    for row, low, high in rows:
+        side = low if math.isinf(high) else high
+        if side and math.isfinite(side):
+            yield _entry("RHS_V", row, side)
+    ranges = [
+        (row, high - low) for row, low, high in rows if _kind(low, high) == "L" and low > -math.inf
+    ]
+    if ranges:
+        yield "RANGES"
+        for row, width in ranges:
+            yield _entry("RANGE", row, width)
+    bounds = list(_bounds(form))
+    if bounds:
+        yield "BOUNDS"
+        yield from bounds
+    yield "ENDATA"
+
+
+def _columns(form: StandardForm, level_costs: Vector, objective: str) -> Iterator[str]:
+    """Yield the entries, column by column; integer columns stand between two markers."""
+    starts, at, entries = (part.tolist() for part in (form.A.indptr, form.A.indices, form.A.data))
+    costs, integer = level_costs.tolist(), [*form.integer.tolist(), False]
+    row_names = form.row_names
+    markers, inside = 0, False
+    for j, column in enumerate(form.column_names):
+        if integer[j] != inside:
+            inside = integer[j]
+            yield _marker(markers, inside)
+            markers += 1
+        span = range(starts[j], starts[j + 1])
+        if costs[j] or not span:
+            yield _entry(column, objective, costs[j])
+        for k in span:
+            yield _entry(column, row_names[at[k]], entries[k])
+    if inside:
+        yield _marker(markers, False)
+
+
+def _bounds(form: StandardForm) -> Iterator[str]:
+    """Yield the limits of columns that are not what readers assume."""
+    limits = form.lower.tolist(), form.upper.tolist(), form.integer.tolist()
+    for column, low, high, integer in zip(form.column_names, *limits, strict=True):
+        for kind, value in _limits(low, high, integer):
+            number = "" if value is None else f"  {_number(value)}"
+            yield f" {kind} BOUND     {column:<8}{number}"
+
+
+def _limits(low: float, high: float, integer: bool) -> list[tuple[str, float | None]]:
+    """Return kinds and values of a column's limits, none for 0 and infinity."""
+    lower, upper = ("LI", "UI") if integer else ("LO", "UP")
+    if (low, high) == (-math.inf, math.inf):
+        return [("FR", None)]
+    if low == high:
+        return [("FX", low)]
+    if integer and (low, high) == (0, 1):
+        return [("BV", None)]
+    if integer and (low, high) == (0, math.inf):
+        return [("PL", None)]  # some readers assume a limit of 1
+    limits: list[tuple[str, float | None]] = []
+    if low == -math.inf:
+        limits.append(("MI", None))
+    elif low:
+        limits.append((lower, low))
+    if high < math.inf:
+        limits.append((upper, high))
+    return limits
+
+
+def _kind(low: float, high: float) -> str:
+    if low == high:
+        return "E"
+    if high < math.inf:
+        return "L"
+    return "G" if low > -math.inf else "N"
+
+
+def _entry(first: str, second: str, value: float) -> str:
+    return f"    {first:<8}  {second:<8}  {_number(value)}"
+
+
+def _marker(number: int, begin: bool) -> str:
+    return f"    MARK{number:04}  'MARKER'                 'INT{'ORG' if begin else 'END'}'"
+
+
+def _number(value: float) -> str:
+    """Return the shortest text that is read as the number."""
+    short = f"{value:.15g}"
+    return short if float(short) == value else repr(value)

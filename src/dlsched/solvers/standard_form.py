@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.schema.quantities import Number
 from dlsched.solvers.outcome import Vector
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class StandardForm:
         power = math.frexp(largest)[1] - _EXPONENT
         return unit * Fraction(2) ** power, np.ldexp(costs, -power), math.ldexp(offset, -power)
 
-    def held(self, level: int, value: float) -> StandardForm:
+    def held(self, level: int, value: Number | float) -> StandardForm:
         """Return the form with one more row: the level is no worse than `value`.
 
         The row is in the unit of `conditioned`.

@@ -12,9 +12,16 @@ from hypothesis import given, settings
 import dlsched
 from dlsched.errors import OptionError
 from dlsched.problems.placement import Instance, exact
-from dlsched.problems.placement.cells import Cell, cells_of, traffic_of, unplaced
+from dlsched.problems.placement.cells import (
+    Cell,
+    cells_of,
+    traffic_of,
+    unplaced,
+    weights_of,
+    whole_cells_of,
+)
 from dlsched.problems.placement.lumps import least_cost
-from dlsched.problems.placement.parts import cell_bounds, gpu_bound
+from dlsched.problems.placement.parts import cell_bound, gpu_bound
 from dlsched.problems.placement.shares import Shares
 from dlsched.result import Termination
 from dlsched.run import Run
@@ -25,10 +32,8 @@ from dlsched.testing import oracles, strategies
 
 
 def exact_cost(shares: Shares, key: tuple[int, int], homes: tuple[int, ...]) -> Fraction:
-    """Return the cost of a cell, each group with all of its bytes, in fractions."""
-    k, p = key
-    largest, weights = shares.priority_weight
-    weight = Fraction(shares.instance.weights.gpu) * largest * weights[p] / 2
+    """Return the cost of a cell by its weight, each group with all of its bytes, in fractions."""
+    k, _ = key
     load = [-row[k] for row in shares.supply]
     paid, bytes_ = Fraction(0), traffic_of(shares)
     for g, part in shares.demand[key].items():
@@ -39,7 +44,7 @@ def exact_cost(shares: Shares, key: tuple[int, int], homes: tuple[int, ...]) -> 
             paid += bytes_[g]
         else:
             load[region] += part
-    return weight * sum((d**2 for d in load), Fraction(0)) + paid
+    return sum((d**2 for d in load), Fraction(0)) + paid / weights_of(shares)[key]
 
 
 @given(strategies.placement(max_jobs=6, scales=True))
@@ -50,7 +55,7 @@ def test_no_cell_costs_less_than_its_bound(instance: Instance) -> None:
     regions = range(len(instance.regions))
     placements = list(product(regions, repeat=len(instance.tables)))
     given = np.array([t % (len(regions) + 1) - 1 for t in range(len(instance.tables))])
-    for key, cell in cells_of(shares, split=False).items():
+    for key, (cell, _) in whole_cells_of(shares).items():
         costs = {homes: exact_cost(shares, key, homes) for homes in placements}
         agreeing = [
             cost for homes, cost in costs.items()
@@ -67,9 +72,11 @@ def test_cells_that_share_a_group_share_its_bytes(instance: Instance) -> None:
     """Added up over the cells, the penalties of a group are at most its bytes."""
     shares = Shares(instance)
     whole = sum(map(float, traffic_of(shares)))
+    weights = weights_of(shares)
     paid = sum(
-        float(penalty)
-        for cell in cells_of(shares).values() for penalty in cell.penalty if np.isfinite(penalty)
+        float(weights[key]) * float(penalty)
+        for key, cell in cells_of(shares).items()
+        for penalty in cell.penalty if np.isfinite(penalty)
     )  # fmt: skip
     assert paid <= whole * (1 + 1e-9)
     optimum = oracles.placement(instance)
@@ -173,12 +180,12 @@ def test_more_nodes_raise_the_bound() -> None:
 
 
 def lone_cell(penalty: float, share: list[float], target: list[float]) -> Cell:
-    """Return a cell of weight 1 with items of two tables each and one penalty by share."""
+    """Return a cell with items of two tables each and one penalty by share."""
     n = len(share)
     return Cell(
         np.array(share), penalty * np.array(share), np.zeros(n, dtype=np.int64),
         np.arange(0, 2 * n + 1, 2), np.arange(2 * n), np.arange(2 * n), np.arange(n), np.arange(n),
-        np.array(target), np.array([target.index(part) for part in target]), 1.0,
+        np.array(target), np.array([target.index(part) for part in target]),
     )  # fmt: skip
 
 
@@ -214,9 +221,9 @@ def test_a_job_that_must_run_counts() -> None:
     found = []
     for job in jobs:
         only = Instance.model_validate(plain.model_dump() | {"jobs": [job]})
-        (bound,) = cell_bounds(cells_of(Shares(only))).values()
-        found.append(bound)
-    must = 0.5 * 2 * 0.5**2
+        (cell,) = cells_of(Shares(only)).values()
+        found.append(cell_bound(cell))
+    must = 2 * 0.5**2
     assert found[:2] == pytest.approx([must, must], abs=1e-12)
     assert found[2] == pytest.approx(must, abs=1e-12)  # its bytes, 1, are dearer
 

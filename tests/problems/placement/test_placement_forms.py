@@ -17,7 +17,8 @@ import dlsched
 from dlsched.forms.form import Form
 from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement.check import check
-from dlsched.problems.placement.forms import POINT_BITS, estimate, sigmoid_below
+from dlsched.problems.placement.forms import POINT_BITS, estimate
+from dlsched.problems.placement.rounding import sigmoid_below
 from dlsched.problems.placement.sums import Sums
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import proof_from_data
@@ -65,7 +66,7 @@ def test_any_parameters_give_a_lower_bound_at_every_placement(examples: int) -> 
             instance,
             {"squares": lists(r, kinds, priorities), "stored": lists(r), "steps": lists(r, kinds)},
         )
-        lp = Relaxation(form, form.rows, form.goals[0].costs)
+        lp = Relaxation(form, form.rows, form.goals[0].costs, Run())
         for _ in range(4):
             homes = [data.draw(regions) for _ in instance.tables]
             names = [instance.regions[h].id for h in homes]

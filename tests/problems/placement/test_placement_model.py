@@ -15,7 +15,7 @@ from dlsched.problems.placement import Instance, Solution, model
 from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.check import check
 from dlsched.problems.placement.estimate import Estimate
-from dlsched.problems.placement.shares import at_least, at_most, groups_of
+from dlsched.problems.placement.shares import Shares, at_least, at_most, groups_of
 from dlsched.problems.placement.totals import state_of
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.standard_form import compile_model
@@ -74,7 +74,7 @@ def test_estimate_is_below_and_exact_after_refinement(
     numbers = arrays(instance)
     index = instance.region_index
     state = state_of(numbers, [index[solution.home[table.id]] for table in instance.tables])
-    coarse = Estimate.coarse(numbers)
+    coarse = Estimate.coarse(numbers, Shares(instance))
     m = model.build(instance, coarse)
     model.assign(instance, m, solution)
     assert value_at(instance, m) <= cost + 1e-9
@@ -89,7 +89,7 @@ def test_few_attainable_demands_make_the_first_estimate_exact() -> None:
     instance = dlsched.generate(
         "placement", 1, tables=10, regions=3, jobs=16, version="v1", min_jobs_per_priority=2
     )
-    coarse = Estimate.coarse(arrays(instance))
+    coarse = Estimate.coarse(arrays(instance), Shares(instance))
     assert any(len(gaps.demands) > 3 for gaps in coarse.gaps.values())
     rng = np.random.default_rng(4)
     for _ in range(3):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,13 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.forms.form import Form
-from dlsched.problems.utility import Instance, Solution
+from dlsched.problems.utility import Instance, Solution, least_costs, running
 from dlsched.problems.utility.finishes import Finishes
 from dlsched.problems.utility.forms import FORMS
 from dlsched.problems.utility.gangs import levels_of
 from dlsched.problems.utility.least_costs import NEVER, LeastCosts
 from dlsched.problems.utility.running import runs_of
+from dlsched.problems.utility.work import Units
 from dlsched.proofs.available import Forms
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import proof_from_data
@@ -63,6 +66,65 @@ def test_least_costs_are_those_of_all_choices_of_slots(instance: Instance, seed:
                     cost = sum(min(prices.get(k, free)[t] for k in s.types) for t, s in runs)
                     best = min(best, job.workers * cost)
             assert found[j, f] == best
+
+
+@given(strategies.utility(scales=False), st.integers(0, 10**6), st.booleans())
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+def test_rounded_work_costs_no_more(instance: Instance, seed: int, few_sums: bool) -> None:
+    """With too many sums or amounts gains are rounded up, and the least costs are lower bounds."""
+    prices = _prices(instance, seed, 50)
+    exact = LeastCosts(instance).of(prices)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(least_costs, "_MOST_SUMS" if few_sums else "_MOST_AMOUNTS", 0)
+        patch.setattr(least_costs, "_UNITS", 3)
+        least_costs._amounts.cache_clear()
+        assert np.all(LeastCosts(instance).of(prices) <= exact)
+    least_costs._amounts.cache_clear()
+
+
+def _holds(instance: Instance, j: int, gains: Sequence[int], need: int) -> bool:
+    """Whether all numbers of slots at each speed that complete a job have gains of the need."""
+    job, slots = instance.jobs[j], instance.slots - instance.jobs[j].arrival + 1
+    for counts in product(range(slots + 1), repeat=len(gains)):
+        done = sum(n * s.gain for n, s in zip(counts, instance.speeds[j], strict=True))
+        enough = sum(n * g for n, g in zip(counts, gains, strict=True)) >= need
+        if sum(counts) <= slots and done >= job.iterations and not enough:
+            return False
+    return True
+
+
+@given(strategies.utility(scales=False), st.integers(0, 10**6))
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+def test_units_are_checked_before_they_are_a_row(instance: Instance, seed: int) -> None:
+    """Integers of `work` that do not hold are told from those that do, and none gets into a row."""
+    rng = np.random.default_rng(seed)
+    costs = LeastCosts(instance)
+    jobs = [j for j, fewest in enumerate(instance.fewest) if fewest]
+    for j in jobs:
+        gains, need = rng.integers(0, 5, len(instance.speeds[j])).tolist(), int(rng.integers(1, 9))
+        assert costs.suffices(j, gains, need) == _holds(instance, j, gains, need)
+
+    def false(gains: Sequence[Fraction], *others: object, **more: object) -> Units:
+        return Units((0,) * len(gains), 1, exact=True)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "units", false)
+        found = Finishes(instance, 0, Fraction(0))
+        for j in jobs:
+            assert _holds(instance, j, *running.units_of(found, j))
+
+
+def test_forms_share_nothing_with_what_finds() -> None:
+    """The forms' modules import the definition, each other, and `units`, which is checked."""
+    folder = Path(running.__file__).parent
+    home, own = "dlsched.problems.utility.", ("forms", "finishes", "running", "least_costs")
+    for name in own:
+        tree = ast.parse((folder / f"{name}.py").read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(home):
+                module = str(node.module).removeprefix(home)
+                names = {alias.name for alias in node.names}
+                assert module in (*own, "schema") or (module, names) == ("work", {"UNITS", "units"})
 
 
 def _point(found: Finishes, form: Form, instance: Instance, solution: Solution) -> list[int]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.problems.dispatch.costs import levels
+from dlsched.problems.dispatch.costs import as_vectors, levels
 from dlsched.problems.dispatch.fleet import Fleet, Request
 from dlsched.problems.dispatch.ranking import Ranked, startable
 from dlsched.problems.dispatch.schema import MOST_PRIORITIES, Instance
+from dlsched.solvers.digits import rounded_down
 from dlsched.solvers.standard_form import INF, StandardForm
 
 
@@ -63,13 +64,23 @@ class Aggregate:
         self.top.append(most)
         return len(self.top) - 1
 
-    def _row(self, cells: Sequence[tuple[int, int]], low: float, high: float) -> None:
-        """Add a row, divided by the greatest common divisor of its numbers."""
-        ends = [int(end) for end in (low, high) if math.isfinite(end)]
-        unit = math.gcd(*(a for _, a in cells), *ends) or 1
-        self.cells += [(len(self.lower), column, a // unit) for column, a in cells if a]
-        self.lower.append(low / unit)
-        self.upper.append(high / unit)
+    def _at_most(self, cells: Sequence[tuple[int, int]], high: int) -> None:
+        """Add a row, divided by the greatest common divisor of its numbers and rounded down."""
+        unit = math.gcd(*(a for _, a in cells), high) or 1
+        whole = {column: a // unit for column, a in cells}
+        top = {column: int(self.top[column]) for column in whole}
+        smaller, most = rounded_down(whole, high // unit, top)
+        self._add(smaller.items(), -INF, most)
+
+    def _balance(self, cells: Sequence[tuple[int, int]]) -> None:
+        """Add that a sum is 0."""
+        unit = math.gcd(*(a for _, a in cells)) or 1
+        self._add([(column, a // unit) for column, a in cells], 0, 0)
+
+    def _add(self, cells: Iterable[tuple[int, int]], low: float, high: float) -> None:
+        self.cells += [(len(self.lower), column, a) for column, a in cells if a]
+        self.lower.append(low)
+        self.upper.append(high)
 
     def _place(self, ranked: Ranked) -> None:
         """Add a workload: at most one region, and there all tasks of every job."""
@@ -88,9 +99,9 @@ class Aggregate:
                         tasks = self._column(min(request.tasks, each * len(pool.machines)))
                         self.tasks[k].append((tasks, request))
                         cells.append((tasks, 1))
-                self._row([*cells, (column, -request.tasks)], 0, 0)
+                self._balance([*cells, (column, -request.tasks)])
         if chosen:
-            self._row(chosen, -INF, 1)
+            self._at_most(chosen, 1)
 
     def _released(self) -> list[dict[int, list[list[int]]]]:
         """Return by pool and victim what it holds: rows of (machine, GPUs, CPUs, memory)."""
@@ -117,8 +128,8 @@ class Aggregate:
                     (self.victims[v], -sum(row[1 + i] for row in rows))
                     for v, rows in self.released[k].items()
                 ]
-                self._row([*needs, *back], -INF, int(free[i].sum()))
-                self._row([*needs, (self.machines[k], -pool.capacity[i])], -INF, 0)
+                self._at_most([*needs, *back], int(free[i].sum()))
+                self._at_most([*needs, (self.machines[k], -pool.capacity[i])], 0)
 
     def _large_tasks(self, k: int) -> None:
         """Add that a machine holds one task of more than half its capacity.
@@ -138,7 +149,7 @@ class Aggregate:
                     (self.victims[v], -sum(1 for row in rows if free[row[0]] < least))
                     for v, rows in self.released[k].items()
                 ]
-                self._row([*((c, 1) for c, _ in large), *later], -INF, now)
+                self._at_most([*((c, 1) for c, _ in large), *later], now)
 
     def form(self, integer: bool) -> StandardForm:
         """Return the program with the problem's levels; without `integer`, it is linear."""
@@ -152,19 +163,20 @@ class Aggregate:
             (values.astype(float), (rows.astype(int), columns.astype(int))),
             shape=(len(self.lower), width),
         )
-        costs, grains, senses = levels(
-            self.fleet, self.ranking, self.victims, self.regions, self.machines, width
+        exact, grains, senses = levels(
+            self.fleet, self.ranking, self.victims, self.regions, self.machines
         )
+        costs = as_vectors(exact, width)
         whole = np.zeros(width, dtype=bool)
         whole[[*self.victims.values(), *self.regions.values()]] = integer
         return StandardForm(
             matrix,
-            np.array(self.lower),
-            np.array(self.upper),
+            np.array(self.lower, dtype=float),
+            np.array(self.upper, dtype=float),
             np.zeros(width),
             np.array(self.top, dtype=float),
             whole,
-            tuple(costs),
+            costs,
             (0.0,) * len(costs),
             tuple(senses),
             tuple(grains),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dlsched.objective import SOLVER_PRECISION, Bound, Objective
+from dlsched.objective import TOLERANCE, Bound, Objective, relative_gap
 from dlsched.problems.dispatch.blocks import by_rack, coarsest, halves
 from dlsched.problems.dispatch.check import LEVELS, evaluate
 from dlsched.problems.dispatch.counts import Counts
@@ -17,13 +17,11 @@ from dlsched.problems.dispatch.justify import justified
 from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.result import Status, Termination
 from dlsched.run import Run, Stage
+from dlsched.schema import Number
 from dlsched.solvers import highs
-from dlsched.solvers.certificate import dual_bound, round_to_granularity
+from dlsched.solvers.certificate import claimed_bound, dual_bound, round_to_granularity
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm
-
-_SLACK = 1e-6
-"""Relative slack granted to the solver's bound."""
 
 
 @dataclass
@@ -56,7 +54,7 @@ class Search:
 
     def solve(self, depth: int) -> None:
         """Solve the first levels in turn; the one of machines and racks with blocks by rack."""
-        values: list[float] = []
+        values: list[Number] = []
         for level in range(depth):
             if LEVELS[level].name == "spread":
                 self.blocks = [part for own in self.blocks for part in by_rack(self.fleet, own)]
@@ -66,27 +64,32 @@ class Search:
             if value is None:
                 return
             values.append(value)
-            self.bounds[level].append(Bound(self.value[level], "claimed", "classes"))
+            bound = claimed_bound(self.form, level, float(self.value[level]))
+            self.bounds[level].append(Bound(bound, "claimed", "classes"))
+            gaps = [relative_gap(value, b.value) for b in self.bounds[level]]
+            if min(gaps) > TOLERANCE:
+                self.stopped = Termination.TOLERANCES
+                return
 
-    def level(self, level: int, held: Sequence[float]) -> float | None:
+    def level(self, level: int, held: Sequence[Number]) -> Number | None:
         """Return the optimum of a level, which the best solution then has; ``None`` at a limit."""
         while True:
             program, form = self.hold(held)
             if not form.costs[level].any():
                 self.bounds[level].append(Bound(0, "certified", "a constant level"))
-                return 0.0
+                return 0
             size = f"{len(self.blocks):,} blocks of machines, {form.size}"
             self.run.announce(Stage.SEARCHING, f"{LEVELS[level].name}, {size}")
             if not self.bounds[level] and self.certify(form, level):
-                return float(self.value[level])
+                return self.value[level]
             start = point_of(program, self.best)
             outcome = highs.solve(form, level, self.run.nested(), start=start)
             if outcome.status is not Status.OPTIMAL or outcome.values is None:
                 self.stop(form, level, outcome)
                 return None
             values = np.rint(outcome.values)
-            found = form.value(level, values)
-            if self.reaches(form, level, found):
+            found = program.value(level, values)
+            if self.value[level] == found:
                 return found
             few = LEVELS[level].name == "spread"
             solution, failed, cuts = place(program, values, few, self.run.nested())
@@ -95,12 +98,12 @@ class Search:
                     continue
             else:
                 self.accept(solution)
-                if self.reaches(form, level, found):
+                if self.value[level] == found:
                     return found
             self.stopped = Termination.TOLERANCES  # HiGHS exceeds the room of single machines
             return None
 
-    def hold(self, held: Sequence[float]) -> tuple[Counts, StandardForm]:
+    def hold(self, held: Sequence[Number]) -> tuple[Counts, StandardForm]:
         """Return the program of the present blocks, and it with the earlier levels held."""
         if self.program is None:
             self.program = Counts(self.fleet, self.ranking, self.victims, self.blocks, self.cuts)
@@ -123,24 +126,14 @@ class Search:
         self.bounds[level].append(Bound(value, "certified", "dual vector of the LP"))
         return bool(value == self.value[level])
 
-    def reaches(self, form: StandardForm, level: int, value: float) -> bool:
-        """Whether the best solution has a value at a level, which is then the optimum.
-
-        It has the optima of the earlier levels, and the value is that of a relaxation.
-        """
-        grain = float(form.granularities[level])
-        slack = grain / 2 if grain else SOLVER_PRECISION * max(1.0, abs(value))
-        return abs(float(self.value[level]) - value) < slack
-
     def stop(self, form: StandardForm, level: int, outcome: Outcome) -> None:
         """Keep the bound of a level that was not solved."""
         self.stopped = outcome.termination
         if outcome.status is Status.INFEASIBLE:
             self.stopped = Termination.TOLERANCES  # the best solution is feasible
         elif outcome.bound is not None:
-            sign = 1 if form.senses[level] == "max" else -1
-            weak = outcome.bound + sign * _SLACK * max(1.0, abs(outcome.bound))
-            self.bounds[level].append(Bound(weak, "claimed", "highs"))
+            bound = claimed_bound(form, level, outcome.bound)
+            self.bounds[level].append(Bound(bound, "claimed", "highs"))
 
     def refine(self, failed: Iterable[int], cuts: Sequence[Weights]) -> bool:
         """Add inequalities that the counts violate; without a new one, divide the blocks.

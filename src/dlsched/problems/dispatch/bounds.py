@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from dlsched.objective import Bound
 from dlsched.problems.dispatch.aggregate import Aggregate
 from dlsched.problems.dispatch.schema import Instance
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number
 from dlsched.solvers import highs
-from dlsched.solvers.certificate import dual_bound, round_to_granularity
+from dlsched.solvers.certificate import claimed_bound, dual_bound, round_to_granularity
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm
 
@@ -75,11 +73,7 @@ def _level(
         return found, float(found[0].value) if found else None, None
     outcome = highs.solve(form, level, run.nested())
     if outcome.bound is not None:
-        slack = 1e-6 * max(1.0, abs(outcome.bound))
-        weak = outcome.bound + (slack if sense == "max" else -slack)
-        # Exact for levels of whole jobs; others keep the slack.
-        rounded = round_to_granularity(Fraction(weak), grain, sense)
-        found.append(Bound(rounded, "claimed", "highs"))
+        found.append(Bound(claimed_bound(form, level, outcome.bound), "claimed", "highs"))
     if outcome.status is not Status.OPTIMAL:
         return found, None, _end(outcome)
     return found, outcome.objective, None

@@ -26,13 +26,14 @@ DAY = 86400
 """Seconds from which the age of a victim counts no more **(D)**.
 
 The paper refrains from preempting newly started jobs and does not say until when one is new."""
+YOUNG = Level("young", "min", "seconds")
 LEVELS = (
     *(
         level
         for p in range(1, MOST_PRIORITIES + 1)
         for level in (Level(f"preempted_{p}", "min", "jobs"), Level(f"started_{p}", "max", "GPUs"))
     ),
-    Level("young", "min", "seconds"),
+    YOUNG,
     Level("spread", "min", "machines and racks"),
 )
 """For each priority the jobs preempted and the size started; then two levels for all.

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 
 from dlsched.problems.dispatch.fleet import Fleet
 from dlsched.problems.dispatch.ranking import Ranked
 from dlsched.problems.dispatch.schema import MOST_PRIORITIES
-from dlsched.schema import granularity
+from dlsched.schema import Number, granularity
 from dlsched.solvers.outcome import Vector
+
+Costs: TypeAlias = dict[int, Number]
+"""The exact cost of each column that has one."""
 
 
 def levels(
@@ -20,8 +24,7 @@ def levels(
     victims: Mapping[int, int],
     regions: Mapping[tuple[int, int], int],
     spread: Sequence[int],
-    width: int,
-) -> tuple[list[Vector], list[Fraction], list[str]]:
+) -> tuple[list[Costs], list[Fraction], list[str]]:
     """Return costs, granularities and senses of the levels.
 
     Parameters
@@ -32,25 +35,31 @@ def levels(
         Column of each workload, by position, in each region where it may start.
     spread
         Columns of machines and racks in use.
-    width
-        Number of columns.
     """
     instance = fleet.instance
     sizes = {r.position: instance.size(instance.pending[r.position]) for r in ranking}
     priority = {ranked.position: ranked.priority for ranked in ranking}
-    costs, grains, senses = [], [], []
+    costs: list[Costs] = []
+    grains, senses = [], []
     for p in range(1, MOST_PRIORITIES + 1):
-        lost, gained = np.zeros(width), np.zeros(width)
-        for v, column in victims.items():
-            lost[column] = fleet.jobs[v] if fleet.priority[v] == p else 0
-        for (w, _), column in regions.items():
-            gained[column] = float(sizes[w]) if priority[w] == p else 0
+        lost: Costs = {
+            column: fleet.jobs[v] for v, column in victims.items() if fleet.priority[v] == p
+        }
+        gained: Costs = {column: sizes[w] for (w, _), column in regions.items() if priority[w] == p}
         costs += [lost, gained]
         grains += [Fraction(1), granularity(sizes.values())]
         senses += ["min", "max"]
-    young, wide = np.zeros(width), np.zeros(width)
-    for v, column in victims.items():
-        young[column] = float(fleet.young[v])
-    wide[list(spread)] = 1
+    young = {column: fleet.young[v] for v, column in victims.items()}
     grains += [granularity(fleet.young[v] for v in victims), Fraction(1)]
-    return [*costs, young, wide], grains, [*senses, "min", "min"]
+    return [*costs, young, dict.fromkeys(spread, 1)], grains, [*senses, "min", "min"]
+
+
+def as_vectors(costs: Sequence[Costs], width: int) -> tuple[Vector, ...]:
+    """Return the levels' costs as doubles, for a program with so many columns."""
+    vectors = []
+    for level in costs:
+        vector = np.zeros(width)
+        for column, cost in level.items():
+            vector[column] = float(cost)
+        vectors.append(vector)
+    return tuple(vectors)

@@ -23,6 +23,14 @@ from dlsched.schema import Number
 from dlsched.solvers import highs
 from dlsched.solvers.standard_form import StandardForm
 
+WITHIN, NODES, TRIES = 0.01, 10, 4
+"""Where a program is left, its nodes, and programs by priority, unless others are asked for."""
+
+
+def count(instance: Instance, run: Run, start: Solution) -> Solution:
+    """Return the solution of `counted`, from a start that need not be the plan of `mast`."""
+    return Counted(instance, run, start, WITHIN, NODES, TRIES).solve()
+
 
 class Counted:
     """The search, priority by priority; the parameters are those of the method `counted`."""
@@ -37,19 +45,19 @@ class Counted:
         """Return the best solution found; what still fits is started where a program is left."""
         search, value = self.search, self.search.value
         wanted = _wanted(search)
-        held: list[float] = []
+        held: list[Number] = []
         proved = True
         for p in range(1, MOST_PRIORITIES + 1):
             lost, gained = 2 * p - 2, 2 * p - 1
             if value[lost] or value[gained] < wanted[p]:
                 proved &= self.improve(held, lost, gained, float(wanted[p]) + 1)
                 value = search.value
-            held += [float(value[lost]), float(value[gained])]
+            held += [value[lost], value[gained]]
         if not proved:
             search.accept(filled(search.instance, search.best))
         return search.best
 
-    def improve(self, held: Sequence[float], lost: int, gained: int, weight: float) -> bool:
+    def improve(self, held: Sequence[Number], lost: int, gained: int, weight: float) -> bool:
         """Solve one priority's program; return whether its optimum was reached and placed."""
         search = self.search
         for _ in range(self.tries):

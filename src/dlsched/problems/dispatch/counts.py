@@ -10,10 +10,13 @@ from functools import lru_cache
 import numpy as np
 
 from dlsched.problems.dispatch.blocks import Block, Shape, shape_of
-from dlsched.problems.dispatch.costs import levels
+from dlsched.problems.dispatch.costs import as_vectors, levels
 from dlsched.problems.dispatch.fleet import Fleet
 from dlsched.problems.dispatch.hull import Weights, capacity
 from dlsched.problems.dispatch.ranking import Ranked
+from dlsched.schema import Number, simplify
+from dlsched.solvers.digits import rounded_down
+from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import INF, StandardForm
 
 
@@ -33,6 +36,8 @@ class Counts:
         Column by position of a running workload.
     tasks
         Column by block and shape.
+    most
+        Upper bound of a column of tasks that is as low as the jobs in its cluster allow.
     """
 
     def __init__(
@@ -48,6 +53,7 @@ class Counts:
         self.lower: list[float] = []
         self.upper: list[float] = []
         self.cells: list[tuple[int, int, float]] = []
+        self.most: dict[int, int] = {}
         self.of_site: dict[int, list[int]] = {}
         for b, block in enumerate(self.blocks):
             self.of_site.setdefault(block.site, []).append(b)
@@ -81,13 +87,23 @@ class Counts:
         self.top.append(most)
         return len(self.top) - 1
 
-    def _row(self, cells: Sequence[tuple[int, int]], low: float, high: float) -> None:
-        """Add a row, divided by the greatest common divisor of its numbers."""
-        ends = [int(end) for end in (low, high) if math.isfinite(end)]
-        unit = math.gcd(*(a for _, a in cells), *ends) or 1
-        self.cells += [(len(self.lower), column, a // unit) for column, a in cells if a]
-        self.lower.append(low // unit if math.isfinite(low) else low)
-        self.upper.append(high // unit if math.isfinite(high) else high)
+    def _at_most(self, cells: Sequence[tuple[int, int]], high: int) -> None:
+        """Add a row, divided by the greatest common divisor of its numbers and rounded down."""
+        unit = math.gcd(*(a for _, a in cells), high) or 1
+        whole = {column: a // unit for column, a in cells}
+        top = {column: self.most.get(column, int(self.top[column])) for column in whole}
+        smaller, most = rounded_down(whole, high // unit, top)
+        self._add(smaller.items(), -INF, most)
+
+    def _balance(self, cells: Sequence[tuple[int, int]]) -> None:
+        """Add that a sum is 0."""
+        unit = math.gcd(*(a for _, a in cells)) or 1
+        self._add([(column, a // unit) for column, a in cells], 0, 0)
+
+    def _add(self, cells: Iterable[tuple[int, int]], low: float, high: float) -> None:
+        self.cells += [(len(self.lower), column, a) for column, a in cells if a]
+        self.lower.append(low)
+        self.upper.append(high)
 
     def _place(
         self, ranked: Ranked, wanted: dict[tuple[int, Shape], list[tuple[int, int]]]
@@ -110,9 +126,9 @@ class Counts:
                     self.cluster[w, j, s] = at
                     wanted.setdefault((s, shape_of(job)), []).append((at, job.tasks))
                 if len(own) > 1:
-                    self._row([*((self.cluster[w, j, s], 1) for s in own), (column, -1)], 0, 0)
+                    self._balance([*((self.cluster[w, j, s], 1) for s in own), (column, -1)])
         if len(chosen) > 1:
-            self._row(chosen, -INF, 1)
+            self._at_most(chosen, 1)
 
     def _most(self, s: int, shape: Shape) -> int:
         """Return how many tasks of a shape fit in a cluster without anything else."""
@@ -122,12 +138,14 @@ class Counts:
     def _supply(self, s: int, shape: Shape, cells: Sequence[tuple[int, int]]) -> None:
         """Add that the tasks of a shape in a cluster are on its machines."""
         supply = []
+        wanted = sum(tasks for _, tasks in cells)
         for b in self.of_site.get(s, ()):
             most = self.blocks[b].room(shape) * len(self.blocks[b].machines)
             if most:
                 column = self.tasks[b, shape] = self._column(most)
+                self.most[column] = min(most, wanted)
                 supply.append((column, 1))
-        self._row([*supply, *((column, -tasks) for column, tasks in cells)], 0, 0)
+        self._balance([*supply, *((column, -tasks) for column, tasks in cells)])
 
     def _room(self, b: int, shapes: Sequence[Shape]) -> None:
         """Add the capacity of a block by resource, and what needs a victim on every machine."""
@@ -137,13 +155,13 @@ class Counts:
             needs = [(self.tasks[b, shape], shape.need[i]) for shape in shapes]
             if any(need for _, need in needs):
                 back = [(self.victim[v], -n * held[i]) for v, held in block.occupants]
-                self._row([*needs, *back], -INF, n * block.free[i])
+                self._at_most([*needs, *back], n * block.free[i])
         gone = [(self.victim[v], -n) for v, _ in block.occupants]
         for shape in shapes:
             now, later = block.room(shape, ()), block.room(shape)
             if n > 1 and now < later:
                 back = [(column, a * (later - now)) for column, a in gone]
-                self._row([(self.tasks[b, shape], 1), *back], -INF, n * now)
+                self._at_most([(self.tasks[b, shape], 1), *back], n * now)
 
     def _used(self, b: int, shapes: Sequence[Shape]) -> None:
         """Add the machines that a block's tasks need, and the racks of these.
@@ -155,7 +173,7 @@ class Counts:
         block, machines = self.blocks[b], self.machines[b]
         n, have = len(block.machines), block.after()
         for shape in shapes:
-            self._row([(self.tasks[b, shape], 1), (machines, -block.room(shape))], -INF, 0)
+            self._at_most([(self.tasks[b, shape], 1), (machines, -block.room(shape))], 0)
         for i in range(3):
             for k in range(4 if have[i] else 0):
                 weights = [_weight(shape.need[i], have[i], k) for shape in shapes]
@@ -168,33 +186,33 @@ class Counts:
                     for shape, weight in zip(shapes, weights, strict=True)
                 ]
                 if any(a for _, a in cells):
-                    self._row([*cells, (machines, -unit)], -INF, 0)
+                    self._at_most([*cells, (machines, -unit)], 0)
                 late = [
                     cell for shape, cell in zip(shapes, cells, strict=True)
                     if not block.room(shape, ())
                 ]  # fmt: skip
                 if n > 1 and any(a for _, a in late):
                     gone = [(self.victim[v], -n * unit) for v, _ in block.occupants]
-                    self._row([*late, *gone], -INF, 0)
+                    self._at_most([*late, *gone], 0)
         rack = self._rack(block)
         if rack is not None:
-            self._row([(machines, 1), (self.rack[rack], -n)], -INF, 0)
+            self._at_most([(machines, 1), (self.rack[rack], -n)], 0)
 
     def _weighted(self, b: int, shapes: Sequence[Shape], weights: Weights) -> None:
         """Add that a block's tasks have no more weight than its machines can, before and after."""
         block = self.blocks[b]
         own = tuple((shape, part) for shape, part in weights if shape in shapes)
-        if len(own) < 2:
-            return
+        if len(own) < min(2, len(weights)):
+            return  # the rows of `_room` say as much
         now, later = (capacity(own, block.after(gone)) for gone in ((), None))
         if now is None or later is None:
             return
         n = len(block.machines)
         cells = [(self.tasks[b, shape], part) for shape, part in own]
-        self._row([*cells, (self.machines[b], -later)], -INF, 0)
+        self._at_most([*cells, (self.machines[b], -later)], 0)
         if now < later:
             gone = [(self.victim[v], n * (now - later)) for v, _ in block.occupants]
-            self._row([*cells, *gone], -INF, n * now)
+            self._at_most([*cells, *gone], n * now)
 
     def form(self) -> StandardForm:
         """Return the program with the problem's levels."""
@@ -207,9 +225,10 @@ class Counts:
             shape=(len(self.lower), width),
         )
         spread = [*self.machines, *self.rack.values()]
-        costs, grains, senses = levels(
-            self.fleet, self.ranking, self.victim, self.region, spread, width
+        self.costs, grains, senses = levels(
+            self.fleet, self.ranking, self.victim, self.region, spread
         )
+        costs = as_vectors(self.costs, width)
         return StandardForm(
             matrix,
             np.array(self.lower, dtype=float),
@@ -217,12 +236,16 @@ class Counts:
             np.zeros(width),
             np.array(self.top, dtype=float),
             np.ones(width, dtype=bool),
-            tuple(costs),
+            costs,
             (0.0,) * len(costs),
             tuple(senses),
             tuple(grains),
             tuple(f"level_{level}" for level in range(len(costs))),
         )
+
+    def value(self, level: int, values: Vector) -> Number:
+        """Return the exact value of a level at an integer point."""
+        return simplify(Fraction(sum(c * int(values[j]) for j, c in self.costs[level].items())))
 
 
 @lru_cache(maxsize=1 << 16)

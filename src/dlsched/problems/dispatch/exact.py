@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from fractions import Fraction
 
 from dlsched.errors import OptionError
-from dlsched.objective import Bound
+from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
 from dlsched.problems.dispatch import batch, model
-from dlsched.problems.dispatch.check import LEVELS, evaluate
+from dlsched.problems.dispatch.check import LEVELS, YOUNG, evaluate
 from dlsched.problems.dispatch.dispatcher import Dispatcher
 from dlsched.problems.dispatch.filling import filled
 from dlsched.problems.dispatch.fleet import Fleet
-from dlsched.problems.dispatch.heuristics import mast_solution
 from dlsched.problems.dispatch.one import Search
 from dlsched.problems.dispatch.ranking import startable
 from dlsched.problems.dispatch.schema import Instance, Solution
-from dlsched.registry import method
-from dlsched.result import Claim, Start, Status, Termination
+from dlsched.problems.dispatch.starts import improved
+from dlsched.registry.own import method
+from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
+from dlsched.schema import granularity
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
 
@@ -32,7 +33,9 @@ def milp(instance: Instance, run: Run, levels: int | None = None) -> Claim:
     levels
         Levels to solve; all by default.
     """
-    return solve_levels(instance, run, model, levels)
+    return improved(
+        instance, run, lambda part, start: solve_levels(instance, part, model, levels, first=start)
+    )
 
 
 @method("dispatch", kind="exact", preload=("highspy", "scipy.sparse"))
@@ -50,21 +53,36 @@ def clusters(instance: Instance, run: Run) -> Claim:
     """
     if instance.scope != "one":
         raise OptionError("clusters is for the scope one; use classes for a batch")
+    return improved(instance, run, lambda part, start: _clusters(instance, part))
+
+
+def _clusters(instance: Instance, run: Run) -> Claim:
+    """Solve the programs of the first workload's clusters."""
     fleet = Fleet(instance)
     dispatcher = Dispatcher(fleet, cache=False)
     order = startable(instance)
-    search = None
+    stopped = None
     if order:
         search = Search(fleet, order[0], run)
-        if run.stop_reason():
-            search.stopped = run.stop_reason()
-        else:
-            sites = fleet.sites_of(instance.pending[order[0].position])
-            search.best = dispatcher.auction(order[0], sites)
+        search.best = dispatcher.auction(
+            order[0], fleet.sites_of(instance.pending[order[0].position])
+        )
+        search.stopped = run.stop_reason()
+        if search.stopped is None:
             search.solve()
+        stopped = search.stopped
         if search.best is not None:
             dispatcher.execute(order[0], search.best)
-    return _claim(instance, run, dispatcher.solution(), search.stopped if search else None)
+    found = dispatcher.solution()
+    if stopped:
+        return Claim(found, Status.FEASIBLE, termination=stopped)
+    value = evaluate(instance, found)
+    bounds = [[Bound(level, "claimed", "clusters")] for level in value]
+    grain = granularity(fleet.young)
+    if grain < value.young * Fraction(TOLERANCE):  # HiGHS knows the youth to nine digits only
+        weaker = float(value.young) * (1 - SOLVER_PRECISION)
+        bounds[value.levels.index(YOUNG)] = [Bound(weaker, "claimed", "clusters")]
+    return Claim(found, Status.OPTIMAL, objective=list(value), bounds=bounds)
 
 
 @method("dispatch", kind="exact", preload=("highspy", "scipy.sparse"))
@@ -96,39 +114,19 @@ def classes(instance: Instance, run: Run, levels: int | None = None) -> Claim:
     depth = len(LEVELS) if levels is None else levels
     if not (isinstance(depth, int) and 1 <= depth <= len(LEVELS)):
         raise OptionError(f"levels={depth} must be from 1 to {len(LEVELS)}")
-    own, start = mast_solution(instance), None
-    if run.start is not None:
-        assert isinstance(run.start, Solution)
-        better = evaluate(instance, run.start).better_than(evaluate(instance, own))
-        start = Start(better, f"it is {'' if better else 'no '}better than the plan of mast")
-        own = run.start if better else own
-    search = batch.Search(instance, run, own)
+    return improved(instance, run, lambda part, start: _classes(instance, part, start, depth))
+
+
+def _classes(instance: Instance, run: Run, start: Solution, depth: int) -> Claim:
+    """Solve the levels from a feasible solution."""
+    search = batch.Search(instance, run, start)
     search.solve(depth)
-    bounds = search.bounds
+    if not search.stopped and depth == len(LEVELS):
+        return Claim(search.best, objective=list(search.value), status=Status.OPTIMAL,
+                     bounds=search.bounds)  # fmt: skip
+    search.accept(filled(instance, search.best))
+    ended = search.stopped or Termination.LEVELS_DONE
+    reason = f"only {depth} of {len(LEVELS)} levels asked for"
     if search.stopped:
-        search.accept(filled(instance, search.best))
-        reason = f"{search.stopped.sentence} at level {len(bounds)} of {depth}"
-        return Claim(search.best, Status.FEASIBLE, reason, bounds=bounds,
-                     termination=search.stopped, start=start)  # fmt: skip
-    if depth < len(LEVELS):
-        search.accept(filled(instance, search.best))
-        reason = f"only {depth} of {len(LEVELS)} levels asked for"
-        return Claim(search.best, Status.FEASIBLE, reason, bounds=bounds,
-                     termination=Termination.LEVELS_DONE, start=start)  # fmt: skip
-    return Claim(search.best, Status.OPTIMAL, objective=list(search.value), bounds=bounds,
-                 start=start)  # fmt: skip
-
-
-def _claim(instance: Instance, run: Run, found: Solution, stopped: Any) -> Claim:
-    start = None
-    value = evaluate(instance, found)
-    if run.start is not None:
-        assert isinstance(run.start, Solution)
-        start = Start(False, "the search starts from the plan of mast")
-        if stopped and evaluate(instance, run.start).better_than(value):
-            found = run.start
-            start = Start(True, "it is better than what was found before the limit")
-    if stopped:
-        return Claim(found, Status.FEASIBLE, termination=stopped, start=start)
-    bounds = [[Bound(level, "claimed", "clusters")] for level in value]
-    return Claim(found, Status.OPTIMAL, objective=list(value), bounds=bounds, start=start)
+        reason = f"{ended.sentence} at level {len(search.bounds)} of {depth}"
+    return Claim(search.best, Status.FEASIBLE, reason, termination=ended, bounds=search.bounds)

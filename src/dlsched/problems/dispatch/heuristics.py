@@ -6,14 +6,14 @@ from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.problems.dispatch.check import evaluate
-from dlsched.problems.dispatch.counted import Counted
+from dlsched.problems.dispatch.counted import NODES, TRIES, WITHIN, Counted
 from dlsched.problems.dispatch.dispatcher import Dispatcher
 from dlsched.problems.dispatch.fleet import Fleet
-from dlsched.problems.dispatch.improve import improve
+from dlsched.problems.dispatch.improve import ROUNDS, improve
 from dlsched.problems.dispatch.ranking import Ranked, rank, startable
 from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.problems.dispatch.scopes import Loads, bind_on_arrival
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Start
 from dlsched.run import Run
 
@@ -145,7 +145,7 @@ def _arrivals(instance: Instance) -> list[Ranked]:
 
 
 @method("dispatch", kind="heuristic")
-def joint(instance: Instance, run: Run, rounds: int = 200) -> Solution:
+def joint(instance: Instance, run: Run, rounds: int = ROUNDS) -> Solution:
     """Of this library: mast again with a workload kept out of a region that another one needs.
 
     Parameters
@@ -160,7 +160,7 @@ def joint(instance: Instance, run: Run, rounds: int = 200) -> Solution:
 
 @method("dispatch", kind="heuristic", preload=("highspy", "scipy.sparse"))
 def counted(
-    instance: Instance, run: Run, within: float = 0.01, nodes: int = 10, tries: int = 4
+    instance: Instance, run: Run, within: float = WITHIN, nodes: int = NODES, tries: int = TRIES
 ) -> Claim:
     """Of this library: mast, then an integer program over blocks of machines at each priority.
 

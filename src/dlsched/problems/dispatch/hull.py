@@ -18,8 +18,8 @@ Weights: TypeAlias = tuple[tuple[Shape, int], ...]
 """A whole weight for each of some shapes."""
 _MOST_LOADS = 5000
 """Upper limit of the loads of a machine that are enumerated."""
-_SCALE = 2520
-"""Weights are rounded to whole parts of this; it has all divisors up to ten."""
+_SCALES = (2520, 2520 * 2**20)
+"""Weights are rounded to whole parts of the first that will do; 2520 has all divisors up to ten."""
 
 
 def violated(
@@ -59,11 +59,14 @@ def violated(
     outcome = highs.solve(form, 0, run, relax=True)
     if outcome.values is None:
         return None
-    parts = np.rint(_SCALE * outcome.values).astype(int).tolist()
-    found = tuple((shape, part) for shape, part in zip(shapes, parts, strict=True) if part)
-    total = sum(part * count for part, count in zip(parts, counts, strict=True))
-    most = capacity(found, have)
-    return found if most is not None and total > machines * most else None
+    for scale in _SCALES:
+        parts = np.rint(scale * np.maximum(outcome.values, 0.0)).astype(int).tolist()
+        found = tuple((shape, part) for shape, part in zip(shapes, parts, strict=True) if part)
+        total = sum(part * count for part, count in zip(parts, counts, strict=True))
+        most = capacity(found, have) if found else None
+        if most is not None and total > machines * most:
+            return found
+    return None
 
 
 @lru_cache(maxsize=1000)

@@ -15,6 +15,9 @@ from dlsched.run import Run
 Change = frozenset[tuple[int, int]]
 """Pairs of a workload's position and a region in which it may not start."""
 
+ROUNDS = 200
+"""The most repetitions of `mast`, unless another number is asked for."""
+
 
 def improve(instance: Instance, run: Run, rounds: int) -> Solution:
     """Return MAST's solution after changes that improve it, the first found at each step.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +19,7 @@ from dlsched.problems.dispatch.schema import (
     Started,
 )
 from dlsched.schema import Number, granularity
+from dlsched.solvers.digits import BASE, DigitRow, carries, digit_rows, small, tightened
 
 MOST_VARIABLES = 60_000
 """Upper limit of the pairs of a pending job and a machine, each of which has a variable."""
@@ -100,7 +101,7 @@ def build(instance: Instance) -> Any:
 
     data = _Data(instance)
     fits, jobs, priority, options = data.fits, data.jobs, data.priority, data.options
-    machines, kind, rack = data.machines, data.kind, data.rack
+    machines, rack = data.machines, data.rack
     held = _held(instance)
 
     m = pyo.ConcreteModel(instance.name)
@@ -151,24 +152,45 @@ def build(instance: Instance) -> Any:
         ),
     )
 
-    def capacity(m: Any, k: str, resource: str) -> Any:
-        i = RESOURCES.index(resource)
-        limit = getattr(kind[k].machines, resource)
-        stays, freed = Fraction(0), {}
-        for v, row in held.get(data.number[k], {}).items():
-            if v in m.VICTIMS:
-                freed[v] = row[i]
-            stays += row[i]
-        needs = {key: getattr(jobs[key], resource) for key in data.on[k]}
-        unit = granularity([*needs.values(), *freed.values(), limit, stays]) or Fraction(1)
-        taken = pyo.quicksum(float(a / unit) * m.y[(*key, k)] for key, a in needs.items() if a)
-        back = pyo.quicksum(float(a / unit) * m.v[v] for v, a in freed.items() if a)
-        if not any(needs.values()):
-            return pyo.Constraint.Feasible
-        return taken - back <= float((limit - stays) / unit)
+    rows = {
+        (k, resource): rows
+        for k in machines
+        for i, resource in enumerate(RESOURCES)
+        for rows in [_capacity(data, k, resource, held.get(data.number[k], {}), i, m.VICTIMS)]
+    }
 
     m.RESOURCES = pyo.Set(initialize=RESOURCES)
-    m.capacity = pyo.Constraint(m.MACHINES, m.RESOURCES, rule=capacity)
+    m.DIGITS = rows
+    m.CARRIES = pyo.Set(
+        initialize=[(*at, d) for at, own in rows.items() for d in range(len(own) - 1)], dimen=3
+    )
+    m.carry = pyo.Var(
+        m.CARRIES,
+        domain=pyo.Integers,
+        bounds=lambda m, k, resource, d: rows[k, resource][d].carry,
+    )
+
+    def digit(m: Any, k: str, resource: str, d: int) -> Any:
+        row = rows[k, resource][d]
+        total = pyo.quicksum(
+            a * (m.v[key] if isinstance(key, str) else m.y[key]) for key, a in row.cells.items()
+        )
+        if d > 0:
+            total += m.carry[k, resource, d - 1]
+        if row.carry is not None:
+            total -= BASE * m.carry[k, resource, d]
+        return total <= row.high
+
+    m.capacity = pyo.Constraint(
+        m.MACHINES,
+        m.RESOURCES,
+        rule=lambda m, k, resource: (
+            digit(m, k, resource, len(rows[k, resource]) - 1)
+            if rows[k, resource]
+            else pyo.Constraint.Feasible
+        ),
+    )
+    m.digit = pyo.Constraint(m.CARRIES, rule=digit)
     # Integer tasks make this exact: a victim needs one task of a higher priority on its machines.
     m.justify = pyo.Constraint(
         m.VICTIMS,
@@ -185,6 +207,35 @@ def build(instance: Instance) -> Any:
     m.used = pyo.Constraint(m.TASKS, rule=lambda m, w, j, k: m.y[w, j, k] <= fits[w, j, k] * m.d[k])
     m.in_rack = pyo.Constraint(m.MACHINES, rule=lambda m, k: m.d[k] <= m.g[rack[k]])
     return m
+
+
+def _capacity(
+    data: _Data,
+    machine: str,
+    resource: str,
+    held: Mapping[str, Sequence[Number]],
+    i: int,
+    victims: Container[str],
+) -> list[DigitRow[Any]]:
+    """Return a machine's capacity of the i-th resource in rows of small integers, none if not used.
+
+    Their columns are keys of `y`, and ids of victims.
+    """
+    limit = getattr(data.kind[machine].machines, resource)
+    stays = sum((row[i] for row in held.values()), Fraction(0))
+    freed = {v: row[i] for v, row in held.items() if v in victims}
+    needs = {(*key, machine): getattr(data.jobs[key], resource) for key in data.on[machine]}
+    if not any(needs.values()):
+        return []
+    unit = granularity([*needs.values(), *freed.values(), limit, stays])
+    cells: dict[Any, int] = {key: int(a / unit) for key, a in needs.items() if a}
+    cells |= {v: -int(a / unit) for v, a in freed.items() if a}
+    high = int((limit - stays) / unit)
+    if small(cells, high):
+        return [DigitRow(cells, high, None)]
+    most = {key: data.fits[key] if key in needs else 1 for key in cells}
+    cells, high = tightened(cells, high, most)
+    return digit_rows(cells, high, most) if cells else []
 
 
 def _objectives(instance: Instance, m: Any, priority: dict[str, int]) -> None:
@@ -286,6 +337,12 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
             racks.add((kind.cluster, kind.machines.rack))
     for v in m.VICTIMS:
         m.v[v].set_value(int(v in solution.preempt), skip_validation=True)
+    for (k, resource), rows in m.DIGITS.items():
+        if len(rows) > 1:
+            columns = {key for row in rows for key in row.cells}
+            x = {key: (m.v[key] if isinstance(key, str) else m.y[key]).value for key in columns}
+            for d, carry in enumerate(carries(rows, x)):
+                m.carry[k, resource, d].set_value(carry, skip_validation=True)
     for k in m.MACHINES:
         m.d[k].set_value(int(k in machines), skip_validation=True)
     for rack in m.RACKS:

@@ -18,6 +18,7 @@ PROBLEM = Problem(
     bound="lp",
     size="jobs",
     package=__name__,
+    starts=("prices",),
 )
 
 __all__ = ["PROBLEM", "Completion", "Instance", "Solution", "jct"]

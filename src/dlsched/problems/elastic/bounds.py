@@ -8,7 +8,7 @@ from dlsched.problems.elastic.lagrangian import Relaxation, relax
 from dlsched.problems.elastic.pools import knapsack as pool_knapsack
 from dlsched.problems.elastic.pools import lagrangian as pool_lagrangian
 from dlsched.problems.elastic.schema import Instance
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status
 from dlsched.run import Run
 

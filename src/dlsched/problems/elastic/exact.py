@@ -12,7 +12,7 @@ from dlsched.problems.elastic.pools.search import PoolSearch
 from dlsched.problems.elastic.reduce import Reduced, needless, uses
 from dlsched.problems.elastic.schema import Instance, Solution
 from dlsched.problems.elastic.search import Search
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Start
 from dlsched.run import Run, Stage
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
@@ -67,6 +67,8 @@ def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
     if isinstance(run.start, Solution):
         search.offer(items.within(instance, run.start))
         start = Start(True, "the first incumbent")
+    if isinstance(run.known, Solution):
+        search.offer(items.within(instance, run.known))
     run.announce(Stage.SEARCHING, f"a table of {len(items.starts):,} jobs over the GPUs")
     search.solve()
     assert search.incumbent is not None

@@ -17,7 +17,7 @@ from dlsched.problems.elastic.pools import greedy as pool_greedy
 from dlsched.problems.elastic.pools import heuristics as pool_heuristics
 from dlsched.problems.elastic.schema import Instance, Job, Solution
 from dlsched.problems.elastic.search import Search
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim
 from dlsched.run import Run
 

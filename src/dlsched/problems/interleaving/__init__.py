@@ -18,6 +18,7 @@ PROBLEM = Problem(
     bound="lagrangian",
     size="jobs",
     package=__name__,
+    starts=("regroup", "swap"),
     choose=choose,
 )
 

@@ -15,7 +15,7 @@ from dlsched.problems.interleaving.pool import Enumerated, Pool, Prices
 from dlsched.problems.interleaving.schema import Instance
 from dlsched.problems.interleaving.sizes import MOST_MULTISETS, count_multisets, few_jobs
 from dlsched.problems.interleaving.tables import Query
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status
 from dlsched.run import Run
 

@@ -27,7 +27,7 @@ from dlsched.problems.interleaving.sizes import (
     few_jobs,
     is_matching,
 )
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Start, Status
 from dlsched.run import Run, Stage
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
@@ -144,17 +144,24 @@ def _search(instance: Instance, run: Run, rounds: int, kind: type[Pool]) -> Clai
     pool = kind(instance)
     search = Search(pool, run)
     built = time.perf_counter() - began
-    run.announce(Stage.SEARCHING, "a first grouping, by heuristics")
-    first = initial_groups(instance, run)
-    if len(first) <= _MOST_SWAPPED:
-        first = improve(instance, first, passes=20)
+    if isinstance(run.known, Solution):
+        first = _groups(instance, run.known)
+    else:
+        run.announce(Stage.SEARCHING, "a first grouping, by heuristics")
+        first = initial_groups(instance, run)
+        if len(first) <= _MOST_SWAPPED:
+            first = improve(instance, first, passes=20)
     search.update_incumbent(pool.groups_of_jobs(first))
     if isinstance(run.start, Solution):
-        index = instance.job_index
-        given = ((index[job] for job in group.jobs) for group in run.start.groups)
-        better = search.update_incumbent(pool.groups_of_jobs(given))
-        reason = "the first incumbent" if better else "no better than swap's"
+        better = search.update_incumbent(pool.groups_of_jobs(_groups(instance, run.start)))
+        reason = "the first incumbent" if better else "no better than the heuristics'"
         search.start = Start(True, reason)
     run.announce(Stage.SEARCHING, "groups as columns")
     search.solve(rounds)
     return search.claim(built)
+
+
+def _groups(instance: Instance, solution: Solution) -> list[tuple[int, ...]]:
+    """Return the groups of a solution, by the positions of their jobs."""
+    index = instance.job_index
+    return [tuple(index[job] for job in group.jobs) for group in solution.groups]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from dlsched.forms.choice import FormChoice
+from dlsched.problems.interleaving.check import evaluate
 from dlsched.problems.interleaving.colgen import Search
-from dlsched.problems.interleaving.pool import Pool
+from dlsched.problems.interleaving.groups import REDUCED_ERROR
+from dlsched.problems.interleaving.pool import Pool, Prices, ProfileClass
 from dlsched.problems.interleaving.schema import Instance, Solution
 from dlsched.problems.interleaving.sizes import count_groups
 from dlsched.run import Run
@@ -21,14 +25,24 @@ _BITS = 36
 
 def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
     """Yield the forms to try for a level, the most promising first."""
+    target = Fraction(evaluate(instance, solution.groups)[0])
+    return bound_choices(instance, solution, target, run)
+
+
+def bound_choices(
+    instance: Instance, solution: Solution, target: Fraction, run: Run
+) -> Iterator[FormChoice]:
+    """Yield the forms to try for a proof that no grouping is worth more than a target."""
     if count_groups(instance) > _FEW:
-        found = _prices(instance, solution, run)
+        found = _prices(instance, solution, target, run)
         if found is not None:
             yield FormChoice("groups", found)
     yield FormChoice("model")
 
 
-def _prices(instance: Instance, solution: Solution, run: Run) -> dict[str, Any] | None:
+def _prices(
+    instance: Instance, solution: Solution, target: Fraction, run: Run
+) -> dict[str, Any] | None:
     """Return the prices of the relaxation; None if a limit struck."""
     pool = Pool(instance)
     search, index = Search(pool, run), instance.job_index
@@ -38,10 +52,29 @@ def _prices(instance: Instance, solution: Solution, run: Run) -> dict[str, Any] 
     if search.prices is None:
         return None
     unit = 2.0**_BITS
-    rounding = 1 + pool.largest + 1  # of the prices of a group's jobs and GPUs, and of the value
+    prices = Prices(np.rint(search.prices.rows * unit), float(np.rint(search.prices.gpu * unit)))
+    highest = [
+        math.ceil(Fraction(value) * 2**_BITS + _rounding(pool, one, prices))
+        for one, value in zip(pool.classes, search.highest.tolist(), strict=True)
+    ]
+    scaled = Prices(prices.rows / unit, prices.gpu / unit)
+    missing = target - pool.lagrangian(scaled, np.array(highest) / unit)
+    if missing > 0:
+        # The form has nothing below a bound of the prices, so that this must not be below it.
+        highest[0] += 1 + math.ceil(missing * 2**_BITS / pool.classes[0].fewest)
     return {
         "bits": _BITS,
-        "prices": [int(v) for v in np.rint(search.prices.rows * unit)],
-        "gpu": int(np.rint(search.prices.gpu * unit)),
-        "highest": [int(v) + rounding for v in np.ceil(search.highest * unit)],
+        "prices": [int(v) for v in prices.rows],
+        "gpu": int(prices.gpu),
+        "highest": highest,
     }
+
+
+def _rounding(pool: Pool, one: ProfileClass, prices: Prices) -> Fraction:
+    """Return how far a reduced value in units may be above the one that the search has.
+
+    Prices were rounded by half a unit; the form rounds what a group is worth up to a unit.
+    """
+    weight, price = one.weight * 2.0**_BITS, float(np.abs(prices.rows[one.rows]).max())
+    scale = weight + price + prices.gpu * one.gpus
+    return 1 + Fraction(pool.largest + one.gpus, 2) + Fraction(2 * REDUCED_ERROR * scale)

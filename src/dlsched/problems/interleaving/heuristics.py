@@ -15,7 +15,7 @@ from dlsched.problems.interleaving.offsets import arrangements
 from dlsched.problems.interleaving.regroup import Grouping, few_groups
 from dlsched.problems.interleaving.schema import Group, Instance, Solution
 from dlsched.problems.interleaving.sizes import count_multisets, few_jobs
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.run import Run
 
 ORDERS = ("listed", "idle")

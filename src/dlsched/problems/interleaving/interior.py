@@ -8,18 +8,23 @@ new groups are found in far fewer rounds than from a vertex.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from dlsched.errors import SolverFailure
 from dlsched.problems.interleaving.groups import Vector
 from dlsched.problems.interleaving.master import matrix
 from dlsched.problems.interleaving.pool import Groups, Pool, Prices
 from dlsched.run import Run
-from dlsched.solvers import highs
+from dlsched.solvers import session
 
-_TOLERANCE = 1e-6
-"""Relative tolerance of the interior-point method."""
+_OPTIONS = {
+    "solver": "ipm",
+    "run_crossover": "off",
+    "presolve": "off",
+    "ipm_optimality_tolerance": 1e-6,  # relative
+}
 
 
 class Solved(NamedTuple):
@@ -37,7 +42,7 @@ class InteriorMaster:
         self.pool, self.run = pool, run
         self.columns = pool.groups([])
         self.known: set[bytes] = set()
-        run.record_solver(highs.NAME, highs.version())
+        run.record_solver(session.NAME, session.version())
 
     def add(self, groups: Groups) -> int:
         """Add the groups that are no columns; return their number."""
@@ -64,7 +69,6 @@ class InteriorMaster:
         width
             The largest distance from the centre, for each row of the pool.
         """
-        import highspy
         from scipy import sparse
 
         pool, rows = self.pool, np.flatnonzero(self.pool.multiplicity)
@@ -75,23 +79,18 @@ class InteriorMaster:
         box = sparse.eye_array(A.shape[0], len(rows), format="csc")
         A = sparse.hstack([A, box, -box], format="csc")
         low, high = (centre.rows - width)[rows], (centre.rows + width)[rows]
-        lp = highspy.HighsLp()
-        lp.num_row_, lp.num_col_ = A.shape
-        lp.sense_ = highspy.ObjSense.kMaximize
-        lp.col_cost_ = np.concatenate([self.columns.worth, low, -high])
-        lp.col_lower_ = np.zeros(A.shape[1])
+        costs = np.concatenate([self.columns.worth, low, -high])
         # Without bounds on the box's columns the method diverges while there are few groups.
-        lp.col_upper_ = np.concatenate([np.full(count, highspy.kHighsInf), jobs, jobs])
-        lp.row_lower_ = np.append(jobs, np.full(len(budget), -highspy.kHighsInf))
-        lp.row_upper_ = np.append(jobs, budget)
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        lp.a_matrix_.start_, lp.a_matrix_.index_ = A.indptr, A.indices
-        lp.a_matrix_.value_ = A.data
-        solver = self._solver()
-        solver.passModel(lp)
-        highs.use_threads(self.run.threads)
-        solver.run()
-        point = solver.getSolution()
+        upper = np.concatenate([np.full(count, np.inf), jobs, jobs])
+        row_lower = np.append(jobs, np.full(len(budget), -np.inf))
+        limits = (np.zeros(A.shape[1]), upper), (row_lower, np.append(jobs, budget))
+        program = session.Session(self.run, _OPTIONS)
+        program.load(A, costs, *limits, maximize=True)
+        try:
+            program.solve()
+        except SolverFailure:
+            return None
+        point = program.solver.getSolution()
         duals, values = np.array(point.row_dual), np.array(point.col_value)
         # Any prices give a bound, so those of a method that ended short of its tolerance do too.
         if self.run.stop_reason() or len(duals) != A.shape[0] or not np.isfinite(duals).all():
@@ -99,29 +98,5 @@ class InteriorMaster:
         prices = centre.rows.copy()
         prices[rows] = np.clip(duals[: len(rows)], low, high)
         gpu = max(0.0, float(duals[-1])) if budget else 0.0
-        value = solver.getInfo().objective_function_value
+        value = program.solver.getInfo().objective_function_value
         return Solved(value, Prices(prices, gpu), float(np.abs(values[count:]).sum()))
-
-    def _solver(self) -> Any:
-        import highspy
-
-        solver = highspy.Highs()
-        options = {
-            "output_flag": False,
-            "threads": self.run.threads,
-            "random_seed": 0,
-            "solver": "ipm",
-            "run_crossover": "off",
-            "presolve": "off",
-            "ipm_optimality_tolerance": _TOLERANCE,
-        }
-        if self.run.time_limit is not None:
-            options["time_limit"] = self.run.remaining()
-        for name, value in options.items():
-            solver.setOptionValue(name, value)
-        solver.cbIpmInterrupt += self._check_limits
-        return solver
-
-    def _check_limits(self, event: Any) -> None:
-        if self.run.stop_reason():
-            event.interrupt()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dlsched.problems.interleaving.groups import Indices
 from dlsched.problems.interleaving.pool import Groups, Pool, Prices
-from dlsched.result import Status
+from dlsched.result import Status, Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
+from dlsched.solvers.incremental import IncrementalProgram
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm
 
@@ -39,30 +40,14 @@ class Master:
     """The linear relaxation; each solve starts from the last one's basis."""
 
     def __init__(self, pool: Pool, run: Run) -> None:
-        import highspy
-
-        self.pool, self.run = pool, run
+        self.pool = pool
         self.known: set[bytes] = set()
-        run.record_solver(highs.NAME, highs.version())
-        self.solver = solver = highspy.Highs()
-        options = {
-            "output_flag": False,
-            "threads": run.threads,
-            "random_seed": 0,
-            "dual_feasibility_tolerance": 1e-10,  # gammas that are nearly equal differ by less
-        }
-        for name, value in options.items():
-            solver.setOptionValue(name, value)
-        solver.changeObjectiveSense(highspy.ObjSense.kMaximize)
-        for jobs in pool.multiplicity.tolist():
-            solver.addRow(float(jobs), float(jobs), 0, [], [])
+        # Gammas that are nearly equal differ by less than HiGHS's usual tolerance.
+        options = {"dual_feasibility_tolerance": 1e-10}
+        self.program = IncrementalProgram(run, maximize=True, options=options)
+        self.program.add_rows(pool.multiplicity, pool.multiplicity)
         if pool.budget is not None:
-            solver.addRow(-highspy.kHighsInf, float(pool.budget), 0, [], [])
-        solver.cbSimplexInterrupt += self._check_limits
-
-    def _check_limits(self, event: Any) -> None:
-        if self.run.stop_reason():
-            event.interrupt()
+            self.program.add_row(-np.inf, float(pool.budget))
 
     def new(self, groups: Groups) -> Groups:
         """Return the groups that are no columns yet.
@@ -75,29 +60,16 @@ class Master:
     def add(self, groups: Groups) -> None:
         """Add columns."""
         self.known.update(row.tobytes() for row in np.sort(groups.members, axis=1))
-        A = matrix(self.pool, groups)
-        count = len(groups)
-        self.solver.addCols(
-            count,
-            groups.worth,
-            np.zeros(count),
-            np.full(count, np.inf),
-            A.nnz,
-            A.indptr.astype(np.int32),
-            A.indices.astype(np.int32),
-            A.data,
-        )
+        self.program.add_columns(groups.worth, matrix(self.pool, groups))
 
     def solve(self) -> tuple[float, Prices] | None:
         """Return the optimum over the known columns and its prices; ``None`` if stopped."""
-        highs.use_threads(self.run.threads)
-        self.solver.run()
-        if self.solver.getModelStatus().name != "kOptimal":
+        if self.program.solve() is not Termination.PROVED:
             return None
-        duals = np.array(self.solver.getSolution().row_dual)
+        duals = self.program.duals
         n = len(self.pool.multiplicity)
         gpu = max(0.0, float(duals[n])) if self.pool.budget is not None else 0.0
-        return self.solver.getInfo().objective_function_value, Prices(duals[:n], gpu)
+        return self.program.objective, Prices(duals[:n], gpu)
 
 
 def best_choice(

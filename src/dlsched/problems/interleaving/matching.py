@@ -58,7 +58,8 @@ def match(weights: Vector, degree: int = 8, run: Run | None = None) -> Matching:
         Edges per node of the first matching, those of least slack. The second one is on all edges
         that can be in a heavier matching.
     run
-        Where a solver is recorded.
+        The solver is recorded there. Its limits are not applied: the matching is needed, and
+        without the linear programs takes longer.
     """
     n = len(weights)
     units = np.rint(weights * SCALE)
@@ -75,9 +76,12 @@ def match(weights: Vector, degree: int = 8, run: Run | None = None) -> Matching:
         weight = int(units[pairs[:, 0], pairs[:, 1]].sum())
         matter = slack < 2 * (ceiling - weight)
         if not tight and np.count_nonzero(matter) > 2 * _MANY * n:
-            relaxation = OddSets(units, SCALE, np.argwhere(np.triu(kept, 1)), run or Run())
+            unlimited = Run(threads=run.threads if run else 1)
+            relaxation = OddSets(units, SCALE, np.argwhere(np.triu(kept, 1)), unlimited)
             slack, doubled = relaxation.tighten(weight, _MANY * n)
             ceiling, tight = doubled // 2, True
+            if run is not None:
+                run.record_solver(highs.NAME, highs.version())
             matter = slack < 2 * (ceiling - weight)
         if not (matter & ~kept).any():
             return Matching(pairs, weight, ceiling)

@@ -8,13 +8,12 @@ linear program over few edges: at its optimum without them, edges at 1/2 are odd
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dlsched.problems.interleaving.groups import Flags, Indices, Vector
+from dlsched.result import Termination
 from dlsched.run import Run
-from dlsched.solvers import highs
+from dlsched.solvers.incremental import IncrementalProgram
 
 _ROUNDS = 12
 """Most linear programs. The first few sets close most of the gap, the last ones take many."""
@@ -32,30 +31,20 @@ class OddSets:
     edges
         Rows (i, j), i < j.
     run
-        The solver is recorded there.
+        Its limits are those of the linear programs.
     """
 
     def __init__(self, units: Vector, scale: float, edges: Indices, run: Run) -> None:
-        import highspy
-
         self.units, self.scale = units, scale
         self.n = len(units)
         self.edges = np.empty((0, 2), dtype=np.int64)
         self.sets: list[Flags] = []
-        run.record_solver(highs.NAME, highs.version())
-        self.solver: Any = highspy.Highs()
         options = {
-            "output_flag": False,
-            "threads": 1,
-            "random_seed": 0,
             "presolve": "off",  # each program starts from the basis of the last
             "dual_feasibility_tolerance": 1e-10,
         }
-        for name, value in options.items():
-            self.solver.setOptionValue(name, value)
-        self.solver.changeObjectiveSense(highspy.ObjSense.kMaximize)
-        for _ in range(self.n):
-            self.solver.addRow(-highspy.kHighsInf, 1.0, 0, [], [])
+        self.program = IncrementalProgram(run, maximize=True, options=options)
+        self.program.add_rows(np.full(self.n, -np.inf), np.ones(self.n))
         self._add_edges(edges)
 
     def tighten(self, weight: int, enough: int) -> tuple[Vector, int]:
@@ -70,8 +59,7 @@ class OddSets:
         """
         best: tuple[Vector, int] | None = None
         for _ in range(_ROUNDS):
-            self.solver.run()
-            if self.solver.getModelStatus().name != "kOptimal":
+            if self.program.solve() is not Termination.PROVED:
                 break
             slack, missing, total = self._potentials()
             if best is None or total < best[1]:
@@ -83,7 +71,7 @@ class OddSets:
 
     def _potentials(self) -> tuple[Vector, Indices, int]:
         """Return doubled slacks, none below 0, the edges to add, and twice the bound."""
-        duals = np.array(self.solver.getSolution().row_dual)
+        duals = self.program.duals
         doubled = np.rint(np.maximum(duals, 0.0) * (2 * self.scale))
         nodes, sets = doubled[: self.n], doubled[self.n :]
         slack = nodes[:, None] + nodes[None, :] - 2 * self.units
@@ -115,16 +103,7 @@ class OddSets:
             columns.append(within)
         at = np.concatenate(rows), np.concatenate(columns)
         A = sparse.csc_array((np.ones(len(at[0])), at), shape=(self.n + len(self.sets), count))
-        self.solver.addCols(
-            count,
-            self.units[i, j] / self.scale,
-            np.zeros(count),
-            np.full(count, np.inf),
-            A.nnz,
-            A.indptr.astype(np.int32),
-            A.indices.astype(np.int32),
-            A.data,
-        )
+        self.program.add_columns(self.units[i, j] / self.scale, A)
         self.edges = np.concatenate([self.edges, edges])
         return count
 
@@ -136,7 +115,7 @@ class OddSets:
         from scipy import sparse
         from scipy.sparse.csgraph import connected_components
 
-        values = np.array(self.solver.getSolution().col_value)
+        values = self.program.values
         i, j = self.edges[: len(values)].T
         fractional = np.abs(values - np.rint(values)) > _FRACTION
         links = (np.ones(fractional.sum()), (i[fractional], j[fractional]))
@@ -150,8 +129,7 @@ class OddSets:
             if values[flags[i] & flags[j]].sum() <= most + _FRACTION:
                 continue
             within = np.flatnonzero(flags[self.edges[:, 0]] & flags[self.edges[:, 1]])
-            ones = np.ones(len(within))
-            self.solver.addRow(-np.inf, most, len(within), within.astype(np.int32), ones)
+            self.program.add_row(-np.inf, most, within, np.ones(len(within)))
             self.sets.append(flags)
             found += 1
         return found

@@ -14,6 +14,8 @@ from dlsched.schema import Number, granularity
 
 _MOST = 2**50
 """Units in a total: sums of integers below this are exact in doubles."""
+_LARGEST_STORAGE = Fraction(10) ** 300
+"""Cap on a capacity in units of bytes, which a double must hold."""
 _LARGEST_LOAD = 1e270
 """Cap on the mean supplies that one unit of demand is; the sigmoid is 1 far below it."""
 
@@ -24,9 +26,10 @@ class Data(NamedTuple):
     Lists of lists are flat, with the start of each: the tables of job ``j`` are
     ``job_tables[job_start[j]:job_start[j + 1]]``. Bytes, CPU hours, the GPU hours of
     time-sensitive jobs, and those of each type and priority are whole multiples of a unit of their
-    own. Where no unit divides all of them, demands of bytes and CPU are rounded up and limits down
-    (for (6) the opposite), so that a placement within these limits is within the instance's; then
-    ``exact`` is false.
+    own. A limit that is at least the sum of what it limits is infinite, so that a capacity of 1e15
+    for "no limit" does not make the unit coarse. Where no unit divides all numbers, demands of
+    bytes and CPU are rounded up and limits down (for (6) the opposite), so that a placement within
+    these limits is within the instance's; then ``exact`` is false. No bound depends on it.
     """
 
     exact: bool
@@ -34,6 +37,8 @@ class Data(NamedTuple):
     home: Any
     """The region of each table today, -1 for none."""
     capacity: Any
+    storage: Any
+    """Capacities that are neither rounded nor infinite."""
     capacity_share: Any
     bytes_total: float
     bytes_read: float
@@ -53,8 +58,6 @@ class Data(NamedTuple):
     priority: Any
     load_unit: Any
     """K x P: mean supplies of the type in one unit of demand."""
-    load_granularity: Any
-    """By type: the largest share of its total demand of which every job's demand is a multiple."""
     supply_load: Any
     """R x K: supply in mean supplies of the type."""
     supply_share: Any
@@ -84,8 +87,9 @@ class _Unit(NamedTuple):
     def up(self, value: Number) -> float:
         return float(math.ceil(Fraction(value) / self.size))
 
-    def down(self, value: Number) -> float:
-        return float(math.floor(Fraction(value) / self.size))
+    def down(self, value: Number | None) -> float:
+        """Return a limit in units; infinite if there is none."""
+        return math.inf if value is None else float(math.floor(Fraction(value) / self.size))
 
     def near(self, value: Number) -> float:
         return float(round(Fraction(value) / self.size))
@@ -99,8 +103,10 @@ class _Unit(NamedTuple):
 def arrays(instance: Instance) -> Data:
     """Return an instance as arrays."""
     regions, tables, jobs = instance.regions, instance.tables, instance.jobs
-    limit = [] if instance.move_quota is None else [instance.move_quota]
-    byte = _unit([t.size for t in tables], [r.storage_capacity for r in regions], limit)
+    bytes_ = instance.total_size
+    capacity = [_binding(r.storage_capacity, bytes_) for r in regions]
+    quota = _binding(instance.move_quota, bytes_)
+    byte = _unit([t.size for t in tables], capacity, [quota])
     size = byte.all_up([t.size for t in tables])
 
     index = instance.table_index
@@ -110,19 +116,21 @@ def arrays(instance: Instance) -> Data:
     order = np.argsort(job_tables, kind="stable")
     table_start = _starts(np.bincount(job_tables, minlength=len(tables)))
     read = np.add.reduceat(np.append(size[job_tables], 0.0), job_start[:-1]) if jobs else size[:0]
-    cpu = _unit([j.cpu_hours for j in jobs], [q for r in regions for q in r.cpu_quota.values()])
+    used = sum(job.cpu_hours for job in jobs)
+    quotas = [{app: _binding(q, used) for app, q in r.cpu_quota.items()} for r in regions]
+    cpu = _unit([job.cpu_hours for job in jobs], [q for row in quotas for q in row.values()])
     cpu_hours = cpu.all_up([job.cpu_hours for job in jobs])
     apps = {app: a for a, app in enumerate(sorted({q for r in regions for q in r.cpu_quota}))}
     cpu_quota = np.full((len(regions), len(apps)), np.inf)
-    for r, region in enumerate(regions):
-        for app, most in region.cpu_quota.items():
+    for r, row in enumerate(quotas):
+        for app, most in row.items():
             cpu_quota[r, apps[app]] = cpu.down(most)
-    hour = _unit(
-        [h for job in jobs if job.time_sensitive for h in job.gpu_hours.values()],
-        [instance.at_home_threshold],
-    )
+    urgent = [h for job in jobs if job.time_sensitive for h in job.gpu_hours.values()]
+    threshold = instance.at_home_threshold
+    if threshold > 2 * sum(urgent) > 0:  # more than the sum cannot be attained
+        threshold = 2 * sum(urgent)
+    hour = _unit(urgent, [threshold])
 
-    capacity = [r.storage_capacity for r in regions]
     stored = instance.total_capacity
     weights, second = instance.weights, instance.version == "v2"
     return Data(
@@ -132,11 +140,16 @@ def arrays(instance: Instance) -> Data:
             [-1 if t.home is None else instance.region_index[t.home] for t in tables],
             dtype=np.int64,
         ),
-        capacity=np.array([byte.down(c) for c in capacity], dtype=float),
-        capacity_share=np.array([float(c / stored) if stored else 0.0 for c in capacity]),
+        capacity=np.array([byte.down(limit) for limit in capacity], dtype=float),
+        storage=np.array(
+            [float(min(r.storage_capacity / byte.size, _LARGEST_STORAGE)) for r in regions]
+        ),
+        capacity_share=np.array(
+            [float(r.storage_capacity / stored) if stored else 0.0 for r in regions]
+        ),
         bytes_total=float(size.sum()),
         bytes_read=float(read.sum()),
-        quota=byte.down(limit[0]) if limit else np.inf,
+        quota=byte.down(quota),
         job_start=job_start,
         job_tables=job_tables,
         table_start=table_start,
@@ -150,7 +163,7 @@ def arrays(instance: Instance) -> Data:
         cpu_hours=cpu_hours,
         cpu_total=float(cpu_hours.sum()),
         cpu_quota=cpu_quota,
-        threshold=hour.up(instance.at_home_threshold),
+        threshold=hour.up(threshold),
         slope=float(instance.overload_slope) if second else 0.0,
         traffic_weight=float(weights.traffic),
         gpu_weight=float(weights.gpu),
@@ -187,7 +200,6 @@ def _gpus(instance: Instance, hour: _Unit) -> dict[str, Any]:
         unit = units[k, p]
         wanted[k, p] = sum(unit.near(h) for h in hours)
         load_unit[k, p] = float(min(unit.size / mean[k], Fraction(_LARGEST_LOAD)))
-    of_kind = [[h for _, i, h in rows if i == k] for k in range(len(kinds))]
     job_of_row = np.array([j for j, _, _ in rows], dtype=np.int64)
     shape = (len(regions), len(kinds))
     return {
@@ -199,7 +211,6 @@ def _gpus(instance: Instance, hour: _Unit) -> dict[str, Any]:
         ),
         "priority": np.array(rank, dtype=np.int64),
         "load_unit": load_unit,
-        "load_granularity": np.array([float(granularity(hours) / sum(hours)) for hours in of_kind]),
         "supply_load": np.array(
             [float(s / mean[k]) for row in supply for k, s in enumerate(row)], dtype=float
         ).reshape(shape),
@@ -210,7 +221,12 @@ def _gpus(instance: Instance, hour: _Unit) -> dict[str, Any]:
     }
 
 
-def _unit(*groups: Iterable[Number]) -> _Unit:
+def _binding(limit: Number | None, total: Number) -> Number | None:
+    """Return a limit, or ``None`` if the sum of what it limits cannot exceed it."""
+    return None if limit is None or limit >= total else limit
+
+
+def _unit(*groups: Iterable[Number | None]) -> _Unit:
     """Return a unit of which all numbers are multiples; a fine one if the total would overflow."""
     values = [v for group in groups for v in group if v]
     if not values:

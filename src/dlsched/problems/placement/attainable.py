@@ -1,20 +1,21 @@
-"""The demands for GPU hours that regions can have, and the gaps between them."""
+"""The demands for GPU hours that regions can have, and the gaps between them, in whole numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dlsched.problems.placement.arrays import Data
+from dlsched.problems.placement.shares import Shares
+from dlsched.schema import granularity
 
 _MOST_SUMS = 1_000
 """With more demands the gaps between them are too small to matter."""
-_EXACT = 2**40
-"""Fewer units than this are exact: `arrays` rounds only if there would be far more."""
+_LARGEST = 2**50
+"""Of demands in units: with more, gaps are too small to matter as well."""
 _SAME = 1e-6
 """Shares of demand closer than this are equal within a solver's tolerances."""
 
@@ -35,17 +36,18 @@ class Gaps:
         The region's share of the supply.
     """
 
-    demands: NDArray[np.int64]
+    demands: Sequence[int]
     supply: float
 
     @property
     def middles(self) -> Any:
         """All gaps."""
-        return (self.demands[1:] + self.demands[:-1]) / (2 * self.demands[-1]) - self.supply
+        demands = np.array(self.demands)
+        return (demands[1:] + demands[:-1]) / (2 * demands[-1]) - self.supply
 
     def around(self, at: float) -> list[float]:
         """Return the gap that holds a point; two where the point is a demand between them."""
-        share = self.demands / self.demands[-1] - self.supply
+        share = np.array(self.demands) / self.demands[-1] - self.supply
         first = int(np.searchsorted(share, at - _SAME)) - 1
         last = int(np.searchsorted(share, at + _SAME)) - 1
         low, high = np.clip([first, last], 0, len(share) - 2).tolist()
@@ -54,34 +56,23 @@ class Gaps:
     def ends(self, middle: float, supply: Fraction) -> tuple[Fraction, Fraction]:
         """Return a gap's ends exactly, given the exact share of supply."""
         i = int(np.argmin(np.abs(self.middles - middle)))
-        low, high = self.demands[i : i + 2].tolist()
-        total = int(self.demands[-1])
+        low, high = self.demands[i : i + 2]
+        total = self.demands[-1]
         return Fraction(low, total) - supply, Fraction(high, total) - supply
 
 
-def attainable(data: Data) -> dict[tuple[int, int], NDArray[np.int64]]:
+def attainable(shares: Shares) -> dict[tuple[int, int], list[int]]:
     """Return, by type and priority, the demands that regions can have; none where too many."""
-    found: dict[tuple[int, int], NDArray[np.int64]] = {}
-    for key, parts in _hours(data).items():
+    found: dict[tuple[int, int], list[int]] = {}
+    for key, row in shares.demand.items():
+        unit = granularity(row.values())
+        if 1 / unit >= _LARGEST:
+            continue
         sums = {0}
-        for part in parts:
-            sums |= {part + before for before in sums}
+        for part in row.values():
+            sums |= {int(part / unit) + before for before in sums}
             if len(sums) > _MOST_SUMS:
                 break
         else:
-            found[key] = np.array(sorted(sums), dtype=np.int64)
+            found[key] = sorted(sums)
     return found
-
-
-def _hours(data: Data) -> dict[tuple[int, int], list[int]]:
-    """Return, by type and priority, the hours of the jobs that always run in one region."""
-    groups: dict[tuple[int, int], dict[tuple[int, ...], int]] = {}
-    jobs = np.repeat(np.arange(len(data.ml)), np.diff(data.hours_start)).tolist()
-    for j, k, hours in zip(jobs, data.hours_kind.tolist(), data.hours.tolist(), strict=True):
-        p = int(data.priority[j])
-        if 0 < data.wanted[k, p] < _EXACT:
-            tables = sorted(data.job_tables[data.job_start[j] : data.job_start[j + 1]].tolist())
-            group = (int(data.ml[j] or len(tables) == 1), *tables)
-            own = groups.setdefault((k, p), {})
-            own[group] = own.get(group, 0) + int(hours)
-    return {key: list(own.values()) for key, own in groups.items()}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from dlsched.errors import OptionError
 from dlsched.objective import Bound
-from dlsched.problems.placement.arrays import arrays
-from dlsched.problems.placement.check import TOLERANCE
 from dlsched.problems.placement.exact import TANGENT_ROUNDS, Refinement
 from dlsched.problems.placement.parts import gpu_bound, storage_bound
 from dlsched.problems.placement.relaxation_tree import RelaxationTree
+from dlsched.problems.placement.rounding import below
 from dlsched.problems.placement.schema import Instance
 from dlsched.problems.placement.shares import Shares
 from dlsched.problems.placement.sizes import few_tables
 from dlsched.problems.placement.tree import HomeTree
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status
 from dlsched.run import Run
 
@@ -24,7 +25,7 @@ def storage(instance: Instance, run: Run) -> Claim:
 
     Branch and bound over the largest tables, with the others divisible. In v1 it is 0.
     """
-    value = storage_bound(arrays(instance))
+    value = storage_bound(instance)
     return _claim(value, "search over the largest tables, the others divisible")
 
 
@@ -36,7 +37,7 @@ def indivisible_bound(instance: Instance, run: Run) -> Claim:
     in the same region. A training job with several tables may run nowhere, and then pays the
     traffic (1) of its bytes; every other job must run somewhere. Ours, not the paper's.
     """
-    value = storage_bound(arrays(instance)) + gpu_bound(Shares(instance))
+    value = storage_bound(instance) + gpu_bound(Shares(instance))
     return _claim(value, "searches over the largest tables and jobs")
 
 
@@ -121,6 +122,6 @@ def _relaxed(refinement: Refinement) -> Claim:
     return _claim(value, how, message)
 
 
-def _claim(value: float, how: str, message: str = "") -> Claim:
-    bound = Bound(value * (1 - TOLERANCE), "certified", how)
+def _claim(value: Fraction | float, how: str, message: str = "") -> Claim:
+    bound = Bound(below(value), "certified", how)
     return Claim(status=Status.NO_SOLUTION, bounds=[[bound]], solver_message=message)

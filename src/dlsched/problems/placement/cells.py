@@ -8,26 +8,27 @@ item's penalty. Every other group must run in some region.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.compilation import Floats, Ints, Real
+from dlsched.compilation import Floats, Ints
 from dlsched.problems.placement.shares import Shares
 
 
 class Cell(NamedTuple):
     """One GPU type and priority: n items, their tables, R regions.
 
-    The cost of a cell is `weight` times the sum over regions of the squared difference between the
-    items' shares there and `target`, plus the penalties of the items without a region.
+    The cost of a cell is the sum over regions of the squared difference between the items' shares
+    there and `target`, plus the penalties of the items without a region.
     """
 
     share: Floats
     """By item: its share in the demand of the cell, above 0."""
     penalty: Floats
-    """By item: traffic, weight included, if it has no region; infinite for one that must have.
+    """By item: traffic if it has no region; infinite for one that must have.
 
     Items are in descending order of penalty by share.
     """
@@ -47,38 +48,57 @@ class Cell(NamedTuple):
     """By region: the share of the supply."""
     alike: Ints
     """By region: the first one with exactly the same target."""
-    weight: Real
 
 
-def cells_of(shares: Shares, split: bool = True) -> dict[tuple[int, int], Cell]:
-    """Return the cells by type and priority, those of weight 0 left out.
+class Item(NamedTuple):
+    """A group of jobs in a cell, in exact numbers; see `Cell`."""
 
-    Parameters
-    ----------
-    split
-        Whether a group that is in several cells has a part of its bytes in each, so that the cells'
-        costs may be added. Otherwise each has all of them, up to twice the cell's weight, which is
-        more than the squares of any placement.
-    """
+    share: Fraction
+    penalty: Fraction
+    """Also that of a group which must have a region."""
+    group: int
+
+
+_LARGEST_PENALTY = 2
+"""The squares of no placement are more, so a larger penalty would be as good."""
+
+
+def weights_of(shares: Shares) -> dict[tuple[int, int], Fraction]:
+    """Return the cost of squares of 1 by type and priority, with the sigmoid at 1/2; none of 0."""
     largest, weights = shares.priority_weight
     heaviest = Fraction(shares.instance.weights.gpu) * largest / 2
-    weight = {key: heaviest * weights[key[1]] for key in sorted(shares.demand)}
+    found = {(k, p): heaviest * weights[p] for k, p in sorted(shares.demand)}
+    return {key: weight for key, weight in found.items() if weight}
+
+
+def cells_of(shares: Shares) -> dict[tuple[int, int], Cell]:
+    """Return the cells by type and priority, those of weight 0 left out.
+
+    A group that is in several cells has a part of its bytes in each, so that the cells' costs,
+    times their weights, may be added.
+    """
+    weights = weights_of(shares)
     weighted = [Fraction(0)] * len(shares.groups)
-    for key, row in shares.demand.items():
-        for g, part in row.items():
-            weighted[g] += weight[key] * part
-    bytes_ = traffic_of(shares)
-    found = {}
-    for key, squares in weight.items():
-        if not float(squares):
-            continue
-        rows: list[tuple[Fraction, Fraction, int]] = []
+    for key, weight in weights.items():
         for g, part in shares.demand[key].items():
-            share = squares * part / weighted[g]
-            penalty = bytes_[g] * share if split else min(bytes_[g], 2 * squares)
-            rows.append((part, penalty, g))
-        found[key] = _cell(shares, key[0], squares, rows)
-    return found
+            weighted[g] += weight * part
+    bytes_ = traffic_of(shares)
+    cells = {}
+    for key in weights:
+        penalty = {g: bytes_[g] * part / weighted[g] for g, part in shares.demand[key].items()}
+        cells[key] = _cell(shares, key[0], _items(shares.demand[key], penalty))
+    return cells
+
+
+def whole_cells_of(shares: Shares) -> dict[tuple[int, int], tuple[Cell, list[Item]]]:
+    """Return the cells, with their exact items, where a group has all of its bytes in each."""
+    bytes_ = traffic_of(shares)
+    cells = {}
+    for key, weight in weights_of(shares).items():
+        penalty = {g: bytes_[g] / weight for g in shares.demand[key]}
+        items = _items(shares.demand[key], penalty)
+        cells[key] = _cell(shares, key[0], items), items
+    return cells
 
 
 def traffic_of(shares: Shares) -> list[Fraction]:
@@ -87,33 +107,42 @@ def traffic_of(shares: Shares) -> list[Fraction]:
     return [weight * sum(row.values(), Fraction(0)) for row in shares.read]
 
 
-def _cell(
-    shares: Shares, k: int, weight: Fraction, rows: list[tuple[Fraction, Fraction, int]]
-) -> Cell:
-    def must(g: int) -> bool:
-        ml, at, _ = shares.groups[g]
-        return not ml or len(at) == 1
+def must_run(shares: Shares, g: int) -> bool:
+    """Whether a group has a region in every placement."""
+    ml, tables, _ = shares.groups[g]
+    return not ml or len(tables) == 1
 
-    rows.sort(key=lambda row: (not must(row[2]), -row[1] / row[0], row[2]))
-    share = np.array([float(part) for part, _, _ in rows])
-    penalty = np.array([math.inf if must(g) else float(cost) for _, cost, g in rows])
-    tables = [shares.groups[g][1] for _, _, g in rows]
+
+def _items(parts: Mapping[int, Fraction], penalty: Mapping[int, Fraction]) -> list[Item]:
+    most = Fraction(_LARGEST_PENALTY)
+    return [Item(part, min(most, penalty[g]), g) for g, part in parts.items()]
+
+
+def _cell(shares: Shares, k: int, items: list[Item]) -> Cell:
+    def order(item: Item) -> tuple[bool, Fraction, int]:
+        return not must_run(shares, item.group), -item.penalty / item.share, item.group
+
+    items = sorted(items, key=order)
+    share = np.array([float(item.share) for item in items])
+    penalty = np.array(
+        [math.inf if must_run(shares, item.group) else float(item.penalty) for item in items]
+    )
+    tables = [shares.groups[item.group][1] for item in items]
     names = np.unique(np.concatenate([np.array(at, dtype=np.int64) for at in tables]))
     supply = [row[k] for row in shares.supply]
     # An item that is cheap to leave out decides little, however large it is.
-    decisive = np.minimum(share, penalty / (2 * float(weight) * max(map(float, supply))))
+    decisive = np.minimum(share, penalty / (2 * max(map(float, supply))))
     return Cell(
         share=share,
         penalty=penalty,
-        voting=np.array([not shares.groups[g][0] for _, _, g in rows], dtype=np.int64),
+        voting=np.array([not shares.groups[item.group][0] for item in items], dtype=np.int64),
         first=np.cumsum([0, *map(len, tables)], dtype=np.int64),
         tables=np.searchsorted(names, np.concatenate(tables)).astype(np.int64),
         names=names,
-        groups=np.array([g for _, _, g in rows], dtype=np.int64),
+        groups=np.array([item.group for item in items], dtype=np.int64),
         order=np.argsort(-decisive, kind="stable").astype(np.int64),
         target=np.array([float(part) for part in supply]),
         alike=np.array([supply.index(part) for part in supply], dtype=np.int64),
-        weight=float(weight),
     )
 
 

@@ -17,6 +17,8 @@ from dlsched.result import Report, Violation
 from dlsched.schema import Number, simplify
 
 LEVELS = (Level("cost", "min", "weighted shares"),)
+_LEAST_SUM = 1e-290
+"""A smaller sum of doubles may have lost terms below the least double."""
 _STEEP = Fraction(1000)
 """From here on the sigmoid is 1 in double precision; a larger argument may overflow."""
 TOLERANCE = 1e-12
@@ -86,18 +88,18 @@ def demand(instance: Instance, home: Mapping[str, int]) -> Mapping[tuple[int, st
     return total
 
 
-def gpu(instance: Instance, home: Mapping[str, int]) -> float:
+def gpu(instance: Instance, home: Mapping[str, int]) -> float | Fraction:
     """Return (2): squared differences of shares of demand and supply, times sigmoid of overload.
 
     Shares of demand are of all jobs' demand, those without a region included **(D)**. In v1 the
-    sigmoid is 1/2 throughout.
+    sigmoid is 1/2 throughout. The sum is a fraction if it is too small for doubles.
     """
     here = demand(instance, home)
     wanted: dict[tuple[str, int], Number] = defaultdict(int)
     for job in instance.jobs:
         for kind, hours in job.gpu_hours.items():
             wanted[kind, job.priority] += hours
-    parts = []
+    terms: list[tuple[Number, Fraction, float]] = []
     for kind in instance.kinds:
         supply = [Fraction(region.gpu_supply.get(kind, 0)) for region in instance.regions]
         total = sum(supply, Fraction(0))
@@ -111,21 +113,26 @@ def gpu(instance: Instance, home: Mapping[str, int]) -> float:
             for p in instance.priorities:
                 if wanted[kind, p]:
                     share = Fraction(here[r, kind, p]) / wanted[kind, p]
-                    squared = float(share - supply[r] / total) ** 2
-                    parts.append(float(instance.priority_weight(p)) * squared * factor)
-    return math.fsum(parts)
+                    difference = share - supply[r] / total
+                    terms.append((instance.priority_weight(p), difference, factor))
+    value = math.fsum(float(weight) * float(d) ** 2 * factor for weight, d, factor in terms)
+    if value >= _LEAST_SUM:
+        return value
+    exact = (Fraction(weight) * d**2 * Fraction(factor) for weight, d, factor in terms)
+    return sum(exact, Fraction(0))
 
 
 def rounding_margin(instance: Instance) -> float:
     """Return an error of a bound whose terms, of both signs, were computed in doubles.
 
     It is `TOLERANCE` of the largest cost that weights allow, as shares are from 0 to 1: such terms
-    may cancel, so that a part of the bound would not cover their rounding.
+    may cancel, so that a part of the bound would not cover their rounding. `_LEAST_SUM` is for
+    terms below the least double.
     """
     weights, kinds = instance.weights, len(instance.kinds)
     gpu_terms = 2 * kinds * sum(instance.priority_weight(p) for p in instance.priorities)
     largest = weights.traffic + gpu_terms * weights.gpu + 2 * weights.storage
-    return TOLERANCE * float(largest)
+    return TOLERANCE * float(largest) + _LEAST_SUM
 
 
 def sigmoid(x: float) -> float:
@@ -190,7 +197,7 @@ def details(instance: Instance, home: Mapping[str, int]) -> dict[str, Number | f
     )
     return {
         "traffic": float(traffic(instance, home)),
-        "gpu": gpu(instance, home),
+        "gpu": float(gpu(instance, home)),
         "storage": float(storage(instance, home)),
         "moved": moved(instance, home),
         "placed": float(Fraction(sum(here.values())) / wanted) if wanted else 1.0,

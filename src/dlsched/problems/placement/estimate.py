@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from dlsched.problems.placement.arrays import Data
 from dlsched.problems.placement.attainable import Gaps, attainable
+from dlsched.problems.placement.rounding import sigmoid_below
+from dlsched.problems.placement.shares import Shares
 
 _SPREAD = (-1, -0.5, -0.2, 0, 0.1, 0.25, 0.5, 1)
 """Where the first tangents touch, as fractions of the range below and above 0."""
@@ -20,10 +23,12 @@ _OVERLOADS = (0.05, 0.15, 0.3, 0.6)
 _DIGITS = 7
 """Decimal places of the points of tangents; rounding one changes the estimate by the square of the
 rounding error only."""
+_SAME_LOAD = Fraction(1, 10**6)
+"""A load that exceeds a multiple of what divides all loads by less, relatively, is the multiple."""
 _NARROWEST = 2e-6
 """Loads of a type closer than this share of its demand are equal within a solver's tolerances."""
 _ERROR = 1e-12
-"""Largest relative error of a sigmoid and of a load in doubles."""
+"""Overload of this share of the demand is rounding."""
 
 
 @dataclass
@@ -50,9 +55,9 @@ class Estimate:
     steps: dict[tuple[int, int], list[float]] = field(default_factory=dict)
 
     @classmethod
-    def coarse(cls, data: Data) -> Estimate:
+    def coarse(cls, data: Data, shares: Shares) -> Estimate:
         """Return the first estimate: a few points everywhere."""
-        estimate, demands = cls(), attainable(data)
+        estimate, demands = cls(), attainable(shares)
         kinds, priorities = data.wanted.shape
         for r in range(len(data.capacity)):
             if data.storage_weight:
@@ -119,19 +124,18 @@ def demand_of(data: Data, k: int) -> float:
     return float((data.wanted[k] * data.load_unit[k]).sum())
 
 
-def step_of(data: Data, r: int, k: int, load: float) -> tuple[float, float]:
+def step_of(shares: Shares, r: int, k: int, load: float) -> tuple[Fraction, Fraction]:
     """Return a load below a step with no attainable load between, and the sigmoid's value above it.
 
     Loads are shares of all demand of the type. The value is the least above the returned load,
     rounded down, so that a step never adds more than the sigmoid does.
     """
-    granularity = float(data.load_granularity[k])
-    last = at = load - _NARROWEST
-    if granularity > 4 * _NARROWEST:
-        count = math.ceil(load / granularity - 1e-6)
-        last, at = (count - 0.5) * granularity, min(load, count * granularity)
-    overload = max(0.0, at * demand_of(data, k) * (1 - _ERROR) - data.supply_load[r, k])
-    return last, (1 - _ERROR) / (1 + math.exp(-data.slope * overload))
+    exact, unit = Fraction(load), shares.granularity[k]
+    last = at = exact - Fraction(_NARROWEST)
+    if unit > 4 * _NARROWEST:
+        count = math.ceil(exact / unit - _SAME_LOAD)
+        last, at = (count - Fraction(1, 2)) * unit, count * unit
+    return last, sigmoid_below(shares.overload(r, k, at))
 
 
 def _spread(low: float, high: float) -> list[float]:

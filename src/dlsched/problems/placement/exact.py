@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from fractions import Fraction
 from typing import Any
 
 from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
@@ -11,15 +13,16 @@ from dlsched.problems.placement.arrays import arrays, homes_of
 from dlsched.problems.placement.check import TOLERANCE as CHECK_TOLERANCE
 from dlsched.problems.placement.check import check, rounding_margin
 from dlsched.problems.placement.estimate import Estimate
-from dlsched.problems.placement.heuristics import anneal, initial_state, solution_of
-from dlsched.problems.placement.layout import State
-from dlsched.problems.placement.parts import gpu_bound, storage_bound, whole
+from dlsched.problems.placement.model import Whole
+from dlsched.problems.placement.parts import gpu_bound, storage_weight, whole
+from dlsched.problems.placement.rounding import below
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.shares import Shares
 from dlsched.problems.placement.sizes import few_tables
+from dlsched.problems.placement.starts import starts
 from dlsched.problems.placement.totals import state_of
-from dlsched.registry import method
-from dlsched.result import Claim, Start, Status, Termination
+from dlsched.registry.own import method
+from dlsched.result import Claim, Point, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number
 from dlsched.solvers import highs
@@ -49,10 +52,6 @@ restart, which take two fifths of its time at 12 to 24 tables. With more tables 
 ends, and they find better placements."""
 _MOST_EXCLUDED = 100
 """Placements that are excluded one by one before the search ends with the gap that is left."""
-_ANNEALING_SHARE = 0.1
-"""Share of the time limit for the first placement."""
-_TRIALS, _FEW_TRIALS, _MOST_TRIALS = 300, 100, 3_000_000
-"""Trials of annealing for it: for each table, for each of few (in Python), and at most."""
 
 
 @method("placement", kind="exact", preload=LIBRARIES, small=few_tables)
@@ -61,7 +60,9 @@ def milp(instance: Instance, run: Run) -> Claim:
 
     Exact because each program's bound is a bound on the cost, and each placement found gets points
     at which the next program is exact; there are finitely many. It stops when the bound equals the
-    cost of the best placement, or with the gap that is left. It starts from `annealing`.
+    cost of the best placement, or with the gap that is left. It starts from the best placement of
+    `hill_climbing`, `short_annealing` and `annealing`, which may take nine tenths of the limit;
+    from a few trials of annealing where tables are few.
     """
     return Refinement(instance, run).search()
 
@@ -80,18 +81,19 @@ class Refinement:
         self.instance, self.run = instance, run
         self.backend = find_backend(run.solver)
         self.data = arrays(instance)
-        self.estimate = Estimate.coarse(self.data)
+        self.shares = Shares(instance)
+        self.estimate = Estimate.coarse(self.data, self.shares)
         self.best: Solution | None = None
         self.cost = float("inf")
         self.exact_cost: Number | None = None
-        shares = Shares(instance)
-        self.indivisible = storage_bound(self.data) + gpu_bound(shares)
-        self.whole = whole(self.data, shares)
+        self.indivisible = 0.0
+        self.whole: Whole | None = None
         self.dual: float | None = None
         self.relaxed: StandardForm | None = None  # of which `dual` is the bound
         self.claimed = 0.0
         self.excluded: list[Solution] = []
         self.built: tuple[Any, StandardForm] | None = None
+        self.unit = 0.0  # of the last program's costs
         self.build_seconds = 0.0
         self.message = ""
         self.no_dual = "the relaxation was not solved"
@@ -105,6 +107,10 @@ class Refinement:
         """Run to a proof or a limit."""
         self.backend.validate_limits(self.run)
         self.start()
+        return self.prove()
+
+    def prove(self) -> Claim:
+        """Run to a proof or a limit, from the best placement so far."""
         self.relax()
         claim = None
         while claim is None:
@@ -126,11 +132,10 @@ class Refinement:
         if outcome.values is not None:
             form.load(outcome.values)
             found = model.read(self.instance, built)
-            refined = self.offer(state_of(self.data, homes_of(self.instance, found)))
+            self.offer(found)
+            refined = self.refine(found)
         if outcome.bound is not None:
-            unit = float(form.conditioned(0)[0])
-            error = SOLVER_PRECISION * abs(outcome.bound) + _REDUCED_COST * unit
-            bound = outcome.bound - error
+            bound = self.lowered(outcome.bound)
             if refined and bound > self.cost * (1 + _CLOSED):
                 return None  # an error of the solver's tolerances; the next program is more exact
             # No excluded placement is better than the best one.
@@ -166,20 +171,39 @@ class Refinement:
         return Claim(status=Status.INFEASIBLE, reason=reason, build_seconds=self.build_seconds)
 
     def start(self) -> None:
-        """Evaluate the run's start, or else a placement from annealing."""
-        state = initial_state(self.instance, self.data, self.run)
-        if self.run.start is None:
-            part = self.run.nested(_ANNEALING_SHARE * self.run.remaining())
-            each = _FEW_TRIALS if few_tables(self.instance) else _TRIALS
-            trials = min(each * len(self.data.size), _MOST_TRIALS)
-            state = anneal(self.data, state, part, 1, trials)
-        self.offer(state)
+        """Keep the best of the run's start and of the heuristics' placements."""
+        self.run.announce(Stage.SEARCHING, "a placement by annealing")
+        for solution in starts(self.instance, self.data, self.run, self.part):
+            self.offer(solution)
+        self.refine(self.best or solution)
+
+    def part(self, seconds: float = math.inf) -> Run:
+        """Return a run for a part of the search, whose progress is reported with what is known."""
+        part = self.run.nested(seconds, self.run.gap)
+        part.log = self.run.log
+        part.on_progress = self.report
+        return part
+
+    def report(self, point: Point) -> None:
+        """Report that a part of the search has made progress."""
+        self.record(0.0 if point.bound is None else self.lowered(point.bound))
+
+    def bound_parts(self) -> None:
+        """Find what indivisible tables and jobs leave, unless that has been given."""
+        if self.whole is not None:
+            return
+        self.run.announce(Stage.SEARCHING, "what indivisible tables and jobs leave")
+        self.whole = whole(self.shares, self.run)
+        stored = storage_weight(self.instance) * Fraction(self.whole.tables)
+        self.indivisible = below(stored + gpu_bound(self.shares, self.run))
+        self.record()
 
     def relax(self, rounds: int = TANGENT_ROUNDS) -> None:
         """Add tangents at the optimum of the linear relaxation while that raises it.
 
         The duals of the last round give the certified bound.
         """
+        self.bound_parts()
         last, solved = 0.0, None
         for _ in range(rounds):
             if self.run.stop_reason():
@@ -243,27 +267,34 @@ class Refinement:
             point = form.point()
         self.run.announce(Stage.SEARCHING, f"with {self.run.solver}, {form.size}")
         many = len(self.data.size) > _WITHOUT_SUB_PROGRAMS
-        return self.backend.solve(form, 0, self.run, start=point, sub_programs=many, quiet=True)
+        self.unit = float(form.conditioned(0)[0])
+        return self.backend.solve(form, 0, self.part(), start=point, sub_programs=many)
 
-    def offer(self, state: State) -> bool:
-        """Keep a placement if it is the best, and make the estimate exact there.
+    def lowered(self, bound: float) -> float:
+        """Return a solver's bound on a program less the solver's tolerances."""
+        return bound - SOLVER_PRECISION * abs(bound) - _REDUCED_COST * self.unit
 
-        Return whether this added a point to the estimate.
-        """
-        solution = solution_of(self.instance, state)
+    def offer(self, solution: Solution) -> None:
+        """Keep a placement if it is the best."""
         report = check(self.instance, solution)
-        if report.feasible and report.objective and float(report.objective.cost) < self.cost:
-            self.best, self.exact_cost = solution, report.objective.cost
-            self.cost = float(report.objective.cost)
+        if not report.feasible or report.objective is None:
+            return
+        cost = report.objective.cost
+        if self.exact_cost is None or cost < self.exact_cost:
+            self.best, self.exact_cost, self.cost = solution, cost, float(cost)
             self.record()
+
+    def refine(self, solution: Solution) -> bool:
+        """Make the estimate exact at a placement; return whether this added a point."""
+        state = state_of(self.data, homes_of(self.instance, solution))
         refined = self.estimate.refine(self.data, state)
         if refined:
             self.built = None
         return refined
 
-    def record(self) -> None:
-        """Report progress."""
-        self.run.record(self.cost if self.best else None, self.bound)
+    def record(self, bound: float = 0.0) -> None:
+        """Report progress, with the bound of a program that is not solved yet."""
+        self.run.record(self.cost if self.best else None, max(self.bound, min(bound, self.cost)))
 
     def closed(self, gap: float) -> bool:
         """Whether the best placement is within a relative gap of the bound."""

@@ -21,7 +21,9 @@ def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Ite
     nested = run.nested()
     nested.start = solution
     search = Refinement(instance, nested)
-    search.search()
+    search.offer(solution)
+    search.refine(solution)
+    search.prove()
     found, data = search.estimate, search.data
     yield FormChoice(
         "estimate",

@@ -7,7 +7,6 @@ rows for what indivisible tables and jobs leave at least, since a search finds t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from dlsched.forms.form import Form
 from dlsched.problems.placement.check import LEVELS, TOLERANCE
 from dlsched.problems.placement.homes import Homes
+from dlsched.problems.placement.rounding import sigmoid_below
 from dlsched.problems.placement.schema import Instance
 from dlsched.problems.placement.sums import Sums
 
@@ -23,10 +23,6 @@ POINT_BITS = 40
 _KEYS = ("squares", "stored", "steps")
 _LEAST_BIG_M = Fraction(1, 1000)
 """HiGHS drops coefficients below 1e-9; a larger big-M than needed is valid."""
-_LARGEST = 40
-"""Larger arguments of the sigmoid are replaced by this one, where it is 1 but for 5e-18."""
-_SERIES_BITS = 80
-"""Terms of the exponential series are multiples of two to minus this."""
 
 
 def estimate(instance: Instance, parameters: Mapping[str, Any]) -> Form:
@@ -83,7 +79,7 @@ class _Program(Homes):
         largest, weights = shares.priority_weight
         # The definition calculates this part in doubles, with at most this relative error.
         weight = Fraction(instance.weights.gpu) * largest * (1 - Fraction(TOLERANCE))
-        for k, kind in enumerate(instance.kinds):
+        for k in range(len(instance.kinds)):
             parts = {p: parts for (i, p), parts in shares.demand.items() if i == k}
             demands = {p: Sums(row.values()) for p, row in parts.items()}
             loads = Sums(shares.load[k].values())
@@ -97,7 +93,7 @@ class _Program(Homes):
                     found = _gaps(loads, steps.get((r, k), []))
                     load, before, last = self.load(shares.load[k], r), Fraction(1, 2), None
                     for low, high in found:
-                        factor = sigmoid_below(self._overload(kind, r, high))
+                        factor = sigmoid_below(shares.overload(r, k, high))
                         last, extra = self._step(cell, load, low, high, last)
                         self.costs[extra] = weight * (factor - before)
                         before = factor
@@ -157,14 +153,6 @@ class _Program(Homes):
         draft.at_least({extra: 1, over: -cell.least(high)}, 0)
         return over, extra
 
-    def _overload(self, kind: str, r: int, load: Fraction) -> Fraction:
-        """Return the sigmoid's argument at a load of a region, a share of the type's demand."""
-        wanted = sum(Fraction(job.gpu_hours.get(kind, 0)) for job in self.instance.jobs)
-        supply = [Fraction(region.gpu_supply.get(kind, 0)) for region in self.instance.regions]
-        mean = sum(supply, Fraction(0)) / sum(1 for hours in supply if hours)
-        over = max(Fraction(0), load * wanted - supply[r])
-        return Fraction(self.instance.overload_slope) * over / mean
-
 
 class _Cell:
     """The squares of one region and type: shares of the supply, by priority of the demand."""
@@ -193,16 +181,3 @@ class _Cell:
 def _gaps(sums: Sums, points: Iterable[Fraction]) -> list[tuple[Fraction, Fraction]]:
     """Return the gaps between attainable sums that hold points, in ascending order."""
     return sorted({gap for at in points for gap in [sums.around(at)] if gap is not None})
-
-
-def sigmoid_below(x: Fraction) -> Fraction:
-    """Return 1 / (1 + e^-x) for x of at least 0, rounded down; for a larger x it is no smaller.
-
-    The terms of the series of e^x are not negative, so the sum is rounded down as they are.
-    """
-    one = 2**_SERIES_BITS
-    argument, total, term, count = math.floor(min(x, _LARGEST) * one), 0, one, 0
-    while term:
-        total, count = total + term, count + 1
-        term = term * argument // (count * one)
-    return Fraction(total, total + one)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from dlsched.problems.placement.layout import COST, INFEASIBILITY, MOVED, State
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.sizes import few_tables, some_tables
 from dlsched.problems.placement.totals import recompute, state_of
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
 
@@ -24,8 +24,10 @@ _TABLES_PER_CALL = 2_000
 """Of hill climbing, between two checks of the limits."""
 _TRIALS_PER_CALL = 20_000
 """Of annealing, between two checks of the limits."""
-_LEAST_TRIALS = 2_000
-"""Of `short_annealing`."""
+_RESTARTS = 3
+"""Cooling schedules of `annealing`."""
+SHORT_TRIALS, _LEAST_TRIALS = 300, 2_000
+"""Of `short_annealing`: for each table, and at least."""
 _SAMPLED_MOVES = 500
 _HOTTEST, _COLDEST = 2.0, 0.01
 """Temperatures, in mean increases of the cost by a move."""
@@ -60,7 +62,9 @@ def hill_climbing(instance: Instance, run: Run, days: int | None = None) -> Clai
 
 
 @method("placement", kind="heuristic", preload=(".local",))
-def annealing(instance: Instance, run: Run, restarts: int = 3, moves: int | None = None) -> Claim:
+def annealing(
+    instance: Instance, run: Run, restarts: int = _RESTARTS, moves: int | None = None
+) -> Claim:
     """Simulated annealing with moves of tables, of a job's tables, and of clusters, and swaps.
 
     A cluster is a table with smaller ones that are read together with it. It starts from the result
@@ -77,13 +81,13 @@ def annealing(instance: Instance, run: Run, restarts: int = 3, moves: int | None
     if restarts < 1 or (moves is not None and moves < 1):
         raise OptionError("restarts and moves must be from 1")
     data = arrays(instance)
-    trials = moves or int(np.clip(1_500 * len(data.size), 200_000, 20_000_000))
-    state = anneal(data, initial_state(instance, data, run), run, restarts, trials)
+    schedules = Schedules(restarts, moves or long_schedules(data).trials)
+    state = anneal(data, initial_state(instance, data, run), run, *schedules)
     return _claim(instance, data, state, run)
 
 
 @method("placement", kind="heuristic", preload=(".local",), small=few_tables)
-def short_annealing(instance: Instance, run: Run, trials: int = 300) -> Claim:
+def short_annealing(instance: Instance, run: Run, trials: int = SHORT_TRIALS) -> Claim:
     """`annealing` with so few trials that it takes about ten times the time of `hill_climbing`.
 
     One cooling schedule with soft limits from 100 tables on; else two with half the trials each,
@@ -97,9 +101,7 @@ def short_annealing(instance: Instance, run: Run, trials: int = 300) -> Claim:
     if trials < 1:
         raise OptionError(f"trials={trials} must be from 1")
     data = arrays(instance)
-    moves = max(trials * len(data.size), _LEAST_TRIALS)
-    restarts = 1 if len(data.size) >= _MANY_TABLES else 2
-    state = anneal(data, initial_state(instance, data, run), run, restarts, moves // restarts)
+    state = anneal(data, initial_state(instance, data, run), run, *short_schedules(data, trials))
     return _claim(instance, data, state, run)
 
 
@@ -140,8 +142,8 @@ def initial_state(instance: Instance, data: Data, run: Run) -> State:
 def initial_homes(data: Data) -> Any:
     """Return the homes of today; a table without one goes where most storage is free."""
     home = data.home.copy()
-    free = data.capacity - np.bincount(
-        home[home >= 0], data.size[home >= 0], minlength=len(data.capacity)
+    free = data.storage - np.bincount(
+        home[home >= 0], data.size[home >= 0], minlength=len(data.storage)
     )
     homeless = np.flatnonzero(home < 0)
     for t in homeless[np.argsort(-data.size[homeless], kind="stable")].tolist():
@@ -172,6 +174,24 @@ def hill_climb(data: Data, state: State, run: Run, days: int | None) -> State:
         if np.array_equal(before, state.home):
             break
     return state
+
+
+class Schedules(NamedTuple):
+    """Cooling schedules of annealing: their number, and the trials in each."""
+
+    restarts: int
+    trials: int
+
+
+def long_schedules(data: Data) -> Schedules:
+    """Return those of `annealing` by default."""
+    return Schedules(_RESTARTS, int(np.clip(1_500 * len(data.size), 200_000, 20_000_000)))
+
+
+def short_schedules(data: Data, trials: int) -> Schedules:
+    """Return those of `short_annealing` with some trials for each table."""
+    restarts = 1 if len(data.size) >= _MANY_TABLES else 2
+    return Schedules(restarts, max(trials * len(data.size), _LEAST_TRIALS) // restarts)
 
 
 def anneal(data: Data, state: State, run: Run, restarts: int, trials: int) -> State:

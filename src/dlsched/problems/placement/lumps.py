@@ -1,8 +1,19 @@
 """The least cost of one cell when its items are indivisible; compiled.
 
-The cost is convex in the regions' loads, so with any slope for each region it is at least its
-tangent, and each item may then be put where it is cheapest: a lower bound for any slopes. The
-slopes are those of the optimum with divisible items. A best-first search decides the items.
+The cost is convex in the regions' loads. For any slopes s_r, as y^2 >= s y - s^2 / 4, and with b_r
+the load of the items that are decided, t_r the target, a_i and p_i an item's share and penalty:
+
+cost >= paid + sum_r (s_r (b_r - t_r) - s_r^2 / 4) + sum_i min(p_i, a_i min_r s_r)
+
+(for an item that can only be in one region, `s_r` of that region instead of the least). The slopes
+are those of the optimum with divisible items. A best-first search decides the items.
+
+Rounding: every number is an exact one rounded to nearest, or a slope, which is exact whatever it
+is. With n items and R regions, b_r is a sum of at most n terms that are not negative, the total one
+of at most n + 2 R + 1 terms, and each term a product of at most three rounded numbers. So the error
+is at most n + 2 R + 8 units of 2^-53 times the sum of the absolute values of the terms, in which
+s_r (b_r - t_r) counts with |s_r| (b_r + t_r). A larger one is subtracted. What is below the least
+double is not covered by that; `LEAST` is.
 """
 
 from __future__ import annotations
@@ -20,6 +31,8 @@ _FREE, _OUT, _IN = -1, -2, -3
 of a region stands for an item that runs there or nowhere."""
 _ULP = 2.0**-51
 """More than the relative error of a term and of an addition, with that of rounded data."""
+LEAST = 1e-300
+"""More than the sum of what numbers below the least double contribute."""
 
 
 @loop
@@ -59,7 +72,7 @@ def _sort_out(cell: Any, home: Any, decision: Any, state: Any, base: Any) -> flo
 @loop
 def _slopes(cell: Any, state: Any, base: Any, level: Any) -> None:
     """Set each region's slope: the marginal cost at the optimum with divisible items."""
-    regions, double = len(base), 2 * cell.weight
+    regions = len(base)
     load, full = np.zeros(regions), np.zeros(regions)
     free = _wanted(cell, state, base, load, 0)
     for i in range(len(cell.share)):  # items that run in one region or nowhere, the dearest first
@@ -68,14 +81,14 @@ def _slopes(cell: Any, state: Any, base: Any, level: Any) -> None:
             free += cell.share[i]
         elif r >= 0 and not full[r]:
             ratio = cell.penalty[i] / cell.share[i]
-            if double * (load[r] + cell.share[i] - cell.target[r]) <= ratio:
+            if 2 * (load[r] + cell.share[i] - cell.target[r]) <= ratio:
                 load[r] += cell.share[i]
             else:
                 full[r] = 1.0
-                level[r] = max(ratio, double * (load[r] - cell.target[r]))
+                level[r] = max(ratio, 2 * (load[r] - cell.target[r]))
     for r in range(regions):
         if not full[r]:
-            level[r] = double * (load[r] - cell.target[r])
+            level[r] = 2 * (load[r] - cell.target[r])
     if free:
         slope = _common_slope(cell, state, base, load)
         for r in range(regions):
@@ -89,7 +102,6 @@ def _common_slope(cell: Any, state: Any, base: Any, load: Any) -> float:
     There they have room for all items that are dearer: first how many these are is found, then the
     slope itself. `load` is scratch memory.
     """
-    double = 2 * cell.weight
     low, high = 0, len(cell.share)
     while low < high:
         middle = (low + high) // 2
@@ -101,8 +113,8 @@ def _common_slope(cell: Any, state: Any, base: Any, load: Any) -> float:
     amount = _wanted(cell, state, base, load, low)
     least, most = math.inf, -math.inf
     for r in range(len(base)):
-        least = min(least, double * (load[r] - cell.target[r]))
-        most = max(most, double * (load[r] - cell.target[r] + amount))
+        least = min(least, 2 * (load[r] - cell.target[r]))
+        most = max(most, 2 * (load[r] - cell.target[r] + amount))
     if low < len(cell.share):
         least = max(least, cell.penalty[low] / cell.share[low])
     if low > 0 and cell.penalty[low - 1] < math.inf:
@@ -135,7 +147,7 @@ def _room(cell: Any, load: Any, slope: float) -> float:
     """Return how much more the regions take until all have the slope."""
     total = 0.0
     for r in range(len(load)):
-        total += max(0.0, cell.target[r] + slope / (2 * cell.weight) - load[r])
+        total += max(0.0, cell.target[r] + slope / 2 - load[r])
     return total
 
 
@@ -147,7 +159,7 @@ def _divisible(cell: Any, home: Any, decision: Any, state: Any, base: Any, level
     total, size, least = paid, paid, math.inf
     for r in range(len(base)):
         linear = level[r] * (base[r] - cell.target[r])
-        tangent = level[r] * level[r] / (4 * cell.weight)
+        tangent = level[r] * level[r] / 4
         total += linear - tangent
         size += abs(linear) + 2 * abs(level[r]) * cell.target[r] + tangent
         least = min(least, level[r])
@@ -157,7 +169,7 @@ def _divisible(cell: Any, home: Any, decision: Any, state: Any, base: Any, level
             term = min(cell.penalty[i], slope * cell.share[i])
             total += term
             size += abs(term)
-    return total - size * (len(cell.share) + 3 * len(base) + 16) * _ULP
+    return total - size * (len(cell.share) + 3 * len(base) + 16) * _ULP - LEAST
 
 
 @loop

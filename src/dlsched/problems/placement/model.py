@@ -2,35 +2,53 @@
 
 Its objective is an estimate from below: squares are replaced by tangents, the sigmoid by steps. It
 is exact at the points of the `Estimate`, so `milp` adds those of every placement that it finds.
-Every coefficient is computed exactly and rounded once, so that exact arithmetic confirms a bound
-from duals; every variable has a finite upper bound, so that duals always give a finite bound.
+Every coefficient is computed exactly and rounded once, outward: as no variable is negative, every
+placement satisfies the rows as they stand, and costs are no more than the estimate. So exact
+arithmetic confirms a bound from duals; every variable has a finite upper bound, so that duals
+always give a finite bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dlsched.problems.placement.arrays import Data, arrays, homes_of
 from dlsched.problems.placement.estimate import Estimate, step_of
-from dlsched.problems.placement.parts import Whole, WholeJobs
-from dlsched.problems.placement.parts import whole as whole_of
+from dlsched.problems.placement.rounding import above, below
 from dlsched.problems.placement.schema import Instance, Solution
-from dlsched.problems.placement.shares import Shares, above, at_least, at_most
+from dlsched.problems.placement.shares import Shares, at_least, at_most
 from dlsched.problems.placement.totals import state_of
 
 _NEGLIGIBLE = 1e-9
 """Sums of squares and increases of the sigmoid that are left out of the estimate."""
-_ROUND_DOWN = 1 - 1e-12
-_LEAST_BIG_M = 1e-3
+_LEAST_BIG_M = Fraction(1, 1000)
 """HiGHS drops coefficients below 1e-9; a larger big-M than needed is valid."""
 ESTIMATED = ("cost",)
 """The levels of which the model's value is only a lower bound."""
 THOUSAND = 1000
 """The unit of squares of shares is a thousandth: solvers' rows are off by as much as 1e-6."""
+
+
+class WholeJobs(NamedTuple):
+    """A row: squares, in units of 1, plus penalties of groups without a region."""
+
+    least: float
+    """A lower bound on the sum."""
+    penalty: dict[int, Fraction]
+    """By group that may have no region."""
+
+
+class Whole(NamedTuple):
+    """What is stated of indivisible tables and jobs; see `parts.whole`."""
+
+    tables: float
+    """A lower bound on the sum over regions of squared differences of shares of bytes."""
+    jobs: dict[tuple[int, int], WholeJobs]
+    """By type and priority."""
 
 
 def build(
@@ -49,14 +67,14 @@ def build(
     data
         The instance as arrays; computed by default.
     whole
-        What indivisible tables and jobs leave; computed by default.
+        What indivisible tables and jobs leave, which searches find; by default nothing is stated
+        of it.
     """
     import pyomo.environ as pyo
 
-    data = data or arrays(instance)
-    estimate = estimate or Estimate.coarse(data)
     shares = Shares(instance)
-    whole = whole or whole_of(data, shares)
+    estimate = estimate or Estimate.coarse(data or arrays(instance), shares)
+    whole = whole or Whole(0.0, {})
     names, ids = shares.regions, shares.tables
 
     m = pyo.ConcreteModel(instance.name)
@@ -75,7 +93,7 @@ def build(
     _locate(m, shares)
     m.cost = pyo.Objective(
         expr=_traffic(m, shares)
-        + _gpu(m, shares, data, estimate, whole.jobs)
+        + _gpu(m, shares, estimate, whole.jobs)
         + _storage(m, shares, estimate, whole.tables),
         sense=pyo.minimize,
     )
@@ -92,14 +110,14 @@ def _traffic(m: Any, shares: Shares) -> Any:
     import pyomo.environ as pyo
 
     weight = Fraction(shares.instance.weights.traffic)
-    terms: list[Any] = [float(weight)] if shares.instance.jobs else []
+    terms: list[Any] = [below(weight)] if shares.instance.jobs else []
     for g, row in enumerate(shares.read):
         if shares.groups[g][0]:
-            part = float(weight * sum(row.values(), Fraction(0)))
+            part = above(weight * sum(row.values(), Fraction(0)))
             terms += [-part * m.y[g, name] for name in shares.regions]
         else:
             terms += [
-                -float(weight * part) * m.near[g, shares.tables[t], name]
+                -above(weight * part) * m.near[g, shares.tables[t], name]
                 for t, part in row.items() for name in shares.regions
             ]  # fmt: skip
     return pyo.quicksum(terms)
@@ -108,7 +126,6 @@ def _traffic(m: Any, shares: Shares) -> Any:
 def _gpu(
     m: Any,
     shares: Shares,
-    data: Data,
     estimate: Estimate,
     whole: dict[tuple[int, int], WholeJobs],
 ) -> Any:
@@ -137,16 +154,7 @@ def _gpu(
         ends = [gaps.ends(at, supply) if gaps else (Fraction(at), Fraction(at)) for at in points]
         m.difference[r, k, p] = _chords(m.share_tangent, m.square[r, k, p], row, supply, ends)
 
-    # Jobs are indivisible, so some imbalance is left by any homes, or some jobs have no region;
-    # tangents alone give less.
-    m.whole_jobs = pyo.ConstraintList()
-    for (k, p), left in whole.items():
-        if left.least > _NEGLIGIBLE:
-            total = sum(m.square[q, k, p] for q in range(len(shares.regions)))
-            for g, penalty in left.penalty.items():
-                absent = 1 - sum(m.y[g, name] for name in shares.regions)
-                total += THOUSAND * penalty * absent
-            m.whole_jobs.add(total >= THOUSAND * left.least)
+    _whole_jobs(m, shares, whole)
 
     def largest(r: int, k: int, load: Fraction | int) -> Fraction:
         """Return the largest sum of weighted squares at a load."""
@@ -162,25 +170,45 @@ def _gpu(
     cost: list[Any] = []
     for r, k in estimate.steps:
         squares = [(w, p) for p, w in enumerate(weights) if (r, k, p) in estimate.shares and w]
-        weighted = pyo.quicksum(float(w) * m.square[r, k, p] for w, p in squares)
-        cost += [float(weight * w / 2) * m.square[r, k, p] for w, p in squares]
+        weighted = pyo.quicksum(below(w) * m.square[r, k, p] for w, p in squares)
+        cost += [below(weight * w / 2) * m.square[r, k, p] for w, p in squares]
         groups = shares.load[k].items()
-        load = pyo.quicksum(float(part) * m.y[g, shares.regions[r]] for g, part in groups)
-        before = 0.5
+        load = pyo.quicksum(below(part) * m.y[g, shares.regions[r]] for g, part in groups)
+        before = Fraction(1, 2)
         for i, at in enumerate(estimate.steps[r, k]):
-            last, value = step_of(data, r, k, at)
+            last, value = step_of(shares, r, k, at)
             if value - before <= _NEGLIGIBLE:  # below a solver's tolerances
                 value = before
-            m.overload.add(load - max(_LEAST_BIG_M, 1 - last) * m.over[r, k, i] <= last)
+            over = above(max(_LEAST_BIG_M, 1 - last))
+            m.overload.add(load - over * m.over[r, k, i] <= above(last))
             if i:
                 m.overload.add(m.over[r, k, i] <= m.over[r, k, i - 1])
-            big = above(largest(r, k, Fraction(last)))  # at a load of at most `last`
+            big = above(largest(r, k, last))  # at a load of at most `last`
             m.step.add(m.extra[r, k, i] - weighted - big * m.over[r, k, i] >= -big)
             m.step.add(m.extra[r, k, i] >= _least_squares(shares, r, k, last) * m.over[r, k, i])
             if value > before:
-                cost.append(float(weight * Fraction(value - before)) * m.extra[r, k, i])
+                cost.append(below(weight * (value - before)) * m.extra[r, k, i])
             before = value
     return pyo.quicksum(cost)
+
+
+def _whole_jobs(m: Any, shares: Shares, whole: dict[tuple[int, int], WholeJobs]) -> None:
+    """State that some imbalance is left by any homes, or some jobs have no region.
+
+    Jobs are indivisible; tangents alone give less.
+    """
+    import pyomo.environ as pyo
+
+    m.whole_jobs = pyo.ConstraintList()
+    for (k, p), left in whole.items():
+        if left.least > _NEGLIGIBLE:
+            total = sum(m.square[q, k, p] for q in range(len(shares.regions)))
+            least = THOUSAND * Fraction(left.least)
+            for g, penalty in left.penalty.items():
+                paid = above(THOUSAND * penalty)
+                total -= paid * sum(m.y[g, name] for name in shares.regions)
+                least -= Fraction(paid)
+            m.whole_jobs.add(total >= below(least))
 
 
 def _storage(m: Any, shares: Shares, estimate: Estimate, least: float) -> Any:
@@ -202,8 +230,8 @@ def _storage(m: Any, shares: Shares, estimate: Estimate, least: float) -> Any:
     m.whole_tables = pyo.ConstraintList()
     if estimate.bytes and least > _NEGLIGIBLE:
         total = sum(m.uneven[r] for r in estimate.bytes)
-        m.whole_tables.add(total >= THOUSAND * least * _ROUND_DOWN)
-    weight = float(Fraction(shares.instance.weights.storage) / THOUSAND)
+        m.whole_tables.add(total >= below(THOUSAND * Fraction(least)))
+    weight = below(Fraction(shares.instance.weights.storage) / THOUSAND)
     return pyo.quicksum(weight * m.uneven[r] for r in estimate.bytes)
 
 
@@ -222,12 +250,12 @@ def _chords(
     """
     import pyomo.environ as pyo
 
-    alone = pyo.quicksum(float(THOUSAND * a * (a - 2 * share)) * variable for a, variable in terms)
-    rows.add(square - alone >= float(THOUSAND * share**2))
+    alone = pyo.quicksum(below(THOUSAND * a * (a - 2 * share)) * variable for a, variable in terms)
+    rows.add(square - alone >= below(THOUSAND * share**2))
     for low, high in ends:
         slope = THOUSAND * (low + high)
-        line = pyo.quicksum(float(slope * part) * variable for part, variable in terms)
-        rows.add(square - line >= float(-slope * share - THOUSAND * low * high))
+        line = pyo.quicksum(below(slope * part) * variable for part, variable in terms)
+        rows.add(square - line >= below(-slope * share - THOUSAND * low * high))
     return pyo.quicksum(float(part) * variable for part, variable in terms) - float(share)
 
 
@@ -336,15 +364,14 @@ def _row(expression: Any, sense: str, limit: float) -> Any:
     return relation
 
 
-def _least_squares(shares: Shares, r: int, k: int, load: float) -> float:
+def _least_squares(shares: Shares, r: int, k: int, load: Fraction) -> float:
     """Return the least sum of weighted squares at a load or above (Cauchy-Schwarz)."""
     _, weights = shares.priority_weight
     parts = {p: part for (kind, p), part in shares.part.items() if kind == k}
-    excess = Fraction(load) - shares.supply[r][k]
+    excess = load - shares.supply[r][k]
     if excess <= 0 or not all(weights[p] for p in parts):
         return 0.0
-    least = THOUSAND * excess**2 / sum(part**2 / weights[p] for p, part in parts.items())
-    return float(least * Fraction(_ROUND_DOWN))
+    return below(THOUSAND * excess**2 / sum(part**2 / weights[p] for p, part in parts.items()))
 
 
 def read(instance: Instance, m: Any) -> Solution:
@@ -384,7 +411,7 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
             part for g, part in shares.load[k].items()
             if m.y[g, instance.regions[r].id].value
         )  # fmt: skip
-        over = int(load > step_of(data, r, k, at)[0])
+        over = int(load > step_of(shares, r, k, at)[0])
         m.over[r, k, i].set_value(over, skip_validation=True)
         m.extra[r, k, i].set_value(weighted.get((r, k), 0.0) * over, skip_validation=True)
     for r, difference in in_bytes.items():

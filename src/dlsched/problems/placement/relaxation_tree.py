@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.check import TOLERANCE, rounding_margin
 from dlsched.problems.placement.schema import Instance
 from dlsched.problems.placement.tree import Homes, Room, heaviest
@@ -40,7 +39,7 @@ class RelaxationTree:
 
     def __init__(self, instance: Instance, form: StandardForm, root: float, tables: int) -> None:
         self.form, self.root, self.margin = form, root, rounding_margin(instance)
-        heavy = heaviest(arrays(instance))[:tables]
+        heavy = heaviest(instance)[:tables]
         self.room = Room(instance, heavy)
         variables = enumerate(form.variables)
         at = {v.index(): j for j, v in variables if v.parent_component().local_name == "x"}
@@ -77,7 +76,7 @@ class RelaxationTree:
             upper[columns] = 0
             lower[columns[r]] = upper[columns[r]] = 1
         form = replace(self.form, lower=lower, upper=upper)
-        duals = highs.interior_point(form, 0, run).duals
+        duals = highs.interior_point(form, 0, run, threads=1).duals
         # Exact arithmetic has no limit of its own, and takes seconds on large relaxations.
         if duals is None or run.stop_reason():
             return 0.0

@@ -1,11 +1,10 @@
-"""Exact coefficients of the model's rows, each rounded once where it enters a row.
+"""Exact coefficients of the model's rows, each rounded outward once where it enters a row.
 
 With shares, the rows suit a solver's tolerances in any units of the instance.
 """
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable
 from fractions import Fraction
@@ -14,8 +13,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.problems.placement.rounding import above, below
 from dlsched.problems.placement.schema import Instance
-from dlsched.schema import Number
+from dlsched.schema import Number, granularity
 
 Group = tuple[bool, list[int], NDArray[np.int64]]
 """Whether all tables must share the region, tables, jobs."""
@@ -91,6 +91,26 @@ class Shares:
         return [[s / total[k] for k, s in enumerate(row)] for row in rows]
 
     @cached_property
+    def granularity(self) -> dict[int, Fraction]:
+        """By type: the largest share of its GPU hours of which every job's are a multiple."""
+        kinds = {kind: k for k, kind in enumerate(self.instance.kinds)}
+        hours: dict[int, list[Number]] = {k: [] for k in kinds.values()}
+        for job in self.instance.jobs:
+            for kind, amount in job.gpu_hours.items():
+                if kind in kinds:
+                    hours[kinds[kind]].append(amount)
+        return {k: granularity(amounts) / sum(amounts) for k, amounts in hours.items()}
+
+    def overload(self, r: int, k: int, load: Fraction) -> Fraction:
+        """Return the sigmoid's argument at a load of a region, a share of the type's GPU hours."""
+        kind = self.instance.kinds[k]
+        demanded = sum(Fraction(job.gpu_hours.get(kind, 0)) for job in self.instance.jobs)
+        supply = [Fraction(region.gpu_supply.get(kind, 0)) for region in self.instance.regions]
+        mean = sum(supply, Fraction(0)) / sum(1 for hours in supply if hours)
+        over = max(Fraction(0), load * demanded - supply[r])
+        return Fraction(self.instance.overload_slope) * over / mean
+
+    @cached_property
     def bytes(self) -> list[Fraction]:
         """By table: the share in all bytes."""
         sizes = {t: Fraction(table.size) for t, table in enumerate(self.instance.tables)}
@@ -126,7 +146,8 @@ def groups_of(instance: Instance) -> list[Group]:
 def at_most(values: Iterable[Number], limit: Number) -> tuple[list[float], float]:
     """Return coefficients and limit of a row of binaries, sum of values <= limit, scaled.
 
-    A value far above the limit is replaced by a smaller one that also exceeds it.
+    A value far above the limit is replaced by a smaller one that also exceeds it. Values are
+    rounded down and the limit up.
     """
     numbers, limit = [Fraction(v) for v in values], Fraction(limit)
     total = sum(numbers, Fraction(0))
@@ -135,31 +156,26 @@ def at_most(values: Iterable[Number], limit: Number) -> tuple[list[float], float
     if not limit:
         return [float(n > 0) for n in numbers], 0.0
     unit = (min(limit, total) or Fraction(1)) / _SCALE
-    row = [float(min(n / unit, Fraction(_LARGEST))) for n in numbers]
-    return row, float(min(limit / unit, Fraction(_SCALE + 1)))
+    row = [below(min(n / unit, Fraction(_LARGEST))) for n in numbers]
+    return row, above(min(limit / unit, Fraction(_SCALE + 1)))
 
 
 def at_least(values: Iterable[Number], limit: Number) -> tuple[list[float], float]:
     """Return coefficients and limit of a row of binaries, sum of values >= limit above 0, scaled.
 
-    A value above the limit is replaced by the limit.
+    A value above the limit is replaced by the limit. Values are rounded up.
     """
     numbers, limit = [Fraction(v) for v in values], Fraction(limit)
     if _is_small(numbers, limit):
         return [float(n) for n in numbers], float(limit)
     unit = limit / _SCALE
-    return [float(min(n / unit, Fraction(_SCALE))) for n in numbers], float(_SCALE)
+    return [above(min(n / unit, Fraction(_SCALE))) for n in numbers], float(_SCALE)
 
 
 def _is_small(numbers: Iterable[Fraction], limit: Fraction) -> bool:
     """Whether a row's numbers are whole and their sum is small."""
     every = [*numbers, limit]
     return sum(every) <= _LARGEST_SUM and all(n.denominator == 1 for n in every)
-
-
-def above(value: Fraction | float) -> float:
-    """Return a double that is not below a number."""
-    return math.nextafter(float(value), math.inf) if value else 0.0
 
 
 def _parts(row: dict[int, Fraction]) -> dict[int, Fraction]:

@@ -27,21 +27,24 @@ def instances(
     max_tables, max_regions, max_jobs
         Upper limits of the size; brute force tries regions ** tables placements.
     scales
-        Whether bytes, hours and weights have units from 1e-9 to 1e9, some with many digits, and
-        jobs may need several GPU types.
+        Whether bytes, hours and weights have units from 1e-9 to 1e9, some with many digits, a
+        capacity or quota may be 1e15, which is no limit, and jobs may need several GPU types.
     """
     unit = st.sampled_from([1, 1e-9, 1e9, 1e-4 / 3, 1e4 / 7] if scales else [1])
     byte, hour, cpu, worth = (draw(unit) for _ in range(4))
     kinds = ["A", "B"][: draw(st.integers(1, 2))]
     small = st.integers(0, 6)
+    unlimited = st.booleans() if scales else st.just(False)
     regions: list[dict[str, Any]] = []
     for r in range(draw(st.integers(1, max_regions))):
         regions.append(
             {
                 "id": f"r{r}",
-                "storage_capacity": byte * draw(st.integers(4, 30)),
+                "storage_capacity": 1e15 if draw(unlimited) else byte * draw(st.integers(4, 30)),
                 "gpu_supply": {kind: hour * draw(small) for kind in kinds},
-                "cpu_quota": {"x": cpu * draw(small)} if draw(st.booleans()) else {},
+                "cpu_quota": {"x": 1e15 if draw(unlimited) else cpu * draw(small)}
+                if draw(st.booleans())
+                else {},
             }
         )
     homes = st.sampled_from([None, *(region["id"] for region in regions)])

@@ -3,20 +3,30 @@
 A home of such a table ties its readers to a region: those of two tables in different regions pay
 their traffic, and what is left of each cell has less choice. Tables that no region has room for
 together, under (4) or the move quota, are never together.
+
+Costs are calculated in doubles, in units of the largest weight. They are sums of terms that are not
+negative, so that their errors are relative to the sum.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dlsched.problems.placement.arrays import Data, arrays
-from dlsched.problems.placement.cells import cells_of, traffic_of, unplaced
-from dlsched.problems.placement.lumps import least_cost
-from dlsched.problems.placement.parts import cell_bounds, rounded_down, storage_bound
+from dlsched.problems.placement.cells import cells_of, traffic_of, unplaced, weights_of
+from dlsched.problems.placement.lumps import LEAST, least_cost
+from dlsched.problems.placement.parts import (
+    GPU_SUM,
+    byte_shares,
+    cell_bound,
+    rounded_down,
+    storage_weight,
+    table_squares,
+)
 from dlsched.problems.placement.schema import Instance
 from dlsched.problems.placement.shares import Shares
 from dlsched.problems.placement.squares import relaxed_squares
@@ -40,23 +50,29 @@ class HomeTree:
     """
 
     def __init__(self, instance: Instance, tables: int, cell_nodes: int) -> None:
-        shares, self.data = Shares(instance), arrays(instance)
+        shares = Shares(instance)
         self.cell_nodes = cell_nodes
-        self.heavy = heaviest(self.data)[:tables]
-        cells = cells_of(shares)
-        least = cell_bounds(cells)
+        self.heavy = heaviest(instance)[:tables]
+        cells, weights = cells_of(shares), weights_of(shares)
+        traffic, stored = Fraction(instance.weights.traffic), storage_weight(instance)
+        self.unit = max(traffic, stored, *weights.values()) or Fraction(1)
         self.cells = list(cells.values())
-        self.storage = storage_bound(self.data)
+        self.weight = [float(weights[key] / self.unit) for key in cells]
+        self.stored_weight = float(stored / self.unit)
+        self.size, self.target = np.zeros(0), np.zeros(len(instance.regions))
+        if stored:
+            self.size, self.target = map(np.array, byte_shares(instance))
+        self.storage = table_squares(instance)
         self.places = [np.searchsorted(cell.names, self.heavy) for cell in self.cells]
         self.own = [np.flatnonzero(np.isin(self.heavy, c.names)).tolist() for c in self.cells]
         self.known: dict[tuple[int, Homes], float] = {
-            (x, ()): least[key] for x, key in enumerate(cells)
+            (x, ()): cell_bound(cell) for x, cell in enumerate(self.cells)
         }
-        self.travel = Travel(shares, self.heavy, set(cells))
+        self.travel = Travel(shares, self.heavy, set(cells), self.unit)
         self.room = Room(instance, self.heavy)
         self.root = self.value(())
 
-    def bound(self, run: Run, nodes: int) -> float:
+    def bound(self, run: Run, nodes: int) -> Fraction:
         """Return the least value of a leaf, or of the open nodes at a limit, rounded down."""
         open_nodes: list[tuple[float, Homes]] = [(self.root, ())]
         bound, done = self.root, 0
@@ -70,17 +86,18 @@ class HomeTree:
                 heapq.heappush(open_nodes, (max(bound, self.value(child)), child))
             done += 1
             if done % _RECORD_EVERY == 0:
-                run.record(None, bound)
-        terms = len(self.cells) + len(self.travel.part) * len(self.heavy)
-        return bound * (1 - terms * 2.0**-50)
+                run.record(None, float(self.unit * Fraction(bound)))
+        operations = len(self.cells) + len(self.travel.part) * (len(self.heavy) + 1) + 8
+        exact = Fraction(bound) * (1 - Fraction(operations, 2**50)) - Fraction(LEAST)
+        return max(Fraction(0), self.unit * exact * GPU_SUM)
 
     def value(self, homes: Homes) -> float:
         """Return a lower bound on the cost with these homes of the first tables."""
-        cells = sum(self.cell(x, homes) for x in range(len(self.cells)))
+        cells = sum(weight * self.cell(x, homes) for x, weight in enumerate(self.weight))
         return cells + self.travel.cost(homes) + self.stored(homes)
 
     def cell(self, x: int, homes: Homes) -> float:
-        """Return a lower bound on the cost of a cell."""
+        """Return a lower bound on the cost of a cell, in units of its weight."""
         own = [h for h in self.own[x] if h < len(homes)]
         key = x, tuple([homes[h] for h in own])
         found = self.known.get(key)
@@ -93,17 +110,14 @@ class HomeTree:
 
     def stored(self, homes: Homes) -> float:
         """Return a lower bound on the storage part of the cost."""
-        data = self.data
-        if not data.storage_weight:
+        if not self.stored_weight:
             return 0.0
-        share = data.size[self.heavy[: len(homes)]] / data.bytes_total
-        load = np.bincount(homes, share, len(data.capacity)) if homes else data.capacity * 0.0
+        share = self.size[self.heavy[: len(homes)]]
+        load = np.bincount(homes, share, len(self.target)) if homes else self.target * 0.0
         rest = max(0.0, 1 - float(load.sum()))
-        squares = relaxed_squares(load, data.capacity_share, np.zeros_like(load), rest, True)
-        return max(
-            self.storage,
-            data.storage_weight * rounded_down(squares, len(data.size), len(data.capacity)),
-        )
+        squares = relaxed_squares(load, self.target, np.zeros_like(load), rest, True)
+        least = rounded_down(squares, len(self.size), len(self.target))
+        return self.stored_weight * max(self.storage, least)
 
 
 class Travel:
@@ -113,11 +127,13 @@ class Travel:
     tables outside the region where most of its bytes are, if not more.
     """
 
-    def __init__(self, shares: Shares, heavy: Any, counted: set[tuple[int, int]]) -> None:
+    def __init__(
+        self, shares: Shares, heavy: Any, counted: set[tuple[int, int]], unit: Fraction
+    ) -> None:
         place = {int(t): h for h, t in enumerate(heavy)}
         charged = {g for key in counted for g in shares.demand[key]}
         cost = traffic_of(shares)
-        weight = Fraction(shares.instance.weights.traffic)
+        weight = Fraction(shares.instance.weights.traffic) / unit
         part, whole = [], []
         for g, (ml, at, _) in enumerate(shares.groups):
             mine = [t for t in at if t in place]
@@ -127,7 +143,7 @@ class Travel:
             for t in mine:
                 row[place[t]] = 1.0 if ml else float(weight * shares.read[g][t])
             part.append(row)
-            whole.append(float(cost[g]) if ml else -1.0)
+            whole.append(float(cost[g] / unit) if ml else -1.0)
         self.regions = len(shares.regions)
         self.part = np.array(part).reshape(len(part), len(heavy))
         """By group and table: the cost of the bytes; 1 for a training group."""
@@ -135,7 +151,7 @@ class Travel:
         """By group: the cost of all bytes of a training group, else -1."""
 
     def cost(self, homes: Homes) -> float:
-        """Return a lower bound on the traffic's cost."""
+        """Return a lower bound on the traffic's cost, in the unit."""
         if len(homes) < 2 or not len(self.part):
             return 0.0
         here = self.part[:, : len(homes)] @ np.eye(self.regions)[list(homes)]
@@ -171,6 +187,8 @@ class Room:
         return Fraction(0) if self.today[h] in (None, r) else self.size[h]
 
 
-def heaviest(data: Data) -> Any:
+def heaviest(instance: Instance) -> Any:
     """Return the tables by the bytes that all jobs read of them, descending."""
-    return np.argsort(-data.size * np.diff(data.table_start), kind="stable")
+    readers = Counter(name for job in instance.jobs for name in job.tables)
+    read = [-float(table.size) * readers[table.id] for table in instance.tables]
+    return np.argsort(read, kind="stable")

@@ -23,5 +23,6 @@ PROBLEM = Problem(
     bound="lp",
     size="servers",
     package=__name__,
+    starts=("densest", "lyra", "gpu_fraction", "scf_updated"),
     choose=choose,
 )

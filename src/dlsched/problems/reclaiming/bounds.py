@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.schema import Instance
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level

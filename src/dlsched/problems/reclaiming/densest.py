@@ -10,7 +10,7 @@ from dlsched.errors import OptionError
 from dlsched.problems.reclaiming.emptying import empty, ruin
 from dlsched.problems.reclaiming.layout import Layout, layout_of
 from dlsched.problems.reclaiming.schema import Instance, Solution, solution_of
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.run import Run
 
 _FEW_JOBS = 100

@@ -28,7 +28,7 @@ from dlsched.problems.reclaiming.densest import densest, few_jobs
 from dlsched.problems.reclaiming.heuristics import lyra
 from dlsched.problems.reclaiming.reduce import Reduced
 from dlsched.problems.reclaiming.schema import Instance, Solution, solution_of
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
@@ -62,7 +62,7 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     levels
         1 to stop after the preempted weight.
     """
-    known = run.start
+    known = run.start or run.known
     if known is None and _is_weighted(instance) and instance.demand <= len(instance.servers):
         known = densest(instance, run)
     reduced = Reduced.by(instance, known) if isinstance(known, Solution) else model

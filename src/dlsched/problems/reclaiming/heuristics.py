@@ -14,7 +14,7 @@ from dlsched.problems.reclaiming.densest import densest  # noqa: F401  (register
 from dlsched.problems.reclaiming.greedy import greedy
 from dlsched.problems.reclaiming.schema import Instance, Solution, solution_of
 from dlsched.problems.reclaiming.shares import count_shares, gpu_shares, lyra_shares
-from dlsched.registry import method
+from dlsched.registry.own import method
 
 
 @method("reclaiming", kind="heuristic")

@@ -11,7 +11,7 @@ from dlsched.problems.sensitivity.pooled import Targets, pooled_targets
 from dlsched.problems.sensitivity.schema import Choice, Instance, Job, Solution
 from dlsched.problems.sensitivity.spreading import Exchanges, Wanted, spread
 from dlsched.problems.sensitivity.upgrading import upgrade
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import Id

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from dlsched.problems.sensitivity.cluster import Placed, solution_of
+from dlsched.problems.sensitivity.packing import Pattern
 from dlsched.problems.sensitivity.program import Program
 from dlsched.problems.sensitivity.schema import Choice, Solution
 from dlsched.schema import Id
@@ -22,17 +25,37 @@ def given_by(program: Program, x: Vector) -> dict[Id, tuple[Choice, Placed]]:
     """
     counts = [round(value) for value in x.tolist()]
     n, first = len(program.options), len(program.options) + len(program.conversions)
-    taken, moved, used = counts[:n], counts[n:first], counts[first:]
+    used = list(zip(program.patterns, counts[first:], strict=True))
+    return assigned(program, counts[:n], used, counts[n:first])
+
+
+def assigned(
+    program: Program,
+    taken: Sequence[int],
+    used: Iterable[tuple[Pattern, int]],
+    moved: Sequence[int] = (),
+) -> dict[Id, tuple[Choice, Placed]]:
+    """Return the jobs' choices and places.
+
+    Parameters
+    ----------
+    taken
+        How often each option is.
+    used
+        Patterns, and the number of servers with each.
+    moved
+        How often each of the program's conversions is used, if any is.
+    """
     supplies = [_Supply(program.server.gpus) for _ in program.items]
     server = 0
-    for pattern, often in zip(program.patterns, used, strict=True):
+    for pattern, often in used:
         if often:
             parts = [(supplies[i], count) for i, count in enumerate(pattern) if count]
             for s in range(server, server + often):
                 for supply, count in parts:
                     supply.add(s, count)
             server += often
-    for (source, target, amount), often in zip(program.conversions, moved, strict=True):
+    for (source, target, amount), often in zip(program.conversions, moved, strict=False):
         for s, count in supplies[source].take(often).items() if often else ():
             supplies[target].add(s, count * amount)
     queues: dict[str, list[str]] = {}

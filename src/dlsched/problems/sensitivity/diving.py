@@ -49,14 +49,14 @@ class Dive:
         that is drawn with probabilities in proportion to the fractions.
         """
         master, rng = self.master, np.random.default_rng(0)
-        basis, values, objective = master.solver.getBasis(), master.values, master.objective
+        basis, values, objective = master.solver.basis, master.values, master.objective
         for k in range(tries):
             if master.run.stop_reason():
                 return
             if k:
                 self.lower[:], self.upper[:] = 0.0, np.inf
                 self._bound(np.arange(len(self.columns)))
-                master.solver.setBasis(basis)
+                master.solver.restore(basis)
                 master.values, master.objective = values, objective
             yield self._dive(self.orders[k > 0 and k != 3], rng if k > 1 else None)
 
@@ -91,5 +91,5 @@ class Dive:
 
     def _bound(self, columns: NDArray[np.intp]) -> None:
         """Pass the bounds of columns to the solver."""
-        at = self.columns[columns].astype(np.int32)
-        self.master.solver.changeColsBounds(len(at), at, self.lower[columns], self.upper[columns])
+        at = self.columns[columns]
+        self.master.solver.set_bounds(at, self.lower[columns], self.upper[columns])

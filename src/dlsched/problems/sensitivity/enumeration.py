@@ -61,4 +61,8 @@ def maximal(
                 counts[i] -= 1
         return True
 
-    return found if extend(0, server.whole(), tuple(f.least for f in floors)) else None
+    try:
+        ended = extend(0, server.whole(), tuple(f.least for f in floors))
+    except RecursionError:  # of servers with a thousand GPUs
+        return None
+    return found if ended else None

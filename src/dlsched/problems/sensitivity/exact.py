@@ -10,24 +10,29 @@ from fractions import Fraction
 
 from dlsched.objective import SOLVER_PRECISION, Bound, relative_gap
 from dlsched.problems.sensitivity import model
-from dlsched.problems.sensitivity.bounds import pooled_bounds, split_bound
+from dlsched.problems.sensitivity.bounds import pooled_bounds, precision_reason, split_bound
 from dlsched.problems.sensitivity.check import check, evaluate
 from dlsched.problems.sensitivity.cluster import solution_of
 from dlsched.problems.sensitivity.decoding import solution_from
-from dlsched.problems.sensitivity.heuristics import starts
+from dlsched.problems.sensitivity.first_solutions import first_solutions
 from dlsched.problems.sensitivity.initial import patterns_of
 from dlsched.problems.sensitivity.lagrangian import Cutoff, Lagrangian, Prices
 from dlsched.problems.sensitivity.master_form import integer
+from dlsched.problems.sensitivity.milp import solve_model
+from dlsched.problems.sensitivity.numbered_servers import (
+    MOST_COLUMNS,
+    columns,
+    solution_of_numbered,
+    solve_numbered,
+)
 from dlsched.problems.sensitivity.packing import TooManyStates
-from dlsched.problems.sensitivity.price_round import Rounding
 from dlsched.problems.sensitivity.program import Program
 from dlsched.problems.sensitivity.relaxation import relax
 from dlsched.problems.sensitivity.schema import Instance, Solution
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number, simplify
-from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 from dlsched.solvers.outcome import Outcome
 
 logger = logging.getLogger(__name__)
@@ -37,21 +42,8 @@ _SECONDS = 10.0
 _SOON, _FEW = 2_000, 20_000
 """Upper limits of the patterns that are enumerated: at once, and after cheaper attempts."""
 _PATTERNS_PER_SECOND = 2000
-
-
-@method("sensitivity", kind="exact", preload=SOLVER_LIBRARIES)
-def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
-    """Integer program: every job's choice and its GPUs on every server, level by level.
-
-    Exact because the model's solutions are the instance's except those with dominated choices,
-    which no optimum needs (models/sensitivity.md). For few servers, as they are identical.
-
-    Parameters
-    ----------
-    levels
-        1 to stop after the throughput.
-    """
-    return solve_levels(instance, run, model, levels)
+_FEW_SERVERS = 8
+"""Up to this many servers the program with every server may be tried before all patterns."""
 
 
 @method("sensitivity", kind="exact", preload=("highspy", "scipy.sparse"))
@@ -105,10 +97,10 @@ class _Patterns:
             self.second.append(Bound(0, "certified", "there are no jobs"))
             return self.claim(Status.OPTIMAL, reason="there are no jobs")
         self.run.announce(Stage.SEARCHING, "first allocations, by heuristics")
-        for solution in starts(instance):
+        first = first_solutions(instance, self.run)
+        for solution in first.solutions:
             self.offer(solution)
-            if self.run.stop_reason():
-                break
+        self.first += first.bounds
         if isinstance(self.run.start, Solution):
             better = self.offer(self.run.start)
             said = "the first incumbent" if better else "no better than the heuristics'"
@@ -118,27 +110,39 @@ class _Patterns:
         free = together
         if instance.allow_split and self.several:
             free = Program(instance, whole=False, units=True)
-        goal = self.maximise(free)
+        goal = self.value[0] if self.proved() else self.maximise(free)
         self.second.append(self.forced)
         if goal is None:
             if self.infeasible:
                 return Claim(status=Status.INFEASIBLE, reason="no patterns hold all jobs")
             return self.stopped()
-        if not self.rounded and min(bound.value for bound in self.first) != self.value[0]:
+        if not self.rounded and self.bound() != self.value[0]:
             return self.claim(Status.OPTIMAL)  # within the gap; level 2 is not searched
         if self.value[1] > self.forced.value and free is not together:
             self.maximise(together, goal)
         if self.value[1] > self.forced.value and not self.minimise_split(goal):
             return self.stopped()
-        digits = "proved optimal, to the digits that the solver sees" if self.rounded else ""
-        return self.claim(Status.OPTIMAL, reason=digits)
+        return self.claim(Status.OPTIMAL, reason=self.precision())
+
+    def bound(self) -> Number | None:
+        """Return the least bound on the throughput."""
+        return min((simplify(Fraction(entry.value)) for entry in self.first), default=None)
+
+    def proved(self) -> bool:
+        """Whether the throughput is within the gap of its bound."""
+        bound = self.bound()
+        return bound is not None and self.within(bound)
+
+    def precision(self) -> str:
+        """Return to which precision the throughput is proved; nothing if it is exactly."""
+        bound = self.bound()
+        assert bound is not None
+        return precision_reason(relative_gap(self.value[0], bound)) if self.rounded else ""
 
     def without_patterns(self, reason: str) -> Claim:
         """Solve the integer program instead, or return the pooled bound if that is too large."""
-        choices = self.instance.undominated
-        pairs = sum(len(choices[job.profile]) for job in self.instance.jobs)
-        if pairs * self.instance.servers.count <= model.MOST_VARIABLES:
-            return solve_levels(self.instance, self.run, model)
+        if model.variables(self.instance) <= model.MOST_VARIABLES:
+            return solve_model(self.instance, self.run, self.best)
         self.first += pooled_bounds(self.instance, self.run)
         self.second.append(self.forced)
         self.reason = reason
@@ -203,30 +207,38 @@ class _Patterns:
         rounded = simplify(program.bound * program.granularity)
         if rounded < least.value:  # as jobs without options do not count here
             self.first.append(Bound(rounded, least.kind, least.method))
-        if self.several and self.instance.allow_split:
-            found = Rounding(self.instance, self.run).best().solution
-            if found is not None:
-                self.offer(found)
         return simplify(min(Fraction(bound), Fraction(rounded)))
 
     def decide(self, program: Program, prices: Prices, bound: Number) -> Number:
         """Close the gap between the incumbent and its bound; return the bound then known."""
-        if not self.close_gap(program, prices, None) or self.within(bound):
+        numbered = self.few_items(program, self.better(program, prices))
+        closed = numbered and self.close_by_servers(program)
+        closed = closed or self.close_gap(program, prices, None)
+        if not closed and not numbered and self.may_number(program):
+            numbered = closed = self.close_by_servers(program)
+        if not closed or self.within(bound):
             return bound
         if self.best is None:
             self.infeasible = True
             return bound
-        # Rounded costs leave a gap, which is stated: it is as small as a solver's precision, unless
-        # the largest throughputs cannot be attained.
-        doubt = Fraction(0)
-        if program.unit != 1:
-            doubt = len(self.instance.jobs) * program.unit * program.granularity
-        bound = simplify(min(Fraction(bound), self.value[0] + doubt))
-        self.first.append(Bound(bound, "claimed", "highs on all patterns near the bound"))
+        bound = simplify(min(Fraction(bound), self.value[0] + self.doubt(program)))
+        how = "highs with every server" if numbered else "highs on all patterns near the bound"
+        self.first.append(Bound(bound, "claimed", how))
         self.rounded = 0 < relative_gap(self.value[0], bound) <= SOLVER_PRECISION
         self.termination = Termination.TOLERANCES
         self.reason = "the throughputs are too far apart for the solver's tolerances"
         return bound
+
+    def doubt(self, program: Program) -> Fraction:
+        """Return by how much the optimum may be above what a solver calls the largest throughput.
+
+        That is its precision, unless throughputs differ by more, and what rounded costs leave.
+        """
+        precision = Fraction(SOLVER_PRECISION) * Fraction(self.value[0])
+        rounding = len(self.instance.jobs) * program.unit * program.granularity
+        if program.unit != 1:
+            return max(precision, rounding)
+        return precision if precision >= program.granularity else Fraction(0)
 
     def close_gap(self, program: Program, prices: Prices, most: int | None) -> bool:
         """Solve integer programs over all patterns of small reduced cost, then of larger.
@@ -302,6 +314,54 @@ class _Patterns:
             self.reason = "time limit: an integer program would not end in time"
         return enough
 
+    def may_number(self, program: Program) -> bool:
+        """Whether the program with every server may be solved."""
+        return columns(program) <= MOST_COLUMNS and self.run.stop_reason() is None
+
+    def few_items(self, program: Program, cutoffs: Sequence[Cutoff]) -> bool:
+        """Whether there are fewer items, on all servers, than patterns that matter."""
+        if self.instance.servers.count > _FEW_SERVERS or not self.may_number(program):
+            return False
+        return not program.complete(columns(program), cutoffs, self.run)
+
+    def better(self, program: Program, prices: Prices) -> list[Cutoff]:
+        """Return what solutions can use that are better than the incumbent; nothing without one."""
+        assert program.bound is not None
+        if self.best is None:
+            return []
+        return [program.lagrangian(prices).cutoff(int(self.value[0] / program.granularity))]
+
+    def close_by_servers(self, program: Program) -> bool:
+        """Solve the program with every server; return whether it decides.
+
+        It does not if its point overloads a server, as capacities may be rounded for the solver.
+        """
+        outcome = solve_numbered(program, self.run)
+        if outcome.status is Status.INFEASIBLE:
+            return True
+        if outcome.values is None:
+            return False
+        solution = solution_of_numbered(program, outcome.values)
+        self.offer(solution)
+        self.reason = "CPUs or memory have too many digits for the solver"
+        feasible = check(self.instance, solution).feasible
+        return feasible and outcome.status is Status.OPTIMAL
+
+    def split_by_servers(self, program: Program, floor: int) -> bool:
+        """Minimise the split jobs with every server, the throughput held; see above."""
+        outcome = solve_numbered(program, self.run, floor)
+        if outcome.values is None or outcome.status is not Status.OPTIMAL:
+            return False
+        solution = solution_of_numbered(program, outcome.values)
+        self.offer(solution)
+        self.reason = "CPUs or memory have too many digits for the solver"
+        if not check(self.instance, solution).feasible:
+            return False
+        self.reason = Termination.TOLERANCES.sentence
+        least = min(evaluate(self.instance, solution.allocation)[1], self.value[1])
+        self.second.append(Bound(least, "claimed", "highs with every server"))
+        return least == self.value[1]
+
     def within(self, bound: Number) -> bool:
         """Whether the incumbent's throughput is within the run's gap of a bound."""
         return self.best is not None and relative_gap(self.value[0], bound) <= self.run.gap
@@ -332,10 +392,13 @@ class _Patterns:
         # As at level 1, the patterns from pricing are few, and often contain an optimum.
         self.solve_integer(program, self.run.nested(_SECONDS), floor)
         held = program.lagrangian(first.prices).cutoff(floor)
+        fewer = [lagrangian.split_cutoff(int(self.value[1]) - 1), held]
+        if self.value[1] > least and self.few_items(program, fewer):
+            return self.split_by_servers(program, floor)
         while self.value[1] > least:
             most = self.close_split(program, floor, lagrangian, held, least)
             if most is None:
-                return False
+                return self.may_number(program) and self.split_by_servers(program, floor)
             least = min(most + 1, int(self.value[1]))
             how = "highs on all patterns near the bound"
             self.second.append(Bound(least, "claimed", how))

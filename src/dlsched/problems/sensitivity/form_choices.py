@@ -8,11 +8,11 @@ from typing import Any
 
 from dlsched.forms.choice import FormChoice
 from dlsched.problems.sensitivity.check import evaluate
-from dlsched.problems.sensitivity.forms import program_of
 from dlsched.problems.sensitivity.heuristics import starts
 from dlsched.problems.sensitivity.initial import patterns_of
 from dlsched.problems.sensitivity.lagrangian import Prices
 from dlsched.problems.sensitivity.packing import TooManyStates
+from dlsched.problems.sensitivity.program import Program
 from dlsched.problems.sensitivity.relaxation import relax
 from dlsched.problems.sensitivity.schema import Instance, Solution
 from dlsched.run import Run
@@ -35,7 +35,7 @@ def _patterns(
 ) -> dict[str, Any] | None:
     """Return the prices of column generation; None if a limit struck."""
     together = level == 0 and not instance.allow_split
-    program = program_of(instance, level, together)
+    program = Program(instance, whole=level == 1 or together, units=not together)
     for known in [solution, *starts(instance)]:
         with contextlib.suppress(KeyError):  # it divides a job that the program does not
             program.add(patterns_of(program, known))

@@ -13,7 +13,7 @@ from dlsched.problems.sensitivity.price_round import price_round  # noqa: F401  
 from dlsched.problems.sensitivity.schema import Choice, Instance, Job, Solution
 from dlsched.problems.sensitivity.tuning import FITS, Tuner, validate_option
 from dlsched.problems.sensitivity.upgrading import upgrade
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.schema import Number
 
@@ -182,9 +182,13 @@ def water_filling(instance: Instance) -> Claim:
     return _claim(cluster, waiting)
 
 
+QUICK = (water_filling, tune, greedy_then_tune, tune_public, greedy, drf, tetris, proportional)
+"""The heuristics that need no solver."""
+
+
 def starts(instance: Instance) -> Iterator[Solution]:
-    """Yield initial solutions for an exact method; with more than 500 jobs only the first found."""
-    for heuristic in (water_filling, tune, greedy_then_tune, tune_public):
+    """Yield initial solutions for a proof; with more than 500 jobs only the first found."""
+    for heuristic in QUICK[:4]:
         found = heuristic(instance).solution
         if isinstance(found, Solution):
             yield found

@@ -10,7 +10,7 @@ import numpy as np
 from dlsched.problems.sensitivity.lagrangian import Cutoff
 from dlsched.problems.sensitivity.packing import Pattern
 from dlsched.problems.sensitivity.program import TOLERANCE, Program
-from dlsched.problems.sensitivity.units import row_unit
+from dlsched.problems.sensitivity.units import CapacityRow, capacity_row
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.outcome import Outcome, Vector
@@ -64,7 +64,7 @@ def standard_form(program: Program, floor: int | None = None, pooled: bool = Fal
     height = servers + 1 + len(extra)
     limits: list[float] = []
     if pooled:
-        for amounts, most in _amounts(program):
+        for amounts, most in pooled_rows(program):
             rows += [height + len(limits)] * n
             columns += range(n)
             entries += amounts
@@ -128,15 +128,13 @@ def integer(
     return highs.solve(form, 0, run, quiet=True, nodes=nodes, target=target, options=options)
 
 
-def _amounts(program: Program) -> list[tuple[list[float], float]]:
+def pooled_rows(program: Program) -> list[CapacityRow]:
     """Return the CPUs of each option with those of all servers, and the same of memory."""
-    servers, found = program.instance.servers, []
-    for name in ("cpus", "memory"):
-        each = [
-            program.instance.profiles[o.profile].gpus * getattr(o.choice, name)
-            for o in program.options
-        ]
-        total = servers.count * getattr(servers, name)
-        unit = row_unit(total, each)
-        found.append(([float(amount / unit) for amount in each], float(total / unit)))
-    return found
+    servers, profiles = program.instance.servers, program.instance.profiles
+    return [
+        capacity_row(
+            servers.count * getattr(servers, name),
+            [profiles[o.profile].gpus * getattr(o.choice, name) for o in program.options],
+        )
+        for name in ("cpus", "memory")
+    ]

@@ -6,11 +6,26 @@ from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.schema import Allocation, Instance, Solution
-from dlsched.problems.sensitivity.units import row_unit
+from dlsched.problems.sensitivity.units import capacity_row
 from dlsched.schema import Number, granularity
 
 MOST_VARIABLES = 50_000
 """Upper limit of the triples of job, choice and server, each of which has a variable."""
+
+
+def variables(instance: Instance) -> int:
+    """Return the number of triples of job, choice and server."""
+    choices = instance.undominated
+    return instance.servers.count * sum(len(choices[job.profile]) for job in instance.jobs)
+
+
+def validate_size(instance: Instance) -> None:
+    """Raise `OptionError` if the model would be too large."""
+    if variables(instance) > MOST_VARIABLES:
+        raise OptionError(
+            f"the model of {instance.name} would have {variables(instance)} variables "
+            f"for GPUs, the most is {MOST_VARIABLES}; use patterns"
+        )
 
 
 def build(instance: Instance) -> Any:
@@ -30,11 +45,7 @@ def build(instance: Instance) -> Any:
         for job in instance.jobs
         for c, choice in enumerate(instance.undominated[job.profile])
     }
-    if len(choices) * servers.count > MOST_VARIABLES:
-        raise OptionError(
-            f"the model of {instance.name} would have {len(choices) * servers.count} variables "
-            f"for GPUs, the most is {MOST_VARIABLES}; use patterns"
-        )
+    validate_size(instance)
     several = [j for j, p in profile.items() if p.gpus > 1]
 
     m = pyo.ConcreteModel(instance.name)
@@ -76,12 +87,12 @@ def build(instance: Instance) -> Any:
     )
 
     def within(limit: Number, each: Any) -> Any:
-        unit = row_unit(limit, [each(key) for key in choices])
+        row = capacity_row(limit, [each(key) for key in choices])
 
         def rule(m: Any, s: int) -> Any:
-            sizes = {key: float(each(key) / unit) for key in choices}
-            taken = pyo.quicksum(size * m.y[(*key, s)] for key, size in sizes.items())
-            return pyo.Constraint.Feasible if not choices else taken <= float(limit / unit)
+            pairs = zip(choices, row.sizes, strict=True)
+            taken = [size * m.y[(*key, s)] for key, size in pairs if size]
+            return pyo.quicksum(taken) <= row.limit if taken else pyo.Constraint.Feasible
 
         return rule
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dlsched.errors import SolverFailure
 from dlsched.problems.sensitivity.schema import Choice, Instance
-from dlsched.problems.sensitivity.units import row_unit
+from dlsched.problems.sensitivity.units import capacity_row
 from dlsched.run import Run
 from dlsched.schema import Id, granularity
 from dlsched.solvers import highs
@@ -32,14 +32,15 @@ def pooled_program(instance: Instance) -> tuple[StandardForm, Options]:
     options = [(p, c) for p in counts for c in instance.undominated[p]]
     rows = {name: i for i, name in enumerate(counts)}
     servers, n = instance.servers, instance.servers.count
-    cpu_unit = row_unit(n * servers.cpus, [c.cpus for _, c in options])
-    memory_unit = row_unit(n * servers.memory, [c.memory for _, c in options])
+    gpus = [instance.profiles[p].gpus for p, _ in options]
+    pairs = list(zip(gpus, (c for _, c in options), strict=True))
+    cpus = capacity_row(n * servers.cpus, [g * c.cpus for g, c in pairs])
+    memory = capacity_row(n * servers.memory, [g * c.memory for g, c in pairs])
     A = np.zeros((len(rows) + 3, len(options)))
-    for j, (p, c) in enumerate(options):
-        gpus = instance.profiles[p].gpus
+    for j, (p, _) in enumerate(options):
         A[rows[p], j] = 1
-        A[-3:, j] = float(gpus * c.cpus / cpu_unit), float(gpus * c.memory / memory_unit), gpus
-    limits = [float(n * servers.cpus / cpu_unit), float(n * servers.memory / memory_unit)]
+    A[-3:] = cpus.sizes, memory.sizes, gpus
+    limits = [cpus.limit, memory.limit]
     limits.append(float(n * servers.gpus))  # binding only where jobs may wait
     number = np.array(list(counts.values()), dtype=float)
     form = StandardForm.of(
@@ -95,7 +96,7 @@ class Targets(NamedTuple):
 
 
 def pooled_targets(instance: Instance, run: Run) -> Targets | None:
-    """Return rounded choices of the relaxation of stage one; ``None`` if a limit struck.
+    """Return rounded choices of the relaxation of stage one; ``None`` if HiGHS ended without one.
 
     The jobs of a profile that the relaxation gives a choice to are rounded down, and those left
     over get the choices with the largest remainders. So the choices may exceed the cluster.
@@ -103,7 +104,10 @@ def pooled_targets(instance: Instance, run: Run) -> Targets | None:
     if not instance.jobs:
         return Targets({}, (0.5, 0.5))
     form, options = pooled_program(instance)
-    outcome = highs.solve(form, 0, run, relax=True)
+    try:
+        outcome = highs.solve(form, 0, run, relax=True)
+    except SolverFailure:  # of amounts that are far apart
+        return None
     if outcome.values is None or outcome.duals is None:
         return None
     taken: dict[Id, list[Choice]] = {}

@@ -21,7 +21,7 @@ from dlsched.problems.sensitivity.packing import TooManyStates
 from dlsched.problems.sensitivity.program import Program
 from dlsched.problems.sensitivity.relaxation import Master, relax
 from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import Id, simplify

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dlsched.problems.sensitivity.lagrangian import Prices
 from dlsched.problems.sensitivity.master_form import pattern_column, standard_form
 from dlsched.problems.sensitivity.program import TOLERANCE, Program
+from dlsched.result import Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
+from dlsched.solvers.incremental import IncrementalProgram
 from dlsched.solvers.outcome import Vector
 
 _MANY_ROWS = 300
@@ -70,9 +72,6 @@ class Master:
     """
 
     def __init__(self, program: Program, run: Run, floor: int | None = None) -> None:
-        import highspy
-
-        run.record_solver(highs.NAME, highs.version())
         form = standard_form(program, floor)
         form.upper[:] = np.inf  # rows imply the bounds, but for phase 1
         unit, costs, _ = form.conditioned(0)
@@ -82,30 +81,18 @@ class Master:
         self.extra = form.shape[1]  # position of the column of additional servers
         self.costs = np.append(costs, 0.0)
         self.objective, self.values, self.more = 0.0, np.zeros(self.extra), 0.0
-        self.solver: Any = highspy.Highs()
-        options = {
-            "output_flag": False,
-            "threads": run.threads,
-            "random_seed": 0,
-            "presolve": "off",
-        }
-        for name, value in options.items():
-            self.solver.setOptionValue(name, value)
-        self.solver.passModel(highs.build(form, 0, False, conditioned=True))
+        options = {"presolve": "off"}
+        large = form.shape[0] > _MANY_ROWS
+        self.solver = IncrementalProgram(run, options=options, interruptible=large)
+        highs.load(self.solver.session, form, 0, False)
         row = len(program.counts) + len(program.items)
-        self.solver.addCol(0.0, 0.0, 0.0, 1, [row], [-1.0])
-        if form.shape[0] > _MANY_ROWS:
-            self.solver.cbSimplexInterrupt += self._on_interrupt
-
-    def _on_interrupt(self, event: Any) -> None:
-        if self.run.stop_reason():
-            event.interrupt()
+        self.solver.add_column(0.0, 0.0, 0.0, [row], [-1.0])
 
     def extend(self) -> None:
         """Add the patterns that are new."""
         for pattern in islice(self.program.patterns, self.known, None):
             rows, entries = pattern_column(self.program, pattern)
-            self.solver.addCol(0.0, 0.0, np.inf, len(rows), rows, entries)
+            self.solver.add_column(0.0, 0.0, np.inf, rows, entries)
         self.known = len(self.program.patterns)
 
     def solve(self) -> Vector | None:
@@ -123,28 +110,24 @@ class Master:
 
     @property
     def duals(self) -> Vector:
-        """The duals of the rows at the last optimum."""
-        duals = np.array(self.solver.getSolution().row_dual)
-        return duals * (self.sign if self.short else self.sign * self.unit)
+        """The duals of the rows at the last optimum, in the unit of the objective."""
+        return self.solver.duals * (self.sign if self.short else self.sign * self.unit)
 
     def optimal(self) -> bool:
         """Solve the program; return whether there is an optimum."""
-        highs.use_threads(self.run.threads)
-        self.solver.run()
-        if self.solver.getModelStatus().name != "kOptimal":
+        if self.solver.solve() is not Termination.PROVED:
             return False
-        values = np.array(self.solver.getSolution().col_value)
+        values = self.solver.values
         self.more = float(values[self.extra])
         self.values = np.delete(values, self.extra)
-        self.objective = self.solver.getInfo().objective_function_value * self.unit
+        self.objective = self.solver.objective * self.unit
         return True
 
     def _allow(self, additional: bool) -> None:
         """Begin phase 1, or end it: then the additional servers are 0 within the tolerance."""
         self.short = additional
-        columns = np.arange(len(self.costs), dtype=np.int32)
         costs = np.zeros(len(self.costs)) if additional else self.costs
         if additional:
             costs[self.extra] = -self.sign
-        self.solver.changeColsCost(len(columns), columns, costs)
-        self.solver.changeColBounds(self.extra, 0.0, np.inf if additional else self.more)
+        self.solver.set_costs(costs)
+        self.solver.set_bounds(self.extra, 0.0, np.inf if additional else self.more)

@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 from dlsched.schema import Number, granularity
 
 _LEAST_STEP = Fraction(1, 1000)
 _LARGEST = 10**6
-_MOST_STEPS = 2**40
+_MOST_STEPS = 2**30
+"""Upper limit of a capacity in integers: beyond it solvers' absolute tolerances are too coarse."""
 
 
-def row_unit(capacity: Number, sizes: Iterable[Number]) -> Fraction:
+class CapacityRow(NamedTuple):
+    """Coefficients and limit of a capacity constraint for solvers."""
+
+    sizes: list[float]
+    limit: float
+
+
+def row_unit(capacity: Number, sizes: Sequence[Number]) -> Fraction:
     """Return the divisor of a capacity constraint for solvers with absolute tolerances.
 
     1, unless amounts differ by less than 1/1000 or exceed a million: then their granularity. If
-    the amounts are more than 2**40 multiples of that, capacity / 2**20: the solver may then accept
-    an overload, which only the checker detects.
+    the amounts are more than 2**30 multiples of that, capacity / 2**30.
     """
     amounts = [capacity, *sizes]
     step, largest = granularity(amounts), max(amounts)
     if step >= _LEAST_STEP and largest <= _LARGEST:
         return Fraction(1)
-    return step if largest / step < _MOST_STEPS else Fraction(capacity) / 2**20
+    return max(step, Fraction(capacity) / _MOST_STEPS)
+
+
+def capacity_row(capacity: Number, sizes: Sequence[Number]) -> CapacityRow:
+    """Return a capacity constraint that everything within the capacity satisfies.
+
+    It is exact unless the amounts are more than 2**30 multiples of their granularity: then sizes
+    are rounded down, and what a solver returns may exceed the capacity, which the checker detects.
+    """
+    unit = row_unit(capacity, sizes)
+    if unit == 1:
+        return CapacityRow([float(size) for size in sizes], float(capacity))
+    rounded = [float(math.floor(size / unit)) for size in sizes]
+    return CapacityRow(rounded, float(math.floor(capacity / unit)))

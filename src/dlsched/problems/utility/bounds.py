@@ -7,7 +7,7 @@ from dlsched.problems.utility.columns import LAGRANGIAN, Search
 from dlsched.problems.utility.dual import lagrangian_bound
 from dlsched.problems.utility.gangs import Stopped
 from dlsched.problems.utility.schema import Instance
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES

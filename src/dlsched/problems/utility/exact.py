@@ -14,7 +14,7 @@ from dlsched.problems.utility.gangs import Stopped, levels_of
 from dlsched.problems.utility.insertion import Insertion
 from dlsched.problems.utility.restriction import Part
 from dlsched.problems.utility.schema import Instance, Solution
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
@@ -103,6 +103,8 @@ def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     if isinstance(run.start, Solution):
         better = search.propose(Insertion(search.gangs, levels_of(instance, run.start)))
         search.start = Start(True, "the first incumbent" if better else "its utility is 0")
+    if isinstance(run.known, Solution):
+        search.propose(Insertion(search.gangs, levels_of(instance, run.known)))
     run.announce(Stage.SEARCHING, "schedules as columns")
     search.solve()
     claim = search.claim(built)

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dlsched.errors import OptionError
 from dlsched.forms.form import Form
 from dlsched.forms.parameters import require_keys, whole, wholes
 from dlsched.forms.restricted import Restricted
@@ -51,10 +50,7 @@ def runs(
     most = len(runs_of(found))
     if most > MOST_RUNS:
         raise ValueError(f"there are more than {MOST_RUNS:,} runs")
-    try:
-        rows = [*found.rows(), *rows_of_runs(found, n)]
-    except OptionError as error:  # too many sets of types
-        raise ValueError(str(error)) from None
+    rows = [*found.rows(), *rows_of_runs(found, n)]
     goal, every = found.goal(bool(parameters.get("rounded"))), n + most
     lower = [*found.lower, *[0] * most]
     return Form("runs", lower, [1] * every, [True] * every, rows, [goal], frozenset(range(n)))

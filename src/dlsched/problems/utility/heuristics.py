@@ -14,7 +14,7 @@ from dlsched.problems.utility.insertion import Insertion, by_density
 from dlsched.problems.utility.policies import CapacityQueue, least_attained, listed, two_queues
 from dlsched.problems.utility.rounds import Grants, Rounds
 from dlsched.problems.utility.schema import Instance, Solution
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim, Status
 from dlsched.run import Run
 

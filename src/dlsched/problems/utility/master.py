@@ -5,14 +5,15 @@ Utilities are scaled as in `Gangs`, because HiGHS's tolerances are absolute.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.gangs import Gangs, Indices, Levels, Vector
+from dlsched.result import Termination
 from dlsched.run import Run
-from dlsched.solvers import highs
+from dlsched.solvers.incremental import IncrementalProgram
 from dlsched.solvers.standard_form import StandardForm
 
 if TYPE_CHECKING:
@@ -100,48 +101,30 @@ class Master:
     """
 
     def __init__(self, columns: Columns, run: Run, cuts: Indices) -> None:
-        import highspy
-
-        run.record_solver(highs.NAME, highs.version())
-        self.columns, self.run, self.cuts, self.size = columns, run, cuts, 0
-        self.highs = highspy.Highs()
-        for name, value in {"output_flag": False, "threads": 1, "random_seed": 0}.items():
-            self.highs.setOptionValue(name, value)
-        self.highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
-        for low, high in zip(*(limit.tolist() for limit in columns.limits(cuts)), strict=True):
-            self.highs.addRow(low, high, 0, [], [])
+        self.columns, self.cuts, self.size = columns, cuts, 0
+        self.program = IncrementalProgram(run, maximize=True)
+        self.program.add_rows(*columns.limits(cuts))
         if columns.gangs.instance.must_finish:  # jobs without a schedule yet, at a high price
             first = (len(cuts) - 1) * len(columns.gangs.sets)
             for row in range(first, first + len(columns.gangs.workers)):
-                self.highs.addCol(-_MISSING, 0.0, 1.0, 1, [row], [1.0])
-        self.highs.cbSimplexInterrupt += self._on_interrupt
-
-    def _on_interrupt(self, event: Any) -> None:
-        if self.run.stop_reason():
-            event.interrupt()
+                self.program.add_column(-_MISSING, 0.0, 1.0, [row], [1.0])
 
     def extend(self) -> None:
         """Add the columns that are new."""
         A, utilities = self.columns.matrix(self.cuts, self.size)
-        count = len(utilities)
-        self.highs.addCols(
-            count, utilities, np.zeros(count), np.full(count, np.inf), A.nnz,
-            A.indptr[:-1].astype(np.int32), A.indices.astype(np.int32), A.data,
-        )  # fmt: skip
-        self.size += count
+        self.program.add_columns(utilities, A)
+        self.size += len(utilities)
 
     def solve(self) -> tuple[float, Vector] | None:
         """Return the optimum and the prices of types, slots x types; ``None`` if stopped."""
         if not self.size:
             self.extend()
-        self.highs.run()
-        if self.highs.getModelStatus().name != "kOptimal":
+        if self.program.solve() is not Termination.PROVED:
             return None
         gangs = self.columns.gangs
         lengths = np.diff(self.cuts)
         shape = len(lengths), len(gangs.sets)
-        duals = np.array(self.highs.getSolution().row_dual)[: shape[0] * shape[1]]
+        duals = self.program.duals[: shape[0] * shape[1]]
         by_set = np.maximum(0.0, duals).reshape(shape)
         by_type = by_set @ gangs.contains(gangs.sets).astype(float)
-        value = self.highs.getInfo().objective_function_value
-        return value, np.repeat(by_type, lengths, axis=0)
+        return self.program.objective, np.repeat(by_type, lengths, axis=0)

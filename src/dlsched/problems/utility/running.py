@@ -1,17 +1,25 @@
-"""The rows of runs, for the form of runs: when each job runs, at which speed."""
+"""The rows of runs, for the form of runs: when each job runs, at which speed.
+
+Rows are derived from the instance in integers. Of what finds schedules only `work.units` is called,
+for a row's integers: it may come from doubles, so each is checked against the program of the least
+costs before it is used, and replaced by one rounded up if it does not hold.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from dlsched.forms.form import Row
 from dlsched.problems.utility.finishes import Finishes, priced_row
-from dlsched.problems.utility.gangs import Gangs
-from dlsched.problems.utility.work import Units, units
+from dlsched.problems.utility.schema import Instance
+from dlsched.problems.utility.work import UNITS, units
 
 Run = tuple[int, int, int]
 """A job, a slot, counted from 0, and a speed."""
+MOST_SETS = 127
+"""More sets of types are refused."""
 
 
 def runs_of(found: Finishes) -> list[Run]:
@@ -38,7 +46,7 @@ def _rows_of_job(found: Finishes, j: int, column: dict[Run, int]) -> Iterator[Ro
     """Yield that a job runs until it finishes, does its work by then, and costs what it has to."""
     inst, job = found.instance, found.instance.jobs[j]
     arrival, last, speeds = job.arrival - 1, max(found.worth[j]), inst.speeds[j]
-    work = units_of(found, j)
+    gains, need = units_of(found, j)
     done: dict[int, int] = {}
 
     def ends(value: int, low: int, high: int) -> dict[int, int]:
@@ -47,12 +55,12 @@ def _rows_of_job(found: Finishes, j: int, column: dict[Run, int]) -> Iterator[Ro
 
     for t in range(arrival, last + 1):
         runs = [column[j, t, v] for v in range(len(speeds))]
-        done |= {c: gain for c, gain in zip(runs, work.gains, strict=True) if gain}
+        done |= {c: gain for c, gain in zip(runs, gains, strict=True) if gain}
         ones = dict.fromkeys(runs, 1)
         yield Row(ones | ends(-1, t, last), None, 0)
         if t in found.worth[j]:
             yield Row(ones | ends(-1, t, t), 0, None)
-            yield Row(done | ends(-work.need, 0, t), 0, None)
+            yield Row(done | ends(-need, 0, t), 0, None)
     for prices, _, least in found.priced:
         cells = found.by_column({(j, f): least[j][f] for f in found.worth[j]})
         for t in range(arrival, last + 1):
@@ -64,36 +72,69 @@ def _rows_of_job(found: Finishes, j: int, column: dict[Run, int]) -> Iterator[Ro
             yield priced_row(cells, 0)
 
 
-def units_of(found: Finishes, j: int) -> Units:
-    """Return a job's work in whole units, rounded up where they are not exact."""
+def units_of(found: Finishes, j: int) -> tuple[Sequence[int], int]:
+    """Return a job's gains of a slot at each speed, and the work, in whole units.
+
+    All slots that complete the job have gains of at least the work.
+    """
     job, speeds = found.instance.jobs[j], found.instance.speeds[j]
-    gains = [Fraction(speed.gain) for speed in speeds]
-    return units(gains, Fraction(job.iterations), found.instance.slots - job.arrival + 1, up=True)
+    gains, iterations = [Fraction(speed.gain) for speed in speeds], Fraction(job.iterations)
+    stated = units(gains, iterations, found.instance.slots - job.arrival + 1, up=True)
+    if found.costs.suffices(j, stated.gains, stated.need):
+        return stated.gains, stated.need
+    return [math.ceil(gain / iterations * UNITS) for gain in gains], UNITS
 
 
 def _capacity(found: Finishes, column: dict[Run, int]) -> Iterator[Row]:
-    """Yield Hall's condition in every slot: see `gangs`."""
-    gangs = Gangs(found.instance)
-    within = [gangs.within[mask].nonzero()[0].tolist() for mask in range(len(gangs.masks))]
+    """Yield Hall's condition in every slot, for every union of sets of types that a speed may use.
+
+    Gangs that can use only the types of a set have no more GPUs than these.
+    """
+    inst = found.instance
+    bit = {kind: 1 << k for k, kind in enumerate(inst.supply)}
+    types = [[sum(bit[kind] for kind in s.types) for s in speeds] for speeds in inst.speeds]
+    unions = _unions({mask for row in types for mask in row})
     users: dict[tuple[int, int], dict[int, dict[int, int]]] = {}
     for (j, t, v), c in column.items():
-        for s in within[gangs.of[j][v]]:
-            users.setdefault((t, s), {}).setdefault(j, {})[c] = int(gangs.workers[j])
-    for (_, s), jobs in sorted(users.items()):
-        capacity = int(gangs.capacity[s])
+        for union in unions:
+            if types[j][v] & ~union == 0:
+                own = users.setdefault((t, union), {}).setdefault(j, {})
+                own[c] = inst.jobs[j].workers
+    for (_, union), jobs in sorted(users.items()):
+        capacity = sum(inst.supply[kind] for kind in bit if bit[kind] & union)
         cells = {c: n for own in jobs.values() for c, n in own.items()}
         if sum(cells.values()) > capacity:
             yield Row(cells, None, capacity)
-            yield from _whole_gangs(gangs, jobs, capacity)
+            yield from _whole_gangs(inst, jobs, capacity)
 
 
-def _whole_gangs(gangs: Gangs, jobs: dict[int, dict[int, int]], capacity: int) -> Iterator[Row]:
+def _unions(sets: set[int]) -> list[int]:
+    """Return all unions of sets, which are bit masks.
+
+    Raises
+    ------
+    ValueError
+        If they are too many.
+    """
+    found = set(sets)
+    new = found
+    while new:
+        new = {a | b for a in new for b in sets} - found
+        found |= new
+        if len(found) > MOST_SETS:
+            raise ValueError(f"there are more than {MOST_SETS} sets of types")
+    return sorted(found)
+
+
+def _whole_gangs(
+    instance: Instance, jobs: dict[int, dict[int, int]], capacity: int
+) -> Iterator[Row]:
     """Yield rows of gangs in whole blocks of some size, each with one smaller gang i if that helps.
 
     A gang has as many blocks as fit in its GPUs, and all gangs at most as many as the capacity has,
     or, if i runs, as are left beside it.
     """
-    need = {j: int(gangs.workers[j]) for j in jobs}
+    need = {j: instance.jobs[j].workers for j in jobs}
     for size in sorted(set(need.values())):
         most = capacity // size
         blocks = {c: need[j] // size for j, own in jobs.items() for c in own if need[j] >= size}

@@ -22,5 +22,6 @@ PROBLEM = Problem(
     bound="lp",
     size="servers",
     package=__name__,
+    starts=("chosen_first", "first_fit"),
     choose=choose,
 )

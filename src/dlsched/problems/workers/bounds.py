@@ -7,7 +7,7 @@ from dlsched.problems.workers.arc_program import ArcProgram
 from dlsched.problems.workers.choice import choose
 from dlsched.problems.workers.program import Program
 from dlsched.problems.workers.schema import Instance
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level

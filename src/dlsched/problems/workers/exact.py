@@ -10,7 +10,7 @@ from dlsched.problems.workers.heuristics import chosen_first
 from dlsched.problems.workers.patterns import patterns_exceed
 from dlsched.problems.workers.program import Program
 from dlsched.problems.workers.schema import Instance
-from dlsched.registry import method
+from dlsched.registry.own import method
 from dlsched.result import Claim
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
@@ -34,7 +34,7 @@ def milp(instance: Instance, run: Run, levels: int = 4) -> Claim:
     """
     if patterns_exceed(instance, MOST_PATTERNS):
         raise OptionError(f"{instance.name} has more than {MOST_PATTERNS:,} patterns; use arc_flow")
-    first = chosen_first(instance, run.rng)
+    first = run.known or chosen_first(instance, run.rng)
     return solve_levels(instance, run, Program(instance), levels, first=first)
 
 
@@ -54,7 +54,7 @@ def arc_flow(instance: Instance, run: Run, levels: int = 4) -> Claim:
     """
     if arcs_exceed(instance, MOST_ARCS):
         raise OptionError(f"{instance.name} has more than {MOST_ARCS:,} arcs; use per_server")
-    first = chosen_first(instance, run.rng)
+    first = run.known or chosen_first(instance, run.rng)
     return solve_levels(instance, run, ArcProgram(instance), levels, first=first)
 
 

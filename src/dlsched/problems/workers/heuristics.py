@@ -18,7 +18,7 @@ from dlsched.problems.workers.placing import (
     training_first,
 )
 from dlsched.problems.workers.schema import Instance, Job, Pool, Solution
-from dlsched.registry import method
+from dlsched.registry.own import method
 
 
 @method("workers", kind="heuristic")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dlsched.errors import describe
 from dlsched.result import Report
 from dlsched.simulation.audit.capacity import check_capacity
 from dlsched.simulation.audit.completions import check_completions
@@ -14,10 +15,10 @@ from dlsched.simulation.audit.findings import KINDS, Findings
 from dlsched.simulation.audit.holdings import check_holdings
 from dlsched.simulation.audit.layers import check_layers
 from dlsched.simulation.audit.loans import check_loans
-from dlsched.simulation.audit.record import Record, read
+from dlsched.simulation.audit.record import BROKEN, Record, read
 from dlsched.simulation.audit.speeds import check_speeds
 from dlsched.simulation.audit.work import check_work
-from dlsched.simulation.log import Log
+from dlsched.simulation.log import Log, LogError
 
 __all__ = ["KINDS", "audit"]
 
@@ -50,9 +51,13 @@ def audit(log: Log, summarize: Summarize | None = None) -> Report:
     if record is None:
         return Report(tuple(findings.violations), None, {"violations": 1})
     if "end" in record.meta:
-        _check(record)
-        if summarize is not None and not findings.count:
-            check_figures(record, summarize(log))
+        try:
+            _check(record)
+            if summarize is not None and not findings.count:
+                check_figures(record, summarize(log))
+        except (*BROKEN, LogError) as error:
+            message = f"the audit ends here: {describe(error)}; the log was changed, simulate again"
+            findings.add("unreadable", "log", message)
     else:
         message = (
             f"{len(record.completions)} of {len(record.jobs)} jobs are complete; go on with "
@@ -73,7 +78,8 @@ def _check(record: Record) -> None:
     check_capacity(record)
     check_loans(record)
     check_work(record, held)
+    above = check_layers(record)
     if record.exact:
-        check_speeds(record, held, check_layers(record))
+        check_speeds(record, held, above)
     check_completions(record)
     check_decisions(record)

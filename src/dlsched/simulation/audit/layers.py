@@ -17,10 +17,15 @@ Above = Mapping[int, list[tuple[Any, tuple[int, ...]]]]
 def check_layers(record: Record) -> Above:
     """Check the GPUs that stretches state; return who is above those in the second layer.
 
-    Jobs of priority 0, or without one, are the first layer. A log without layers has nothing to
+    Jobs of priority 0, or without one, are the first layer. A log without layers states no GPUs,
+    as any of a server's are as good, nor does that of a published variant, which has nothing to
     check.
     """
-    if not record.layered:
+    if not (record.layered and record.exact):
+        for stretch in record.stretches:
+            if stretch.devices:
+                message = f"job {record.name(stretch.job)} states its GPUs; the log has no layers"
+                record.findings.add("device", stretch.where, message)
         return {}
     sizes = {server.id: server.gpus for server in record.cluster.servers}
     layers: tuple[dict[Any, list[Stretch]], ...] = (defaultdict(list), defaultdict(list))

@@ -20,6 +20,15 @@ TOLERANCE: Final = 1e-9
 
 MOST_SLACK: Final = 1e-3
 """Most seconds between two events that a published variant may state to take as one."""
+BROKEN: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What an entry of another kind than its place is for may raise, beyond what is looked for."""
 PUBLISHED: Final = ("unit", "slack")
 """Entries of the header that only published variants have."""
 
@@ -235,11 +244,12 @@ class Record:
     def _parse_speed(self, text: str) -> Any:
         if text not in self._speeds:
             try:
-                value = Fraction(text)
-                self._speeds[text] = value if self.exact else float(value)
-                if value < 0:
-                    self._speeds[text] = None
-            except (ValueError, ZeroDivisionError):
+                # No exponents where it is exact: "1e999999" is a number of a million digits.
+                plain = self.exact or "/" in text
+                value = Fraction(text) if plain and "e" not in text.lower() else float(text)
+                fits = 0 <= value < math.inf and (isinstance(value, Fraction) or not self.exact)
+                self._speeds[text] = (value if self.exact else float(value)) if fits else None
+            except (ArithmeticError, ValueError):
                 self._speeds[text] = None
         return self._speeds[text]
 
@@ -277,7 +287,7 @@ def read(log: Log, findings: Findings) -> Record | None:
     """Return a log, read; None, with the reason among the findings, if its header is unusable."""
     try:
         return Record(log, findings)
-    except (KeyError, TypeError, InstanceError, LogError) as error:
+    except (*BROKEN, InstanceError, LogError) as error:
         reason = f"no entry {error}" if isinstance(error, KeyError) else str(error)
         findings.add("unreadable", "meta", reason)
         return None

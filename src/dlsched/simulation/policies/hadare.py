@@ -7,11 +7,13 @@ from fractions import Fraction
 from typing import Any
 
 from dlsched.schema import Id, Number
+from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.decision import Allocation, Decision, Share
 from dlsched.simulation.job import Job
 from dlsched.simulation.policies.typed import base_rate, kind_of, rates_of
-from dlsched.simulation.policy import BasePolicy
+from dlsched.simulation.policy import BasePolicy, PolicyError
 from dlsched.simulation.state import JobView, State
+from dlsched.simulation.workload import Workload
 
 
 class HadarE(BasePolicy):
@@ -45,6 +47,25 @@ class HadarE(BasePolicy):
         super().__init__(method)
         self.interval = interval
         self._slot = interval
+
+    def check(self, workload: Workload, cluster: Cluster) -> None:
+        """Refuse a job of which no copy fits a node.
+
+        Raises
+        ------
+        PolicyError
+            Naming the job.
+        """
+        for job in workload.jobs:
+            kinds = rates_of(job, map(kind_of, cluster.servers))
+            nodes = (node.gpus for node in cluster.servers if kind_of(node) in kinds)
+            largest = max(nodes, default=0)
+            if job.gpus > largest:
+                raise PolicyError(
+                    f"policy {self.name}: each copy of job {job.id} needs {job.gpus} GPUs on one "
+                    f"node, and the largest on which it can run has {largest}; leave the job out, "
+                    "or take larger nodes"
+                )
 
     def decide(self, state: State) -> Decision:
         """Return the copies of this round."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,10 @@ from dlsched.simulation.state import Arrays, State, Vector
 
 SORTED = 64
 """Jobs of a long queue that are sorted beyond those for which there are GPUs."""
+FRONT = 4
+"""Waiting jobs of each number of GPUs that are looked at first."""
+
+KeyMethod = TypeVar("KeyMethod", bound=Callable[..., Vector])
 
 
 class QueuePolicy(BasePolicy):
@@ -44,33 +49,21 @@ class QueuePolicy(BasePolicy):
 
     def decide(self, state: State) -> Decision:
         """Return the changes that make the first jobs of the order run."""
-        jobs = state.arrays
         vacant = state.free
         lent = [name for name in state.cluster.loan_servers if name in state.free_gpus]
         if lent:
             vacant[[state.cluster.order[1][name] for name in lent]] = 0
-        decision = self._fill(state, jobs, vacant)
+        decision = self._fill(state, vacant)
         return replace(decision, returned=sorted(lent)) if lent else decision
 
-    def _fill(self, state: State, jobs: Arrays, vacant: Vector) -> Decision:
+    def _fill(self, state: State, vacant: Vector) -> Decision:
         """Return the changes, where these GPUs are vacant on the servers that may be used."""
+        jobs = state.arrays
         free = int(vacant.sum()) + int(jobs.gpus @ jobs.running)
         if int(jobs.gpus.sum()) <= free:
             return self._run_all(state, vacant)
-        held = jobs.running == 1
-        order = self.first(state, held, free)
-        chosen = order[select(jobs.gpus[order], free, self.strict)]
-        stopped = held.copy()
-        stopped[chosen] = False
-        every = state.workload.jobs
-        preempt = [every[j].id for j in jobs.job[stopped]]
-        new = [every[j] for j in jobs.job[chosen[~held[chosen]]]]
-        if not new:
-            return Decision({}, preempt)
-        placement = Placement(state.cluster, vacant)
-        for name in preempt:
-            placement.release(state.allocations[name])
-        return Decision(placement.place_all(new), preempt)
+        order = self.first(state, jobs.running == 1, free)
+        return change(state, jobs, order[select(jobs.gpus[order], free, self.strict)], vacant)
 
     def first(self, state: State, held: NDArray[np.bool_], free: int) -> Vector:
         """Return the positions of the jobs in order: all, or the first ones if no others can run.
@@ -98,12 +91,82 @@ class QueuePolicy(BasePolicy):
         return Decision(Placement(state.cluster, vacant).place_all(new))
 
 
+def change(state: State, jobs: Arrays, chosen: Vector, vacant: Vector) -> Decision:
+    """Return the changes that make some jobs run, those at positions in `jobs`, and no others.
+
+    Parameters
+    ----------
+    jobs
+        All jobs that run, and others.
+    chosen
+        The first to be placed first.
+    vacant
+        Free GPUs, as `Placement` takes them.
+    """
+    held = jobs.running == 1
+    stopped = held.copy()
+    stopped[chosen] = False
+    every = state.workload.jobs
+    preempt = [every[j].id for j in jobs.job[stopped]]
+    new = [every[j] for j in jobs.job[chosen[~held[chosen]]]]
+    if not new:
+        return Decision({}, preempt)
+    placement = Placement(state.cluster, vacant)
+    for name in preempt:
+        placement.release(state.allocations[name])
+    return Decision(placement.place_all(new), preempt)
+
+
+def of_job_alone(key: KeyMethod) -> KeyMethod:
+    """Mark the method `key` of an `OrderingPolicy`, so that a long queue costs little.
+
+    By this the method states that the key of a waiting job depends on this job alone, and stays
+    the same as long as it waits. Then it is computed once for each time that the job begins to
+    wait. A class that overrides the method states it for its own, or does not.
+    """
+    key.of_job_alone = True  # type: ignore[attr-defined]
+    return key
+
+
 class OrderingPolicy(QueuePolicy):
     """Jobs run in the order of a key, least first; ties in the order of submission."""
 
     @abstractmethod
     def key(self, jobs: Arrays) -> Vector:
         """Return the key of each job."""
+
+    def _fill(self, state: State, vacant: Vector) -> Decision:
+        """Return the changes; if `key` is marked so, without a look at the whole queue."""
+        own = type(self)
+        usual = own.order is OrderingPolicy.order and own.first is OrderingPolicy.first
+        if usual and getattr(self.key, "of_job_alone", False):
+            return self._fill_from_front(state, vacant)
+        return super()._fill(state, vacant)
+
+    def _fill_from_front(self, state: State, vacant: Vector) -> Decision:
+        """Return the changes from the running jobs, if they can stop, and the first waiting ones.
+
+        If a waiting job of each number of GPUs is left out, or none is behind, those behind would
+        be left out, too: they come later, and fewer GPUs are left by then, or if the order is
+        strict all after the first that does not fit are left out.
+        """
+        room = int(vacant.sum())
+        if not self.preemptive and not room:
+            return Decision()
+        most = state.cluster.gpus if self.preemptive else room
+        count = FRONT
+        while True:
+            free = room
+            jobs, cut = state.front(self.key, most, count, running=self.preemptive)
+            if self.preemptive:
+                free += int(jobs.gpus @ jobs.running)
+            order = np.argsort(self.key(jobs), kind="stable")
+            chosen = choose(jobs, order, free, self.strict)
+            left_out = jobs.running == 0
+            left_out[chosen] = False
+            if cut <= set(jobs.gpus[left_out].tolist()):
+                return change(state, jobs, chosen, vacant)
+            count *= 4
 
     def order(self, state: State) -> Vector:
         """Return the positions of the jobs by key, then by submission."""
@@ -149,6 +212,28 @@ def select(gpus: Vector, free: int, strict: bool = False) -> Vector:
     return np.array(chosen, np.int64)
 
 
+def choose(jobs: Arrays, order: Vector, free: int, strict: bool) -> Vector:
+    """Return the positions of the jobs that run, of jobs in order, as `select` chooses them.
+
+    The jobs that run together fit. So up to the first waiting job that fits what those before it
+    leave, all go on that run, and no other starts.
+    """
+    gpus = jobs.gpus[order]
+    if strict:
+        chosen: Vector = order[select(gpus, free, strict)]
+        return chosen
+    runs = jobs.running[order]
+    left = free - np.cumsum(gpus * runs)
+    runs = runs == 1
+    starts = np.flatnonzero((gpus <= left) & ~runs)
+    if not len(starts):
+        chosen = order[runs]
+        return chosen
+    first = int(starts[0])
+    rest = order[first:][select(gpus[first:], int(left[first]))]
+    return np.concatenate((order[:first][runs[:first]], rest))
+
+
 class Fifo(OrderingPolicy):
     """First in, first out, without preemption; a job that does not fit stops those behind it."""
 
@@ -156,6 +241,7 @@ class Fifo(OrderingPolicy):
     preemptive = False
     strict = True
 
+    @of_job_alone
     def key(self, jobs: Arrays) -> Vector:
         """Return the time of submission."""
         return jobs.submit
@@ -166,6 +252,7 @@ class Srtf(OrderingPolicy):
 
     name = "srtf"
 
+    @of_job_alone
     def key(self, jobs: Arrays) -> Vector:
         """Return the remaining time."""
         return jobs.remaining
@@ -176,6 +263,7 @@ class Srsf(OrderingPolicy):
 
     name = "srsf"
 
+    @of_job_alone
     def key(self, jobs: Arrays) -> Vector:
         """Return the remaining GPU time."""
         return jobs.remaining * jobs.gpus
@@ -188,6 +276,7 @@ class Las(OrderingPolicy):
     interval = 300
     on_events = False
 
+    @of_job_alone
     def key(self, jobs: Arrays) -> Vector:
         """Return the attained GPU time."""
         return jobs.service

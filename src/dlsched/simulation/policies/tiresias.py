@@ -12,7 +12,7 @@ from dlsched.errors import OptionError
 from dlsched.schema import Number
 from dlsched.simulation.clock import ticks
 from dlsched.simulation.decision import Decision
-from dlsched.simulation.policies.ordering import OrderingPolicy
+from dlsched.simulation.policies.ordering import OrderingPolicy, of_job_alone
 from dlsched.simulation.policies.typed import held_by_type, rates_of, realize, supply
 from dlsched.simulation.state import Arrays, State, Vector, number
 
@@ -57,6 +57,7 @@ class Tiresias(OrderingPolicy):
         self.on_events = interval is None
         self.one_type = one_type
 
+    @of_job_alone
     def key(self, jobs: Arrays) -> Vector:
         """Return the queue of each job."""
         found: Vector = np.searchsorted(self.limits, jobs.service, side="right")
@@ -67,19 +68,11 @@ class Tiresias(OrderingPolicy):
         decision = self._by_type(state) if self.one_type else super().decide(state)
         if not self.on_events:
             return decision
-        jobs = state.arrays
         stopped = set(decision.preempt)
-        runs = jobs.running == 1
-        if stopped or decision.start:
-            every = state.workload.jobs
-            runs = np.array(
-                [
-                    every[j].id in decision.start or (bool(r) and every[j].id not in stopped)
-                    for j, r in zip(jobs.job, runs, strict=True)
-                ]
-            )
+        on = [name for name in state.allocations if name not in stopped]
+        jobs = state.vectors([*on, *decision.start])
         queue = self.key(jobs)
-        moving = runs & (queue < len(self.limits))
+        moving = queue < len(self.limits)
         if not moving.any():
             return decision
         left = self.limits[queue[moving]] - jobs.service[moving]

@@ -15,7 +15,7 @@ import numpy as np
 from dlsched.compilation import prepare
 from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.simulation.cluster import Cluster
-from dlsched.simulation.log import TABLES, Log
+from dlsched.simulation.log import Log
 from dlsched.simulation.published.muri.antman import AntMan
 from dlsched.simulation.published.muri.group_time import SHARING, SHARING_UNMATCHED, Stages
 from dlsched.simulation.published.muri.grouping import Grouping, InOrder, Rounds
@@ -86,8 +86,6 @@ def run(
     shares = policy.startswith("muri_")
     servers = Servers(_sizes(cluster))
     jobs = _jobs(workload, stages=shares or policy == "antman")
-    for table in TABLES:  # what a simulation that was interrupted has left
-        log.database.execute(f"DELETE FROM {table}")
     made_by = make_sharing if shares else PLAIN[policy]
     known = inspect.signature(made_by).parameters
     if unknown := [name for name in options if name not in known]:

@@ -1,0 +1,35 @@
+"""Doubles on the safe side of exact numbers, and the sigmoid from below."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+_LARGEST = 40
+"""Larger arguments of the sigmoid are replaced by this one, where it is 1 but for 5e-18."""
+_SERIES_BITS = 80
+"""Terms of the exponential series are multiples of two to minus this."""
+
+
+def below(value: Fraction | float) -> float:
+    """Return the largest double that is not above a number."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
+def above(value: Fraction | float) -> float:
+    """Return the least double that is not below a number."""
+    return -below(-value)
+
+
+def sigmoid_below(x: Fraction) -> Fraction:
+    """Return 1 / (1 + e^-x) for x of at least 0, rounded down; for a larger x it is no smaller.
+
+    The terms of the series of e^x are not negative, so the sum is rounded down as they are.
+    """
+    one = 2**_SERIES_BITS
+    argument, total, term, count = math.floor(min(x, _LARGEST) * one), 0, one, 0
+    while term:
+        total, count = total + term, count + 1
+        term = term * argument // (count * one)
+    return Fraction(total, total + one)

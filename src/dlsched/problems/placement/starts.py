@@ -1,0 +1,47 @@
+"""The placements that the exact method starts from: those of this problem's heuristics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from dlsched.problems.placement.arrays import Data
+from dlsched.problems.placement.heuristics import (
+    SHORT_TRIALS,
+    Schedules,
+    anneal,
+    initial_state,
+    long_schedules,
+    short_schedules,
+    solution_of,
+)
+from dlsched.problems.placement.schema import Instance, Solution
+from dlsched.problems.placement.sizes import few_tables
+from dlsched.run import Run
+
+_SHARE = 0.9
+"""Share of the time left that each heuristic may take."""
+_FEW_TRIALS = 100
+"""Trials of annealing for each of few tables, where loops run as Python."""
+
+
+def starts(
+    instance: Instance, data: Data, run: Run, part: Callable[[float], Run]
+) -> Iterator[Solution]:
+    """Yield the placement of today, or the run's start, and those that heuristics make of it.
+
+    They are `short_annealing` and `annealing`, which begin with `hill_climbing`, with the random
+    numbers that they have by themselves; of few tables a shorter annealing.
+
+    Parameters
+    ----------
+    part
+        Returns a run for a part of this one, given its seconds.
+    """
+    yield solution_of(instance, initial_state(instance, data, run))
+    schedules = [short_schedules(data, SHORT_TRIALS), long_schedules(data)]
+    if few_tables(instance):
+        schedules = [Schedules(1, _FEW_TRIALS * len(data.size))]
+    for restarts, trials in schedules:
+        nested = part(_SHARE * run.remaining())
+        state = anneal(data, initial_state(instance, data, run), nested, restarts, trials)
+        yield solution_of(instance, state)

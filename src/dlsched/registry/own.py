@@ -1,0 +1,33 @@
+"""The decorator with which this library's own packages register their methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from dlsched.registry.registration import register
+from dlsched.registry.trusted import trust
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def method(
+    problem: str,
+    *,
+    kind: str,
+    name: str | None = None,
+    preload: Sequence[str] = (),
+    small: Callable[[Any], bool] | None = None,
+) -> Callable[[F], F]:
+    """Register a function as `dlsched.method` does, as one that may certify bounds and prove.
+
+    For the problems of this package only: what it certifies is not called a claim any more, so it
+    must be re-checked in exact arithmetic.
+    """
+
+    def decorate(function: F) -> F:
+        trust(function, problem)
+        register(function, problem, kind, name, preload, small)
+        return function
+
+    return decorate

@@ -1,0 +1,132 @@
+"""The forms of sensitivity: derived apart from the methods, and complete at any prices."""
+
+from __future__ import annotations
+
+import ast
+import random
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import dlsched
+from dlsched.problems.sensitivity import form_columns, form_patterns, forms
+from dlsched.problems.sensitivity.enumeration import maximal
+from dlsched.problems.sensitivity.form_columns import (
+    FormColumns,
+    FormItem,
+    FormPrices,
+    Limit,
+    columns_of,
+    split_limit,
+    throughput_limit,
+)
+from dlsched.problems.sensitivity.form_patterns import TooMany, dearest, maximal_patterns
+from dlsched.problems.sensitivity.lagrangian import Prices
+from dlsched.problems.sensitivity.packing import Floor
+from dlsched.problems.sensitivity.program import Program
+
+
+def test_forms_import_no_method() -> None:
+    """What builds forms imports nothing of the problem but the definition's data."""
+    allowed = {"schema", "forms", "form_columns", "form_patterns"}
+    package = "dlsched.problems.sensitivity"
+    for module in (forms, form_columns, form_patterns):
+        tree = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))
+        imported = [n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+        own = {name.removeprefix(f"{package}.") for name in imported if name.startswith(package)}
+        assert own <= allowed
+        others = {name for name in imported if not name.startswith(package)}
+        assert not any(name.startswith("dlsched.solvers") for name in others)
+
+
+def _columns(items: list[FormItem], room: FormItem) -> FormColumns:
+    """Return columns with these items only."""
+    return FormColumns({}, 1, 1, [], items, room, [], Fraction(1))
+
+
+def test_all_maximal_patterns_within_the_limits_are_found() -> None:
+    """The same as trying all numbers of items, at random prices of up to 200 bits."""
+    rng = random.Random(1)
+    for _ in range(40):
+        room = FormItem(rng.randint(1, 4), rng.randint(1, 12), rng.randint(1, 12))
+        items = [
+            FormItem(rng.choice([1, 1, 2, 3]), rng.randint(0, 5), rng.randint(0, 5))
+            for _ in range(rng.randint(1, 4))
+        ]
+        columns = _columns(items, room)
+        prices = [[rng.randint(0, rng.choice([3, 2**200])) for _ in items] for _ in range(2)]
+        fitting = [
+            counts
+            for counts in product(range(5), repeat=len(items))
+            if all(
+                sum(n * size for n, size in zip(counts, sizes, strict=True)) <= limit
+                for sizes, limit in zip(zip(*items, strict=True), room, strict=True)
+            )
+        ]
+
+        def worth(counts: tuple[int, ...], values: list[int]) -> int:
+            return sum(n * value for n, value in zip(counts, values, strict=True))
+
+        best = [max(worth(counts, values) for counts in fitting) for values in prices]
+        assert [dearest(columns, values)(room) for values in prices] == best
+        limits = [
+            Limit(values, most - rng.randint(0, 1 + most // 2), [])
+            for values, most in zip(prices, best, strict=True)
+        ]
+        wanted = {
+            counts
+            for counts in fitting
+            if all(worth(counts, limit.prices) >= limit.pattern for limit in limits)
+            and not any(
+                tuple(n + (i == k) for i, n in enumerate(counts)) in fitting
+                for k in range(len(items))
+            )
+        }
+        found = maximal_patterns(columns, limits, 10_000)
+        assert len(found) == len(set(found))
+        assert set(found) == wanted
+
+
+@pytest.mark.parametrize(("whole", "units"), [(True, True), (False, True), (True, False)])
+def test_two_derivations_agree(whole: bool, units: bool) -> None:
+    """The methods' program and the forms leave out the same options and patterns."""
+    instance = dlsched.generate("sensitivity", 10, servers=3, gpus=4, memory=250, multi=True)
+    program = Program(instance, whole=whole, units=units)
+    columns = columns_of(instance, whole=whole, units=units)
+    assert columns.values == program.values
+    assert [(o.item, o.amount, o.split) for o in columns.options] == [
+        (o.item, o.amount, o.split) for o in program.options
+    ]
+    rng = random.Random(2)
+    for _ in range(3):
+        items = [rng.randint(0, 60) for _ in columns.items]
+        factor, split, floor_price = Fraction(1, rng.randint(5, 9)), Fraction(50), Fraction(1, 11)
+        stated = FormPrices(items, factor, split, floor_price)
+        prices = Prices(items, 0.0, factor, split, floor_price, program.server.table(items))
+        best = dearest(columns, items)(columns.room)
+        assert best == prices.best
+        for floor in (None, 2000):
+            lagrangian = program.lagrangian(prices, floor)
+            if floor is None:
+                cutoff = lagrangian.cutoff(3000)
+                limit = throughput_limit(columns, stated, best, 3000)
+            else:
+                cutoff = lagrangian.split_cutoff(2)
+                limit = split_limit(columns, stated, best, floor, 2)
+            assert limit.pattern == cutoff.floor.least
+            assert limit.options == [
+                cutoff.largest[o.profile] - left <= cutoff.allowance
+                for o, left in zip(program.options, cutoff.surplus, strict=True)
+            ]
+            near = limit._replace(pattern=max(limit.pattern, best - 20))
+            floors = [Floor(items, prices.table, near.pattern)]
+            assert maximal_patterns(columns, [near], 5000) == maximal(program.server, 5000, floors)
+
+
+def test_servers_of_many_gpus_are_refused() -> None:
+    """Patterns of thousands of GPUs would exceed the interpreter's recursions."""
+    columns = _columns([FormItem(1, 0, 0)], FormItem(5000, 1, 1))
+    with pytest.raises(TooMany, match="GPUs"):
+        maximal_patterns(columns, [Limit([1], 0, [])], 10)

@@ -1,0 +1,140 @@
+"""A long queue: policies that look at its first jobs only decide as those that look at all do."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from test_resume import tables
+
+from dlsched.simulation import Allocation, BasePolicy, Cluster, Decision, Share, Workload, simulate
+from dlsched.simulation.policies.ordering import (
+    Fifo,
+    Las,
+    OrderingPolicy,
+    Srsf,
+    Srtf,
+    of_job_alone,
+)
+from dlsched.simulation.policies.tiresias import Tiresias
+from dlsched.simulation.positions import Positions
+
+
+class Backfill(Fifo):
+    """First in, first out; jobs that do not fit are skipped."""
+
+    name = "backfill"
+    strict = False
+
+
+class StrictSrtf(Srtf):
+    """Shortest remaining time first; nothing runs behind a job that does not fit."""
+
+    strict = True
+
+
+def burst(seed: int, count: int = 60) -> tuple[Workload, Cluster]:
+    """Return jobs of all sizes that arrive much faster than they run, with many ties."""
+    rng = random.Random(seed)
+    rows = [
+        {
+            "id": f"j{i}",
+            "submit": rng.choice([0, rng.randint(0, 30), round(rng.uniform(0, 60), 3)]),
+            "gpus": rng.choice([1, 1, 2, 3, 4, 8]),
+            "work": rng.choice([0, 10, 10, rng.randint(1, 400)]),
+            "restart": rng.choice([0, 0, 4]),
+            "checkpoints": rng.random() < 0.9,
+        }
+        for i in range(count)
+    ]
+    return Workload.parse({"name": "burst", "jobs": rows}, "burst"), Cluster.uniform(2, 4)
+
+
+@pytest.mark.parametrize("kind", [Fifo, Backfill, Srtf, StrictSrtf, Srsf, Las, Tiresias])
+def test_the_first_jobs_decide_as_all_do(kind: type[OrderingPolicy]) -> None:
+    """The log is the same, to the digit, as with a key that is not marked and sorts all jobs."""
+    whole = type("Whole", (kind,), {"key": lambda self, jobs: super(whole, self).key(jobs)})
+    for seed in range(4):
+        workload, cluster = burst(seed)
+        assert tables(simulate(workload, cluster, kind()).log) == tables(
+            simulate(workload, cluster, whole()).log
+        )
+
+
+def test_a_decision_does_not_look_at_the_whole_queue() -> None:
+    """The keys computed for a hundred waiting jobs are a few for each decision."""
+    seen: list[int] = []
+
+    class Counting(Srtf):
+        @of_job_alone
+        def key(self, jobs: Any) -> Any:
+            seen.append(len(jobs.job))
+            return jobs.remaining
+
+    run = simulate(*burst(1, 150), Counting())
+    decisions = run.summary["decisions"]
+    assert max(row[2] for row in run.log.rows("decisions")) > 80
+    assert sum(seen) < 30 * decisions
+
+
+def test_views_are_made_when_they_are_looked_at() -> None:
+    """What a policy keeps of a state stays as it was when it decided."""
+    kept: list[Any] = []
+
+    class Keeping(BasePolicy):
+        def decide(self, state: Any) -> Decision:
+            kept.append((state.waiting, state.running, tuple(state.waiting), tuple(state.running)))
+            free, start = dict(state.free_gpus), {}
+            for view in state.waiting:
+                server = next((name for name in free if free[name] >= view.job.gpus), None)
+                if server is not None and view.job.gpus <= 4:
+                    free[server] -= view.job.gpus
+                    start[view.id] = Allocation((Share(server, view.job.gpus),))
+            return Decision(start)
+
+    workload, _ = burst(2, 30)
+    simulate(workload, Cluster.uniform(2, 8), _Up(Keeping()))
+    assert any(len(waiting) > 5 for waiting, *_ in kept)
+    for waiting, running, first, second in kept:
+        assert tuple(waiting) == first
+        assert tuple(running) == second
+        assert waiting + running == first + second
+        assert waiting[:2] == first[:2]
+        assert len(waiting) == len(first)
+        assert not first or waiting[0] == first[0]
+        assert repr(running) == repr(second)
+
+
+class _Up(BasePolicy):
+    """Starts the jobs that another policy leaves, one on both servers, when nothing runs."""
+
+    def __init__(self, other: BasePolicy) -> None:
+        super().__init__()
+        self._other = other
+
+    def decide(self, state: Any) -> Decision:
+        decision = self._other.decide(state)
+        if decision.start or state.allocations or not state.waiting:
+            return decision
+        view = state.waiting[0]
+        return Decision({view.id: Allocation((Share("s1", view.job.gpus),))})
+
+
+def test_positions_are_a_sorted_set() -> None:
+    """After any additions and removals they are those of a set, ascending."""
+    rng = random.Random(3)
+    positions, expected = Positions(), set()
+    for step in range(400):
+        job = rng.randrange(60)
+        if job in expected:
+            expected.remove(job)
+            positions.remove(job)
+        else:
+            expected.add(job)
+            positions.add(job)
+        if step % rng.randint(1, 9) == 0:
+            assert positions.read().tolist() == sorted(expected)
+    with pytest.raises(ValueError, match="read-only"):
+        positions.read()[:] = np.int64(0)

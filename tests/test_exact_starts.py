@@ -1,0 +1,120 @@
+"""The exact method of a problem returns nothing worse than its heuristics, whatever the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import dlsched
+from dlsched import Status, Termination, registry
+from dlsched.registry import Kind
+from dlsched.run import Run
+
+DRAWN: dict[str, list[dict[str, Any]]] = {
+    "reclaiming": [
+        {"servers": 8, "demand": 3},
+        {"servers": 60, "demand": 20, "spread": 0.9, "flexible": 0.3},
+    ],
+    "elastic": [{"jobs": 12}, {"jobs": 60, "elastic": 0.9}, {"jobs": 20, "loan": 12}],
+    "workers": [
+        {"training": 3, "loan": 3, "jobs": 8},
+        {"training": 12, "loan": 16, "jobs": 30, "scenario": "ideal"},
+    ],
+    "interleaving": [
+        {"jobs": 12},
+        {"jobs": 24, "grouping": "cover"},
+        {"jobs": 40, "distinct": False},
+        {"jobs": 12, "resources": 3},
+    ],
+    "utility": [
+        {"jobs": 5, "slots": 10},
+        {"jobs": 8, "slots": 12, "mix": "even", "utility": "linear"},
+        {"jobs": 4, "slots": 6, "forking": True},
+    ],
+}
+"""Parameters of the instances to draw, by problem. A problem is added here when it has `starts`."""
+LIMITS = (1e-9, 0.05, 1.0)
+
+
+def drawn(seeds: range, most: int | None = None) -> Iterator[Any]:
+    """Yield a test's parameters: problem, parameters of an instance, seed."""
+    for name, variants in DRAWN.items():
+        for i, parameters in enumerate(variants[:most]):
+            for seed in seeds:
+                yield pytest.param(name, parameters, seed, id=f"{name}-{i}-{seed}")
+
+
+def require_no_worse(problem: str, parameters: dict[str, Any], seed: int, limit: float) -> None:
+    """Fail if a heuristic or a baseline finds better than the exact method under a limit."""
+    instance = dlsched.generate(problem, seed, **parameters)
+    exact = dlsched.solve(instance, time_limit=limit)
+    assert exact.start is None
+    for method in registry.problem(problem).methods.values():
+        if method.kind in (Kind.HEURISTIC, Kind.BASELINE):
+            try:
+                found = dlsched.solve(instance, method, time_limit=limit).objective
+            except dlsched.OptionError:  # not for this instance
+                continue
+            if found is not None:
+                assert exact.objective is not None, f"{method.name} finds a solution"
+                assert not found.better_than(exact.objective), f"{method.name} finds better"
+
+
+@pytest.mark.parametrize(("problem", "parameters", "seed"), [*drawn(range(1), most=1)])
+def test_exact_is_no_worse_without_time(
+    problem: str, parameters: dict[str, Any], seed: int
+) -> None:
+    """With no time at all, the solution is the best that any heuristic makes at once."""
+    require_no_worse(problem, parameters, seed, LIMITS[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize(("problem", "parameters", "seed"), [*drawn(range(1, 6))])
+def test_exact_is_no_worse(
+    problem: str, parameters: dict[str, Any], seed: int, limit: float
+) -> None:
+    """Under any limit, the solution is at least as good as each heuristic's under it."""
+    require_no_worse(problem, parameters, seed, limit)
+
+
+def test_starts_are_heuristics() -> None:
+    """All names of `starts` are methods that need no options; problems drawn here have some."""
+    for name in registry.BUILT_IN:
+        owner = registry.problem(name)
+        assert bool(owner.starts) >= (name in DRAWN)
+        assert {owner.method(start).kind for start in owner.starts} <= {
+            Kind.HEURISTIC,
+            Kind.BASELINE,
+        }
+
+
+def test_a_claim_worse_than_a_heuristic_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a limit, too, where nothing was proved; the reason says whose solution it is."""
+    instance = dlsched.generate("elastic", 1, jobs=12)
+    best = dlsched.solve(instance)
+
+    def nothing(given: Any, run: Run) -> dlsched.Claim:
+        return dlsched.Claim(status=Status.NO_SOLUTION, termination=Termination.UNDECIDED)
+
+    owner = registry.problem("elastic")
+    poor = owner.method("exact", instance)
+    monkeypatch.setattr("dlsched.api.starting.registry.call", _instead(poor, nothing))
+    found = dlsched.solve(instance)
+    assert (found.status, found.termination) == (Status.FEASIBLE, Termination.UNDECIDED)
+    assert found.objective == best.objective and found.solution.method == "dp"
+    assert found.reason == "the solution is that of prices"
+
+
+def _instead(method: Any, function: Any) -> Any:
+    """Return `registry.call` in which a method does something else."""
+    call = registry.call
+
+    def changed(chosen: Any, instance: Any, run: Run, options: Any) -> Any:
+        if chosen.function is method.function:
+            return function(instance, run)
+        return call(chosen, instance, run, options)
+
+    return changed

@@ -1,0 +1,87 @@
+"""Where a system has less than Linux, what it has works, and a sweep says what it cannot limit."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dlsched
+
+CHILD = """
+import os, select, signal, sys
+
+# Other libraries find out for themselves what a system has.
+import highspy, numba, numpy, pandas, psutil, pydantic, pyomo.environ, rich, scipy.optimize, typer
+import subprocess, tempfile, multiprocessing, asyncio, socket, filelock, rustworkx
+
+for module in ("resource", "fcntl", "pwd", "grp", "termios", "posix"):
+    sys.modules[module] = None
+for module, names in {
+    signal: ("SIGKILL", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGQUIT", "SIGCHLD", "SIGPIPE"),
+    os: ("killpg", "getpgid", "setsid", "fork", "sysconf", "sched_getaffinity", "getloadavg",
+         "uname", "set_blocking", "getuid", "WNOHANG"),
+    select: ("poll", "epoll"),
+}.items():
+    for name in names:
+        if hasattr(module, name):
+            delattr(module, name)
+
+import importlib, pkgutil
+import dlsched
+
+for found in pkgutil.walk_packages(dlsched.__path__, "dlsched."):
+    if not found.name.endswith("__main__"):
+        importlib.import_module(found.name)
+
+from typer.testing import CliRunner
+from dlsched import bench
+from dlsched.cli import app
+from dlsched.bench import execution
+
+for arguments in (["--help"], ["list", "problems"], ["verify", "lyra-fig5"], ["doctor"]):
+    answer = CliRunner().invoke(app, arguments)
+    print(arguments[0], answer.exit_code, type(answer.exception).__name__)
+assert execution._peak_bytes() > 10**6
+try:
+    bench.run_suite(sys.argv[1], sys.argv[2])
+except dlsched.OptionError as error:
+    print(error)
+"""
+SUITE = """
+name = "tiny"
+[[instances]]
+names = ["lyra-fig5"]
+[[methods]]
+name = "lyra"
+"""
+
+
+def test_no_module_needs_what_only_unix_has() -> None:
+    """Modules that Windows does not have are imported in functions, where it can be said."""
+    for path in (Path(dlsched.__file__).parent).rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = {alias.name for alias in node.names} | {getattr(node, "module", None)}
+                assert not names & {"resource", "fcntl", "pwd", "grp", "termios"}, path
+
+
+@pytest.mark.slow
+def test_a_system_without_unix_has_the_command_line(tmp_path: Path) -> None:
+    """All modules import and commands run; a sweep ends before it writes anything."""
+    suite, out = tmp_path / "tiny.toml", tmp_path / "out"
+    suite.write_text(SUITE, encoding="utf-8")
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, str(suite), str(out)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert child.returncode == 0, child.stderr
+    lines = child.stdout.splitlines()
+    assert [line.split()[:2] for line in lines[:2]] == [["--help", "0"], ["list", "0"]]
+    assert all(line.split()[2] in ("NoneType", "SystemExit") for line in lines[:4]), lines
+    assert "cannot limit the time and memory of runs here" in lines[4]
+    assert "Dask cluster" in lines[4]
+    assert not out.exists()
