@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -108,3 +110,62 @@ def test_a_loop_that_is_no_entry_runs_as_python_if_python_calls_it() -> None:
         return number + 1
 
     assert successor(2) == 3
+
+
+CALLED = """
+from dlsched.compilation import loop
+
+LIMIT = 2.0
+
+@loop
+def called(x):
+    return x + 1.0
+"""
+CALLING = """
+from dlsched.compilation import entry
+from digest_called import LIMIT, called
+
+@entry("float64(float64)")
+def calling(x):
+    return called(x) * LIMIT
+
+alone = entry("float64(float64)")(lambda x: x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "counts"),
+    [("x + 1.0", "x + 2.0", True), ("2.0", "3.0", True), ("\n\n", "\n", True), ("", "", False)],
+)
+def test_cached_code_follows_other_files(
+    old: str, new: str, counts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of cached machine code changes with the files of the loops that it has, too."""
+    monkeypatch.syspath_prepend(tmp_path)
+    digests = []
+    for text in (CALLED, CALLED.replace(old, new, 1)):
+        (tmp_path / "digest_called.py").write_text(text)
+        (tmp_path / "digest_calling.py").write_text(CALLING)
+        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+        for name in ("digest_called", "digest_calling"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        made = importlib.import_module("digest_calling")
+        digests.append((made.calling.digest_of_others(), made.alone.digest_of_others()))
+    assert (digests[0][0] != digests[1][0]) == counts
+    assert digests[0][1] == digests[1][1]
+
+
+@pytest.mark.slow
+def test_machine_code_of_an_edited_loop(tmp_path: Path) -> None:
+    """A new process does not take cached machine code that has an older version of a loop."""
+    (tmp_path / "digest_calling.py").write_text(CALLING)
+    code = "import digest_calling; print(digest_calling.calling(1.0))"
+    answers = []
+    for text in (CALLED, CALLED.replace("x + 1.0", "x + 9.0")):
+        (tmp_path / "digest_called.py").write_text(text)
+        ran = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        answers.append(float(ran.stdout))
+    assert answers == [4.0, 20.0]

@@ -8,6 +8,7 @@ instances are so small that compiling would take longer than the run, both run a
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import logging
 import sys
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, update_wrapper
+from pathlib import Path
 from types import FunctionType
 from typing import Annotated, Any, TypeAlias, TypeVar, cast, get_type_hints
 
@@ -82,7 +84,35 @@ class Loop:
         compile_ = numba.njit(
             cache=self.entry, no_cfunc_wrapper=True, no_cpython_wrapper=not self.entry
         )
-        return compile_(self._calling(lambda loop: loop.compiled))
+        function = self._calling(lambda loop: loop.compiled)
+        # numba renews what it has cached if the function's own file changes, not if others do.
+        function.__qualname__ += f"_{self.digest_of_others()}"
+        return compile_(function)
+
+    def digest_of_others(self) -> str:
+        """Return a short digest of what the machine code has of other files.
+
+        These are the files of the loops that it calls, however indirectly, and the values of the
+        constants that these read.
+        """
+        files, constants = set[str](), set[str]()
+        waiting, known = [self], {self}
+        while waiting:
+            loop = waiting.pop()
+            code, space = loop.function.__code__, loop.function.__globals__
+            files.add(code.co_filename)
+            for name in code.co_names:
+                value = space.get(name)
+                if isinstance(value, Loop) and value not in known:
+                    known.add(value)
+                    waiting.append(value)
+                elif isinstance(value, int | float | str | tuple):
+                    constants.add(f"{loop.function.__module__}.{name} = {value!r}")
+        files.discard(self.function.__code__.co_filename)
+        total = hashlib.sha256("\n".join(sorted(constants)).encode())
+        for file in sorted(files):
+            total.update(Path(file).read_bytes())
+        return total.hexdigest()[:8]
 
     @cached_property
     def interpreted(self) -> Callable[..., Any]:

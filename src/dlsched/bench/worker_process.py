@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -12,16 +11,13 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from dlsched.bench import recorder, wire
+from dlsched.bench import process_tree, recorder, wire
 from dlsched.bench.code_identity import differences, has_own_modules
 from dlsched.bench.execution import Outcome, blank_row, now
 from dlsched.bench.task import Task
 from dlsched.errors import DlschedError, describe
-
-if TYPE_CHECKING:
-    import psutil
 
 POLL_SECONDS = 0.05
 GRACE_SECONDS = 5
@@ -178,19 +174,12 @@ class WorkerProcess:
 
     def close(self) -> None:
         """Kill the process and everything that it has started."""
-        import psutil
-
         if self.stderr is not None:
             self.stderr.close()
             self.stderr = None
         if self.process is None:
             return
-        for child in self._tree()[1:]:  # also those that have left its process group
-            with contextlib.suppress(psutil.Error):
-                child.kill()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        process_tree.kill(self.process)
         os.close(self.tasks)
         self.answers.close()
         self.process = None
@@ -308,25 +297,8 @@ class WorkerProcess:
         row = blank_row(task, status, reason, self.started) | {"peak_memory_bytes": resident}
         return Outcome(row, code=self.code)
 
-    def _tree(self) -> list[psutil.Process]:
-        """Return the process and all that it has started; nothing if it has ended."""
-        import psutil
-
-        if self.process is not None:
-            with contextlib.suppress(psutil.Error):
-                first = psutil.Process(self.process.pid)
-                return [first, *first.children(recursive=True)]
-        return []
-
     def _resident_bytes(self) -> int:
-        """Return the resident memory of the process and of those that it has started."""
-        import psutil
-
-        total = 0
-        for process in self._tree():
-            with contextlib.suppress(psutil.Error):
-                total += process.memory_info().rss
-        return total
+        return process_tree.resident_bytes(self.process) if self.process else 0
 
     def _last_output(self) -> str:
         if self.stderr is None:
