@@ -157,7 +157,7 @@ def test_a_node_without_useful_duals_keeps_the_bound_above_it(
     instance = dlsched.generate("placement", 1, tables=6, regions=2, jobs=9, largest=0.4)
     root = dlsched.bound(instance, "relaxation_tree", nodes=0).cost.value
 
-    def solved(form: StandardForm, level: int, run: Run) -> Outcome:
+    def solved(form: StandardForm, level: int, run: Run, threads: int = 1) -> Outcome:
         rows = None if duals is None else np.repeat(duals, form.shape[0])
         return Outcome("HiGHS", Termination.INFEASIBLE, "", None, None, None, rows)
 

@@ -18,7 +18,7 @@ from dlsched.problems.placement.parts import gpu_bound, storage_weight, whole
 from dlsched.problems.placement.rounding import below
 from dlsched.problems.placement.schema import Instance, Solution
 from dlsched.problems.placement.shares import Shares
-from dlsched.problems.placement.sizes import few_tables
+from dlsched.problems.placement.sizes import very_few_tables
 from dlsched.problems.placement.starts import starts
 from dlsched.problems.placement.totals import state_of
 from dlsched.registry.own import method
@@ -50,19 +50,21 @@ _WITHOUT_SUB_PROGRAMS = 40
 """Up to this many tables HiGHS seeks no placements in smaller integer programs and does not
 restart, which take two fifths of its time at 12 to 24 tables. With more tables the tree rarely
 ends, and they find better placements."""
+_BOUND_SHARE = 0.1
+"""Share of the time left that the first bound may take before `annealing`."""
 _MOST_EXCLUDED = 100
 """Placements that are excluded one by one before the search ends with the gap that is left."""
 
 
-@method("placement", kind="exact", preload=LIBRARIES, small=few_tables)
+@method("placement", kind="exact", preload=LIBRARIES, small=very_few_tables)
 def milp(instance: Instance, run: Run) -> Claim:
     """Integer programs that estimate the cost from below, refined at each placement found.
 
     Exact because each program's bound is a bound on the cost, and each placement found gets points
     at which the next program is exact; there are finitely many. It stops when the bound equals the
     cost of the best placement, or with the gap that is left. It starts from the best placement of
-    `hill_climbing`, `short_annealing` and `annealing`, which may take nine tenths of the limit;
-    from a few trials of annealing where tables are few.
+    `hill_climbing`, `short_annealing` and `annealing`, which may take almost all of the limit;
+    from a few trials of annealing where tables are few and there is no limit.
     """
     return Refinement(instance, run).search()
 
@@ -171,10 +173,15 @@ class Refinement:
         return Claim(status=Status.INFEASIBLE, reason=reason, build_seconds=self.build_seconds)
 
     def start(self) -> None:
-        """Keep the best of the run's start and of the heuristics' placements."""
+        """Keep the best of the run's start and of the heuristics' placements.
+
+        Before the longest, which may take the rest of the limit, a first bound is found.
+        """
         self.run.announce(Stage.SEARCHING, "a placement by annealing")
-        for solution in starts(self.instance, self.data, self.run, self.part):
+        for made, solution in enumerate(starts(self.instance, self.data, self.run, self.part)):
             self.offer(solution)
+            if made == 1:
+                self.bound_parts(_BOUND_SHARE * self.run.remaining())
         self.refine(self.best or solution)
 
     def part(self, seconds: float = math.inf) -> Run:
@@ -188,14 +195,16 @@ class Refinement:
         """Report that a part of the search has made progress."""
         self.record(0.0 if point.bound is None else self.lowered(point.bound))
 
-    def bound_parts(self) -> None:
-        """Find what indivisible tables and jobs leave, unless that has been given."""
+    def bound_parts(self, seconds: float = math.inf) -> None:
+        """Find what indivisible tables and jobs leave, unless that has been done."""
         if self.whole is not None:
             return
         self.run.announce(Stage.SEARCHING, "what indivisible tables and jobs leave")
-        self.whole = whole(self.shares, self.run)
+        part = self.run.nested(seconds)
+        gpu = gpu_bound(self.shares, part)
+        self.whole = whole(self.shares, part)
         stored = storage_weight(self.instance) * Fraction(self.whole.tables)
-        self.indivisible = below(stored + gpu_bound(self.shares, self.run))
+        self.indivisible = below(stored + gpu)
         self.record()
 
     def relax(self, rounds: int = TANGENT_ROUNDS) -> None:

@@ -11,6 +11,11 @@ def few_tables(instance: Instance) -> bool:
     return len(instance.tables) <= 15 and reads <= 60
 
 
+def very_few_tables(instance: Instance) -> bool:
+    """Return whether an instance is small for the exact method, which proves it in a second."""
+    return few_tables(instance) and len(instance.tables) <= 8
+
+
 def some_tables(instance: Instance) -> bool:
     """Return whether an instance is small for hill climbing."""
     reads = sum(len(job.tables) for job in instance.jobs)

@@ -15,13 +15,13 @@ from dlsched.problems.placement.heuristics import (
     solution_of,
 )
 from dlsched.problems.placement.schema import Instance, Solution
-from dlsched.problems.placement.sizes import few_tables
+from dlsched.problems.placement.sizes import few_tables, very_few_tables
 from dlsched.run import Run
 
-_SHARE = 0.9
+_SHARE = 0.95
 """Share of the time left that each heuristic may take."""
 _FEW_TRIALS = 100
-"""Trials of annealing for each of few tables, where loops run as Python."""
+"""Trials of annealing for each of few tables, where a proof follows soon."""
 
 
 def starts(
@@ -30,7 +30,8 @@ def starts(
     """Yield the placement of today, or the run's start, and those that heuristics make of it.
 
     They are `short_annealing` and `annealing`, which begin with `hill_climbing`, with the random
-    numbers that they have by themselves; of few tables a shorter annealing.
+    numbers that they have by themselves. It is a shorter annealing if tables are few and the run
+    has no limit, or so few that loops run as Python.
 
     Parameters
     ----------
@@ -39,7 +40,8 @@ def starts(
     """
     yield solution_of(instance, initial_state(instance, data, run))
     schedules = [short_schedules(data, SHORT_TRIALS), long_schedules(data)]
-    if few_tables(instance):
+    unlimited = run.time_limit is None
+    if very_few_tables(instance) or (unlimited and few_tables(instance)):
         schedules = [Schedules(1, _FEW_TRIALS * len(data.size))]
     for restarts, trials in schedules:
         nested = part(_SHARE * run.remaining())
