@@ -89,7 +89,7 @@ def test_every_kind_of_object_shows_itself(fig5: dlsched.Result) -> None:
     assert "certified" in read(fig5.bound).text and "certified" in read(fig5.bound[0]).text
     assert "collateral" in read(fig5.gap).text and "collateral" in read(fig5.objective).text
     assert "of lyra-fig5 by milp" in read(fig5.solution).text
-    stopped = dlsched.solve("reclaiming-520-130", "milp", time_limit=1e-3)
+    stopped = dlsched.solve("reclaiming-520-130", "lp", time_limit=1e-3)
     assert "next:" in read(stopped).text and "no solution" in read(stopped).text
 
 
