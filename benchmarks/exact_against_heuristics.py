@@ -24,7 +24,7 @@ INSTANCES: dict[str, list[dict[str, Any]]] = {
     "reclaiming": [
         {"servers": 40, "demand": 12, "spread": 0.9},
         {"servers": 520, "demand": 200, "spread": 0.9},
-        {"servers": 1000, "demand": 300, "jobs": 4000, "scattered": 4},
+        {"servers": 1000, "demand": 300, "gpus": 64, "jobs": 4000, "scattered": 4},
     ],
     "elastic": [
         {"jobs": 100},

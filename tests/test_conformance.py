@@ -12,8 +12,18 @@ from dlsched.testing import CHECKS, check_problem
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("examples", [5, pytest.param(60, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("check", CHECKS)
+IN_NEW_PROCESSES = "threads"
+"""The check that takes seconds for each problem."""
+RUNS = [
+    pytest.param(
+        check, examples, marks=[pytest.mark.slow] * (check == IN_NEW_PROCESSES or examples > 5)
+    )
+    for check in CHECKS
+    for examples in (5, 60)
+]
+
+
+@pytest.mark.parametrize(("check", "examples"), RUNS)
 @pytest.mark.parametrize("name", dlsched.list_problems())
 def test_conformance(name: str, check: str, examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The problem passes the check, and the check had something to look at."""

@@ -34,7 +34,8 @@ DRAWN: dict[str, list[dict[str, Any]]] = {
         {"jobs": 4, "slots": 6, "forking": True},
     ],
 }
-"""Parameters of the instances to draw, by problem. A problem is added here when it has `starts`."""
+"""Parameters of the instances to draw, by problem. A problem is added here when it has `starts`
+or `fallbacks`."""
 LIMITS = (1e-9, 0.05, 1.0)
 
 
@@ -81,11 +82,12 @@ def test_exact_is_no_worse(
 
 
 def test_starts_are_heuristics() -> None:
-    """All names of `starts` are methods that need no options; problems drawn here have some."""
+    """All names are methods that solve; problems drawn here have some."""
     for name in registry.BUILT_IN:
         owner = registry.problem(name)
-        assert bool(owner.starts) >= (name in DRAWN)
-        assert {owner.method(start).kind for start in owner.starts} <= {
+        names = owner.starts + owner.fallbacks
+        assert bool(names) >= (name in DRAWN)
+        assert {owner.method(start).kind for start in names} <= {
             Kind.HEURISTIC,
             Kind.BASELINE,
         }

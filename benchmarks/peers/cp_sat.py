@@ -76,10 +76,13 @@ def _solve(form: StandardForm, level: int, seconds: float, gap: float, seed: int
     status = solver.solve(model)
     found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
     values = np.array([solver.value(x) for x in columns], dtype=float) if found else None
-    bound = solver.best_objective_bound * float(unit) + form.offsets[level]
+    bound = None
+    if found:  # else CP-SAT has none, and says 0
+        bound = solver.best_objective_bound * float(unit) + form.offsets[level]
+        bound += -error if low_is_good else error
     proven = status == cp_model.OPTIMAL
     reason = solver.status_name(status).lower()
-    return Answer(values, bound + (-error if low_is_good else error), proven, reason)
+    return Answer(values, bound, proven, reason)
 
 
 def _scale(numbers: list[float]) -> int:

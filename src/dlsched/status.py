@@ -80,3 +80,7 @@ def default_termination(status: Status) -> Termination:
         Status.FEASIBLE: Termination.FINISHED,
         Status.NO_SOLUTION: Termination.UNDECIDED,
     }[status]
+
+
+FAILED = ("error", "rejected", "wall_timeout", "memory", "crashed", "killed", "changed")
+"""What rows of a sweep have for a status where a run returned no result."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from dlsched.bench import Store, pools, run_suite
+from dlsched.bench import Store, local_crew, run_suite
 from dlsched.bench.execution import Outcome
 from dlsched.bench.task import Task
 from dlsched.bench.worker_process import WorkerProcess
@@ -125,4 +125,4 @@ def shared() -> Iterator[type[Shared]]:
 @pytest.fixture
 def shared_workers(shared: type[Shared], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let sweeps use worker processes of earlier tests, which saves their start."""
-    monkeypatch.setattr(pools, "WorkerProcess", shared)
+    monkeypatch.setattr(local_crew, "WorkerProcess", shared)

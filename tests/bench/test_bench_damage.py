@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -113,6 +114,40 @@ def test_damage_in_the_middle_of_a_sweep(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.undo()
 
 
+LATER = [pytest.param(f"results.{end}", marks=pytest.mark.slow) for end in ("csv", "sqlite")]
+
+
+@pytest.mark.parametrize("full", ["solutions", *LATER])
+def test_full_disk(full: str) -> None:
+    """On a full disk the error names the folder and --resume; what was finished is kept."""
+    true, written, seen = store.replace_file, [], []
+
+    def failing(path: Path, content: bytes) -> None:
+        written.append(path)
+        if full in str(path) and (full == "results.csv" or len(written) > 5):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        true(path, content)
+
+    def enlarge(row: dict[str, Any], left: int) -> None:
+        seen.append(row)
+        if full == "results.sqlite":
+            patch.setattr(Store, "_insert", insert_much)
+
+    def insert_much(self: Store, row: dict[str, Any]) -> None:
+        self.base.execute("PRAGMA max_page_count = 1")  # no more pages than there are
+        insert(self, {**row, "reason": "x" * 10**6})
+
+    insert = Store._insert
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "replace_file", failing)
+        with pytest.raises(dlsched.InstanceError, match=rf"^again/{full}.*(full|no space)") as told:
+            run_suite("suite.toml", "again", on_row=enlarge)
+    assert "finished runs are kept" in str(told.value) and "--resume" in str(told.value)
+    with Store("again") as reader:
+        assert len(reader.rows()) == len(seen) > 0
+    assert set(run_suite("suite.toml", "again", resume=True)["status"]) == {"feasible"}
+
+
 def test_damaged_record() -> None:
     """A row whose record is no result is one error that names the run."""
     with sqlite3.connect("out/results.sqlite") as base:
@@ -169,6 +204,9 @@ def test_instance_changed_after_the_plan() -> None:
     frame = run_suite(suite, "files")
     assert list(frame["status"]) == ["changed"]
     assert first.sha256[:12] in frame["reason"][0] and second.sha256[:12] in frame["reason"][0]
+    Path("mine.json").unlink()
+    frame = run_suite(suite, "files", resume=True)
+    assert list(frame["status"]) == ["changed"] and "cannot be read" in frame["reason"][0]
     dlsched.save(first, "mine.json")
     assert list(run_suite("files.toml", "files", resume=True)["status"]) == ["feasible"]
 

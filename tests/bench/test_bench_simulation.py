@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from dlsched.bench import Store, pools, read_suite, run_suite, simulation_report, simulations
+from dlsched.bench import Store, local_crew, read_suite, run_suite, simulation_report, simulations
 from dlsched.bench.execution import execute
 from dlsched.bench.report import write_report
 from dlsched.bench.simulations import load_simulation, simulation_rows
@@ -97,7 +97,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory, shared: type[Any]) -> Path:
     (folder / "mine_policy.py").write_text(OWN)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(pools, "WorkerProcess", shared)
+        patch.setattr(local_crew, "WorkerProcess", shared)
         run_suite("suite.toml", "out")
     return folder
 

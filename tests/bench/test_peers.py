@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dlsched
+from dlsched import registry
+from dlsched.solvers.standard_form import compile_model
 
 ROOT = Path(__file__).parents[2]
 SMALL: dict[str, dict[str, Any]] = {
@@ -41,6 +44,17 @@ def test_solvers_agree(problem: str, name: str, monkeypatch: pytest.MonkeyPatch)
         assert found.status == best.status == "optimal"
         for mine, theirs in zip(best.objective, found.objective, strict=True):
             assert float(mine) == pytest.approx(float(theirs), rel=1e-6)
+
+
+def test_cp_sat_without_time_has_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that ends before it has found anything says nothing of a level that is maximized."""
+    pytest.importorskip("ortools", reason="an optional extra")
+    assert peer("cp_sat:cp_sat", monkeypatch)
+    child = importlib.import_module("benchmarks.peers.cp_sat")._CHILD
+    instance = dlsched.generate("dispatch", 1, machines=20, pending=20)
+    form = compile_model(registry.problem("dispatch").module("model").build(instance))
+    answer = child.ask(replace(form, variables=(), constraints=()), 1, 0.0, 0.0, 0)
+    assert answer.values is None and answer.bound is None
 
 
 def test_networkx_agrees(monkeypatch: pytest.MonkeyPatch) -> None:

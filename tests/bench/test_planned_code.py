@@ -13,6 +13,7 @@ import pytest
 
 from dlsched.bench import Store, code_identity, pools, read_suite, recorder, run_suite
 from dlsched.bench.code_identity import code_of, differences
+from dlsched.solvers.pyomo_backend import PyomoBackend
 
 SUITE = """
 name = "planned"
@@ -198,3 +199,14 @@ def test_functions_named_by_options(place: Path) -> None:
     found = code_of("reclaiming", "lyra", options, str(place))
     assert {name for name in found if name.startswith("module ")} == {"module planned_late"}
     assert not code_identity.has_own_modules(code_of("reclaiming", "lyra", {}, str(place)))
+
+
+def test_versions_of_other_solvers(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The version of a solver other than HiGHS is part of the code of its runs, and of no other."""
+    code_identity.forget()
+    before = code_of("reclaiming", "milp", {}, str(place))
+    monkeypatch.setattr(PyomoBackend, "version", "9.9")
+    code_identity.forget()
+    assert code_of("reclaiming", "milp", {}, str(place)) == before
+    other = code_of("reclaiming", "milp", {}, str(place), "appsi_highs")
+    assert other == {**before, "solver appsi_highs": "9.9"}

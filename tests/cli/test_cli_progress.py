@@ -241,3 +241,11 @@ def test_nothing_remains_on_the_terminal(folder: Path) -> None:
     os.close(main)
     before, _, after = shown.partition("instance  ")
     assert "\x1b[2K" in before and "\x1b[2K" not in after and "searching" not in after
+
+
+def test_a_worker_that_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """What a sweep says of its workers is a line on stderr that stays."""
+    with progress.shown():
+        extra = {"notice": True}
+        logging.getLogger("dlsched").warning("%s is left out", "Dask worker 3", extra=extra)
+    assert capsys.readouterr().err == "Dask worker 3 is left out\n"

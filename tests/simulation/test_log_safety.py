@@ -174,6 +174,18 @@ def test_hadare_refuses_a_gang_that_fits_no_node(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(("policy", "one_type"), [("las", False), ("tiresias", True)])
+def test_a_gang_larger_than_its_pool_or_type_is_refused(policy: str, one_type: bool) -> None:
+    """It would wait for ever, through thousands of rounds: for loans, or for a type of GPU."""
+    jobs = [{"id": "wide", "submit": 0, "gpus": 6, "work": 5}]
+    workload = Workload.parse({"name": "wide", "jobs": jobs}, "wide")
+    second = {"gpu_type": "k80"} if one_type else {"pool": "loan"}
+    cluster = Cluster.of([{"gpus": 4}, {"gpus": 4} | second])
+    options = {"one_type": True} if one_type else {}
+    with pytest.raises(PolicyError, match=rf"policy {policy}: job wide asks for 6 GPUs.* 4; leave"):
+        simulate(workload, cluster, policy, **options)
+
+
 VALUES = (
     None, "", "x", -1, 0, 7, 2**62, 1e308, float("inf"), -0.5, b"\xff", "[]", "{}", "{", "null",
     '[["s0"]]', '[["s0", 1, null, null, 5]]', '[["s0", 1, 1e400, NaN]]', '[{"a": 1}]', "1/0",

@@ -182,6 +182,16 @@ def test_start_rejected() -> None:
     assert outcome.start.reason
 
 
+def test_start_whose_value_highs_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If HiGHS states another value than that of its point, the start is left out."""
+    form, point = starting([f"s{i + 1}" for i in range(10)], demand=3)
+    monkeypatch.setattr(highs, "_states", lambda *_: False)
+    outcome = highs.solve(form, 0, Run(), start=point)
+    assert outcome.objective == highs.solve(form, 0, Run()).objective
+    assert outcome.start is not None and not outcome.start.accepted
+    assert "mistook" in outcome.start.reason
+
+
 def test_start_not_needed() -> None:
     """If the model is solved before the search, the start is not accepted."""
     form = make_form([[1, 1]], [(2, INF)], [(0, 5), (0, 5)], [1, 2])

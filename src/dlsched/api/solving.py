@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 from dlsched import registry
 from dlsched.api.certifying import certified, contested
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
-from dlsched.api.starting import Known, best_of, heuristics_before, no_worse, prepare_all
+from dlsched.api.starting import best_of, heuristics_of, no_worse, prepare_all
 from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.evaluation import evaluate_claim
 from dlsched.objective import Bounds
@@ -96,8 +96,7 @@ def solve(
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
     chosen.prepare(owner.package, on_stage, inst)
-    if time_limit is not None:
-        prepare_all(heuristics_before(owner, chosen, inst), owner, on_stage, inst)
+    prepare_all(heuristics_of(owner, chosen, inst, time_limit).before, owner, on_stage, inst)
     cores = os.cpu_count() or 1
     if threads > cores:
         logger.info("%d threads instead of %d: there are no more cores", cores, threads)
@@ -141,28 +140,19 @@ def _started(
     owner: Problem, chosen: Method, instance: Instance, run: Run, options: Mapping[str, Any]
 ) -> Claim:
     """Call a method; the exact one of a problem returns nothing worse than the heuristics do."""
-    heuristics = heuristics_before(owner, chosen, instance)
-    known = None
-    if run.time_limit is not None:
-        known = best_of(heuristics, owner, instance, run)
-        run.known = None if known is None else known.solution
-    claim = registry.call(chosen, instance, run, options)
-    decided = claim.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
-    if run.time_limit is None and heuristics and not decided:
-        known = _known_afterwards(owner, heuristics, instance, run)
-    return no_worse(claim, known, owner, chosen, instance)
-
-
-def _known_afterwards(
-    owner: Problem, heuristics: list[Method], instance: Instance, run: Run
-) -> Known | None:
-    """Return the best solution of the heuristics; none if Ctrl-C ends them, too."""
+    heuristics = heuristics_of(owner, chosen, instance, run.time_limit)
+    known = best_of(heuristics.before, owner, instance, run)
+    run.known = None if known is None else known.solution
+    claim = no_worse(registry.call(chosen, instance, run, options), known, owner, chosen, instance)
+    if claim.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED):
+        return claim
     try:
         with run.paused():
-            prepare_all(heuristics, owner, run.on_stage, instance)
-        return best_of(heuristics, owner, instance, run)
-    except KeyboardInterrupt:
-        return None
+            prepare_all(heuristics.after, owner, run.on_stage, instance)
+        known = best_of(heuristics.after, owner, instance, run)
+    except KeyboardInterrupt:  # the solution that is there must not be lost
+        return claim
+    return no_worse(claim, known, owner, chosen, instance)
 
 
 def _contested(result: Result, rival: Method, instance: Instance, run: Run) -> Result:

@@ -1,13 +1,14 @@
 """The best of a problem's own heuristics, which its exact method starts from and is not worse than.
 
-With a time limit the heuristics run first, within it, so that the solution is no worse than any of
-them whenever the limit strikes. Without one they run only after a search that proved nothing.
+With a time limit the problem's `starts` run first, within it, so that the solution is no worse than
+any of theirs whenever the limit strikes. Its `fallbacks`, and without a limit all of them, run only
+after a search that proved nothing.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -31,27 +32,42 @@ class Known(NamedTuple):
     name: str
 
 
-def heuristics_before(owner: Problem, method: Method, instance: Instance) -> list[Method]:
-    """Return the heuristics that an exact method starts from: of the problem's `exact` only.
+class Heuristics(NamedTuple):
+    """The heuristics that run before an exact method, and those that run if it proves nothing."""
+
+    before: Sequence[Method] = ()
+    after: Sequence[Method] = ()
+
+
+def heuristics_of(
+    owner: Problem, method: Method, instance: Instance, time_limit: float | None
+) -> Heuristics:
+    """Return the heuristics for an exact method: for the problem's `exact` only.
 
     A method that takes no run cannot be stopped, and needs none.
     """
-    if not (owner.starts and method.wants_run):
-        return []
-    if owner.method("exact", instance).function is not method.function:
-        return []
-    return [owner.method(name) for name in owner.starts]
+    if not method.wants_run or owner.method("exact", instance).function is not method.function:
+        return Heuristics()
+    starts = [owner.method(name) for name in owner.starts]
+    fallbacks = [owner.method(name) for name in owner.fallbacks]
+    return (
+        Heuristics((), [*starts, *fallbacks])
+        if time_limit is None
+        else Heuristics(starts, fallbacks)
+    )
 
 
 def prepare_all(
-    methods: list[Method], owner: Problem, listener: StageListener | None, instance: Instance
+    methods: Sequence[Method], owner: Problem, listener: StageListener | None, instance: Instance
 ) -> None:
     """Import and compile what methods need, before a clock starts."""
     for method in methods:
         method.prepare(owner.package, listener, instance)
 
 
-def best_of(methods: list[Method], owner: Problem, instance: Instance, run: Run) -> Known | None:
+def best_of(
+    methods: Sequence[Method], owner: Problem, instance: Instance, run: Run
+) -> Known | None:
     """Return the best solution of heuristics, each run in what is left of the run's time."""
     best: Known | None = None
     for known in _solutions(methods, owner, instance, run):
@@ -62,7 +78,7 @@ def best_of(methods: list[Method], owner: Problem, instance: Instance, run: Run)
 
 
 def _solutions(
-    methods: list[Method], owner: Problem, instance: Instance, run: Run
+    methods: Sequence[Method], owner: Problem, instance: Instance, run: Run
 ) -> Iterator[Known]:
     for method in methods:
         run.announce(Stage.SEARCHING, f"a first solution, by {method.name}")

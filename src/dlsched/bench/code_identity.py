@@ -17,10 +17,12 @@ from typing import Any
 import dlsched
 from dlsched import registry
 from dlsched.bench import sources
-from dlsched.bench.machine import versions
+from dlsched.bench.machine import installed_version, versions
 from dlsched.bench.workload_spec import SIMULATION
 from dlsched.errors import UnknownName
 from dlsched.simulation.policies import find_policy
+from dlsched.solvers import highs
+from dlsched.solvers.pyomo_backend import PyomoBackend
 
 Code = Mapping[str, str]
 """Digests and versions by name: ``python``, ``numpy``, ``code of dlsched``, ``module mine``."""
@@ -35,11 +37,15 @@ _NOT_OF_PROBLEMS = ("simulation", "traces")
 """Parts that stand above the problems, on which only simulations depend."""
 _OF_ROWS = ("execution", "instance_spec", "simulations", "workload_spec")
 """Modules of `bench` that make the rows."""
+_OF_SOLVERS = ("cvxopt", "pyscipopt")
+"""Packages that other solvers come with."""
 _SHOWN = 12
 """Characters of a digest in messages."""
 
 
-def code_of(problem: str, method: str, options: Mapping[str, Any], folder: str) -> Code:
+def code_of(
+    problem: str, method: str, options: Mapping[str, Any], folder: str, solver: str = highs.NAME
+) -> Code:
     """Return the identity of the code that a run depends on.
 
     Parameters
@@ -50,14 +56,24 @@ def code_of(problem: str, method: str, options: Mapping[str, Any], folder: str) 
         Those of the task; a policy for a simulation.
     folder
         Where the user's own modules are looked for first.
+    solver
+        As for `dlsched.solve`; the version of another one than HiGHS is part of the code.
+
+    Raises
+    ------
+    DlschedError
+        If the problem or the solver is not installed here.
     """
     own = {m for m in homes(problem, method, options) if m.partition(".")[0] != "dlsched"}
-    return _code(problem, tuple(sorted(own)), folder)
+    return _code(problem, tuple(sorted(own)), folder, solver)
 
 
 @cache
-def _code(problem: str, own: Sequence[str], folder: str) -> Code:
+def _code(problem: str, own: Sequence[str], folder: str, solver: str) -> Code:
     found = dict(versions()) | {LIBRARY: library_digest(problem)}
+    found |= {name: installed_version(name) for name in _OF_SOLVERS}
+    if solver != highs.NAME:
+        found[f"solver {solver}"] = PyomoBackend(solver).version
     for module in own:
         found |= sources.modules_of(module, folder)
     return found

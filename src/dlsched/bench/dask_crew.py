@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 import secrets
 import threading
 import time
 from collections.abc import Generator, Iterable
 from concurrent.futures import CancelledError
 from importlib import metadata
+from pkgutil import resolve_name
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,6 +31,9 @@ LOST_SECONDS = 15
 WAIT_SECONDS = 120
 """How long a sweep waits for a worker that can make its runs, as a cluster may be starting."""
 _CLOSE_SECONDS = 5
+_TARGET = f"{dask_worker.__name__}:{dask_worker.make_run.__name__}"
+"""What a scheduler and its workers must be able to import. It is asked for by its name, since a
+Dask worker that receives an object of a module that it does not have ends its connection."""
 
 
 class ClusterLost(DlschedError):
@@ -45,7 +50,7 @@ def on_dask(tasks: Iterable[Task], address: str, fresh: bool) -> Generator[Outco
     ExtraMissing
         If dask.distributed is not installed.
     OptionError
-        If there is no scheduler at the address.
+        If there is no scheduler at the address, or it has no dlsched.
     ClusterLost
         If the scheduler disappears.
     NoWorker
@@ -59,6 +64,7 @@ def on_dask(tasks: Iterable[Task], address: str, fresh: bool) -> Generator[Outco
     stop = threading.Event()
     crew = DaskCrew(client, address, fresh, stop)
     try:
+        crew.validate_scheduler()
         yield from make_runs(tasks, crew, stop)
     finally:
         crew.close()
@@ -74,6 +80,7 @@ class DaskCrew:
         self.patience: float = WAIT_SECONDS
         self.sweep = secrets.token_hex(8)
         self.threads: dict[str, int] = {}
+        self.able: set[str] = set()
         self.asked = self.answered = time.monotonic()
 
     def has(self, worker: Worker) -> bool:
@@ -121,7 +128,30 @@ class DaskCrew:
         host = urlsplit(address).hostname
         return sum(n for other, n in self.threads.items() if urlsplit(other).hostname == host)
 
-    def version_at(self, address: str) -> str:
+    def validate_scheduler(self) -> None:
+        """Raise `OptionError` if the scheduler could not pass runs on."""
+        try:
+            self.client.run_on_scheduler(resolve_name, _TARGET)
+        except Exception as error:
+            needed = "the scheduler needs dlsched like the workers, of the same version"
+            what = f"the Dask scheduler at {self.address} cannot pass runs on"
+            raise OptionError(f"{what}: {describe(error)}; {needed}") from None
+
+    def validate(self, address: str) -> None:
+        """Raise `Unfit` if a Dask worker could not take a run."""
+        if address in self.able:
+            return
+        try:
+            answers = self.client.run(resolve_name, _TARGET, workers=[address], on_error="return")
+        except Exception as error:  # the worker or the scheduler has gone
+            raise Gone(describe(error)) from None
+        answer = answers.get(address)
+        if not callable(answer):
+            told = describe(answer) if isinstance(answer, BaseException) else "it does not answer"
+            raise Unfit(f"it cannot make runs: {told}{self._version_at(address)}")
+        self.able.add(address)
+
+    def _version_at(self, address: str) -> str:
         """Return which version of dlsched a Dask worker has, for a message."""
         try:
             found = self.client.run(metadata.version, "dlsched", workers=[address])[address]
@@ -131,9 +161,10 @@ class DaskCrew:
 
     def close(self) -> None:
         """End the processes that belong to the sweep, and close the client."""
-        with contextlib.suppress(Exception):  # a worker without dlsched cannot end anything
-            if self.client.status == "running":
-                self.client.run(dask_worker.end, self.sweep, on_error="ignore")
+        with contextlib.suppress(Exception):  # the scheduler or a worker has gone
+            able = sorted(self.able & set(self.threads))
+            if able and self.client.status == "running":
+                self.client.run(dask_worker.end, self.sweep, workers=able, on_error="ignore")
         with contextlib.suppress(Exception):
             self.client.close(timeout=_CLOSE_SECONDS)
 
@@ -158,9 +189,10 @@ class DaskThread:
             If the sweep has ended.
         """
         crew = self.crew
+        crew.validate(self.address)
         future = crew.client.submit(
             dask_worker.make_run,
-            *(crew.sweep, task, crew.fresh, crew.neighbours(self.address)),
+            *(crew.sweep, pickle.dumps(task), crew.fresh, crew.neighbours(self.address)),
             key=f"dlsched-{task.key}-{secrets.token_hex(4)}",
             workers=[self.address],
             allow_other_workers=False,
@@ -192,7 +224,7 @@ class DaskThread:
             except Unfit:
                 raise
             except Exception as error:  # what a worker without this dlsched answers
-                reason = describe(error) + self.crew.version_at(self.address)
+                reason = describe(error) + self.crew._version_at(self.address)
                 raise Unfit(f"it cannot make runs: {reason}") from None
             else:
                 return outcome

@@ -6,6 +6,7 @@ differ from the files by then.
 
 from __future__ import annotations
 
+import pickle
 import threading
 
 from dlsched.bench import memory
@@ -43,18 +44,21 @@ _sweeps: dict[str, Sweep] = {}
 _guard = threading.Lock()
 
 
-def make_run(sweep: str, task: Task, fresh: bool, neighbours: int) -> Outcome:
+def make_run(sweep: str, pickled_task: bytes, fresh: bool, neighbours: int) -> Outcome:
     """Make a run in the process that belongs to this thread.
 
     Parameters
     ----------
     sweep
         The sweep's name, which no other one has.
+    pickled_task
+        The task; only here, as another version of dlsched may be unable to read it.
     fresh
         Whether every run gets a new process.
     neighbours
         Threads of all Dask workers on this machine.
     """
+    task: Task = pickle.loads(pickled_task)
     with _guard:
         current = _sweeps.setdefault(sweep, Sweep())
     if _own.sweep is not current:

@@ -20,11 +20,12 @@ from dlsched.bench.code_identity import Code, code_of
 from dlsched.bench.machine import machine, versions
 from dlsched.bench.simulations import run_simulation
 from dlsched.bench.task import Task
-from dlsched.bench.workload_spec import WorkloadSpec
+from dlsched.bench.workload_spec import SIMULATION, WorkloadSpec
 from dlsched.errors import describe, plain
 from dlsched.files import json_text
 from dlsched.result import Result
 from dlsched.schema.quantities import to_json
+from dlsched.status import FAILED
 from dlsched.table import Failure, run_columns
 
 MOST_RECORD = 64 * 2**20
@@ -33,10 +34,6 @@ MOST_POINTS = 1000
 """Points of the trajectory that are then stored."""
 _RESET_PEAK = "5"
 _TEXTS = ("reason", "solver_message", "solver", "solver_version")
-
-
-FAILED = ("error", "rejected", "wall_timeout", "memory", "crashed", "killed", "changed")
-"""The statuses of runs that returned no result."""
 
 
 @dataclass(frozen=True)
@@ -128,9 +125,14 @@ def set_up(task: Task) -> Code:
     """
     if task.folder not in sys.path:
         sys.path.insert(0, task.folder)
-    code = code_of(task.instance.problem, task.method, task.options, task.folder)
-    if code == task.code and ":" in task.method:
+    problem, solver = task.instance.problem, task.limits.solver
+    code = code_of(problem, task.method, task.options, task.folder, solver)
+    if code != task.code:
+        return code
+    if ":" in task.method:
         importlib.import_module(task.method.partition(":")[0])
+    elif problem != SIMULATION:
+        registry.problem(problem).method(task.method)
     return code
 
 

@@ -89,9 +89,15 @@ class InstanceSpec:
         Raises
         ------
         Changed
-            If the instance has another digest than the specification.
+            If the instance has another digest than the specification, or one that could be read
+            when the sweep was planned cannot be read now and here.
         """
-        made = _make(self)
+        try:
+            made = _make(self)
+        except (DlschedError, OSError) as error:
+            if self.sha256 is None:  # a generator's own error
+                raise
+            raise Changed(f"{self.source} cannot be read any more or here: {error}") from None
         if self.sha256 not in (None, made.sha256):
             forget()
             what = f"{self.source} is not the instance that the sweep was planned with"

@@ -15,13 +15,16 @@ PACKAGES = ("dlsched", "highspy", "pyomo", "numpy", "scipy", "numba", "rustworkx
 @cache
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that results depend on."""
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+    installed = {name: installed_version(name) for name in PACKAGES}
+    return {"python": platform.python_version(), **installed}
+
+
+def installed_version(package: str) -> str:
+    """Return the version of an installed package, or that it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 @cache

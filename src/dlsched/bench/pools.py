@@ -1,4 +1,4 @@
-"""Runs given to workers: processes of this machine, or threads of the workers of a Dask cluster.
+"""Runs given to workers, of this machine (`local_crew`) or of a Dask cluster (`dask_crew`).
 
 `make_runs` is the same for both. A worker that cannot make a run as it was planned (it has no
 dlsched, another version, other code of the user, or cannot start a process) is left out by name,
@@ -11,16 +11,15 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from dlsched.bench import memory
 from dlsched.bench.execution import Outcome, blank_row, now
 from dlsched.bench.task import Task
-from dlsched.bench.worker_process import Unfit, WorkerProcess
+from dlsched.bench.worker_process import Unfit
 from dlsched.errors import DlschedError
 
 MOST_DEATHS = 3
@@ -70,53 +69,6 @@ class Crew(Protocol):
 
     def describe(self) -> str:
         """Return where the workers are, for messages."""
-
-
-class LocalCrew:
-    """Worker processes of this machine."""
-
-    patience, poll_seconds = 0.0, None
-
-    def __init__(
-        self,
-        jobs: int,
-        fresh: bool,
-        stop: threading.Event,
-        on_stage: Callable[[object, str | None], None] | None,
-    ) -> None:
-        limit = memory.default_limit(jobs)
-        self.new: list[Worker] = []
-        for number in range(1, jobs + 1):
-            worker = WorkerProcess(stop, limit, fresh, f"worker process {number} of this machine")
-            worker.on_stage = on_stage
-            self.new.append(worker)
-
-    def newcomers(self) -> list[Worker]:
-        """Return all workers at the first call."""
-        new, self.new = self.new, []
-        return new
-
-    def has(self, worker: Worker) -> bool:
-        """Return true: processes that have ended are replaced."""
-        return True
-
-    def describe(self) -> str:
-        """Return where the workers are."""
-        return "this machine"
-
-
-def local(
-    tasks: Iterable[Task],
-    jobs: int,
-    fresh: bool,
-    on_stage: Callable[[object, str | None], None] | None = None,
-) -> Generator[Outcome]:
-    """Execute tasks on this machine, `jobs` at a time; see `make_runs`.
-
-    `on_stage` is called with a worker process and what it does, ``None`` at the end of a run.
-    """
-    stop = threading.Event()
-    yield from make_runs(tasks, LocalCrew(jobs, fresh, stop, on_stage), stop)
 
 
 @dataclass(eq=False)
@@ -237,7 +189,7 @@ class _Dispatch:
         if self.waiting_since is None:
             self.waiting_since = time.monotonic()
             if self.crew.patience:
-                _logger.warning("%s; waiting %g s for one", self._nobody(), self.crew.patience)
+                _warn(f"{self._nobody()}; waiting {self.crew.patience:g} s for one")
         if time.monotonic() - self.waiting_since >= self.crew.patience:
             kept = "finished runs are kept; remove the cause, then continue with --resume"
             raise NoWorker(f"{self._nobody()}: {len(self.left)} runs were not made, {kept}")
@@ -297,5 +249,9 @@ class _Dispatch:
     def _leave_out(self, worker: Worker, reason: str) -> None:
         if worker.name not in self.unfit:
             self.unfit[worker.name] = reason
-            _logger.warning("%s is left out: %s", worker.name, reason)
-        worker.close()
+            _warn(f"{worker.name} is left out: {reason}")
+
+
+def _warn(text: str) -> None:
+    """Log a warning, which the command line shows."""
+    _logger.warning("%s", text, extra={"notice": True})

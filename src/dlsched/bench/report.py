@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
 from dlsched.bench import simulation_report, statistics
-from dlsched.bench.execution import FAILED
 from dlsched.bench.page_table import Table, frame_table, page_table
 from dlsched.bench.plots import embedded, pictures, svg
 from dlsched.bench.safe_csv import csv_bytes
@@ -22,6 +21,7 @@ from dlsched.bench.store import Store
 from dlsched.extras import require
 from dlsched.figures import display
 from dlsched.files import write_bytes
+from dlsched.status import FAILED
 from dlsched.table import data_frame
 
 if TYPE_CHECKING:

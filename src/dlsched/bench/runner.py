@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlsched.bench import dask_crew, pools, wire
-from dlsched.bench.safe_csv import csv_bytes
+from dlsched.bench import dask_crew, local_crew, wire
 from dlsched.bench.simulations import simulation_rows
 from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.bench.store import FILE, Store
 from dlsched.bench.suite import Suite, read_suite
-from dlsched.errors import InstanceError, OptionError
+from dlsched.errors import DlschedError, InstanceError, OptionError
 from dlsched.extras import require
-from dlsched.files import write_bytes
-from dlsched.table import data_frame
 
 if TYPE_CHECKING:
     import pandas
@@ -71,15 +69,16 @@ def run_suite(
     Raises
     ------
     InstanceError
-        If the suite cannot be used, the folder has results and `resume` is false, or its database
-        is damaged or cannot be written; the message says what is kept.
+        If the suite cannot be used, the folder has results and `resume` is false, it cannot be
+        written to, as on a full disk, or its database is damaged; the message says what is kept.
     OptionError
         If `jobs` is below 1, the Dask cluster cannot be reached, or this system (Windows) cannot
         limit the time and memory of runs.
     ExtraMissing
         If filelock or psutil, or distributed for a Dask cluster, is not installed.
     NoWorker, ClusterLost
-        If no worker process can be started, or the Dask cluster disappears; finished runs are kept.
+        If no worker can make the runs as they were planned, or the Dask cluster disappears;
+        finished runs are kept.
     KeyboardInterrupt
         If interrupted; the current runs are abandoned, finished runs are kept.
     """
@@ -106,7 +105,7 @@ def run_suite(
         outcomes = (
             dask_crew.on_dask(left, dask, fresh)
             if dask
-            else pools.local(left, jobs, fresh, on_stage)
+            else local_crew.local(left, jobs, fresh, on_stage)
         )
         try:
             for outcome in outcomes:
@@ -114,9 +113,14 @@ def run_suite(
                 remaining -= 1
                 if on_row:
                     on_row(outcome.row, remaining)
-        finally:
+        except BaseException:
             outcomes.close()
-            rows = run_rows(evaluate_rows(store.rows())) + simulation_rows(store.simulations())
-            frame = data_frame(rows)
-            write_bytes(Path(out) / "results.csv", csv_bytes(frame))
-    return frame
+            with contextlib.suppress(DlschedError):  # the first error says what is kept
+                _write_table(store)
+            raise
+        return _write_table(store)
+
+
+def _write_table(store: Store) -> pandas.DataFrame:
+    rows = run_rows(evaluate_rows(store.rows())) + simulation_rows(store.simulations())
+    return store.write_table(rows)

@@ -29,6 +29,7 @@ from dlsched.table import data_frame
 
 if TYPE_CHECKING:
     import filelock
+    import pandas
 
 TYPES: dict[str, str] = {
     "key": "TEXT PRIMARY KEY",
@@ -70,6 +71,7 @@ fractions."""
 AGAIN = ("killed", "changed")
 """Statuses with a cause outside the run: ``--resume`` repeats these runs."""
 FILE = "results.sqlite"
+TABLE = "results.csv"
 SALVAGED = "salvaged.csv"
 """The readable rows of a damaged database."""
 VERSION = 3
@@ -77,6 +79,7 @@ VERSION = 3
 _KNOWN = (1, 2, VERSION)
 _OLD_NAMES = {"solved_by": "resolved_method", "total_seconds": "seconds"}
 _OLD_STATUS = {"overrun": "wall_timeout"}
+_REMEDY = "finished runs are kept: remove the cause, then continue with --resume"
 _BUSY = "another sweep is writing there"
 
 
@@ -118,10 +121,11 @@ class Store:
     def _locked(self) -> filelock.BaseFileLock:
         """Create the folder and take its lock."""
         library = require("filelock", "dlsched bench")
-        self.folder.mkdir(parents=True, exist_ok=True)
         lock: filelock.BaseFileLock = library.FileLock(self.folder / ".lock")
         try:
-            lock.acquire(blocking=False)
+            with self._clear_write_errors(self.folder):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                lock.acquire(blocking=False)
         except library.Timeout:
             raise InstanceError(
                 str(self.folder), "", _BUSY, "wait, or use another folder"
@@ -203,13 +207,30 @@ class Store:
         try:
             yield
         except sqlite3.OperationalError as error:  # disk full, no permission, a lock
-            remedy = "finished runs are kept: remove the cause, then continue with --resume"
             what = f"cannot be used ({error})"
-            raise InstanceError(str(self.folder / FILE), "", what, remedy) from None
+            raise InstanceError(str(self.folder / FILE), "", what, _REMEDY) from None
         except (sqlite3.DatabaseError, UnicodeError) as error:
             what = f"is damaged ({' '.join(plain(str(error)).split())})"
             remedy = f"{self._salvage()}; run the suite again, in another folder"
             raise InstanceError(str(self.folder / FILE), "", what, remedy) from None
+
+    @contextmanager
+    def _clear_write_errors(self, file: Path) -> Iterator[None]:
+        """Turn an error of the file system into an `InstanceError` that says what is kept."""
+        try:
+            yield
+        except OSError as error:  # disk full, no permission
+            if isinstance(error, TimeoutError):
+                raise
+            what = f"cannot be written ({(error.strerror or str(error)).lower()})"
+            raise InstanceError(str(file), "", what, _REMEDY) from None
+
+    def write_table(self, rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+        """Write all rows to ``results.csv``, and return them."""
+        frame = data_frame(rows)
+        with self._clear_write_errors(self.folder / TABLE):
+            replace_file(self.folder / TABLE, csv_bytes(frame))
+        return frame
 
     def _salvage(self) -> str:
         """Write the readable rows of a damaged database to a file; return a sentence on it."""
@@ -251,7 +272,8 @@ class Store:
             place = self.log_file if simulated else self.solution_file
             file = place(outcome.row["solution_sha256"])
             if not file.exists():
-                replace_file(file, outcome.solution)
+                with self._clear_write_errors(file):
+                    replace_file(file, outcome.solution)
         with self._clear_errors():
             self._insert(outcome.row)
 

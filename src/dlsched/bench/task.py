@@ -80,7 +80,7 @@ class Task:
         folder: str,
     ) -> Task:
         """Return a task that is to be made by the code as it is now."""
-        code = code_of(instance.problem, method, options, folder)
+        code = code_of(instance.problem, method, options, folder, limits.solver)
         return cls(instance, method, options, seed, repetition, limits, folder, code)
 
     @cached_property

@@ -155,7 +155,7 @@ class WorkerProcess:
         return ready
 
     def _await(self, mark: bytes) -> dict[str, Any]:
-        """Wait for the first answer with this mark.
+        """Wait for the first answer with this mark that is no stage.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class WorkerProcess:
         while True:
             ended = self.process.poll() is not None
             found = self.answers.poll(mark, POLL_SECONDS)
-            if found is not None:
+            if found is not None and "stage" not in found[0]:
                 return found[0]
             if ended or self.stop.is_set():
                 raise EOFError("it ends at once")
@@ -269,9 +269,8 @@ class WorkerProcess:
     def _check_limits(self, task: Task, timed_out: bool) -> Outcome | None:
         """Abandon the run if it takes too long or too much memory."""
         limits, resident = task.limits, self._resident_bytes()
-        most = self.memory_bytes
-        if limits.memory_limit_gib is not None:
-            most = int(limits.memory_limit_gib * _GIB)
+        stated = limits.memory_limit_gib
+        most = self.memory_bytes if stated is None else int(stated * _GIB)
         assert self.stderr is not None
         if os.fstat(self.stderr.fileno()).st_size > MOST_BYTES_PRINTED:
             self.stderr.truncate(0)  # output must not fill the disk
@@ -280,7 +279,10 @@ class WorkerProcess:
             return self._abandon(task, "wall_timeout", reason, resident)
         if resident > most:
             reason = f"killed at {resident / _GIB:.2f} GiB, above {most / _GIB:.2f} GiB"
-            return self._abandon(task, "memory", reason, resident)
+            if stated is not None:
+                return self._abandon(task, "memory", reason, resident)
+            where = "this machine's share for a run; its suite states no memory_limit_gib"
+            return self._abandon(task, "killed", f"{reason}, {where}", resident)
         return None
 
     def _ended(self, task: Task) -> Outcome:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from dlsched.bench.instance_spec import Changed
+from dlsched.errors import DlschedError
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.bounds import MetricBound, bound
 
@@ -99,9 +100,12 @@ class WorkloadSpec:
         Raises
         ------
         Changed
-            If the trace has changed since the sweep was planned.
+            If the trace has changed since the sweep was planned, or cannot be read here.
         """
-        workload, cluster, digest = _make(self)
+        try:
+            workload, cluster, digest = _make(self)
+        except (DlschedError, OSError) as error:
+            raise Changed(f"{self.source} cannot be read any more or here: {error}") from None
         if digest != self.sha256:
             _make.cache_clear()
             what = f"{self.source} has not the jobs that the sweep was planned with"

@@ -77,10 +77,12 @@ class Display(logging.Handler):
         self.clear()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take note of a stage or a point."""
+        """Take note of a stage or a point; print what a sweep says of its workers."""
+        text = printable(record.getMessage())
+        if hasattr(record, "notice"):
+            self.print_notice(text)
         if not hasattr(record, "stage"):
             return
-        text = printable(record.getMessage())
         with self.guard:
             if hasattr(record, "point"):
                 self.point = text
@@ -88,6 +90,15 @@ class Display(logging.Handler):
                 self.lines[None] = f"{self.label}: {text}" if self.label else text
                 if record.stage not in (Stage.BUILDING, Stage.SEARCHING) or " level " in text:
                     self.point = ""  # another level has other values
+
+    def print_notice(self, text: str) -> None:
+        """Write a line that stays, above what is shown."""
+        with self.guard:
+            if self.live is not None:
+                self.live.stop()
+                self.live = None
+            if sys.stderr is not None:
+                print(text, file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         """Remove what is shown, as something else is going to be written."""

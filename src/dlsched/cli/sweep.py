@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.bench import Suite, run_suite, statistics
-from dlsched.bench.execution import FAILED
 from dlsched.bench.report import findings
 from dlsched.bench.simulations import SHOWN, Row, table_rows
 from dlsched.bench.statistics import EvaluatedRun
@@ -16,6 +15,7 @@ from dlsched.cli.output import Column, LeftOut, put_line, put_table
 from dlsched.cli.progress import count, note, say
 from dlsched.figures import percent, seconds
 from dlsched.run import Stage
+from dlsched.status import FAILED
 
 MOST_LINES = 20
 _COUNTS = {"runs": 0, "proven": 2, "feasible": 3, "bound only": 7, "no solution": 6, "failed": 0}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dlsched.bench.execution import FAILED
 from dlsched.cli.exits import Exit
 from dlsched.cli.output import Column, LeftOut, fields, put_table
 from dlsched.figures import display, percent, seconds
 from dlsched.registry import Kind, problem
 from dlsched.result import Result, Status, Termination, default_termination
+from dlsched.status import FAILED
 from dlsched.summary import status_text
 
 

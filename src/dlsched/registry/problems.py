@@ -37,6 +37,9 @@ class Problem:
     starts
         Names of heuristics: with a time limit, the exact method starts from the best of their
         solutions, and it returns none that is worse. One that uses all its time is the first.
+    fallbacks
+        The same, of heuristics that take about as long as the exact method and do not poll the
+        limit: they run after it, if it has proved nothing. Without a limit so do the `starts`.
     bound
         Name of the method that `dlsched.bound` uses unless told otherwise.
     size
@@ -61,6 +64,7 @@ class Problem:
     package: str = field(repr=False)
     choose: Callable[[Any], str] | None = None
     starts: tuple[str, ...] = ()
+    fallbacks: tuple[str, ...] = ()
 
     def has_module(self, name: str) -> bool:
         """Whether the package has a module of this name."""

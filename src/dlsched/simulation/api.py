@@ -98,7 +98,8 @@ def simulate(
     }
     if getattr(made, "layers", None) is not None:
         meta["layers"] = made.layers  # type: ignore[union-attr]
-    require_possible(workload, cluster, made)
+    if made is not None:
+        require_possible(workload, cluster, made)
     with _open(log, resume, meta) as record:
         if "end" not in record.meta():
             if made is not None:

@@ -22,13 +22,8 @@ STUCK_AFTER: Final = 5000
 """Decisions that lead nowhere, with no other event between them, until a policy is stuck."""
 
 
-def require_possible(workload: Workload, cluster: Cluster, policy: Policy | None) -> None:
+def require_possible(workload: Workload, cluster: Cluster, policy: Policy) -> None:
     """Refuse what cannot be simulated, before anything is written.
-
-    Parameters
-    ----------
-    policy
-        None for a published variant.
 
     Raises
     ------
@@ -41,8 +36,6 @@ def require_possible(workload: Workload, cluster: Cluster, policy: Policy | None
     """
     for j, job in enumerate(workload.jobs):
         check_job(job, f"jobs[{j}]", workload.name, cluster.gpus)
-    if policy is None:
-        return
     layers = getattr(policy, "layers", None)
     if layers is not None and (layers != PRIORITY or cluster.loan_servers):
         raise PolicyError(

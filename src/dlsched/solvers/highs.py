@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,10 @@ _SUB_PROGRAMS = (
     "mip_allow_restart",
 )
 """Options of HiGHS: searches for solutions in smaller integer programs, and restarts."""
+
+
+_DIFFERENCE = 1e-6
+"""Values that differ by more, relative to the larger of unit and value, are not the same."""
 
 
 def validate_limits(run: Run) -> None:
@@ -90,7 +95,17 @@ def solve(
         for name in _SUB_PROGRAMS:
             session.set(name, False)
     session.solve()
-    return _outcome(session, form, level, relax, callbacks.start() if start is not None else None)
+    if start is None:
+        return _outcome(session, form, level, relax, None)
+    outcome = _outcome(session, form, level, relax, callbacks.start())
+    if outcome.objective is None or _states(session, outcome.objective, unit):
+        return outcome
+    logger.info("HiGHS returns a point of another value than it states: again without the start")
+    again = solve(
+        form, level, run, relax=relax, sub_programs=sub_programs, quiet=quiet, nodes=nodes,
+        target=target, options=options,
+    )  # fmt: skip
+    return replace(again, start=Start(False, "HiGHS mistook its value"))
 
 
 def interior_point(form: StandardForm, level: int, run: Run, threads: int | None = None) -> Outcome:
@@ -114,6 +129,16 @@ def interior_point(form: StandardForm, level: int, run: Run, threads: int | None
     objective = None if values is None else form.value(level, values)
     message = f"{name} by interior point"
     return Outcome(NAME, TERMINATIONS[name], message, values, objective, None, duals)
+
+
+def _states(session: Session, value: float, unit: float) -> bool:
+    """Whether HiGHS states the value that its point has.
+
+    HiGHS 1.16 may return the start with the value that it has after presolve, which is another one
+    if presolve has removed points, and then calls it optimal.
+    """
+    stated = session.solver.getInfo().objective_function_value * unit
+    return bool(abs(stated - value) <= _DIFFERENCE * max(unit, abs(value)))
 
 
 def _options(run: Run) -> dict[str, Any]:

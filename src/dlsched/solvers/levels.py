@@ -102,10 +102,6 @@ def solve_levels(
     backend = find_backend(run.solver)
     backend.validate_limits(run)  # before the model is built
     known = first if run.known is None else run.known
-    stopped = run.stop_reason()
-    if stopped is not None and known is not None and run.start is None:
-        reason = f"{stopped.sentence} before the model was built"
-        return Claim(known, Status.FEASIBLE, termination=stopped, reason=reason)
     search = _build(instance, run, model)
     if isinstance(search, Claim):
         return search

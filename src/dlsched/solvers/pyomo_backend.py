@@ -100,6 +100,11 @@ class PyomoBackend:
                 f"{self.interface.install} (solver='highs' comes with dlsched)"
             )
 
+    @property
+    def version(self) -> str:
+        """Version of the solver."""
+        return ".".join(map(str, self.solver.version() or ["unknown"]))
+
     def validate_limits(self, run: Run) -> None:
         """Raise `OptionError` if the solver lacks a limit of the run."""
         self._options(run)
@@ -138,7 +143,7 @@ class PyomoBackend:
         quiet: bool = False,
     ) -> Outcome:
         """Optimize one level; see `Backend.solve`. No progress is recorded."""
-        run.record_solver(self.name, ".".join(map(str, self.solver.version() or ["unknown"])))
+        run.record_solver(self.name, self.version)
         model = pyomo_model(form, level, start)
         used = start is not None and self.interface.warm_start
         keywords = {"load_solutions": False, "tee": run.log} | ({"warmstart": True} if used else {})

@@ -9,7 +9,7 @@ from pathlib import Path
 from dlsched import library
 from dlsched.errors import ExtraMissing, OptionError, describe
 from dlsched.registry import problem as find
-from dlsched.testing import conformance_checks
+from dlsched.testing import conformance_checks, thread_changes
 from dlsched.testing.conformance_checks import Subject
 from dlsched.testing.search import Finding, SearchReport
 from dlsched.testing.trials import Broken
@@ -32,6 +32,7 @@ CHECKS: dict[str, Callable[[Subject], Finding | None]] = {
     "deterministic": conformance_checks.deterministic,
     "limits": conformance_checks.limits,
     "warm_start": conformance_checks.warm_start,
+    "threads": thread_changes.threads,
     "picture": conformance_checks.picture,
     "card": conformance_checks.card,
     "page": conformance_checks.page,

@@ -14,8 +14,9 @@ from dlsched.problems.dispatch.blocks import Shape
 from dlsched.problems.dispatch.check import check
 from dlsched.problems.dispatch.generate import examples
 from dlsched.problems.dispatch.heuristics import mast_solution
-from dlsched.problems.dispatch.hull import capacity, violated
+from dlsched.problems.dispatch.hull import violated
 from dlsched.problems.dispatch.justify import justified
+from dlsched.problems.dispatch.loads import capacity
 from dlsched.problems.dispatch.oracle import brute_force
 from dlsched.problems.dispatch.pack import pack
 from dlsched.problems.dispatch.schema import Solution

@@ -60,6 +60,11 @@ def test_clusters_and_model_on_generated_clusters(seed: int, allocation: float) 
     assert first.objective == second.objective
 
 
+def test_model_where_highs_mistakes_the_value_of_its_start() -> None:
+    """HiGHS 1.16 called a start of value 1 optimal with the value 0: it is solved without it."""
+    assert dlsched.solve(one_cluster(75, allocation=1.0), "milp").status == "optimal"
+
+
 @pytest.mark.slow
 def test_clusters_and_model_on_500_full_clusters() -> None:
     """With all GPUs allocated most of these preempt, many of them for two jobs of a workload."""

@@ -117,7 +117,7 @@ def test_a_start_is_used_if_it_is_better() -> None:
     assert again.start.accepted
     assert again.objective == best.objective
     poor = dlsched.solve(instance, start=dlsched.solve(instance, "greedy").solution)
-    assert poor.start.reason == "no better than swap's"
+    assert poor.start.reason == "no better than the heuristics'"
 
 
 def test_same_seed_same_answer() -> None:

@@ -12,8 +12,8 @@ from dlsched.problems.dispatch.blocks import by_rack, coarsest, halves
 from dlsched.problems.dispatch.check import LEVELS, evaluate
 from dlsched.problems.dispatch.counts import Counts
 from dlsched.problems.dispatch.disaggregate import place, point_of
-from dlsched.problems.dispatch.hull import Weights
 from dlsched.problems.dispatch.justify import justified
+from dlsched.problems.dispatch.loads import Weights
 from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.result import Status, Termination
 from dlsched.run import Run, Stage
@@ -73,7 +73,7 @@ class Search:
 
     def level(self, level: int, held: Sequence[Number]) -> Number | None:
         """Return the optimum of a level, which the best solution then has; ``None`` at a limit."""
-        while True:
+        while not self.run.stop_reason():
             program, form = self.hold(held)
             if not form.costs[level].any():
                 self.bounds[level].append(Bound(0, "certified", "a constant level"))
@@ -89,19 +89,19 @@ class Search:
                 return None
             values = np.rint(outcome.values)
             found = program.value(level, values)
+            if self.value[level] != found:
+                few = LEVELS[level].name == "spread"
+                solution, failed, cuts = place(program, values, few, self.run.nested())
+                if solution is not None:
+                    self.accept(solution)
+                elif self.refine(failed, cuts):
+                    continue
             if self.value[level] == found:
                 return found
-            few = LEVELS[level].name == "spread"
-            solution, failed, cuts = place(program, values, few, self.run.nested())
-            if solution is None:
-                if self.refine(failed, cuts):
-                    continue
-            else:
-                self.accept(solution)
-                if self.value[level] == found:
-                    return found
             self.stopped = Termination.TOLERANCES  # HiGHS exceeds the room of single machines
             return None
+        self.stopped = self.run.stop_reason()
+        return None
 
     def hold(self, held: Sequence[Number]) -> tuple[Counts, StandardForm]:
         """Return the program of the present blocks, and it with the earlier levels held."""

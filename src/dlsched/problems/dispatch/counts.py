@@ -12,7 +12,7 @@ import numpy as np
 from dlsched.problems.dispatch.blocks import Block, Shape, shape_of
 from dlsched.problems.dispatch.costs import as_vectors, levels
 from dlsched.problems.dispatch.fleet import Fleet
-from dlsched.problems.dispatch.hull import Weights, capacity
+from dlsched.problems.dispatch.loads import Weights, capacity
 from dlsched.problems.dispatch.ranking import Ranked
 from dlsched.schema import Number, simplify
 from dlsched.solvers.digits import rounded_down

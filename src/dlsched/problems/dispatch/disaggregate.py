@@ -8,7 +8,8 @@ import numpy as np
 
 from dlsched.problems.dispatch.blocks import Shape, shape_of
 from dlsched.problems.dispatch.counts import Counts
-from dlsched.problems.dispatch.hull import Weights, violated
+from dlsched.problems.dispatch.hull import violated
+from dlsched.problems.dispatch.loads import Weights
 from dlsched.problems.dispatch.pack import pack
 from dlsched.problems.dispatch.schema import Placed, Solution, Started
 from dlsched.run import Run

@@ -12,7 +12,7 @@ from dlsched.forms.parameters import require_keys, wholes
 from dlsched.problems.dispatch.blocks import Block, Shape, by_rack, coarsest
 from dlsched.problems.dispatch.check import LEVELS
 from dlsched.problems.dispatch.counts import Counts
-from dlsched.problems.dispatch.hull import Weights
+from dlsched.problems.dispatch.loads import Weights
 from dlsched.problems.dispatch.schema import Instance
 
 _CUT = 5
@@ -67,7 +67,7 @@ def _divided(own: Sequence[Block], wanted: object) -> list[Block]:
 def _weights(cut: object) -> Weights:
     """Return the weights of a cut.
 
-    `hull.capacity` considers loads to which no task of the last shape can be added, and adds up
+    `loads.capacity` considers loads to which no task of the last shape can be added, and adds up
     weights by shape. So its result holds if no weight is negative, and no shape is there twice.
     """
     if not isinstance(cut, list) or not all(wholes(row) and len(row) == _CUT for row in cut):

@@ -2,62 +2,89 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, TypeAlias
 
+from dlsched.problems.dispatch import heuristics
 from dlsched.problems.dispatch.check import evaluate
 from dlsched.problems.dispatch.counted import count
-from dlsched.problems.dispatch.heuristics import mast_solution
 from dlsched.problems.dispatch.improve import ROUNDS, improve
 from dlsched.problems.dispatch.schema import Instance, Solution
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run
 
-ExactSearch = Callable[[Run, Solution], Claim]
+ExactSearch: TypeAlias = Callable[[Run, Solution], Claim]
 """A search within the limits of a run, from a feasible solution."""
-_LARGEST_SHARE = 0.5
-"""The largest part of what is left of a time limit that is kept for the heuristics."""
+Plan: TypeAlias = Callable[[Instance, Run, Solution], Solution]
+"""A heuristic, which may begin from the best solution so far."""
+_FIRST_SHARE = 0.1
+"""The part of a time limit after which the heuristics are called, if nothing is proved by then."""
+_QUICK = 0.01
+"""If `mast` takes a larger part of the time limit, the heuristics are called before any search."""
+_NO_MORE = (Termination.LEVELS_DONE, Termination.INTERRUPTED)
 
 
 def improved(instance: Instance, run: Run, search: ExactSearch) -> Claim:
-    """Return what an exact search finds, or a heuristic's solution if it is better.
+    """Return what an exact search finds, or a heuristic's solution if that is better.
 
-    The search begins from the run's start or the plan of `mast`, whichever is better. If it does
-    not prove an optimum, `joint` and `counted` are called in what is kept of a time limit: as long
-    as they may take, judged by the time of `mast`, but at most half.
+    The search begins from the run's start or the plan of `mast`, whichever is better. If it proves
+    no optimum in a tenth of the time limit, the other heuristics and the baselines are called, and
+    the search begins again from the best solution in what is left.
     """
-    began = time.perf_counter()
-    best = mast_solution(instance)
-    kept = min(2 * ROUNDS * (time.perf_counter() - began), _LARGEST_SHARE * run.remaining())
-    start = None
+    began = run.elapsed()
+    best, start = heuristics.mast_solution(instance), None
+    quick = run.time_limit is None or (run.elapsed() - began) < _QUICK * run.remaining()
     if isinstance(run.start, Solution):
         better = evaluate(instance, run.start).better_than(evaluate(instance, best))
         start = Start(better, f"it is {'' if better else 'no '}better than the plan of mast")
         best = run.start if better else best
-    with run.keeping(kept):
-        claim = search(run, best)
+    claim = Claim(best, termination=Termination.TIME_LIMIT)
+    if quick:
+        limited = run.time_limit is not None
+        with run.keeping((1 - _FIRST_SHARE) * run.remaining() if limited else 0.0):
+            claim = search(run, best)
+        best = _better(instance, claim.solution, best)
+    if claim.status is Status.FEASIBLE and claim.termination not in _NO_MORE:
+        for plan in (_joint, _counted, *_BASELINES):
+            if not run.stop_reason():
+                best = _better(instance, best, plan(instance, run, best))
+        if claim.termination is Termination.TIME_LIMIT and not run.stop_reason():
+            claim = search(run, best)
+            best = _better(instance, claim.solution, best)
     claim = replace(claim, start=claim.start or start)
-    if claim.status not in (Status.FEASIBLE, Status.NO_SOLUTION):
+    if best is claim.solution:
         return claim
-    found = [best]
-    if isinstance(claim.solution, Solution):
-        found.insert(0, claim.solution)
-    if claim.termination is not Termination.LEVELS_DONE:
-        found.append(improve(instance, run.nested(run.remaining() / 2), ROUNDS))
-        found.append(count(instance, run.nested(), _best(instance, found)))
-    chosen = _best(instance, found)
-    if chosen is claim.solution:
-        return claim
-    return replace(claim, solution=chosen, status=Status.FEASIBLE, objective=None)
+    return replace(claim, solution=best, status=Status.FEASIBLE, objective=None)
 
 
-def _best(instance: Instance, solutions: Sequence[Solution]) -> Solution:
-    """Return the best solution, the first one of equally good ones."""
-    best, *others = solutions
-    value = evaluate(instance, best)
-    for other in others:
-        worth = evaluate(instance, other)
-        if worth.better_than(value):
-            best, value = other, worth
-    return best
+def _joint(instance: Instance, run: Run, best: Solution) -> Solution:
+    return improve(instance, run.nested(), ROUNDS)
+
+
+def _counted(instance: Instance, run: Run, best: Solution) -> Solution:
+    return count(instance, run.nested(), best)
+
+
+def _baseline(function: Callable[[Instance, Any], Solution]) -> Plan:
+    return lambda instance, run, best: function(instance, run.rng)
+
+
+_BASELINES = [
+    _baseline(function)
+    for function in (
+        heuristics.top_k,
+        heuristics.federated,
+        heuristics.local,
+        heuristics.regional_queue,
+        heuristics.global_queue,
+        heuristics.regional,
+    )
+]
+
+
+def _better(instance: Instance, first: object, second: Solution) -> Solution:
+    """Return the better solution, the first of equally good ones; it may be missing."""
+    if not isinstance(first, Solution):
+        return second
+    return second if evaluate(instance, second).better_than(evaluate(instance, first)) else first

@@ -18,7 +18,7 @@ PROBLEM = Problem(
     bound="lp",
     size="jobs",
     package=__name__,
-    starts=("prices",),
+    fallbacks=("prices",),
 )
 
 __all__ = ["PROBLEM", "Completion", "Instance", "Solution", "jct"]

@@ -67,8 +67,6 @@ def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
     if isinstance(run.start, Solution):
         search.offer(items.within(instance, run.start))
         start = Start(True, "the first incumbent")
-    if isinstance(run.known, Solution):
-        search.offer(items.within(instance, run.known))
     run.announce(Stage.SEARCHING, f"a table of {len(items.starts):,} jobs over the GPUs")
     search.solve()
     assert search.incumbent is not None

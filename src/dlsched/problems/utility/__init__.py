@@ -23,7 +23,7 @@ PROBLEM = Problem(
     bound="lagrangian",
     size="jobs",
     package=__name__,
-    starts=("insertion", "hadar", "hadare"),
+    starts=("insertion", "hadare"),
     choose=choose,
 )
 

@@ -126,11 +126,12 @@ class Search:
         rounds = min(_ROUNDS, _DIRECT_ROUNDS * len(self.best.worth)) if direct else _ROUNDS
         try:
             self.bound_without_prices()
-            first = 0.1 * limit
-            made = Insertion(self.gangs)
-            made.arrange(self.run.nested(first), by_density(self.gangs).tolist(), rounds)
-            self.propose(made)
-            self.best.improve(self.run.nested(first), rounds)
+            if self.run.known is None:  # else insertion has searched already
+                first = 0.1 * limit
+                made = Insertion(self.gangs)
+                made.arrange(self.run.nested(first), by_density(self.gangs).tolist(), rounds)
+                self.propose(made)
+                self.best.improve(self.run.nested(first), rounds)
             self.columns.add(self.best.levels)
             self.improve_prices(self.run.nested(0.6 * limit))
             if not direct:

@@ -10,10 +10,12 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.simulation.cluster import LOAN, Cluster
 from dlsched.simulation.decision import Decision
 from dlsched.simulation.policies.placement import Placement
-from dlsched.simulation.policy import BasePolicy
+from dlsched.simulation.policy import BasePolicy, PolicyError
 from dlsched.simulation.state import Arrays, State, Vector
+from dlsched.simulation.workload import Workload
 
 SORTED = 64
 """Jobs of a long queue that are sorted beyond those for which there are GPUs."""
@@ -42,6 +44,17 @@ class QueuePolicy(BasePolicy):
 
     preemptive: ClassVar[bool] = True
     strict: ClassVar[bool] = False
+
+    def check(self, workload: Workload, cluster: Cluster) -> None:
+        """Refuse a job that asks for more GPUs than it can ever have.
+
+        Raises
+        ------
+        PolicyError
+            Naming the job.
+        """
+        room = sum(server.gpus for server in cluster.servers if server.pool != LOAN)
+        require_room(self.name, workload, room, "the servers that are not on loan have")
 
     @abstractmethod
     def order(self, state: State) -> Vector:
@@ -89,6 +102,22 @@ class QueuePolicy(BasePolicy):
             waiting = order[jobs.running[order] == 0]
         new = [every[j] for j in jobs.job[waiting]]
         return Decision(Placement(state.cluster, vacant).place_all(new))
+
+
+def require_room(policy: str, workload: Workload, room: int, where: str) -> None:
+    """Refuse a job that asks for more GPUs than there are where a policy runs it.
+
+    Raises
+    ------
+    PolicyError
+        Naming the job.
+    """
+    for job in workload.jobs:
+        if job.gpus > room:
+            raise PolicyError(
+                f"policy {policy}: job {job.id} asks for {job.gpus} GPUs, {where} {room}; leave "
+                "it out, or take a larger cluster"
+            )
 
 
 def change(state: State, jobs: Arrays, chosen: Vector, vacant: Vector) -> Decision:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,10 +12,12 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.schema import Number
 from dlsched.simulation.clock import ticks
+from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.decision import Decision
-from dlsched.simulation.policies.ordering import OrderingPolicy, of_job_alone
-from dlsched.simulation.policies.typed import held_by_type, rates_of, realize, supply
+from dlsched.simulation.policies.ordering import OrderingPolicy, of_job_alone, require_room
+from dlsched.simulation.policies.typed import held_by_type, kind_of, rates_of, realize, supply
 from dlsched.simulation.state import Arrays, State, Vector, number
+from dlsched.simulation.workload import Workload
 
 
 class Tiresias(OrderingPolicy):
@@ -56,6 +59,22 @@ class Tiresias(OrderingPolicy):
         self.interval = interval
         self.on_events = interval is None
         self.one_type = one_type
+
+    def check(self, workload: Workload, cluster: Cluster) -> None:
+        """Refuse a job that asks for more GPUs than it can ever have.
+
+        Raises
+        ------
+        PolicyError
+            Naming the job.
+        """
+        super().check(workload, cluster)
+        if self.one_type:
+            supply: Counter[str] = Counter()
+            for server in cluster.servers:
+                supply[kind_of(server)] += server.gpus
+            most = max(supply.values())
+            require_room(self.name, workload, most, "the servers of one type have at most")
 
     @of_job_alone
     def key(self, jobs: Arrays) -> Vector:

@@ -1,0 +1,59 @@
+"""Exact methods begin from the heuristics and baselines, and return nothing worse than these."""
+
+from __future__ import annotations
+
+import pytest
+
+import dlsched
+from dlsched.problems.dispatch import Instance
+from dlsched.problems.dispatch.check import evaluate
+from dlsched.problems.dispatch.starts import improved
+from dlsched.registry import Kind, problem
+from dlsched.result import Claim, Status, Termination
+from dlsched.run import Run
+
+HEURISTICS = [
+    name
+    for name, method in problem("dispatch").methods.items()
+    if method.kind in (Kind.HEURISTIC, Kind.BASELINE)
+]
+
+
+def drawn(seed: int) -> Instance:
+    """Generate a cluster on which workloads wait and others are preempted."""
+    instance = dlsched.generate("dispatch", seed, machines=6, pending=12, allocation=1.0)
+    assert isinstance(instance, Instance)
+    return instance
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_found_is_the_best_heuristic(seed: int) -> None:
+    """If the search finds nothing, the answer is at least as good as each heuristic's."""
+    instance, run = drawn(seed), Run()
+    nothing = Claim(status=Status.FEASIBLE, termination=Termination.TOLERANCES)
+    claim = improved(instance, run, lambda part, start: nothing)
+    best = evaluate(instance, claim.solution)
+    for name in HEURISTICS:
+        assert not dlsched.solve(instance, name).objective.better_than(best), name
+
+
+@pytest.mark.parametrize("method", ["milp", "classes"])
+def test_no_time_is_the_plan_of_mast(method: str) -> None:
+    """Without time the start is returned, whatever the method."""
+    instance = drawn(1)
+    plan = dlsched.solve(instance, "mast").objective
+    result = dlsched.solve(instance, method, time_limit=1e-9)
+    assert result.status == "feasible" and result.termination == "time_limit"
+    assert not plan.better_than(result.objective)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [0.05, 0.3, 2.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_exact_is_no_worse_than_heuristics(seed: int, limit: float) -> None:
+    """Under a limit within which the heuristics end, the exact method's answer is no worse."""
+    instance = drawn(seed)
+    exact = dlsched.solve(instance, time_limit=limit).objective
+    for name in HEURISTICS:
+        if dlsched.solve(instance, name).seconds.total < limit / 4:
+            assert not dlsched.solve(instance, name).objective.better_than(exact), name
