@@ -34,7 +34,12 @@ from dlsched.solvers.certificate import (
 from dlsched.solvers.fixing import fix_by_reduced_cost
 from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.outcome import Outcome, Vector
-from dlsched.solvers.precision import BEYOND_PRECISION, precision_reason, undecided_row
+from dlsched.solvers.precision import (
+    BEYOND_PRECISION,
+    precision_reason,
+    undecided_gap,
+    undecided_row,
+)
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
 SOLVER_LIBRARIES = (
@@ -285,7 +290,8 @@ class _Search:
                 self.status, self.termination = Status.FEASIBLE, Termination.TOLERANCES
                 self.reason = f"{self.run.solver}'s tolerances leave a gap of {left:.3g}"
                 return
-            if self.form.granularities[level] and left > self.run.gap:
+            if not self.run.gap:
+                left = undecided_gap(self.optima[-1], self.form.granularities[level], left)
                 self.reason = precision_reason(self.form.level_names[level], left) or self.reason
             if level + 1 < levels:
                 self.hold(level, self.optima[-1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from dlsched.solvers.standard_form import StandardForm
@@ -13,16 +15,27 @@ BEYOND_PRECISION = "the data need more than the solver's precision"
 """The beginning of the reason why no optimum is stated."""
 _NO_GAP = 1e-14
 """Relative differences up to this are those of sums of doubles."""
+_LAST_DIGIT = 2.0**-52
 
 
 def precision_reason(level: str, gap: float) -> str:
     """Return to which precision a level is proved optimal; nothing if it is exactly."""
-    if gap <= _NO_GAP:
+    if not gap:
         return ""
     return (
         f"proved optimal within {gap:.1e} of {level}: smaller differences are beyond the "
         f"solver's precision"
     )
+
+
+def undecided_gap(value: float, granularity: Fraction, gap: float) -> float:
+    """Return the part of a level's value in which its optimum may be better; 0 if in none.
+
+    Values that differ by less than a double's last digit are equal to a solver.
+    """
+    if 0 < granularity < _LAST_DIGIT * abs(value):
+        return max(gap, _LAST_DIGIT)
+    return gap if granularity and gap > _NO_GAP else 0.0
 
 
 def undecided_row(form: StandardForm) -> str | None:
