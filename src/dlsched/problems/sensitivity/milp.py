@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from dlsched.errors import SolverDisagreement, SolverFailure
+from dlsched.errors import SolverFailure
 from dlsched.objective import TOLERANCE, Bound, relative_gap
 from dlsched.problems.sensitivity import model
 from dlsched.problems.sensitivity.bounds import precision_reason, split_bound
@@ -48,7 +48,7 @@ def solve_model(
     best = best_of(instance, given)
     try:
         claim = solve_levels(instance, run, model, levels, first=first)
-    except (SolverDisagreement, SolverFailure) as error:
+    except SolverFailure as error:
         if best is None:
             return Claim(status=Status.NO_SOLUTION, reason=str(error))
         return Claim(best, Status.FEASIBLE, str(error), termination=Termination.UNDECIDED)
