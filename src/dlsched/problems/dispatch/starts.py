@@ -48,7 +48,7 @@ def improved(instance: Instance, run: Run, search: ExactSearch) -> Claim:
         best = _better(instance, claim.solution, best)
     if claim.status is Status.FEASIBLE and claim.termination not in _NO_MORE:
         for plan in (_joint, _counted, *_BASELINES):
-            if not run.stop_reason():
+            if plan in _BASELINES or not run.stop_reason():  # no limit stops a baseline
                 best = _better(instance, best, plan(instance, run, best))
         if claim.termination is Termination.TIME_LIMIT and not run.stop_reason():
             claim = search(run, best)
