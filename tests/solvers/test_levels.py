@@ -132,7 +132,7 @@ def test_constant_levels(case: str, solver: str) -> None:
     """A level with the same value for all solutions is solved like any other."""
     if solver == "scip":
         pytest.importorskip("pyscipopt", reason="SCIP comes with PySCIPOpt")
-    result = dlsched.solve(CONSTANT[case], solver=solver)
+    result = dlsched.solve(CONSTANT[case], solver=solver, threads=1)
     assert result.status is Status.OPTIMAL
     assert result.objective == oracles.reclaiming(CONSTANT[case])
 
