@@ -2,10 +2,11 @@
 
 Usage::
 
-    python benchmarks/cold_start.py [import] [seconds]
+    python benchmarks/cold_start.py [import] [commands] [medium] [seconds]
 
 Each figure is from a fresh process. "Empty" has an empty cache of compiled loops, as on a new
-machine; "filled" is the same again. "Small" is the exact method on the problem's first small
+machine; "filled" is the same again. "Medium" instances have jobs of several weights, or more jobs
+than those that need no compiled loops. "Small" is the exact method on the problem's first small
 instance, imports included; "larger" on a generated one, for which loops are compiled; "all methods"
 solves the small one with every method.
 
@@ -20,6 +21,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 
 from figures import arguments, write
@@ -44,6 +46,27 @@ import time
 import dlsched
 print(time.process_time())
 """
+FIRST = """
+import time
+import dlsched
+dlsched.solve("lyra-fig5")
+print(time.process_time())
+"""
+MEDIUM = """
+import sys, time
+import dlsched
+name = sys.argv[1]
+parameters = {
+    "reclaiming": dict(servers=520, demand=130), "utility": dict(jobs=25, slots=40),
+    "placement": dict(tables=40, regions=5, jobs=80), "interleaving": dict(jobs=128),
+}
+data = dlsched.generate(name, seed=1, **parameters[name]).to_data()
+for i, job in enumerate(data["jobs"] if name == "reclaiming" else ()):
+    job["weight"] = 1 + i % 5
+dlsched.solve(dlsched.load(data), time_limit=1)
+print(time.process_time() - 1)
+"""
+MEDIUM_PROBLEMS = ("reclaiming", "interleaving", "utility", "placement")
 PROBLEMS = ("reclaiming", "elastic", "interleaving", "utility", "placement", "sensitivity",
             "workers", "dispatch")  # fmt: skip
 SIZES = ("small", "larger", "all")
@@ -69,6 +92,47 @@ def imported() -> Iterator[str]:
     yield f"`python -c 'import dlsched'` takes {best:.2f} CPU seconds, the best of {TRIES}."
 
 
+def waited(command: list[str]) -> tuple[float, float]:
+    """Return the least processor time of a command and the least time that one waits."""
+    ran = []
+    for _ in range(TRIES):
+        before, began = os.times(), time.perf_counter()
+        subprocess.run(command, capture_output=True, check=True)
+        after = os.times()
+        used = after.children_user + after.children_system
+        used -= before.children_user + before.children_system
+        ran.append((used, time.perf_counter() - began))
+    return min(used for used, _ in ran), min(wall for _, wall in ran)
+
+
+def commands() -> Iterator[str]:
+    """Yield the table of what a user types first."""
+    yield "## First commands\n"
+    yield f"The best of {TRIES} processes each.\n"
+    yield "| command | processor, s | wall, s |"
+    yield "|---|---|---|"
+    start = (
+        "import sys; sys.argv = ['dlsched', *sys.argv[1:]]; from dlsched.cli import main; main()"
+    )
+    for name, command in (
+        ("`dlsched --help`", [sys.executable, "-c", start, "--help"]),
+        ("`dlsched solve lyra-fig5`", [sys.executable, "-c", start, "solve", "lyra-fig5"]),
+        ("`dlsched.solve('lyra-fig5')`", [sys.executable, "-c", FIRST]),
+    ):
+        used, wall = waited(command)
+        yield f"| {name} | {used:.2f} | {wall:.2f} |"
+
+
+def medium() -> Iterator[str]:
+    """Yield the table of medium instances under a limit of a second, which is subtracted."""
+    yield "## Medium instances: CPU seconds before and after a search of one second\n"
+    yield "| problem | empty | filled |\n|---|---|---|"
+    for problem in MEDIUM_PROBLEMS:
+        with tempfile.TemporaryDirectory() as cache:
+            empty, filled = (fresh(MEDIUM, problem, cache=cache) for _ in range(2))
+        yield f"| {problem} | {empty:.1f} | {filled:.1f} |"
+
+
 def seconds() -> Iterator[str]:
     """Yield the table of the first solves."""
     yield "## Cold start: CPU seconds of a fresh process, by the cache of compiled loops\n"
@@ -90,4 +154,5 @@ def seconds() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    write("cold_start", {"import": imported, "seconds": seconds}, arguments())
+    sections = {"import": imported, "commands": commands, "medium": medium, "seconds": seconds}
+    write("cold_start", sections, arguments())

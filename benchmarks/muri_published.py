@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from figures import arguments, write
 
-from dlsched.compilation import prepare
+from dlsched.preparation import prepare
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.api import simulate
 

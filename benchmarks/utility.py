@@ -20,7 +20,7 @@ from rules_table import Rule, rows, shipped
 
 import dlsched
 from dlsched import library
-from dlsched.compilation import prepare
+from dlsched.preparation import prepare
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.check import completions
 from dlsched.problems.utility.forking import divisible_load

@@ -5,7 +5,7 @@ python tests/loops.py
 
 from __future__ import annotations
 
-from dlsched.compilation import prepare
+from dlsched.preparation import prepare
 from dlsched.registry import problem, problem_names
 
 for name in problem_names():

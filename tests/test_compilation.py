@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from dlsched.compilation import loop
+from dlsched.compilation import Loop, entries, loop
+from dlsched.preparation import divided
 from dlsched.registry import problem, problem_names
 
 COMPILED = [
@@ -113,7 +114,8 @@ def test_a_loop_that_is_no_entry_runs_as_python_if_python_calls_it() -> None:
 
 
 CALLED = """
-from dlsched.compilation import loop
+from dlsched.compilation import Loop, entries, loop
+from dlsched.preparation import divided
 
 LIMIT = 2.0
 
@@ -169,3 +171,40 @@ def test_machine_code_of_an_edited_loop(tmp_path: Path) -> None:
         )
         answers.append(float(ran.stdout))
     assert answers == [4.0, 20.0]
+
+
+def test_loops_are_divided_by_their_length() -> None:
+    """The longest loops are in different parts, and no part is empty unless there is no loop."""
+    known = entries("dlsched.problems.reclaiming.emptying")
+    loops = sorted(known, key=Loop.size, reverse=True)
+    assert divided(loops, 2) == [loops[:1], loops[1:]]
+    assert divided(loops, 9) == [[loop] for loop in loops]
+    assert divided(loops, 1) == [loops] and divided([], 4) == [[]]
+
+
+OTHER_PROCESS = """
+import sys
+if sys.argv[1] == "fails":
+    sys.executable = "/no/such/python"
+from dlsched import compilation, preparation
+preparation.os.cpu_count = lambda: 2
+told = []
+preparation.prepare("dlsched.problems.interleaving.pairs", on_compile=told.append)
+loops = [loop for name in told for loop in compilation.entries(name)]
+assert len(loops) > 1 and all(loop.ready for loop in loops)
+print(sum(sum(loop.compiled.stats.cache_hits.values()) for loop in loops))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "hits"), [("works", 1), ("fails", 0)])
+def test_another_process_compiles_a_share(case: str, hits: int, tmp_path: Path) -> None:
+    """Its loops are loaded from the cache here; where it cannot be started all are compiled."""
+    ran = subprocess.run(
+        [sys.executable, "-c", OTHER_PROCESS, case],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(ran.stdout) >= hits and (hits or int(ran.stdout) == 0)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched import compilation
+from dlsched import preparation
 from dlsched.compilation import entry, interpreted, loop
 from dlsched.registry import Method, problem, problem_names
 from dlsched.testing import strategies
@@ -78,7 +78,7 @@ def test_compiled_loops_are_used_where_there_are_any() -> None:
     instance, method = dlsched.load("placement-small-01"), owner.methods["no_moves"]
     method.prepare(owner.package)
     assert not method.interprets(instance, owner.package)
-    assert compilation.is_ready(f"{owner.package}.local")
+    assert preparation.is_ready(f"{owner.package}.local")
 
 
 @loop

@@ -9,10 +9,6 @@ instances are so small that compiling would take longer than the run, both run a
 from __future__ import annotations
 
 import hashlib
-import importlib
-import logging
-import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -36,9 +32,6 @@ IntCube: TypeAlias = Annotated[NDArray[np.int64], "int64[:,:,::1]"]
 """Types for the fields of named tuples that compiled functions take; see `entry`."""
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_NOTICE_AFTER = 1.0
-"""Seconds of compilation after which a terminal is told why it waits."""
 
 _interpreting = ContextVar("dlsched_interpreting", default=False)
 _entries: dict[str, list[Loop]] = {}
@@ -124,6 +117,29 @@ class Loop:
         """The signatures that `prepare` compiles, as numba's objects."""
         return tuple(_signature(text, self._records) for text in self._texts)
 
+    def compile(self) -> None:
+        """Compile all signatures, or load them from numba's cache."""
+        for signature in self.signatures:
+            self.compiled.compile(signature)
+
+    def is_cached(self, signature: Any) -> bool | None:
+        """Whether numba would load a signature instead of compiling it; ``None`` if it is unknown.
+
+        There is no public call that looks without compiling.
+        """
+        try:
+            cache = self.compiled._cache
+            key = cache._index_key(signature, self.compiled.targetctx.codegen())
+            return key in cache._cache_file._load_index()
+        except AttributeError:
+            return None
+
+    def size(self) -> int:
+        """Return the bytes of Python's code of the loop and of all that it calls."""
+        called = [self.function.__globals__.get(name) for name in self.function.__code__.co_names]
+        inner = sum(loop.size() for loop in called if isinstance(loop, Loop))
+        return len(self.function.__code__.co_code) + inner
+
     @property
     def ready(self) -> bool:
         """Whether all signatures are compiled in this process."""
@@ -198,78 +214,6 @@ def entries(module: str) -> list[Loop]:
     return list(_entries.get(module, ()))
 
 
-def prepare(*modules: str, on_compile: Callable[[str], None] | None = None) -> None:
-    """Import modules; compile their entries and those of what they import from their packages.
-
-    What is in numba's cache is loaded instead, in milliseconds. On a terminal, a compilation that
-    takes more than a second is announced on standard error.
-
-    Parameters
-    ----------
-    *modules
-        Full names.
-    on_compile
-        Called with a module's name before the first of its loops is compiled that is in no cache.
-    """
-    with _notice():
-        for module, missing in _missing(modules).items():
-            with _listening(on_compile, module):
-                for entry in missing:
-                    for signature in entry.signatures:
-                        entry.compiled.compile(signature)
-
-
-def is_ready(*modules: str) -> bool:
-    """Return whether `prepare` has nothing to compile or load from numba's cache."""
-    return not _missing(modules)
-
-
-def _missing(modules: Sequence[str]) -> dict[str, list[Loop]]:
-    """Return the entries that are not compiled, by module."""
-    for module in modules:
-        importlib.import_module(module)
-    packages = {module.rpartition(".")[0] for module in modules}
-    found = {
-        module: [entry for entry in known if not entry.ready]
-        for module, known in _entries.items()
-        if module.rpartition(".")[0] in packages
-    }
-    return {module: missing for module, missing in found.items() if missing}
-
-
-@contextmanager
-def _listening(on_compile: Callable[[str], None] | None, module: str) -> Iterator[None]:
-    """Call a listener with the module's name when numba compiles a loop instead of loading it."""
-    from numba.core import event
-
-    told: list[str] = []
-
-    class Listener(event.Listener):  # type: ignore[misc]
-        def on_start(self, _event: Any) -> None:
-            if on_compile and not told:
-                told.append(module)
-                on_compile(module)
-
-        def on_end(self, _event: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Listener()):
-        yield
-
-
-@contextmanager
-def _notice() -> Iterator[None]:
-    """Say on a terminal that loops are compiled, if that takes more than a second.
-
-    Not if the log is read at level INFO, as by the command line, since it says so already.
-    """
-    text = "dlsched: compiling loops, once per machine ..."
-    timer = threading.Timer(_NOTICE_AFTER, print, [text], {"file": sys.stderr, "flush": True})
-    timer.daemon = True
-    told = logging.getLogger("dlsched").isEnabledFor(logging.INFO)
-    if not told and sys.stderr is not None and sys.stderr.isatty():
-        timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+def modules_with_entries() -> list[str]:
+    """Return the modules that were imported and have entries."""
+    return list(_entries)

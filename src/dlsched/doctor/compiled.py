@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dlsched.compilation import entries
 from dlsched.doctor.finding import Finding
@@ -53,7 +52,7 @@ def compiled_loops() -> CompiledLoops:
     """Import the modules with loops, and look their signatures up in numba's cache."""
     try:
         loops = [entry for module in _modules() for entry in entries(module)]
-        states = [_is_cached(loop.compiled, known) for loop in loops for known in loop.signatures]
+        states = [loop.is_cached(known) for loop in loops for known in loop.signatures]
         folders = {str(loop.compiled.stats.cache_path) for loop in loops}
     except Exception as error:  # numba raises errors of several kinds
         return CompiledLoops(failure=describe(error))
@@ -73,19 +72,6 @@ def _modules() -> list[str]:
                 if module.startswith("."):
                     importlib.import_module(module, owner.package)
     return sorted(m for m in sys.modules if m.rpartition(".")[0] in packages)
-
-
-def _is_cached(loop: Any, signature: Any) -> bool | None:
-    """Whether numba would load a loop instead of compiling it; ``None`` if that is unknown.
-
-    There is no public call that looks without compiling.
-    """
-    try:
-        cache = loop._cache
-        key = cache._index_key(signature, loop.targetctx.codegen())
-        return key in cache._cache_file._load_index()
-    except AttributeError:
-        return None
 
 
 def _is_writable(folder: str) -> bool:

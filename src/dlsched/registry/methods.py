@@ -10,9 +10,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from dlsched.compilation import is_ready, prepare
 from dlsched.errors import OptionError
 from dlsched.extras import EXTRAS, require
+from dlsched.preparation import is_ready, prepare
 from dlsched.registry.option_types import validate_types
 from dlsched.registry.trusted import is_trusted
 from dlsched.result import Claim

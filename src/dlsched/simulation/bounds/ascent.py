@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.compilation import prepare
+from dlsched.preparation import prepare
 from dlsched.simulation.bounds import relaxation as loops
 from dlsched.simulation.bounds.demands import Demands, pool
 from dlsched.simulation.bounds.intervals import intervals_and_prices

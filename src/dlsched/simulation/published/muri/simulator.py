@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.compilation import prepare
 from dlsched.errors import InstanceError, OptionError, UnknownName
+from dlsched.preparation import prepare
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.log import Log
 from dlsched.simulation.published.muri.antman import AntMan
