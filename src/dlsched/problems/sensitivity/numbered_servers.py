@@ -52,7 +52,7 @@ def numbered_form(program: Program, floor: int | None = None) -> StandardForm:
     totals = np.array([row.sizes for row in pooled])
     of_server = _server_rows(program)
     one_server = np.array([row.sizes for row in of_server])
-    every = sparse.kron(np.ones(n), -sparse.eye_array(kinds))
+    every = sparse.kron(np.ones((1, n)), -sparse.eye_array(kinds))
     blocks: list[list[Any]] = [
         [sparse.csr_array(jobs), None],
         [sparse.csr_array(items), every],
