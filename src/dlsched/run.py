@@ -146,7 +146,7 @@ class Run:
 
     @contextmanager
     def keeping(self, seconds: float) -> Iterator[None]:
-        """Keep so many seconds of the time limit, if there is one, for what follows the block."""
+        """Keep seconds of the time limit, if there is one, for what follows the block."""
         limit = self.time_limit
         if limit is not None:
             self.time_limit = max(0.0, limit - seconds)

@@ -55,7 +55,7 @@ def levels(
 
 
 def as_vectors(costs: Sequence[Costs], width: int) -> tuple[Vector, ...]:
-    """Return the levels' costs as doubles, for a program with so many columns."""
+    """Return the levels' costs as doubles, for a program with `width` columns."""
     vectors = []
     for level in costs:
         vector = np.zeros(width)
