@@ -8,7 +8,7 @@ WORKERS ?= auto
 # Tests start hundreds of processes, each of which would compile the package's modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo library-runs readme test test-all lowest newest lint loops docs dist schema library certificates clean
+.PHONY: demo library-runs readme test test-all lowest newest lint loops docs dist schema claims library certificates clean
 
 demo: $(READY)
 	$(BIN)/python benchmarks/demo.py results/demo
@@ -51,6 +51,10 @@ loops: $(READY)
 schema: $(READY)
 	$(BIN)/dlsched export --schemas docs/schema
 	$(BIN)/python docs/fields.py
+
+# The papers' claims and objections: every measured number is read from benchmarks/figures.
+claims: $(READY)
+	$(BIN)/python benchmarks/claims/render.py
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

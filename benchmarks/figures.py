@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from code_version import code_version
 from machine import machine
 
 import dlsched
@@ -39,7 +41,8 @@ def rule_gap(instance: Instance, rule: str, best: Result, level: int = 0) -> str
 def write(name: str, sections: Mapping[str, Section], chosen: list[str]) -> None:
     """Measure the sections chosen, all by default, and put them into figures/<name>.md.
 
-    Sections that are not measured now stay as they are in the file, each with its machine.
+    Sections that are not measured now stay as they are in the file, each with its machine and
+    the commit of its code, which `stale.py` compares with today's.
     """
     unknown = set(chosen) - set(sections)
     if unknown:
@@ -49,9 +52,12 @@ def write(name: str, sections: Mapping[str, Section], chosen: list[str]) -> None
         if chosen and section not in chosen:
             continue
         lines = [f"<!-- {section} -->"]
+        start = time.perf_counter()
         for line in measure():
             print(line, flush=True)
             lines.append(line)
+        seconds = time.perf_counter() - start
+        lines.append(f"\nMeasured in {seconds:,.0f} s with {code_version()}")
         lines.append(f"\nMachine: {machine()}")
         # Read now: another process may have measured another section meanwhile.
         kept = _read(file) | {section: "\n".join(lines)}

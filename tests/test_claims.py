@@ -1,37 +1,114 @@
-"""The page of claims is what its entries say, and every entry is whole."""
+"""Rows of claims say what figures, papers and tests say, and the pages are what the rows say."""
 
 from __future__ import annotations
 
-import importlib.util
+import re
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SPEC = importlib.util.spec_from_file_location("render", ROOT / "benchmarks/claims/render.py")
-assert SPEC is not None and SPEC.loader is not None
-RENDER = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(RENDER)
-CLAIMS = [(paper, claim) for paper, claims in RENDER.papers() for claim in claims]
+sys.path.insert(0, str(ROOT / "benchmarks" / "claims"))
+
+import cells  # noqa: E402
+import render  # noqa: E402
+import rows  # noqa: E402
+
+PAPERS = {name: rows.paper(name) for name in rows.PAPERS}
+CLAIMS = [(name, claim) for name, said in PAPERS.items() for claim in said["claims"]]
+OBJECTIONS = [(name, each) for name, said in PAPERS.items() for each in said.get("objections", [])]
+TEXTS = ROOT.parent / "shared" / "papers"
+"""The papers' texts, where a machine has them."""
+
+_PLACES = re.compile(
+    r"\b(sections?|figures?|tables?|eqs?\.|lines?|algorithms?|theorems?|solutions?|versions?|traces?|"
+    r"seeds?|rows?|footnotes?|phases?|stages?|steps?|priority) "
+    r"(\(?[\d.]+'?\)?(, | and | to | or )?)+",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"`[^`]*`")
+_NUMBER = re.compile(r"(?<![\w.,/-])\d[\d,]*(?:\.\d+)?(?![\w])")
 
 
-def test_page_is_rendered() -> None:
-    """docs/claims.md equals what the script writes today."""
-    assert (ROOT / "docs" / "claims.md").read_text() == RENDER.page()
+def test_pages_are_rendered() -> None:
+    """The page of claims and the pages of objections are what the script writes today."""
+    assert (ROOT / "docs" / "claims.md").read_text(encoding="utf-8") == render.claims_page()
+    for name in rows.PAPERS:
+        page = ROOT / "docs" / "objections" / f"{name}.md"
+        assert page.read_text(encoding="utf-8") == render.objections_page(name)
 
 
-def test_there_are_at_least_thirty() -> None:
-    """At least thirty claims, some of every paper."""
-    assert len(CLAIMS) >= 30
-    assert len({paper for paper, _ in CLAIMS}) == 5
+def test_every_figure_page_is_in_the_navigation() -> None:
+    """No figure page is missing from the site's navigation."""
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = {path.name for path in cells.FIGURES.glob("*.md")}
+    assert {page for page in pages if f"figures/{page}" not in navigation} == set()
 
 
-@pytest.mark.parametrize("claim", [claim for _, claim in CLAIMS])
-def test_entries_are_whole(claim: dict[str, str]) -> None:
-    """An entry has every field, a verdict of the list, and a command whose file exists."""
-    assert set(claim) == set(RENDER.FIELDS)
+@pytest.mark.parametrize(("name", "claim"), CLAIMS)
+def test_rows_are_whole(name: str, claim: dict[str, Any]) -> None:
+    """A row has every field, a verdict and a reading of the lists, and a command that exists."""
+    assert set(rows.FIELDS) <= set(claim) <= {*rows.FIELDS, "cells", "printed"}
     assert all(claim.values())
-    assert claim["verdict"] in RENDER.VERDICTS
-    for word in claim["command"].split():
+    assert claim["verdict"] in rows.VERDICTS
+    assert set(claim["reading"].split(" and ")) <= set(rows.READINGS)
+    for word in claim["command"].replace(";", " ").split():
         if word.endswith(".py"):
             assert (ROOT / word).is_file()
+
+
+@pytest.mark.parametrize(("name", "row"), [*CLAIMS, *OBJECTIONS])
+def test_numbers_are_read_from_somewhere(name: str, row: dict[str, Any]) -> None:
+    """A number that is no cell is the paper's, the setting's, or that of the test that is named."""
+    texts = [row.get(field, "") for field in ("measured", "because", "answer")]
+    known = [row.get(field, "") for field in ("claim", "setting", "objection", "command")]
+    tests = [ROOT / word for word in row.get("command", "").split() if word.startswith("tests/")]
+    known += [test.read_text(encoding="utf-8") for test in tests]
+    sources = _numbers(" ".join([*known, *row.get("printed", [])]).replace("_", ""))
+    assert _numbers(" ".join(rows.unfilled(text) for text in texts)) - sources == set()
+
+
+@pytest.mark.parametrize(("name", "row"), [*CLAIMS, *OBJECTIONS])
+def test_every_cell_is_used(name: str, row: dict[str, Any]) -> None:
+    """A row names no cell that its texts do not use."""
+    texts = " ".join(row.get(field, "") for field in ("measured", "because", "answer"))
+    used = " ".join(re.findall(r"\{([^{}]*)\}", texts))
+    assert {each for each in row.get("cells", {}) if not re.search(rf"\b{each}\b", used)} == set()
+
+
+@pytest.mark.parametrize(("name", "row"), [*CLAIMS, *OBJECTIONS])
+def test_printed_numbers_are_the_papers(name: str, row: dict[str, Any]) -> None:
+    """Numbers that a row quotes from its paper are in the paper's text."""
+    if not TEXTS.is_dir():
+        pytest.skip("the papers' texts are not on this machine")
+    text = (TEXTS / f"{name}.txt").read_text(encoding="utf-8").replace(",", "")
+    for printed in row.get("printed", []):
+        assert re.search(rf"(?<![\d.]){re.escape(printed.replace(',', ''))}(?!\d)", text), printed
+
+
+def test_a_cell_is_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell is named by section, row and column; what is missing or twice is an error."""
+    (tmp_path / "page.md").write_text(
+        "<!-- one -->\n## One\n\nfirst:\n| size | of | gap | s |\n|---|---|---|---|\n"
+        "| 10 | a | 1.5 % | 2 |\n| 10 | b | 2.5 % | 1,003 |\n"
+        "\nsecond:\n| size | gap |\n|---|---|\n| 10 | 7 |\n\nMeasured in 1,200 s with x\n"
+    )
+    monkeypatch.setattr(cells, "FIGURES", tmp_path)
+    cells.sections.cache_clear()
+    assert cells.cell("page", "one", "10 | b", "gap", "first") == "2.5 %"
+    assert cells.cell("page", "one", "*", "gap", "first") == [1.5, 2.5]
+    assert cells.number(str(cells.cell("page", "one", "10 | b", "s"))) == 1003
+    assert cells.sections("page")["one"].seconds == 1200
+    for row, column in (("10", "gap"), ("11", "gap"), ("10 | a", "none")):
+        with pytest.raises(LookupError):
+            cells.cell("page", "one", row, column)
+    row = {"cells": {"a": ["page", "one", "10 | a", "gap"], "b": ["page", "one", "10 | b", "gap"]}}
+    assert rows.filled("{a}; {a:.2f}; {b/a:.1f} times", row) == "1.5 %; 1.50; 1.7 times"
+    cells.sections.cache_clear()
+
+
+def _numbers(text: str) -> set[str]:
+    plain = _PLACES.sub("", _CODE.sub("", text))
+    return {found.replace(",", "").rstrip(".") for found in _NUMBER.findall(plain)}

@@ -1,61 +1,89 @@
-"""The papers' claims as a page: docs/claims.md from the files beside this one.
+"""The papers' claims and objections as pages: docs/claims.md and docs/objections/*.md.
 
-python benchmarks/claims/render.py
+Every measured number is read from benchmarks/figures: `python benchmarks/claims/render.py`, or
+`make claims`, writes the pages again.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from cells import sections
+from markdown.extensions.toc import slugify
+from rows import PAPERS, VERDICTS, filled, paper
+
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parents[1] / "docs" / "claims.md"
-PAPERS = ("lyra", "muri", "hadar", "mast", "synergy")
-VERDICTS = {
-    "holds": ("holds", "hold"),
-    "holds in part": ("holds in part", "hold in part"),
-    "does not hold": ("does not hold", "do not hold"),
-    "not tested here": ("was not tested here", "were not tested here"),
-}
-"""Verdicts, and what a sentence says of one claim and of several."""
-FIELDS = ("section", "claim", "command", "measured", "verdict")
+DOCS = HERE.parents[1] / "docs"
 
 
-def papers() -> list[tuple[str, list[dict[str, Any]]]]:
-    """Return each paper with its claims."""
-    found = (tomllib.loads((HERE / f"{name}.toml").read_text()) for name in PAPERS)
-    return [(paper["paper"], paper["claims"]) for paper in found]
-
-
-def page() -> str:
-    """Return the page's text."""
-    counts = Counter(claim["verdict"] for _, claims in papers() for claim in claims)
-    lines = [
-        "# The papers' claims, measured",
-        "",
-        "Written by `python benchmarks/claims/render.py` from the files beside it. Claims are in",
-        "our words. What was measured is on generated instances and on public traces and profiles,",
-        "by the command named, on the machine that its figures name; `benchmarks/figures` has the",
-        "tables. A verdict is about what was measured here, not about the authors' own clusters:",
-        "single rounds and simulations, on generated or recorded inputs. A claim holds in part if",
-        "only a part of it does, or if only a part could be measured.",
-        "",
-        f"{sum(counts.values())} claims: "
-        + ", ".join(f"{counts[v]} {words[counts[v] != 1]}" for v, words in VERDICTS.items())
-        + ".",
-    ]
-    for paper, claims in papers():
-        lines += ["", f"## {paper}", "", "| section | claim | measured | verdict | command |"]
-        lines.append("|---|---|---|---|---|")
-        lines += [
-            f"| {c['section']} | {c['claim']} | {c['measured']} | **{c['verdict']}** "
-            f"| `{c['command']}` |"
-            for c in claims
-        ]
+def claims_page() -> str:
+    """Return the text of docs/claims.md."""
+    papers = [(name, paper(name)) for name in PAPERS]
+    counts = Counter(claim["verdict"] for _, p in papers for claim in p["claims"])
+    total = ", ".join(f"{counts[v]} {words[counts[v] != 1]}" for v, words in VERDICTS.items())
+    head = (HERE / "head.md").read_text(encoding="utf-8")
+    lines = [head, f"{sum(counts.values())} claims: {total}."]
+    for name, said in papers:
+        lines += ["", f"## {said['paper']}", ""]
+        lines += [f"[What its authors would object](objections/{name}.md)", ""]
+        lines += ["| section | claim | measured | verdict | from |", "|---|---|---|---|---|"]
+        lines += [_row(claim) for claim in said["claims"]]
     return "\n".join(lines) + "\n"
 
 
+def objections_page(name: str) -> str:
+    """Return the text of docs/objections/<name>.md."""
+    said = paper(name)
+    lines = [
+        f"# {said['paper']}: what its authors would object",
+        "",
+        "Objections that a referee for the authors would raise against [our rows](../claims.md),",
+        "with our answers. Written by `make claims`, which reads measured numbers from the figure",
+        "pages.",
+    ]
+    for objection in said.get("objections", []):
+        lines += ["", f"**{filled(objection['objection'], objection)}**", ""]
+        lines += [filled(objection["answer"], objection)]
+        if links := _links(objection, "../../benchmarks/figures"):
+            lines += ["", f"From {links}."]
+    lines += ["", "## What is simplified", ""]
+    lines += [f"- {simplified}" for simplified in said.get("simplified", [])]
+    return "\n".join(lines) + "\n"
+
+
+def _row(claim: dict[str, Any]) -> str:
+    measured = filled(claim["measured"], claim)
+    because = filled(claim.get("because", ""), claim)
+    origin = [_links(claim, "../benchmarks/figures"), f"`{claim['command']}`", _seconds(claim)]
+    return (
+        f"| {claim['section']} | {claim['claim']} "
+        f"| {measured} *{claim.get('setting', '')}* Reading: {claim.get('reading', '')}. "
+        f"| **{claim['verdict']}**: {because} | {'; '.join(filter(None, origin))} |"
+    )
+
+
+def _places(row: dict[str, Any]) -> list[tuple[str, str]]:
+    return sorted({(place[0], place[1]) for place in row.get("cells", {}).values()})
+
+
+def _links(row: dict[str, Any], folder: str) -> str:
+    links = []
+    for page, key in _places(row):
+        anchor = slugify(sections(page)[key].heading.replace("`", ""), "-")
+        links.append(f"[{page}, {key}]({folder}/{page}.md#{anchor})")
+    return ", ".join(links)
+
+
+def _seconds(row: dict[str, Any]) -> str:
+    taken = [sections(page)[key].seconds for page, key in _places(row)]
+    known = [seconds for seconds in taken if seconds is not None]
+    return f"{sum(known):,.0f} s" if known and len(known) == len(taken) else ""
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    (DOCS / "claims.md").write_text(claims_page(), encoding="utf-8")
+    (DOCS / "objections").mkdir(exist_ok=True)
+    for name in PAPERS:
+        (DOCS / "objections" / f"{name}.md").write_text(objections_page(name), encoding="utf-8")

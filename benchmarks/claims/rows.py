@@ -1,0 +1,83 @@
+"""The rows of claims and objections, with the numbers of the figure pages in their texts.
+
+In a text ``{name}`` is a cell as printed, ``{name:.2f}`` its number in that format, and
+``{a / b:.1f}`` a number calculated from cells; a row's ``cells`` say where each name is.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from cells import cell, number
+
+HERE = Path(__file__).resolve().parent
+PAPERS = ("lyra", "muri", "hadar", "mast", "synergy")
+VERDICTS = {
+    "holds": ("holds", "hold"),
+    "holds in part": ("holds in part", "hold in part"),
+    "does not hold": ("does not hold", "do not hold"),
+    "cannot be tested": ("cannot be tested", "cannot be tested"),
+}
+"""Verdicts, and what a sentence says of one claim and of several."""
+FIELDS = ("section", "claim", "setting", "reading", "measured", "verdict", "because", "command")
+READINGS = ("paper", "public code", "ours")
+
+_PLACEHOLDER = re.compile(r"\{([^{}:]+)(?::([^{}]+))?\}")
+_FUNCTIONS = {
+    "min": min, "max": max, "sum": sum, "len": len, "abs": abs, "mean": statistics.fmean,
+    "median": statistics.median,
+}  # fmt: skip
+_EXPRESSION = (
+    *(ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.BinOp, ast.UnaryOp),
+    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.USub),
+)
+
+
+def paper(name: str) -> dict[str, Any]:
+    """Return what the file of a paper says, texts as written."""
+    return tomllib.loads((HERE / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def filled(text: str, row: dict[str, Any]) -> str:
+    """Return a text of a row with the numbers of its cells.
+
+    Raises
+    ------
+    LookupError
+        If a name has no cell, or a cell is missing from its page.
+    """
+    places = row.get("cells", {})
+
+    def replaced(match: re.Match[str]) -> str:
+        expression, form = match.groups()
+        if form is None and expression.strip() in places:
+            printed = cell(*places[expression.strip()])
+            if isinstance(printed, str):
+                return printed
+        return format(_value(expression, places), form or "")
+
+    return _PLACEHOLDER.sub(replaced, text)
+
+
+def unfilled(text: str) -> str:
+    """Return a text without its placeholders."""
+    return _PLACEHOLDER.sub("", text)
+
+
+def _value(expression: str, places: dict[str, list[str]]) -> float:
+    tree = ast.parse(expression.strip(), mode="eval")
+    for node in ast.walk(tree):
+        if not isinstance(node, _EXPRESSION):
+            raise LookupError(f"{{{expression}}}: only cells, numbers, + - * / and calls")
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - set(_FUNCTIONS)
+    if missing := names - set(places):
+        raise LookupError(f"{{{expression}}}: no cell named {', '.join(sorted(missing))}")
+    known = {name: cell(*places[name]) for name in names}
+    numbers = {name: number(c) if isinstance(c, str) else c for name, c in known.items()}
+    code = compile(tree, "<claims>", "eval")
+    return float(eval(code, {"__builtins__": {}}, _FUNCTIONS | numbers))
