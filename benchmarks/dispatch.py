@@ -21,10 +21,10 @@ from rules_table import Rule, rows, shipped
 import dlsched
 from dlsched import library
 from dlsched.problems.dispatch import Instance, rank
-from dlsched.problems.dispatch.dispatcher import Dispatcher
-from dlsched.problems.dispatch.fleet import Fleet
-from dlsched.problems.dispatch.one import Search
-from dlsched.problems.dispatch.ranking import startable
+from dlsched.problems.dispatch.definition.ranking import startable
+from dlsched.problems.dispatch.exact.one_workload import Search
+from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
+from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.run import Run
 
 HEURISTICS = ("joint", "mast", "top_k", "federated", "local", "regional_queue", "global_queue",

@@ -21,9 +21,9 @@ from interleaving_rules import own, unlike
 
 import dlsched
 from dlsched.problems.interleaving import Instance
-from dlsched.problems.interleaving.groups import pair_efficiencies, stage_array
-from dlsched.problems.interleaving.matching import SCALE, match
-from dlsched.problems.interleaving.profiles import BOTTLENECKS
+from dlsched.problems.interleaving.heuristics.matching import SCALE, match
+from dlsched.problems.interleaving.structures.groups import pair_efficiencies, stage_array
+from dlsched.problems.interleaving.structures.profiles import BOTTLENECKS
 from dlsched.result import Result
 from dlsched.traces import pool, queue, read_trace
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import dlsched
-from dlsched.problems.elastic.schema import Instance, Solution
+from dlsched.problems.elastic.definition.schema import Instance, Solution
 from dlsched.simulation import Decision, State
 from dlsched.simulation.policies.lyra import Lyra
 from dlsched.simulation.policies.ordering import Fifo

@@ -18,9 +18,9 @@ from figures import arguments, write
 
 import dlsched
 from dlsched.problems.dispatch import Instance, Solution
-from dlsched.problems.dispatch.dispatcher import Dispatcher
-from dlsched.problems.dispatch.fleet import Fleet
-from dlsched.problems.dispatch.ranking import startable
+from dlsched.problems.dispatch.definition.ranking import startable
+from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
+from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.generators import mast_cluster, mast_workload
 from dlsched.simulation.latency import allocation_rate, preemptions, violations, waits

@@ -22,14 +22,14 @@ from semidefinite import Semidefinite
 import dlsched
 from dlsched import library
 from dlsched.problems.placement import Instance
-from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.heuristics import hill_climb, initial_homes
-from dlsched.problems.placement.layout import COST
-from dlsched.problems.placement.local import DRAWS, anneal
+from dlsched.problems.placement.heuristics.local_search import DRAWS, anneal
+from dlsched.problems.placement.instances.replicas import co_location, replicate
 from dlsched.problems.placement.model import Whole
-from dlsched.problems.placement.replicas import co_location, replicate
-from dlsched.problems.placement.totals import state_of
+from dlsched.problems.placement.structures.arrays import arrays
+from dlsched.problems.placement.structures.flat_state import COST
+from dlsched.problems.placement.structures.state import state_of
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 

@@ -18,7 +18,8 @@ from figures import arguments, write
 from reclaiming_rules import rules, scattered
 
 import dlsched
-from dlsched.problems.reclaiming import Instance, frontier, nearest_optimum
+from dlsched.problems.reclaiming import Instance, nearest_optimum
+from dlsched.problems.reclaiming.exact import frontier
 from dlsched.result import Result
 
 SEEDS = 10

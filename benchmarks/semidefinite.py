@@ -20,8 +20,8 @@ import numpy as np
 from scipy import sparse
 
 from dlsched.problems.placement import Instance
-from dlsched.problems.placement.arrays import arrays
-from dlsched.problems.placement.shares import groups_of
+from dlsched.problems.placement.programs.coefficients import groups_of
+from dlsched.problems.placement.structures.arrays import arrays
 
 _SHARPNESS = 200.0
 _DOUBT = 1e-9

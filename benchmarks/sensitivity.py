@@ -17,8 +17,8 @@ from figures import ROOT, arguments, cell, rule_gap, write
 import dlsched
 from dlsched.errors import SolverMissing
 from dlsched.problems.sensitivity import Instance
-from dlsched.problems.sensitivity.measured import from_profiles
-from dlsched.problems.sensitivity.reference import stage_one, stage_two
+from dlsched.problems.sensitivity.instances.from_profiles import from_profiles
+from dlsched.problems.sensitivity.programs.cvxpy_reference import stage_one, stage_two
 from dlsched.result import Result
 
 PROFILES = ROOT.parent / "shared" / "data" / "synergy" / "profiles.json"

@@ -22,12 +22,12 @@ import dlsched
 from dlsched import library
 from dlsched.preparation import prepare
 from dlsched.problems.utility import Instance
-from dlsched.problems.utility.check import completions
-from dlsched.problems.utility.forking import divisible_load
-from dlsched.problems.utility.hadar import Hadar
-from dlsched.problems.utility.measured import from_throughputs
-from dlsched.problems.utility.rounds import Rounds
-from dlsched.problems.utility.schema import Utility
+from dlsched.problems.utility.definition.check import completions
+from dlsched.problems.utility.definition.schema import Utility
+from dlsched.problems.utility.heuristics.hadar import Hadar
+from dlsched.problems.utility.heuristics.hadare import divisible_load
+from dlsched.problems.utility.instances.from_gavel_throughputs import from_throughputs
+from dlsched.problems.utility.structures.slot_simulation import Rounds
 from dlsched.testing import oracles
 
 RULES = (
@@ -229,7 +229,7 @@ def queue() -> Iterator[str]:
     yield "60 GPUs; every job is in the queue. The paper: below seven minutes for 2,048 jobs. With"
     yield "prices per machine jobs are scanned; with prices per type the program is solved.\n"
     yield "| queued jobs | prices | s | jobs that run |\n|---|---|---|---|"
-    prepare("dlsched.problems.utility.knapsack")
+    prepare("dlsched.problems.utility.heuristics.hadar_program")
     for jobs in (64, 512, 2048):
         inst = dlsched.generate("utility", 1, jobs=jobs, slots=1000, gpus=60, arrivals=0.0)
         for by_machine in (True, False):

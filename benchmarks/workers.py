@@ -20,7 +20,7 @@ from rules_table import Rule, rows, shipped
 
 import dlsched
 from dlsched.problems.workers import Instance, to_reclaiming
-from dlsched.problems.workers.generate import SCENARIOS, with_tenants
+from dlsched.problems.workers.instances.generate import SCENARIOS, with_tenants
 
 SEEDS = range(1, 6)
 QUEUES = {

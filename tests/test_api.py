@@ -9,7 +9,7 @@ import pytest
 
 import dlsched
 from dlsched import Bound, Claim, Run, Status
-from dlsched.problems.reclaiming.schema import Instance
+from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.registry import BUILT_IN, problem
 
 

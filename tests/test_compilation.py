@@ -175,7 +175,7 @@ def test_machine_code_of_an_edited_loop(tmp_path: Path) -> None:
 
 def test_loops_are_divided_by_their_length() -> None:
     """The longest loops are in different parts, and no part is empty unless there is no loop."""
-    known = entries("dlsched.problems.reclaiming.emptying")
+    known = entries("dlsched.problems.reclaiming.heuristics.densest_loops")
     loops = sorted(known, key=Loop.size, reverse=True)
     assert divided(loops, 2) == [loops[:1], loops[1:]]
     assert divided(loops, 9) == [[loop] for loop in loops]
@@ -189,7 +189,7 @@ if sys.argv[1] == "fails":
 from dlsched import compilation, preparation
 preparation.os.cpu_count = lambda: 2
 told = []
-preparation.prepare("dlsched.problems.interleaving.pairs", on_compile=told.append)
+preparation.prepare("dlsched.problems.interleaving.heuristics.pair_search", on_compile=told.append)
 loops = [loop for name in told for loop in compilation.entries(name)]
 assert len(loops) > 1 and all(loop.ready for loop in loops)
 print(sum(sum(loop.compiled.stats.cache_hits.values()) for loop in loops))

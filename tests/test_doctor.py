@@ -193,7 +193,7 @@ def test_the_cache_of_compiled_loops(tmp_path: Path) -> None:
         "print(x.cached, x.total, x.writable, *x.folders);"
     )
     fill = (
-        "loop, *_ = entries('dlsched.problems.utility.knapsack');"
+        "loop, *_ = entries('dlsched.problems.utility.heuristics.hadar_program');"
         "loop.compiled.compile(loop.signatures[0])"
     )
 

@@ -10,7 +10,7 @@ import pytest
 
 import dlsched
 from dlsched import Bound, Claim, Run, SolverDisagreement, Status
-from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.registry import trusted
 from dlsched.registry.trusted import trust
 

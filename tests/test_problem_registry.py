@@ -15,7 +15,7 @@ import pytest
 
 import dlsched
 from dlsched import registry
-from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.registry import names, registered
 
 

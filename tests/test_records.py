@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.objective import Bound, bound_from_data, number_from_data, number_to_data
-from dlsched.problems.reclaiming.generate import examples
+from dlsched.problems.reclaiming.instances.generate import examples
 from dlsched.testing.strategies import reclaiming
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dlsched
-from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.result import Point, Status, Termination
 from dlsched.run import Run
 

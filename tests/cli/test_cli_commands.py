@@ -345,7 +345,7 @@ def test_export_vipr(folder: Path) -> None:
 
 def test_plot(folder: Path) -> None:
     """A picture is written, of the kind that its name asks for."""
-    pytest.importorskip("dlsched.problems.reclaiming.draw")
+    pytest.importorskip("dlsched.problems.reclaiming.pictures.draw")
     run("solve", "small.json", "-o", "small.sol.json")
     run("plot", "small.json", "small.sol.json", "-o", "small.svg")
     assert b"<svg" in Path("small.svg").read_bytes()

@@ -14,8 +14,8 @@ from pydantic import Field
 import dlsched
 from dlsched import Bound, Report, Status, Termination, Violation, library
 from dlsched.objective import ByLevel, Level
-from dlsched.problems.elastic.schema import Instance as ElasticInstance
-from dlsched.problems.elastic.schema import Job
+from dlsched.problems.elastic.definition.schema import Instance as ElasticInstance
+from dlsched.problems.elastic.definition.schema import Job
 from dlsched.result import Limits, Result, Seconds, Start
 from dlsched.run import Run
 from dlsched.schema import Document, Id, Instance, Solution

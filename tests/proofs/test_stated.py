@@ -18,9 +18,9 @@ from dlsched import library
 from dlsched.forms.compiled import form_of
 from dlsched.forms.form import Form, Goal
 from dlsched.forms.parameters import ratio
-from dlsched.problems.dispatch.blocks import coarsest, shape_of
-from dlsched.problems.interleaving.pool import Pool
-from dlsched.problems.sensitivity.form_columns import columns_of
+from dlsched.problems.dispatch.structures.blocks import coarsest, shape_of
+from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.sensitivity.programs.form_columns import columns_of
 from dlsched.proofs.available import Forms
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import proof_from_data, read_proof

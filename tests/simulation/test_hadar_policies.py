@@ -9,8 +9,8 @@ import pytest
 
 import dlsched
 from dlsched.errors import DlschedError, InstanceError, OptionError, UnknownName
-from dlsched.problems.utility import state as adapter
-from dlsched.problems.utility.schema import Instance
+from dlsched.problems.utility.definition.schema import Instance
+from dlsched.problems.utility.instances import state as adapter
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.generators import hadar_cluster, hadar_workload
 from dlsched.state import ClusterState, JobState, Server

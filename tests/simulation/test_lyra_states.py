@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 
 from dlsched.errors import OptionError
-from dlsched.problems.elastic import state as elastic
-from dlsched.problems.reclaiming import state as reclaiming
-from dlsched.problems.workers import state as workers
+from dlsched.problems.elastic.instances import state as elastic
+from dlsched.problems.reclaiming.instances import state as reclaiming
+from dlsched.problems.workers.instances import state as workers
 from dlsched.state import ClusterState, JobState, Server
 
 SERVERS = (Server("t1", 8), Server("i1", 4, "loan"), Server("i2", 4, "loan"))

@@ -11,7 +11,7 @@ import pytest
 from synergy_cases import MATRICES, ends, server, workload
 
 from dlsched.errors import InstanceError, UnknownName
-from dlsched.problems.sensitivity.models import Assignment, measured_models
+from dlsched.problems.sensitivity.instances.job_models import Assignment, measured_models
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.api import simulate
 from dlsched.simulation.generators import synergy_workload

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 import dlsched
-from dlsched.problems.reclaiming.schema import Instance
+from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.solvers.standard_form import StandardForm
 
 INF = float("inf")

@@ -16,9 +16,9 @@ import dlsched
 from dlsched.errors import OptionError, SolverDisagreement
 from dlsched.objective import Bound
 from dlsched.problems.reclaiming import model
-from dlsched.problems.reclaiming.check import check
-from dlsched.problems.reclaiming.schema import Instance, Solution
-from dlsched.problems.workers.program import Program
+from dlsched.problems.reclaiming.definition.check import check
+from dlsched.problems.reclaiming.definition.schema import Instance, Solution
+from dlsched.problems.workers.programs.pattern_program import Program
 from dlsched.result import Point, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers import highs

@@ -15,7 +15,7 @@ from readers import highs_optimum, scip_optimum
 import dlsched
 from dlsched import library
 from dlsched.objective import number_from_data
-from dlsched.problems.reclaiming.schema import Instance
+from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.registry import problem
 from dlsched.solvers.lp import lp_names, lp_text
 

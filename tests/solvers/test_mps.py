@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from readers import highs_optimum
 
 import dlsched
-from dlsched.problems.reclaiming.schema import Instance
+from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.testing import oracles
 from dlsched.testing.strategies import reclaiming
 

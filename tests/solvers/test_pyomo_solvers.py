@@ -9,7 +9,7 @@ import pytest
 from forms import INF, make_form
 
 import dlsched
-from dlsched.problems.reclaiming.schema import Instance
+from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.result import Status
 from dlsched.run import Run
 from dlsched.solvers import highs

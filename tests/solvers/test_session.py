@@ -147,7 +147,7 @@ def test_an_option_that_highs_refuses(name: str) -> None:
 
 QUIET = """
 import dlsched
-from dlsched.problems.sensitivity.reference import stage_one
+from dlsched.problems.sensitivity.programs.cvxpy_reference import stage_one
 stage_one(dlsched.load("sensitivity-small-01"))
 dlsched.solve("lyra-fig5", "milp")
 print("end")

@@ -10,7 +10,7 @@ import pytest
 
 import dlsched
 from dlsched import OptionError
-from dlsched.problems.interleaving.state import stages
+from dlsched.problems.interleaving.instances.state import stages
 from dlsched.state import JobState
 from dlsched.traces import Trace, TraceJob, pool, queue, read_trace, snapshot
 

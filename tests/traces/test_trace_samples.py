@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import dlsched
 from dlsched import library
 from dlsched.cli import app
-from dlsched.problems.reclaiming.oracle import brute_force
+from dlsched.problems.reclaiming.definition.oracle import brute_force
 from dlsched.traces import FORMATS, read_trace, snapshot
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "traces.md"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched import OptionError
-from dlsched.problems.reclaiming.oracle import brute_force
+from dlsched.problems.reclaiming.definition.oracle import brute_force
 from dlsched.traces import Snapshot, Trace, TraceJob, read_trace, replay, snapshot, synthesise
 
 HOUR = 3600
@@ -81,7 +81,7 @@ def test_flexible_workers_by_hand() -> None:
 
 def test_the_elastic_epoch_by_hand() -> None:
     """Base workers hold 8 of 16 GPUs; running jobs have their remaining time, queued ones all."""
-    pytest.importorskip("dlsched.problems.elastic.schema")
+    pytest.importorskip("dlsched.problems.elastic.definition.schema")
     data = snapshot(hand(), 50, servers=2, elastic=1).elastic.to_data()
     assert data["capacity"] == 8
     keys = ["id", "min_workers", "max_workers", "min_running_time", "running"]
@@ -97,7 +97,7 @@ def test_the_elastic_epoch_by_hand() -> None:
 
 def test_the_elastic_epoch_with_gpus_on_loan() -> None:
     """With loan, the same jobs on two pools; shares of 1 and 0 are all and none."""
-    pytest.importorskip("dlsched.problems.elastic.schema")
+    pytest.importorskip("dlsched.problems.elastic.definition.schema")
     shot = snapshot(hand(), 50, servers=2, elastic=1)
     made = shot.instance("elastic", loan=6, fungible=1, heterogeneous=0)
     assert [(p.id, p.capacity) for p in made.by_pool] == [("training", 8), ("loan", 6)]
@@ -111,7 +111,7 @@ def test_the_elastic_epoch_with_gpus_on_loan() -> None:
 
 def test_running_times_are_rounded_up_to_milliseconds() -> None:
     """5 GPUs for 1 s are 1 x 5/6 s with twice the base of 3; a job of no duration has 1 ms left."""
-    pytest.importorskip("dlsched.problems.elastic.schema")
+    pytest.importorskip("dlsched.problems.elastic.definition.schema")
     jobs = (
         TraceJob(id="a", gpus=8, submit=0, duration=9),
         TraceJob(id="b", gpus=5, submit=1, duration=1),
@@ -162,7 +162,7 @@ def test_the_elastic_epoch_is_the_cluster(
     seed: int, hours: int, share: float, spread: bool
 ) -> None:
     """Running at the recorded GPUs is within everyone's range and fills what is not free."""
-    pytest.importorskip("dlsched.problems.elastic.schema")
+    pytest.importorskip("dlsched.problems.elastic.definition.schema")
     _, shot = drawn(seed, hours, share, spread)
     data = shot.elastic.to_data()
     least = {job["id"]: job["min_workers"] for job in data["jobs"]}

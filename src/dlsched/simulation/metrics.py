@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlsched.problems.interleaving.profiles import RESOURCES
-from dlsched.problems.interleaving.state import RECORDED
+from dlsched.problems.interleaving.instances.state import RECORDED
+from dlsched.problems.interleaving.structures.profiles import RESOURCES
 from dlsched.simulation.clock import TICKS, ticks
 from dlsched.simulation.log import TABLES, Ending, Log
 from dlsched.simulation.queue import blocking_index, fairness

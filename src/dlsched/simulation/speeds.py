@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
 
-from dlsched.problems.interleaving.check import iteration_time
+from dlsched.problems.interleaving.definition.check import iteration_time
 from dlsched.schema import Number
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.decision import Allocation, Share

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
-from dlsched.problems.reclaiming.generate import best_fit
+from dlsched.problems.reclaiming.instances.generate import best_fit
 from dlsched.schema.flaws import Flaw
 from dlsched.schema.quantities import Number, exact, simplify
 from dlsched.traces.duration import parse_duration

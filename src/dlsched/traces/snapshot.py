@@ -235,7 +235,7 @@ def queue(
     at, servers, gpus, name
         As in `snapshot`.
     resources, order
-        As in `dlsched.problems.interleaving.state.instance`.
+        As in `dlsched.problems.interleaving.instances.state.instance`.
 
     Raises
     ------
@@ -254,7 +254,7 @@ def pool(
     Parameters
     ----------
     resources, budget
-        As in `dlsched.problems.interleaving.state.pool`.
+        As in `dlsched.problems.interleaving.instances.state.pool`.
     name
         Name of the instance.
     """

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.dispatch import Instance
-from dlsched.problems.dispatch.blocks import Shape
-from dlsched.problems.dispatch.check import check
-from dlsched.problems.dispatch.generate import examples
+from dlsched.problems.dispatch.definition.check import check
+from dlsched.problems.dispatch.definition.oracle import brute_force
+from dlsched.problems.dispatch.definition.schema import Solution
 from dlsched.problems.dispatch.heuristics import mast_solution
-from dlsched.problems.dispatch.hull import violated
-from dlsched.problems.dispatch.justify import justified
-from dlsched.problems.dispatch.loads import capacity
-from dlsched.problems.dispatch.oracle import brute_force
-from dlsched.problems.dispatch.pack import pack
-from dlsched.problems.dispatch.schema import Solution
-from dlsched.problems.dispatch.strategy import instances
+from dlsched.problems.dispatch.instances.generate import examples
+from dlsched.problems.dispatch.instances.strategy import instances
+from dlsched.problems.dispatch.programs.loads import capacity
+from dlsched.problems.dispatch.programs.machine_cuts import violated
+from dlsched.problems.dispatch.programs.packing import pack
+from dlsched.problems.dispatch.programs.unjustified_victims import justified
+from dlsched.problems.dispatch.structures.blocks import Shape
 from dlsched.run import Run
 
 MACHINE = (8, 96, 768)

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import dlsched
-from dlsched.problems.dispatch import Instance, Solution, counted
-from dlsched.problems.dispatch.check import evaluate
-from dlsched.problems.dispatch.filling import filled
-from dlsched.problems.dispatch.generate import examples
-from dlsched.problems.dispatch.heuristics import mast_solution
+from dlsched.problems.dispatch import Instance, Solution
+from dlsched.problems.dispatch.definition.check import evaluate
+from dlsched.problems.dispatch.heuristics import counted, mast_solution
+from dlsched.problems.dispatch.heuristics.fill_remaining import filled
+from dlsched.problems.dispatch.instances.generate import examples
 from dlsched.run import Run
 from dlsched.testing import check_heuristic
 

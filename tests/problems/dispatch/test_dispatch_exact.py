@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.problems.dispatch import Instance
-from dlsched.problems.dispatch.oracle import brute_force
-from dlsched.problems.dispatch.strategy import instances
+from dlsched.problems.dispatch.definition.oracle import brute_force
+from dlsched.problems.dispatch.instances.strategy import instances
 from dlsched.refutation import beaten_level
 
 SEEDS = st.integers(0, 10**6)

@@ -12,13 +12,13 @@ from hostile import hostile
 
 from dlsched.forms.form import Form
 from dlsched.problems.dispatch import Instance, Solution
-from dlsched.problems.dispatch.blocks import by_rack, coarsest, halves
-from dlsched.problems.dispatch.check import check
-from dlsched.problems.dispatch.counts import Counts
-from dlsched.problems.dispatch.disaggregate import point_of
-from dlsched.problems.dispatch.forms import counts
-from dlsched.problems.dispatch.oracle import _options, _starts
-from dlsched.problems.dispatch.strategy import _instance
+from dlsched.problems.dispatch.definition.check import check
+from dlsched.problems.dispatch.definition.oracle import _options, _starts
+from dlsched.problems.dispatch.instances.strategy import _instance
+from dlsched.problems.dispatch.programs.block_program import Counts
+from dlsched.problems.dispatch.programs.forms import counts
+from dlsched.problems.dispatch.programs.place_counts import point_of
+from dlsched.problems.dispatch.structures.blocks import by_rack, coarsest, halves
 
 MOST = 60
 """Solutions of an instance that are tested, drawn from all."""

@@ -14,12 +14,12 @@ from plain_mast import PlainMast
 import dlsched
 from dlsched.problems import dispatch
 from dlsched.problems.dispatch import Instance
-from dlsched.problems.dispatch.dispatcher import Dispatcher
-from dlsched.problems.dispatch.fleet import Fleet
-from dlsched.problems.dispatch.generate import examples
-from dlsched.problems.dispatch.ranking import startable
-from dlsched.problems.dispatch.strategy import _instance, instances
-from dlsched.problems.placement.replicas import replicate
+from dlsched.problems.dispatch.definition.ranking import startable
+from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
+from dlsched.problems.dispatch.instances.generate import examples
+from dlsched.problems.dispatch.instances.strategy import _instance, instances
+from dlsched.problems.dispatch.structures.fleet import Fleet
+from dlsched.problems.placement.instances.replicas import replicate
 
 TWO, TEN, MISSED = examples()
 

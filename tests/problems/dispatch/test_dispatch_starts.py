@@ -6,8 +6,8 @@ import pytest
 
 import dlsched
 from dlsched.problems.dispatch import Instance, Solution
-from dlsched.problems.dispatch.check import evaluate
-from dlsched.problems.dispatch.starts import improved
+from dlsched.problems.dispatch.definition.check import evaluate
+from dlsched.problems.dispatch.heuristics.starts import improved
 from dlsched.registry import Kind, problem
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 import dlsched
-from dlsched.problems.dispatch.state import instance
+from dlsched.problems.dispatch.instances.state import instance
 from dlsched.state import ClusterState, JobState, Server
 
 

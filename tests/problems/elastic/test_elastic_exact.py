@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 import dlsched
-from dlsched.problems.elastic import search
-from dlsched.problems.elastic.schema import Instance
+from dlsched.problems.elastic.definition.schema import Instance
+from dlsched.problems.elastic.programs import knapsack_search
 from dlsched.testing import check_problem, oracles
 from dlsched.testing.strategies import elastic
 
@@ -20,12 +20,12 @@ SOME = settings(max_examples=60, derandomize=True, deadline=None)
 @contextmanager
 def fixing() -> Iterator[None]:
     """Send every instance through the Lagrangian fixing."""
-    small, core = search.SMALL, search.CORE
-    search.SMALL, search.CORE = -1, 2
+    small, core = knapsack_search.SMALL, knapsack_search.CORE
+    knapsack_search.SMALL, knapsack_search.CORE = -1, 2
     try:
         yield
     finally:
-        search.SMALL, search.CORE = small, core
+        knapsack_search.SMALL, knapsack_search.CORE = small, core
 
 
 @SOME
@@ -95,7 +95,7 @@ def test_larger_epochs_agree(monkeypatch: pytest.MonkeyPatch, running: float, sc
         "elastic", seed=7, items=200, capacity=150, running=running, scaling=scaling
     )
     whole = dlsched.solve(made, "dp")
-    monkeypatch.setattr(search, "SMALL", -1)
+    monkeypatch.setattr(knapsack_search, "SMALL", -1)
     fixed = dlsched.solve(made, "dp")
     model = dlsched.solve(made, "milp")
     assert whole.status == fixed.status == model.status == "optimal"

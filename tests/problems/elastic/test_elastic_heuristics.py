@@ -9,7 +9,7 @@ import pytest
 
 import dlsched
 from dlsched.problems.elastic import Instance
-from dlsched.problems.elastic.generate import lossy_times
+from dlsched.problems.elastic.instances.generate import lossy_times
 
 
 def epoch(capacity: int, *jobs: tuple[str, int, int, int, int, bool]) -> Instance:

@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.problems.elastic import Instance, search
-from dlsched.problems.elastic.check import evaluate, used
+from dlsched.problems.elastic import Instance
+from dlsched.problems.elastic.definition.check import evaluate, used
 from dlsched.problems.elastic.exact import dp
-from dlsched.problems.elastic.knapsack import items_of
-from dlsched.problems.elastic.lagrangian import relax
-from dlsched.problems.elastic.reduce import needless, uses
-from dlsched.problems.elastic.table import fill_table, proves
+from dlsched.problems.elastic.programs import knapsack_search
+from dlsched.problems.elastic.programs.dominated_choices import needless, uses
+from dlsched.problems.elastic.programs.lagrangian import relax
+from dlsched.problems.elastic.structures.knapsack import items_of
+from dlsched.problems.elastic.structures.knapsack_table import fill_table, proves
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 
@@ -227,7 +228,7 @@ def test_seconds_from_1e_300_to_1e15(monkeypatch: pytest.MonkeyPatch, gap: float
     instance = Instance(name="far", capacity=8, jobs=jobs)
     best = oracles.elastic(instance)
     assert dlsched.solve(instance, "dp").objective == best
-    monkeypatch.setattr(search, "SMALL", -1)
+    monkeypatch.setattr(knapsack_search, "SMALL", -1)
     fixed = dlsched.solve(instance, "dp", gap=gap)
     assert fixed.status == "optimal"
     assert gap or fixed.objective == best

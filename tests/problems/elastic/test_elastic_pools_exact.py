@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 
 import dlsched
-from dlsched.problems.elastic import Instance, items
-from dlsched.problems.elastic.pools import choices, search
-from dlsched.problems.elastic.pools.knapsack import items_of
-from dlsched.problems.elastic.pools.lagrangian import launch, relax
-from dlsched.problems.elastic.pools.table import fill_table, proves
+from dlsched.problems.elastic import Instance
+from dlsched.problems.elastic.definition.two_pools import choices
+from dlsched.problems.elastic.exact import two_pools_search
+from dlsched.problems.elastic.programs.two_pools_lagrangian import launch, relax
+from dlsched.problems.elastic.structures import items
+from dlsched.problems.elastic.structures.two_pools_knapsack import items_of
+from dlsched.problems.elastic.structures.two_pools_table import fill_table, proves
 from dlsched.testing import oracles
 from dlsched.testing.strategies import elastic
 
@@ -31,14 +33,14 @@ def pools(**options: Any) -> Any:
 @contextmanager
 def fixing() -> Iterator[None]:
     """Send every instance through bounds, fixing, and tables of rounded reductions."""
-    small, core, exact = dict(search.SMALL), search.CORE, search.EXACT
-    search.SMALL.update(int64=-1, object=-1)
-    search.CORE, search.EXACT = 1, -1
+    small, core, exact = dict(two_pools_search.SMALL), two_pools_search.CORE, two_pools_search.EXACT
+    two_pools_search.SMALL.update(int64=-1, object=-1)
+    two_pools_search.CORE, two_pools_search.EXACT = 1, -1
     try:
         yield
     finally:
-        search.SMALL.update(small)
-        search.CORE, search.EXACT = core, exact
+        two_pools_search.SMALL.update(small)
+        two_pools_search.CORE, two_pools_search.EXACT = core, exact
 
 
 @SOME
@@ -85,13 +87,13 @@ def test_rounded_tables_bound_the_optimum(instance: Instance) -> None:
     """If no exact table may be filled, the rounded one gives a bound, and proves what it can."""
     best = oracles.elastic(instance)
     assert best is not None
-    most = search.MOST_EXACT
-    search.MOST_EXACT = -1
+    most = two_pools_search.MOST_EXACT
+    two_pools_search.MOST_EXACT = -1
     try:
         with fixing():
             result = dlsched.solve(instance, "dp")
     finally:
-        search.MOST_EXACT = most
+        two_pools_search.MOST_EXACT = most
     assert result.objective.launched == best.launched
     assert result.objective.reduction <= best.reduction <= result.bound.reduction.value
     assert result.bound.reduction.kind == "certified"

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.elastic import Instance
-from dlsched.problems.elastic.arrays import choices_of
-from dlsched.problems.elastic.knapsack import items_of
-from dlsched.problems.elastic.lagrangian import relax
-from dlsched.problems.elastic.pools.workers import choices
-from dlsched.problems.elastic.prices import Relaxation, centre, cut, launch
-from dlsched.problems.elastic.strategy import VARIATIONS, instances
+from dlsched.problems.elastic.definition.two_pools_choices import choices
+from dlsched.problems.elastic.instances.strategy import VARIATIONS, instances
+from dlsched.problems.elastic.programs.gpu_prices import Relaxation, centre, cut, launch
+from dlsched.problems.elastic.programs.lagrangian import relax
+from dlsched.problems.elastic.structures.choice_arrays import choices_of
+from dlsched.problems.elastic.structures.knapsack import items_of
 from dlsched.testing import check_heuristic
 
 EPOCH: dict[str, Any] = {"items": 354, "capacity": 245}

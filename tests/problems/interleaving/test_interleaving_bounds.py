@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched.compilation import entries
 from dlsched.problems.interleaving import Instance
-from dlsched.problems.interleaving.bounds import lagrangian_bound
-from dlsched.problems.interleaving.groups import stage_array, trivial_bound
-from dlsched.problems.interleaving.pool import Enumerated, Pool, Prices
-from dlsched.problems.interleaving.tables import Query
+from dlsched.problems.interleaving.exact.bounds import lagrangian_bound
+from dlsched.problems.interleaving.programs.column_pool import Enumerated, Pool, Prices
+from dlsched.problems.interleaving.structures.groups import stage_array, trivial_bound
+from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.problems.interleaving import Instance
-from dlsched.problems.interleaving.check import FINEST, efficiency, evaluate
-from dlsched.problems.interleaving.offsets import best_offsets
-from dlsched.problems.interleaving.schema import Group
+from dlsched.problems.interleaving.definition.check import FINEST, efficiency, evaluate
+from dlsched.problems.interleaving.definition.schema import Group
+from dlsched.problems.interleaving.structures.offsets import best_offsets
 
 JOBS: list[dict[str, Any]] = [
     {"id": "a", "gpus": 1, "stages": [2, 1, 1]},

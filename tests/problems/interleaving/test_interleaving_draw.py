@@ -6,7 +6,7 @@ import matplotlib
 import pytest
 
 import dlsched
-from dlsched.problems.interleaving.draw import draw, draw_both
+from dlsched.problems.interleaving.pictures.draw import draw, draw_both
 
 matplotlib.use("agg")
 

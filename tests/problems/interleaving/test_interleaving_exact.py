@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.interleaving import PROBLEM, Instance
-from dlsched.problems.interleaving.bounds import lagrangian_bound
+from dlsched.problems.interleaving.exact.bounds import lagrangian_bound
 from dlsched.registry import call
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
@@ -34,7 +34,7 @@ def test_pricing_in_steps_proves_the_same_bound(monkeypatch: pytest.MonkeyPatch)
     instance = dlsched.generate("interleaving", 1, jobs=24)
     prices = {job.id: 0.2 + 0.01 * (i % 7) for i, job in enumerate(instance.jobs)}
     at_once = lagrangian_bound(instance, prices)
-    monkeypatch.setattr("dlsched.problems.interleaving.pool._STEP", 1)
+    monkeypatch.setattr("dlsched.problems.interleaving.programs.column_pool._STEP", 1)
     assert lagrangian_bound(instance, prices) == at_once
 
 
@@ -102,7 +102,7 @@ def test_an_interrupt_leaves_a_solution_and_a_bound() -> None:
 
 def test_no_progress_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the integer program would be too large, the search ends after `rounds`, unproved."""
-    monkeypatch.setattr("dlsched.problems.interleaving.colgen._MOST_COLUMNS", 4)
+    monkeypatch.setattr("dlsched.problems.interleaving.exact.column_generation._MOST_COLUMNS", 4)
     instance = dlsched.generate("interleaving", 1, jobs=16)
     result = dlsched.solve(instance, "column_generation", rounds=0)
     assert (result.status, result.termination) == ("feasible", "iteration_limit")
@@ -130,7 +130,7 @@ def test_same_seed_same_answer() -> None:
 @pytest.mark.parametrize("many", [1, 10**6])
 def test_the_number_of_threads_may_change(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a call with two threads one with a single thread is proved, which once it was not."""
-    monkeypatch.setattr("dlsched.problems.interleaving.colgen.MANY_PROFILES", many)
+    monkeypatch.setattr("dlsched.problems.interleaving.exact.column_generation.MANY_PROFILES", many)
     instance = dlsched.generate("interleaving", 1, jobs=20)
     for threads in (1, 2, 1):
         result = dlsched.solve(instance, "column_generation", threads=threads)

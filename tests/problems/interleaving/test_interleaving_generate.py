@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dlsched
-from dlsched.problems.interleaving.generate import queue_head
-from dlsched.problems.interleaving.profiles import BOTTLENECKS
+from dlsched.problems.interleaving.instances.generate import queue_head
+from dlsched.problems.interleaving.structures.profiles import BOTTLENECKS
 
 
 def test_jobs_that_are_not_distinct_have_few_profiles() -> None:

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.forms.form import Form, Goal, Row
-from dlsched.problems.interleaving.check import efficiency
-from dlsched.problems.interleaving.offsets import arrangements
-from dlsched.problems.interleaving.priced_groups import (
+from dlsched.problems.interleaving.definition.check import efficiency
+from dlsched.problems.interleaving.programs.priced_groups import (
     ExactGroup,
     PricedClass,
     TooManyGroups,
     groups_from,
 )
+from dlsched.problems.interleaving.structures.offsets import arrangements
 from dlsched.proofs.bounds import BoundProof
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import Kind, LevelProof, Proof

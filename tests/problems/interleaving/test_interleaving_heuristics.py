@@ -8,9 +8,9 @@ import pytest
 
 import dlsched
 from dlsched.problems.interleaving import Instance
-from dlsched.problems.interleaving.groups import pair_efficiencies, stage_array
-from dlsched.problems.interleaving.matching import NO_EDGE, SCALE, match, match_types
-from dlsched.problems.interleaving.muri import Rounds
+from dlsched.problems.interleaving.heuristics.matching import NO_EDGE, SCALE, match, match_types
+from dlsched.problems.interleaving.heuristics.muri import Rounds
+from dlsched.problems.interleaving.structures.groups import pair_efficiencies, stage_array
 from dlsched.run import Run
 
 

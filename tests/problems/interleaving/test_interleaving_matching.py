@@ -6,10 +6,10 @@ import networkx
 import numpy as np
 import pytest
 
-from dlsched.problems.interleaving import matching
-from dlsched.problems.interleaving.groups import pair_efficiencies
-from dlsched.problems.interleaving.matching import SCALE, match
-from dlsched.problems.interleaving.odd_sets import OddSets
+from dlsched.problems.interleaving.heuristics import matching
+from dlsched.problems.interleaving.heuristics.matching import SCALE, match
+from dlsched.problems.interleaving.heuristics.odd_sets import OddSets
+from dlsched.problems.interleaving.structures.groups import pair_efficiencies
 from dlsched.run import Run
 
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 
 import dlsched
-from dlsched.problems.interleaving.check import efficiency, iteration_time
-from dlsched.problems.interleaving.offsets import best_offsets
-from dlsched.problems.interleaving.profiles import (
+from dlsched.problems.interleaving.definition.check import efficiency, iteration_time
+from dlsched.problems.interleaving.structures.offsets import best_offsets
+from dlsched.problems.interleaving.structures.profiles import (
     MODELS,
     RESOURCES,
     TABLE_2,

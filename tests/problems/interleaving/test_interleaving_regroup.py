@@ -10,11 +10,11 @@ import pytest
 import dlsched
 from dlsched.compilation import interpreted
 from dlsched.problems.interleaving import heuristics
-from dlsched.problems.interleaving.groups import efficiencies
-from dlsched.problems.interleaving.oracle import brute_force
-from dlsched.problems.interleaving.regroup import Grouping, few_groups
-from dlsched.problems.interleaving.schema import Instance
-from dlsched.problems.interleaving.sizes import few_jobs
+from dlsched.problems.interleaving.definition.oracle import brute_force
+from dlsched.problems.interleaving.definition.schema import Instance
+from dlsched.problems.interleaving.heuristics.regroup import Grouping, few_groups
+from dlsched.problems.interleaving.structures.group_counts import few_jobs
+from dlsched.problems.interleaving.structures.groups import efficiencies
 from dlsched.run import Run
 from dlsched.testing import check_heuristic
 

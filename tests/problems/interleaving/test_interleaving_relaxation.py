@@ -10,14 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.problems.interleaving import Instance, colgen, relaxation
-from dlsched.problems.interleaving.ascent import climb
-from dlsched.problems.interleaving.bounds import lagrangian_bound
+from dlsched.problems.interleaving import Instance
+from dlsched.problems.interleaving.exact import column_generation
+from dlsched.problems.interleaving.exact.bounds import lagrangian_bound
 from dlsched.problems.interleaving.heuristics import initial_groups
-from dlsched.problems.interleaving.pool import Enumerated, Pool, Prices
-from dlsched.problems.interleaving.raising import raised
-from dlsched.problems.interleaving.relaxation import LargeRelaxation
-from dlsched.problems.interleaving.tables import Query
+from dlsched.problems.interleaving.programs import large_relaxation
+from dlsched.problems.interleaving.programs.column_pool import Enumerated, Pool, Prices
+from dlsched.problems.interleaving.programs.heuristic_pricing import climb
+from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
+from dlsched.problems.interleaving.programs.price_increase import raised
+from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 
@@ -115,7 +117,7 @@ def test_it_gives_the_bound_of_the_smoothed_relaxation(
     """Also with prices lifted from a sample; the prices alone prove the same bound again."""
     instance = dlsched.generate("interleaving", 1, **options)
     expected = float(dlsched.solve(instance, "lagrangian").certified[0].value)
-    monkeypatch.setattr(relaxation, "_SAMPLE", sample)
+    monkeypatch.setattr(large_relaxation, "_SAMPLE", sample)
     pool = Pool(instance)
     groups = pool.groups_of_jobs(initial_groups(instance, Run()))
     *_, (prices, highest) = LargeRelaxation(pool, Run(), groups).bounds(np.inf)
@@ -129,7 +131,7 @@ def test_the_exact_method_proves_the_optimum_with_it(monkeypatch: pytest.MonkeyP
     """With this relaxation for 24 jobs, column generation finds the same optimum."""
     instance = dlsched.generate("interleaving", 2, jobs=24)
     best = dlsched.solve(instance, "column_generation")
-    monkeypatch.setattr(colgen, "MANY_PROFILES", 1)
+    monkeypatch.setattr(column_generation, "MANY_PROFILES", 1)
     again = dlsched.solve(instance, "column_generation")
     assert (again.status, best.status) == ("optimal", "optimal")
     assert abs(again.objective[0] - best.objective[0]) < 1e-9
@@ -141,8 +143,8 @@ def test_a_method_that_fails_leaves_the_smoothed_relaxation(
     """If the interior-point method gives no prices, the bound is the smoothed relaxation's."""
     instance = dlsched.generate("interleaving", 2, jobs=24)
     expected = dlsched.solve(instance, "column_generation").certified[0].value
-    monkeypatch.setattr(colgen, "MANY_PROFILES", 1)
-    monkeypatch.setattr(relaxation.InteriorMaster, "solve", lambda *_: None)
+    monkeypatch.setattr(column_generation, "MANY_PROFILES", 1)
+    monkeypatch.setattr(large_relaxation.InteriorMaster, "solve", lambda *_: None)
     again = dlsched.solve(instance, "column_generation")
     assert again.status == "optimal"
     assert float(again.certified[0].value) == pytest.approx(float(expected), rel=1e-6)

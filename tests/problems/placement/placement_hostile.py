@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from dlsched.problems.placement import Instance, Solution
-from dlsched.problems.placement.check import check
+from dlsched.problems.placement.definition.check import check
 from dlsched.schema import Number
 
 UNITS = (1, 1e-9, 1e15, 1e9, 1e-4, 1e12, 1e-6, 0.1, 1 / 3, 1e14 / 7, 1e-5 / 3)

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 import dlsched
 from dlsched.errors import OptionError
 from dlsched.problems.placement import Instance, exact
-from dlsched.problems.placement.cells import (
+from dlsched.problems.placement.programs.cell_bound import least_cost
+from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.problems.placement.programs.gpu_cells import (
     Cell,
     cells_of,
     traffic_of,
@@ -20,9 +22,7 @@ from dlsched.problems.placement.cells import (
     weights_of,
     whole_cells_of,
 )
-from dlsched.problems.placement.lumps import least_cost
-from dlsched.problems.placement.parts import cell_bound, gpu_bound
-from dlsched.problems.placement.shares import Shares
+from dlsched.problems.placement.programs.indivisible_bounds import cell_bound, gpu_bound
 from dlsched.result import Termination
 from dlsched.run import Run
 from dlsched.solvers import highs

@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from dlsched.problems.placement.check import check, details, evaluate, explain, gpu, sigmoid
-from dlsched.problems.placement.schema import Instance, Solution
+from dlsched.problems.placement.definition.check import (
+    check,
+    details,
+    evaluate,
+    explain,
+    gpu,
+    sigmoid,
+)
+from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.result import Report
 
 DATA: dict[str, Any] = {

@@ -6,7 +6,7 @@ import matplotlib as mpl
 
 import dlsched
 from dlsched.problems.placement import Solution
-from dlsched.problems.placement.draw import draw, draw_moves, draw_supply
+from dlsched.problems.placement.pictures.draw import draw, draw_moves, draw_supply
 
 mpl.use("agg")
 

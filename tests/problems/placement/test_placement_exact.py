@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.problems.placement import Instance, exact
-from dlsched.problems.placement.check import check
+from dlsched.problems.placement.definition.check import check
 from dlsched.problems.placement.exact import Refinement
-from dlsched.problems.placement.squares import min_squares, relaxed_squares
+from dlsched.problems.placement.programs.least_squares_bound import min_squares, relaxed_squares
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched.forms.form import Form
 from dlsched.problems.placement import Instance, Solution
-from dlsched.problems.placement.check import check
-from dlsched.problems.placement.forms import POINT_BITS, estimate
-from dlsched.problems.placement.rounding import sigmoid_below
-from dlsched.problems.placement.sums import Sums
+from dlsched.problems.placement.definition.check import check
+from dlsched.problems.placement.programs.forms import POINT_BITS, estimate
+from dlsched.problems.placement.programs.rounding import sigmoid_below
+from dlsched.problems.placement.programs.subset_sums import Sums
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import proof_from_data
 from dlsched.proofs.prove import prove_solution

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dlsched
-from dlsched.problems.placement.generate import PRIORITIES
+from dlsched.problems.placement.instances.generate import PRIORITIES
 
 
 def test_statistics_are_the_papers() -> None:

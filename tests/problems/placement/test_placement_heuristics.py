@@ -11,13 +11,13 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.placement import Instance
-from dlsched.problems.placement.arrays import arrays
-from dlsched.problems.placement.check import at_home, check, evaluate, moved
+from dlsched.problems.placement.definition.check import at_home, check, evaluate, moved
 from dlsched.problems.placement.heuristics import daily, initial_homes, solution_of
-from dlsched.problems.placement.incremental import move_each
-from dlsched.problems.placement.layout import AT_HOME, COST, INFEASIBILITY, MOVED
-from dlsched.problems.placement.local import DRAWS, anneal
-from dlsched.problems.placement.totals import state_of
+from dlsched.problems.placement.heuristics.incremental_cost import move_each
+from dlsched.problems.placement.heuristics.local_search import DRAWS, anneal
+from dlsched.problems.placement.structures.arrays import arrays
+from dlsched.problems.placement.structures.flat_state import AT_HOME, COST, INFEASIBILITY, MOVED
+from dlsched.problems.placement.structures.state import state_of
 from dlsched.testing import check_heuristic, oracles, strategies
 
 RULES: list[tuple[str, dict[str, Any]]] = [

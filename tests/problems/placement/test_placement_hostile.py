@@ -14,12 +14,12 @@ import dlsched
 from dlsched.forms.compiled import form_of
 from dlsched.forms.form import Form
 from dlsched.problems.placement import Instance, Solution, model
-from dlsched.problems.placement.arrays import arrays
-from dlsched.problems.placement.check import TOLERANCE, check
-from dlsched.problems.placement.estimate import step_of
+from dlsched.problems.placement.definition.check import TOLERANCE, check
 from dlsched.problems.placement.exact import Refinement
-from dlsched.problems.placement.shares import Shares
-from dlsched.problems.placement.starts import starts
+from dlsched.problems.placement.heuristics.starts import starts
+from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.problems.placement.programs.piecewise_estimate import step_of
+from dlsched.problems.placement.structures.arrays import arrays
 from dlsched.run import Run
 from dlsched.solvers.standard_form import StandardForm, compile_model
 

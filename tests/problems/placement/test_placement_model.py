@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.problems.placement import Instance, Solution, model
-from dlsched.problems.placement.arrays import arrays
-from dlsched.problems.placement.check import check
-from dlsched.problems.placement.estimate import Estimate
-from dlsched.problems.placement.shares import Shares, at_least, at_most, groups_of
-from dlsched.problems.placement.totals import state_of
+from dlsched.problems.placement.definition.check import check
+from dlsched.problems.placement.programs.coefficients import Shares, at_least, at_most, groups_of
+from dlsched.problems.placement.programs.piecewise_estimate import Estimate
+from dlsched.problems.placement.structures.arrays import arrays
+from dlsched.problems.placement.structures.state import state_of
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.standard_form import compile_model
 from dlsched.testing import strategies

@@ -10,10 +10,15 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.placement import Instance, Solution
-from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.heuristics import initial_homes, solution_of
-from dlsched.problems.placement.replicas import Replica, check_replicas, co_location, replicate
-from dlsched.problems.placement.totals import state_of
+from dlsched.problems.placement.instances.replicas import (
+    Replica,
+    check_replicas,
+    co_location,
+    replicate,
+)
+from dlsched.problems.placement.structures.arrays import arrays
+from dlsched.problems.placement.structures.state import state_of
 from dlsched.testing import strategies
 
 PAIR = dlsched.load("mast-two-regions")

@@ -9,7 +9,7 @@ import pytest
 
 import dlsched
 from dlsched import InstanceError
-from dlsched.problems.reclaiming.schema import Instance
+from dlsched.problems.reclaiming.definition.schema import Instance
 
 INSTANCE: dict[str, Any] = {
     "dlsched": 1,

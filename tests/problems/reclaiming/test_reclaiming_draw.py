@@ -9,8 +9,8 @@ import pytest
 from matplotlib import pyplot as plt
 
 import dlsched
-from dlsched.problems.reclaiming.draw import draw
-from dlsched.problems.reclaiming.schema import Instance
+from dlsched.problems.reclaiming.definition.schema import Instance
+from dlsched.problems.reclaiming.pictures.draw import draw
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 import dlsched
-from dlsched.problems.reclaiming import components, exact, frontier
-from dlsched.problems.reclaiming.schema import Instance
+from dlsched.problems.reclaiming import exact
+from dlsched.problems.reclaiming.definition.schema import Instance
+from dlsched.problems.reclaiming.exact import components, frontier
 from dlsched.run import Run
 from dlsched.testing import check_problem, oracles
 from dlsched.testing.strategies import reclaiming

@@ -10,8 +10,8 @@ import pytest
 
 import dlsched
 from dlsched import OptionError
-from dlsched.problems.reclaiming.generate import SIZES, best_fit
-from dlsched.problems.reclaiming.schema import Instance
+from dlsched.problems.reclaiming.definition.schema import Instance
+from dlsched.problems.reclaiming.instances.generate import SIZES, best_fit
 
 
 def sizes(instance: Instance) -> Counter[int]:

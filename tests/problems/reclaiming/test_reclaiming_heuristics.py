@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 import dlsched
-from dlsched.problems.reclaiming.schema import Instance
-from dlsched.problems.reclaiming.shares import gpu_shares
+from dlsched.problems.reclaiming.definition.schema import Instance
+from dlsched.problems.reclaiming.structures.job_shares import gpu_shares
 from dlsched.testing.strategies import reclaiming
 
 RULES = ("lyra", "gpu_fraction", "scf", "scf_updated", "densest", "random")

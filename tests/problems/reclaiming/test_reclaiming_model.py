@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.problems.reclaiming import model
-from dlsched.problems.reclaiming.check import check, evaluate
-from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.problems.reclaiming.definition.check import check, evaluate
+from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.testing.strategies import reclaiming
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.reclaiming import Instance, nearest_optimum
-from dlsched.problems.reclaiming.check import evaluate
+from dlsched.problems.reclaiming.definition.check import evaluate
 from dlsched.testing.strategies import reclaiming
 
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 import dlsched
-from dlsched.problems.reclaiming.generate import examples
-from dlsched.problems.reclaiming.shares import count_shares, gpu_shares, lyra_shares
+from dlsched.problems.reclaiming.instances.generate import examples
+from dlsched.problems.reclaiming.structures.job_shares import count_shares, gpu_shares, lyra_shares
 
 HALF, FIFTH = Fraction(1, 2), Fraction(1, 5)
 

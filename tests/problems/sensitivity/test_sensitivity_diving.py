@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import dlsched
-from dlsched.problems.sensitivity.check import check, evaluate
-from dlsched.problems.sensitivity.conversions import Conversion, conversions
-from dlsched.problems.sensitivity.decoding import solution_from
-from dlsched.problems.sensitivity.diving import Dive
-from dlsched.problems.sensitivity.initial import packing as proportional_patterns
-from dlsched.problems.sensitivity.master_form import integer
-from dlsched.problems.sensitivity.packing import Item
-from dlsched.problems.sensitivity.price_round import Rounding
-from dlsched.problems.sensitivity.program import Program
-from dlsched.problems.sensitivity.relaxation import Relaxed, relax
-from dlsched.problems.sensitivity.schema import Instance
+from dlsched.problems.sensitivity.definition.check import check, evaluate
+from dlsched.problems.sensitivity.definition.schema import Instance
+from dlsched.problems.sensitivity.heuristics.diving import Dive
+from dlsched.problems.sensitivity.heuristics.price_round import Rounding
+from dlsched.problems.sensitivity.heuristics.round_patterns import solution_from
+from dlsched.problems.sensitivity.programs.dominated_items import Conversion, conversions
+from dlsched.problems.sensitivity.programs.initial_patterns import packing as proportional_patterns
+from dlsched.problems.sensitivity.programs.pattern_matrix import integer
+from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.programs.pattern_relaxation import Relaxed, relax
+from dlsched.problems.sensitivity.structures.server_patterns import Item
 from dlsched.run import Run
 
 

@@ -6,8 +6,8 @@ import matplotlib
 import pytest
 
 import dlsched
-from dlsched.problems.sensitivity.draw import draw, draw_both
-from dlsched.problems.sensitivity.generate import examples
+from dlsched.problems.sensitivity.instances.generate import examples
+from dlsched.problems.sensitivity.pictures.draw import draw, draw_both
 
 matplotlib.use("agg")
 

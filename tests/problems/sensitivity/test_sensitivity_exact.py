@@ -15,16 +15,21 @@ from typer.testing import CliRunner
 import dlsched
 from dlsched.bench import Store, run_suite
 from dlsched.cli import app
-from dlsched.problems.sensitivity import Instance, Solution, exact, model, packing
-from dlsched.problems.sensitivity.enumeration import maximal
-from dlsched.problems.sensitivity.first_solutions import First
-from dlsched.problems.sensitivity.generate import examples
-from dlsched.problems.sensitivity.initial import packing as proportional_patterns
-from dlsched.problems.sensitivity.oracle import brute_force
-from dlsched.problems.sensitivity.packing import Floor, Item, Server
-from dlsched.problems.sensitivity.program import Program
-from dlsched.problems.sensitivity.reference import solver_version, stage_one, stage_two
-from dlsched.problems.sensitivity.relaxation import relax
+from dlsched.problems.sensitivity import Instance, Solution, exact, model
+from dlsched.problems.sensitivity.definition.oracle import brute_force
+from dlsched.problems.sensitivity.exact.first_solutions import First
+from dlsched.problems.sensitivity.instances.generate import examples
+from dlsched.problems.sensitivity.programs.cvxpy_reference import (
+    solver_version,
+    stage_one,
+    stage_two,
+)
+from dlsched.problems.sensitivity.programs.initial_patterns import packing as proportional_patterns
+from dlsched.problems.sensitivity.programs.pattern_enumeration import maximal
+from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
+from dlsched.problems.sensitivity.structures import server_patterns
+from dlsched.problems.sensitivity.structures.server_patterns import Floor, Item, Server
 from dlsched.run import Run
 from dlsched.testing import check_problem
 
@@ -300,7 +305,7 @@ def test_too_many_sums_are_left_to_another_method(monkeypatch: pytest.MonkeyPatc
     """If a server's table would be too large, milp is used, or heuristics and the pooled bound."""
     instance = dlsched.generate("sensitivity", 1, servers=2)
     best = dlsched.solve(instance).objective
-    monkeypatch.setattr(packing, "MOST_STATES", 10)
+    monkeypatch.setattr(server_patterns, "MOST_STATES", 10)
     assert dlsched.solve(instance).objective == best
     monkeypatch.setattr(model, "MOST_VARIABLES", 10)
     result = dlsched.solve(instance)

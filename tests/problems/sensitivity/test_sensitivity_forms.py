@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 import dlsched
-from dlsched.problems.sensitivity import form_columns, form_patterns, forms
-from dlsched.problems.sensitivity.enumeration import maximal
-from dlsched.problems.sensitivity.form_columns import (
+from dlsched.problems.sensitivity.programs import form_columns, form_patterns, forms
+from dlsched.problems.sensitivity.programs.form_columns import (
     FormColumns,
     FormItem,
     FormPrices,
@@ -22,10 +21,11 @@ from dlsched.problems.sensitivity.form_columns import (
     split_limit,
     throughput_limit,
 )
-from dlsched.problems.sensitivity.form_patterns import TooMany, dearest, maximal_patterns
-from dlsched.problems.sensitivity.lagrangian import Prices
-from dlsched.problems.sensitivity.packing import Floor
-from dlsched.problems.sensitivity.program import Program
+from dlsched.problems.sensitivity.programs.form_patterns import TooMany, dearest, maximal_patterns
+from dlsched.problems.sensitivity.programs.lagrangian import Prices
+from dlsched.problems.sensitivity.programs.pattern_enumeration import maximal
+from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.structures.server_patterns import Floor
 
 
 def test_forms_import_no_method() -> None:

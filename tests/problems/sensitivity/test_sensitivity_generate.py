@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dlsched
-from dlsched.problems.sensitivity.measured import from_profiles, read_profiles
+from dlsched.problems.sensitivity.instances.from_profiles import from_profiles, read_profiles
 
 MEASURED = Path(__file__).parents[3].parent / "shared" / "data" / "synergy" / "profiles.json"
 

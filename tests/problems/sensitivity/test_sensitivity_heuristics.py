@@ -12,8 +12,8 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.sensitivity import Instance
-from dlsched.problems.sensitivity.generate import examples
-from dlsched.problems.sensitivity.strategy import instances
+from dlsched.problems.sensitivity.instances.generate import examples
+from dlsched.problems.sensitivity.instances.strategy import instances
 
 TUNED = ("tune", "tune_public", "greedy_then_tune", "water_filling", "proportional")
 STATIC = ("greedy", "drf", "tetris")

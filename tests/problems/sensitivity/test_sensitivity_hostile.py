@@ -10,7 +10,7 @@ import pytest
 
 import dlsched
 from dlsched.problems.sensitivity import Instance
-from dlsched.problems.sensitivity.oracle import brute_force
+from dlsched.problems.sensitivity.definition.oracle import brute_force
 
 METHODS = ("patterns", "milp", "pooled", "balance", "price_round", "tune", "water_filling")
 

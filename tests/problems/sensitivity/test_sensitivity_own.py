@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given, settings
 
 import dlsched
-from dlsched.problems.sensitivity import Instance, packing
-from dlsched.problems.sensitivity.initial import packing as proportional_patterns
-from dlsched.problems.sensitivity.knapsack import Knapsack, least_choices
-from dlsched.problems.sensitivity.oracle import brute_force
-from dlsched.problems.sensitivity.packing import Item
-from dlsched.problems.sensitivity.pooled import pooled_targets
-from dlsched.problems.sensitivity.program import Program
-from dlsched.problems.sensitivity.spreading import Exchanges, Wanted, spread
-from dlsched.problems.sensitivity.strategy import instances
+from dlsched.problems.sensitivity import Instance
+from dlsched.problems.sensitivity.definition.oracle import brute_force
+from dlsched.problems.sensitivity.heuristics.spreading import Exchanges, Wanted, spread
+from dlsched.problems.sensitivity.instances.strategy import instances
+from dlsched.problems.sensitivity.programs.initial_patterns import packing as proportional_patterns
+from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.programs.pooled import pooled_targets
+from dlsched.problems.sensitivity.structures import server_patterns
+from dlsched.problems.sensitivity.structures.server_knapsack import Knapsack, least_choices
+from dlsched.problems.sensitivity.structures.server_patterns import Item
 from dlsched.run import Run
 from dlsched.testing import check_heuristic
 
@@ -139,7 +140,7 @@ def test_jobs_that_wait(name: str) -> None:
 def test_too_many_sums(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a server's table would be too large jobs are upgraded one by one; a bound is left."""
     instance = dlsched.generate("sensitivity", 1, servers=4, multi=True)
-    monkeypatch.setattr(packing, "MOST_STATES", 10)
+    monkeypatch.setattr(server_patterns, "MOST_STATES", 10)
     result = dlsched.solve(instance, name)
     assert result.objective[0] > dlsched.solve(instance, "proportional").objective[0]
     assert (result.certified[0] is not None) == (name == "price_round")

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import dlsched
-from dlsched.problems.sensitivity.generate import examples
+from dlsched.problems.sensitivity.instances.generate import examples
 
 
 def test_sensitive_beats_proportional_on_the_papers_example() -> None:

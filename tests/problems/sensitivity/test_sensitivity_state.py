@@ -6,15 +6,15 @@ import pytest
 
 import dlsched
 from dlsched.errors import InstanceError, OptionError
-from dlsched.problems.sensitivity.models import (
+from dlsched.problems.sensitivity.instances.job_models import (
     Assignment,
     Model,
     iterations,
     measured_models,
     synthetic_models,
 )
-from dlsched.problems.sensitivity.pooled import ideal_allocation
-from dlsched.problems.sensitivity.state import Held, Rounds, Wish, held, instance
+from dlsched.problems.sensitivity.instances.state import Held, Rounds, Wish, held, instance
+from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
 from dlsched.run import Run
 from dlsched.state import ClusterState, JobState, Server
 from dlsched.traces import read_trace, snapshot

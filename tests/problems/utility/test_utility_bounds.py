@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import dlsched
-from dlsched.problems.utility import Instance, work
-from dlsched.problems.utility.bounds import lagrangian_bound
-from dlsched.problems.utility.dual import Dual
-from dlsched.problems.utility.gangs import Gangs
-from dlsched.problems.utility.generation import generate, refinements
-from dlsched.problems.utility.master import Columns
-from dlsched.problems.utility.pricing import Jobs, price_all
-from dlsched.problems.utility.stages import exact_stages, stages
-from dlsched.problems.utility.strategy import infeasible
+from dlsched.problems.utility import Instance
+from dlsched.problems.utility.exact.bounds import lagrangian_bound
+from dlsched.problems.utility.instances.strategy import infeasible
+from dlsched.problems.utility.programs.column_generation import generate, refinements
+from dlsched.problems.utility.programs.lagrangian import Dual
+from dlsched.problems.utility.programs.master import Columns
+from dlsched.problems.utility.programs.pricing import Jobs, price_all
+from dlsched.problems.utility.structures import work_units
+from dlsched.problems.utility.structures.gangs import Gangs
+from dlsched.problems.utility.structures.work_stages import exact_stages, stages
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 
@@ -79,7 +80,7 @@ def test_rounded_work_is_on_its_side(gains: list[int], need: int, seed: int, rou
     for up in (True, False):
         with pytest.MonkeyPatch.context() as patch:
             if rounded:
-                patch.setattr(work, "_integers", lambda *_: None)
+                patch.setattr(work_units, "_integers", lambda *_: None)
             most = 0 if rounded else 20_000
             after = stages(rows, Fraction(need) / 7, slots, up, 5, most)
         values, row = np.zeros(1), np.empty((1, slots), dtype=np.int8)

@@ -9,7 +9,7 @@ import pytest
 
 import dlsched
 from dlsched import library
-from dlsched.problems.utility.draw import draw, draw_prices
+from dlsched.problems.utility.pictures.draw import draw, draw_prices
 
 mpl.use("agg")
 

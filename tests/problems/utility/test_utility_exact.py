@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.compilation import entries
-from dlsched.problems.utility import Instance, columns, model
-from dlsched.problems.utility.bounds import lagrangian_bound
-from dlsched.problems.utility.dual import Dual
-from dlsched.problems.utility.gangs import Gangs, Stopped
-from dlsched.problems.utility.insertion import Insertion
-from dlsched.problems.utility.pricing import best_schedule
-from dlsched.problems.utility.work import Units, units
+from dlsched.problems.utility import Instance, model
+from dlsched.problems.utility.exact import dantzig_wolfe
+from dlsched.problems.utility.exact.bounds import lagrangian_bound
+from dlsched.problems.utility.heuristics.insertion import Insertion
+from dlsched.problems.utility.programs.lagrangian import Dual
+from dlsched.problems.utility.programs.pricing import best_schedule
+from dlsched.problems.utility.structures.gangs import Gangs, Stopped
+from dlsched.problems.utility.structures.work_units import Units, units
 from dlsched.result import Termination
 from dlsched.testing import oracles, strategies
 
@@ -45,7 +46,7 @@ def test_exact_methods_equal_brute_force(instance: Instance) -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let dantzig_wolfe end its search after two rounds without a better incumbent."""
-    monkeypatch.setattr(columns, "_PATIENCE", 2)
+    monkeypatch.setattr(dantzig_wolfe, "_PATIENCE", 2)
 
 
 @given(strategies.utility(), st.integers(0, 10**6))

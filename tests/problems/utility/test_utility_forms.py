@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.forms.form import Form
-from dlsched.problems.utility import Instance, Solution, least_costs, running
-from dlsched.problems.utility.finishes import Finishes
-from dlsched.problems.utility.forms import FORMS
-from dlsched.problems.utility.gangs import levels_of
-from dlsched.problems.utility.least_costs import NEVER, LeastCosts
-from dlsched.problems.utility.running import runs_of
-from dlsched.problems.utility.work import Units
+from dlsched.problems.utility import Instance, Solution
+from dlsched.problems.utility.programs import finish_costs, run_form
+from dlsched.problems.utility.programs.finish_costs import NEVER, LeastCosts
+from dlsched.problems.utility.programs.finish_form import Finishes
+from dlsched.problems.utility.programs.forms import FORMS
+from dlsched.problems.utility.programs.run_form import runs_of
+from dlsched.problems.utility.structures.gangs import levels_of
+from dlsched.problems.utility.structures.work_units import Units
 from dlsched.proofs.available import Forms
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import proof_from_data
@@ -75,11 +76,11 @@ def test_rounded_work_costs_no_more(instance: Instance, seed: int, few_sums: boo
     prices = _prices(instance, seed, 50)
     exact = LeastCosts(instance).of(prices)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(least_costs, "_MOST_SUMS" if few_sums else "_MOST_AMOUNTS", 0)
-        patch.setattr(least_costs, "_UNITS", 3)
-        least_costs._amounts.cache_clear()
+        patch.setattr(finish_costs, "_MOST_SUMS" if few_sums else "_MOST_AMOUNTS", 0)
+        patch.setattr(finish_costs, "_UNITS", 3)
+        finish_costs._amounts.cache_clear()
         assert np.all(LeastCosts(instance).of(prices) <= exact)
-    least_costs._amounts.cache_clear()
+    finish_costs._amounts.cache_clear()
 
 
 def _holds(instance: Instance, j: int, gains: Sequence[int], need: int) -> bool:
@@ -108,15 +109,15 @@ def test_units_are_checked_before_they_are_a_row(instance: Instance, seed: int) 
         return Units((0,) * len(gains), 1, exact=True)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "units", false)
+        patch.setattr(run_form, "units", false)
         found = Finishes(instance, 0, Fraction(0))
         for j in jobs:
-            assert _holds(instance, j, *running.units_of(found, j))
+            assert _holds(instance, j, *run_form.units_of(found, j))
 
 
 def test_forms_share_nothing_with_what_finds() -> None:
     """The forms' modules import the definition, each other, and `units`, which is checked."""
-    folder = Path(running.__file__).parent
+    folder = Path(run_form.__file__).parent
     home, own = "dlsched.problems.utility.", ("forms", "finishes", "running", "least_costs")
     for name in own:
         tree = ast.parse((folder / f"{name}.py").read_text())

@@ -9,8 +9,11 @@ import pytest
 
 import dlsched
 from dlsched.problems.utility import Instance
-from dlsched.problems.utility.generate import GPU_HOURS, KINDS, MODELS
-from dlsched.problems.utility.measured import from_throughputs, read_throughputs
+from dlsched.problems.utility.instances.from_gavel_throughputs import (
+    from_throughputs,
+    read_throughputs,
+)
+from dlsched.problems.utility.instances.generate import GPU_HOURS, KINDS, MODELS
 
 MEASURED = Path(__file__).parents[3].parent / "shared" / "data" / "gavel"
 

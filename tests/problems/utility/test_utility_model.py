@@ -7,7 +7,7 @@ import pytest
 
 import dlsched
 from dlsched.problems.utility import Instance, model
-from dlsched.problems.utility.check import completions
+from dlsched.problems.utility.definition.check import completions
 from dlsched.solvers.standard_form import compile_model
 
 

@@ -7,8 +7,8 @@ from itertools import combinations
 import pytest
 
 import dlsched
-from dlsched.problems.utility.duration import total_duration
-from dlsched.problems.utility.schema import Utility
+from dlsched.problems.utility.definition.schema import Utility
+from dlsched.problems.utility.exact.total_duration import total_duration
 
 
 def test_figure_1_is_more_than_gangs_allow() -> None:

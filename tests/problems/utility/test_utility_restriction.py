@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.problems.utility import Instance, model
-from dlsched.problems.utility.columns import Search
-from dlsched.problems.utility.dual import Dual
 from dlsched.problems.utility.exact import solve_model
-from dlsched.problems.utility.gangs import Gangs
-from dlsched.problems.utility.insertion import Insertion
-from dlsched.problems.utility.restriction import Part, restrict
+from dlsched.problems.utility.exact.dantzig_wolfe import Search
+from dlsched.problems.utility.heuristics.insertion import Insertion
+from dlsched.problems.utility.programs.lagrangian import Dual
+from dlsched.problems.utility.programs.reduced_cost_fixing import Part, restrict
+from dlsched.problems.utility.structures.gangs import Gangs
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 

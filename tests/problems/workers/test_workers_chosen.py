@@ -8,7 +8,7 @@ import pytest
 
 import dlsched
 from dlsched.problems.workers import Instance
-from dlsched.problems.workers.chosen import choose
+from dlsched.problems.workers.heuristics.chosen_first import choose
 from dlsched.testing import check_heuristic
 
 

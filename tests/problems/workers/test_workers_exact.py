@@ -9,12 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.problems.workers import Instance, choice, exact
-from dlsched.problems.workers.check import check
-from dlsched.problems.workers.oracle import brute_force
-from dlsched.problems.workers.patterns import maximal_patterns, patterns_exceed, server_classes
-from dlsched.problems.workers.program import Program
-from dlsched.problems.workers.strategy import instances
+from dlsched.problems.workers import Instance, exact
+from dlsched.problems.workers.definition.check import check
+from dlsched.problems.workers.definition.oracle import brute_force
+from dlsched.problems.workers.heuristics import choice
+from dlsched.problems.workers.instances.strategy import instances
+from dlsched.problems.workers.programs.pattern_program import Program
+from dlsched.problems.workers.structures.patterns import (
+    maximal_patterns,
+    patterns_exceed,
+    server_classes,
+)
 from dlsched.testing import check_problem
 
 ANY = st.booleans().flatmap(lambda separate: instances(separate_groups=separate))

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.workers import Instance
-from dlsched.problems.workers.fleet import BestFit
-from dlsched.problems.workers.schema import KINDS
-from dlsched.problems.workers.strategy import instances
+from dlsched.problems.workers.definition.schema import KINDS
+from dlsched.problems.workers.instances.strategy import instances
+from dlsched.problems.workers.structures.fleet import BestFit
 
 
 def server(name: str, free: int, *, gpus: int = 8, group: str | None = None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 import dlsched
 from dlsched.problems.workers import Instance, Solution, to_reclaiming
-from dlsched.problems.workers.generate import with_tenants
+from dlsched.problems.workers.instances.generate import with_tenants
 
 INSTANCE = Instance(
     name="hand",

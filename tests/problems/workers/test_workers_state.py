@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import dlsched
-from dlsched.problems.workers.state import instance
+from dlsched.problems.workers.instances.state import instance
 from dlsched.state import ClusterState, JobState, Server
 
 

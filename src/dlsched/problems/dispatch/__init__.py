@@ -1,9 +1,9 @@
 """Dispatch: which waiting workloads start, where, and who is preempted for them (MAST)."""
 
-from dlsched.problems.dispatch.check import LEVELS, check, explain
-from dlsched.problems.dispatch.link import of
-from dlsched.problems.dispatch.ranking import Ranked, rank
-from dlsched.problems.dispatch.schema import Instance, Solution
+from dlsched.problems.dispatch.definition.check import LEVELS, check, explain
+from dlsched.problems.dispatch.definition.ranking import Ranked, rank
+from dlsched.problems.dispatch.definition.schema import Instance, Solution
+from dlsched.problems.dispatch.instances.from_placement import of
 from dlsched.registry import Problem
 
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.dispatch.check import DAY
-from dlsched.problems.dispatch.ranking import startable
-from dlsched.problems.dispatch.schema import (
+from dlsched.problems.dispatch.definition.check import DAY
+from dlsched.problems.dispatch.definition.ranking import startable
+from dlsched.problems.dispatch.definition.schema import (
     MOST_PRIORITIES,
     RESOURCES,
     Instance,

@@ -1,8 +1,8 @@
 """Elastic: how many workers each job gets in one scheduling epoch (Lyra)."""
 
-from dlsched.problems.elastic.check import LEVELS, check, explain
-from dlsched.problems.elastic.jct import Completion, jct
-from dlsched.problems.elastic.schema import Instance, Solution
+from dlsched.problems.elastic.definition.check import LEVELS, check, explain
+from dlsched.problems.elastic.definition.schema import Instance, Solution
+from dlsched.problems.elastic.heuristics.completion_times import Completion, jct
 from dlsched.registry import Problem
 
 PROBLEM = Problem(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dlsched.problems.elastic.pools import model as model_pools
-from dlsched.problems.elastic.schema import Instance, Solution
+from dlsched.problems.elastic.definition.schema import Instance, Solution
+from dlsched.problems.elastic.programs import two_pools_model as model_pools
 from dlsched.schema import granularity
 
 

@@ -1,8 +1,8 @@
 """Interleaving: which jobs share GPUs by interleaving their stages (Muri)."""
 
-from dlsched.problems.interleaving.check import LEVELS, check, explain, iteration_time
-from dlsched.problems.interleaving.schema import Group, Instance, Solution
-from dlsched.problems.interleaving.sizes import choose
+from dlsched.problems.interleaving.definition.check import LEVELS, check, explain, iteration_time
+from dlsched.problems.interleaving.definition.schema import Group, Instance, Solution
+from dlsched.problems.interleaving.structures.group_counts import choose
 from dlsched.registry import Problem
 
 PROBLEM = Problem(

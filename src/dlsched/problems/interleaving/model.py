@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.interleaving.check import efficiency
-from dlsched.problems.interleaving.groups import job_groups, solution_of
-from dlsched.problems.interleaving.offsets import best_offsets
-from dlsched.problems.interleaving.schema import Instance, Solution
-from dlsched.problems.interleaving.sizes import count_groups
+from dlsched.problems.interleaving.definition.check import efficiency
+from dlsched.problems.interleaving.definition.schema import Instance, Solution
+from dlsched.problems.interleaving.structures.group_counts import count_groups
+from dlsched.problems.interleaving.structures.groups import job_groups, solution_of
+from dlsched.problems.interleaving.structures.offsets import best_offsets
 from dlsched.schema import granularity
 
 MOST_GROUPS = 200_000

@@ -1,7 +1,7 @@
 """Placement: the home region of every table (MAST)."""
 
-from dlsched.problems.placement.check import LEVELS, check, explain
-from dlsched.problems.placement.schema import Instance, Job, Region, Solution, Table
+from dlsched.problems.placement.definition.check import LEVELS, check, explain
+from dlsched.problems.placement.definition.schema import Instance, Job, Region, Solution, Table
 from dlsched.registry import Problem
 
 PROBLEM = Problem(

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.problems.placement.arrays import Data, arrays, homes_of
-from dlsched.problems.placement.estimate import Estimate, step_of
-from dlsched.problems.placement.rounding import above, below
-from dlsched.problems.placement.schema import Instance, Solution
-from dlsched.problems.placement.shares import Shares, at_least, at_most
-from dlsched.problems.placement.totals import state_of
+from dlsched.problems.placement.definition.schema import Instance, Solution
+from dlsched.problems.placement.programs.coefficients import Shares, at_least, at_most
+from dlsched.problems.placement.programs.piecewise_estimate import Estimate, step_of
+from dlsched.problems.placement.programs.rounding import above, below
+from dlsched.problems.placement.structures.arrays import Data, arrays, homes_of
+from dlsched.problems.placement.structures.state import state_of
 
 _NEGLIGIBLE = 1e-9
 """Sums of squares and increases of the sigmoid that are left out of the estimate."""

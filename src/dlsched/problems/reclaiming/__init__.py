@@ -1,10 +1,10 @@
 """Reclaiming: which on-loan servers to return so that the fewest jobs are preempted (Lyra)."""
 
-from dlsched.problems.reclaiming.check import LEVELS, check, explain
-from dlsched.problems.reclaiming.components import choose
-from dlsched.problems.reclaiming.frontier import frontier
-from dlsched.problems.reclaiming.nearest import nearest_optimum
-from dlsched.problems.reclaiming.schema import Instance, Solution
+from dlsched.problems.reclaiming.definition.check import LEVELS, check, explain
+from dlsched.problems.reclaiming.definition.schema import Instance, Solution
+from dlsched.problems.reclaiming.exact.components import choose
+from dlsched.problems.reclaiming.exact.frontier import frontier
+from dlsched.problems.reclaiming.exact.nearest import nearest_optimum
 from dlsched.registry import Problem
 
 __all__ = ["PROBLEM", "Instance", "Solution", "frontier", "nearest_optimum"]

@@ -1,7 +1,7 @@
 """Sensitivity: CPU and memory for each job, and the servers it runs on (Synergy)."""
 
-from dlsched.problems.sensitivity.check import LEVELS, check, explain
-from dlsched.problems.sensitivity.schema import Allocation, Instance, Profile, Solution
+from dlsched.problems.sensitivity.definition.check import LEVELS, check, explain
+from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Profile, Solution
 from dlsched.registry import Problem
 
 PROBLEM = Problem(

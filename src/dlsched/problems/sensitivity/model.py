@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.sensitivity.schema import Allocation, Instance, Solution
-from dlsched.problems.sensitivity.units import capacity_row
+from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
+from dlsched.problems.sensitivity.structures.scaled_units import capacity_row
 from dlsched.schema import Number, granularity
 
 MOST_VARIABLES = 50_000

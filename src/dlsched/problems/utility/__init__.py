@@ -1,7 +1,7 @@
 """Utility: which GPUs each gang job gets in each slot (Hadar, HadarE)."""
 
-from dlsched.problems.utility.check import LEVELS, check, explain
-from dlsched.problems.utility.schema import Held, Instance, Job, Machine, Solution
+from dlsched.problems.utility.definition.check import LEVELS, check, explain
+from dlsched.problems.utility.definition.schema import Held, Instance, Job, Machine, Solution
 from dlsched.registry import Problem
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.problems.utility.check import completions
-from dlsched.problems.utility.gangs import Gangs, Stop, levels_of, require
-from dlsched.problems.utility.schema import Held, Instance, Job, Solution
-from dlsched.problems.utility.work import units
+from dlsched.problems.utility.definition.check import completions
+from dlsched.problems.utility.definition.schema import Held, Instance, Job, Solution
+from dlsched.problems.utility.structures.gangs import Gangs, Stop, levels_of, require
+from dlsched.problems.utility.structures.work_units import units
 from dlsched.schema import granularity
 
 if TYPE_CHECKING:
-    from dlsched.problems.utility.restriction import Part
+    from dlsched.problems.utility.programs.reduced_cost_fixing import Part
 
 MOST_VARIABLES = 200_000
 """The most variables of job, slot and speed."""

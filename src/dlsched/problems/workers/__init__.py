@@ -1,9 +1,9 @@
 """Workers: which server each worker of each job gets (Lyra)."""
 
-from dlsched.problems.workers.check import LEVELS, check, explain
-from dlsched.problems.workers.choice import choose
-from dlsched.problems.workers.reclaiming import to_reclaiming
-from dlsched.problems.workers.schema import Instance, Solution
+from dlsched.problems.workers.definition.check import LEVELS, check, explain
+from dlsched.problems.workers.definition.schema import Instance, Solution
+from dlsched.problems.workers.heuristics.choice import choose
+from dlsched.problems.workers.instances.to_reclaiming import to_reclaiming
 from dlsched.registry import Problem
 
 __all__ = ["PROBLEM", "Instance", "Solution", "to_reclaiming"]

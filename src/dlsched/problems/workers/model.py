@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dlsched.problems.workers.patterns import Demand, group_of, groups_of, sizes_by_group
-from dlsched.problems.workers.schema import KINDS, POOLS, Instance, Kind, Pool, Solution
-from dlsched.problems.workers.slots import Share, fill, held_by, shares_of
+from dlsched.problems.workers.definition.schema import KINDS, POOLS, Instance, Kind, Pool, Solution
+from dlsched.problems.workers.structures.patterns import Demand, group_of, groups_of, sizes_by_group
+from dlsched.problems.workers.structures.placement_counts import Share, fill, held_by, shares_of
 from dlsched.schema import granularity
 
 

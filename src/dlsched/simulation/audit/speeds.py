@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from dlsched.problems.interleaving.check import iteration_time
+from dlsched.problems.interleaving.definition.check import iteration_time
 from dlsched.schema import Number
 from dlsched.simulation.audit.findings import at
 from dlsched.simulation.audit.holdings import Held

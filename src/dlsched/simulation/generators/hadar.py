@@ -10,7 +10,7 @@ import numpy as np
 
 from dlsched import gavel
 from dlsched.errors import InstanceError, OptionError
-from dlsched.problems.utility.generate import MODELS_OF
+from dlsched.problems.utility.instances.generate import MODELS_OF
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.workload import Workload
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
-from dlsched.problems.dispatch.world import PRIORITIES, TYPES
+from dlsched.problems.dispatch.instances.distributions import PRIORITIES, TYPES
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.workload import Workload
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.sensitivity.models import Assignment, read_split
+from dlsched.problems.sensitivity.instances.job_models import Assignment, read_split
 from dlsched.simulation.profiles.synergy import job_fields, load_models
 from dlsched.simulation.workload import Workload
 
@@ -51,7 +51,7 @@ def synergy_workload(
         are submitted at 0.
     split
         Weights of image, language and speech models; see
-        `dlsched.problems.sensitivity.models.Assignment`.
+        `dlsched.problems.sensitivity.instances.job_models.Assignment`.
     multi
         Whether jobs have 1, 2, 4 or 8 GPUs, by `SIZES`, from a generator with the next seed;
         otherwise one.

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Final
 
 import dlsched
 from dlsched.errors import OptionError
-from dlsched.problems.utility import state as adapter
-from dlsched.problems.utility.hadar import Hadar as Decider
-from dlsched.problems.utility.rounds import Grants
+from dlsched.problems.utility.heuristics.hadar import Hadar as Decider
+from dlsched.problems.utility.instances import state as adapter
+from dlsched.problems.utility.structures.slot_simulation import Grants
 from dlsched.schema import Id, Number
 from dlsched.simulation.decision import Decision
 from dlsched.simulation.policies.muri import solved_by
@@ -33,9 +33,9 @@ class Hadar(BasePolicy):
 
     Problem: ``utility``. In each round the prices of all GPUs, per machine and type, start from no
     use (gamma at zero), and the jobs of the largest payoffs run; a job's utility is its effective
-    throughput from submission to completion. See `dlsched.problems.utility.hadar` for the repairs
+    throughput from submission to completion. See `dlsched.problems.utility.heuristics.hadar` for the repairs
     of Algorithm 2. The horizon, of which the paper states nothing, is
-    `dlsched.problems.utility.state.horizon`, and grows when it turns out too short **(D)**.
+    `dlsched.problems.utility.instances.state.horizon`, and grows when it turns out too short **(D)**.
 
     A job that gets as many GPUs of each type as it holds stays on its servers **(D)**: the rate
     depends on the types alone. A job that completes within a round leaves its GPUs idle until the
@@ -53,7 +53,7 @@ class Hadar(BasePolicy):
         on all jobs. ``"keep"``: running jobs keep their GPUs until they complete, and waiting ones
         are placed on free GPUs; the same section may be read so too **(D)**.
     utility
-        One of ``dlsched.problems.utility.state.UTILITIES``. Section III-A names
+        One of ``dlsched.problems.utility.instances.state.UTILITIES``. Section III-A names
         ``"effective_throughput"`` as a special case, and section IV does not say which utility it
         maximises **(D)**. Effective throughput puts short jobs last, and counts iterations of
         different models alike; with ``"normalized_throughput"`` it is divided by the job's rate on

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import dlsched
-from dlsched.problems.elastic import state as elastic_adapter
-from dlsched.problems.workers import state as workers_adapter
-from dlsched.problems.workers.fleet import BestFit
+from dlsched.problems.elastic.instances import state as elastic_adapter
+from dlsched.problems.workers.instances import state as workers_adapter
+from dlsched.problems.workers.structures.fleet import BestFit
 from dlsched.registry import problem
 from dlsched.schema import Id, Number
 from dlsched.simulation.decision import Decision

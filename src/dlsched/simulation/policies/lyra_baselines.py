@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.problems.elastic.schema import Instance, Solution
+from dlsched.problems.elastic.definition.schema import Instance, Solution
 from dlsched.schema import Id, Number
 from dlsched.simulation.cluster import LOAN, TRAINING
 from dlsched.simulation.decision import Decision

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dlsched
-from dlsched.problems.reclaiming import state as adapter
+from dlsched.problems.reclaiming.instances import state as adapter
 from dlsched.schema import Id
 from dlsched.simulation.policies.lyra_draft import Draft
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import dlsched
 from dlsched.problems.dispatch import Solution, rank
-from dlsched.problems.dispatch import state as adapter
+from dlsched.problems.dispatch.instances import state as adapter
 from dlsched.schema import Id, Number
 from dlsched.simulation.clock import TICKS, ticks
 from dlsched.simulation.decision import Allocation, Decision, Share

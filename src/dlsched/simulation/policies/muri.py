@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import dlsched
 from dlsched.errors import OptionError
-from dlsched.problems.interleaving import state as adapter
-from dlsched.problems.interleaving.schema import Instance
+from dlsched.problems.interleaving.definition.schema import Instance
+from dlsched.problems.interleaving.instances import state as adapter
 from dlsched.schema import Id, Number
 from dlsched.simulation.decision import Allocation, Decision
 from dlsched.simulation.policies.placement import Placement

@@ -10,9 +10,9 @@ import numpy as np
 
 import dlsched
 from dlsched.errors import InstanceError, OptionError
-from dlsched.problems.sensitivity.pooled import ideal_allocation
-from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
-from dlsched.problems.sensitivity.state import Rounds, Wish, held, speed
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Solution
+from dlsched.problems.sensitivity.instances.state import Rounds, Wish, held, speed
+from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
 from dlsched.run import Run
 from dlsched.simulation.clock import TICKS
 from dlsched.simulation.cluster import Cluster

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.interleaving.profiles import RESOURCES
-from dlsched.problems.interleaving.state import RECORDED, split
+from dlsched.problems.interleaving.instances.state import RECORDED, split
+from dlsched.problems.interleaving.structures.profiles import RESOURCES
 
 SIZES = (1, 2, 4, 8, 16, 32)
 RESTART: Mapping[str, tuple[int, ...]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.problems.interleaving.matching import SCALE
+from dlsched.problems.interleaving.heuristics.matching import SCALE
 from dlsched.simulation.published.muri.stages import heaviest
 
 Matcher = Callable[[Any], list[int]]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dlsched.errors import InstanceError, UnknownName
-from dlsched.problems.sensitivity.state import Rounds, Wish
+from dlsched.problems.sensitivity.instances.state import Rounds, Wish
 from dlsched.simulation.clock import TICKS
 from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.log import Log

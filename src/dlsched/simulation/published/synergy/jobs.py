@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from dlsched.problems.sensitivity.schema import Choice
+from dlsched.problems.sensitivity.definition.schema import Choice
 
 STARVING = 1000 * 3600
 """Seconds without GPUs after which a job comes before all others, except under FIFO."""

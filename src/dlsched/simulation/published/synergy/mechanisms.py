@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 import dlsched
-from dlsched.problems.sensitivity.pooled import ideal_allocation
-from dlsched.problems.sensitivity.schema import Choice, Instance, Solution
-from dlsched.problems.sensitivity.state import Rounds, Wish
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Solution
+from dlsched.problems.sensitivity.instances.state import Rounds, Wish
+from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
 from dlsched.run import Run
 from dlsched.simulation.policies.synergy_rounds import INDIFFERENT, OPT
 from dlsched.simulation.policy import PolicyError, refuse_unused

@@ -1,0 +1,135 @@
+"""The exact methods for dispatch."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dlsched.errors import OptionError
+from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
+from dlsched.problems.dispatch import model
+from dlsched.problems.dispatch.definition.check import LEVELS, YOUNG, evaluate
+from dlsched.problems.dispatch.definition.ranking import startable
+from dlsched.problems.dispatch.definition.schema import Instance, Solution
+from dlsched.problems.dispatch.exact.one_workload import Search
+from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
+from dlsched.problems.dispatch.heuristics.fill_remaining import filled
+from dlsched.problems.dispatch.heuristics.starts import improved
+from dlsched.problems.dispatch.programs import batch_search
+from dlsched.problems.dispatch.structures.fleet import Fleet
+from dlsched.registry.own import method
+from dlsched.result import Claim, Status, Termination
+from dlsched.run import Run
+from dlsched.schema import granularity
+from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
+from dlsched.solvers.precision import precision_reason
+
+
+@method("dispatch", kind="exact", preload=SOLVER_LIBRARIES)
+def milp(instance: Instance, run: Run, levels: int | None = None) -> Claim:
+    """Integer program with a variable for each job and machine, level by level.
+
+    Exact because the model's solutions are the instance's, of the same value.
+
+    Parameters
+    ----------
+    levels
+        Levels to solve; all by default.
+    """
+    return improved(
+        instance, run, lambda part, start: solve_levels(instance, part, model, levels, first=start)
+    )
+
+
+@method("dispatch", kind="exact", preload=("highspy", "scipy.sparse"))
+def clusters(instance: Instance, run: Run) -> Claim:
+    """For the scope one: by region and cluster, an integer program over classes of machines.
+
+    Exact because clusters that need victims of a higher priority than others are worse at an
+    earlier level, and equal machines may be exchanged: the program counts, for each class, the
+    machines with each maximal number of tasks.
+
+    Raises
+    ------
+    OptionError
+        If the scope is batch.
+    """
+    if instance.scope != "one":
+        raise OptionError("clusters is for the scope one; use classes for a batch")
+    return improved(instance, run, lambda part, start: _clusters(instance, part))
+
+
+def _clusters(instance: Instance, run: Run) -> Claim:
+    """Solve the programs of the first workload's clusters."""
+    fleet = Fleet(instance)
+    dispatcher = Dispatcher(fleet, cache=False)
+    order = startable(instance)
+    stopped = None
+    if order:
+        search = Search(fleet, order[0], run)
+        search.best = dispatcher.auction(
+            order[0], fleet.sites_of(instance.pending[order[0].position])
+        )
+        search.stopped = run.stop_reason()
+        if search.stopped is None:
+            search.solve()
+        stopped = search.stopped
+        if search.best is not None:
+            dispatcher.execute(order[0], search.best)
+    found = dispatcher.solution()
+    if stopped:
+        return Claim(found, Status.FEASIBLE, termination=stopped)
+    value = evaluate(instance, found)
+    bounds = [[Bound(level, "claimed", "clusters")] for level in value]
+    grain, reason = granularity(fleet.young), ""
+    if grain < value.young * Fraction(TOLERANCE):  # HiGHS knows the youth to nine digits only
+        weaker = float(value.young) * (1 - SOLVER_PRECISION)
+        bounds[value.levels.index(YOUNG)] = [Bound(weaker, "claimed", "clusters")]
+        reason = precision_reason(YOUNG.name, SOLVER_PRECISION)
+    return Claim(found, Status.OPTIMAL, reason, objective=list(value), bounds=bounds)
+
+
+@method("dispatch", kind="exact", preload=("highspy", "scipy.sparse"))
+def classes(instance: Instance, run: Run, levels: int | None = None) -> Claim:
+    """Integer program that counts tasks on classes of equal machines, which are divided on demand.
+
+    Machines of a cluster that are alike in type, capacity, free resources and occupants are a
+    class; the program knows how many tasks of each shape a class has, and by resource its total
+    room. So it is a relaxation: its optimum bounds the level. If its counts can be placed on the
+    single machines, the level is solved. Else an inequality for one machine that the counts violate
+    is added for all classes, or the class is divided, and the level is solved again.
+
+    Exact because this ends, at the latest with one machine to a class, where counts are places;
+    and because the condition on victims needs no row: a victim on whose machines nothing of a
+    higher priority starts is worth less than what is lost if it stays, as it costs a job at its
+    priority before anything gains there (see `justify.justified`). So no optimum of all levels
+    has one.
+
+    Parameters
+    ----------
+    levels
+        Levels to solve; all by default.
+
+    Raises
+    ------
+    OptionError
+        If there are fewer levels.
+    """
+    depth = len(LEVELS) if levels is None else levels
+    if not (isinstance(depth, int) and 1 <= depth <= len(LEVELS)):
+        raise OptionError(f"levels={depth} must be from 1 to {len(LEVELS)}")
+    return improved(instance, run, lambda part, start: _classes(instance, part, start, depth))
+
+
+def _classes(instance: Instance, run: Run, start: Solution, depth: int) -> Claim:
+    """Solve the levels from a feasible solution."""
+    search = batch_search.Search(instance, run, start)
+    search.solve(depth)
+    if not search.stopped and depth == len(LEVELS):
+        return Claim(search.best, Status.OPTIMAL, search.precision, list(search.value),
+                     bounds=search.bounds)  # fmt: skip
+    search.accept(filled(instance, search.best))
+    ended = search.stopped or Termination.LEVELS_DONE
+    reason = f"only {depth} of {len(LEVELS)} levels asked for"
+    if search.stopped:
+        reason = f"{ended.sentence} at level {len(search.bounds)} of {depth}"
+    return Claim(search.best, Status.FEASIBLE, reason, termination=ended, bounds=search.bounds)

@@ -1,0 +1,189 @@
+"""MAST's rule, the other scopes of its Table 1, and a rule of this library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlsched.errors import OptionError
+from dlsched.problems.dispatch.definition.check import evaluate
+from dlsched.problems.dispatch.definition.ranking import Ranked, rank, startable
+from dlsched.problems.dispatch.definition.schema import Instance, Solution
+from dlsched.problems.dispatch.heuristics.counted import NODES, TRIES, WITHIN, Counted
+from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
+from dlsched.problems.dispatch.heuristics.improve import ROUNDS, improve
+from dlsched.problems.dispatch.heuristics.table1_scopes import Loads, bind_on_arrival
+from dlsched.problems.dispatch.structures.fleet import Fleet
+from dlsched.registry.own import method
+from dlsched.result import Claim, Start
+from dlsched.run import Run
+
+
+@method("dispatch", kind="heuristic")
+def mast(instance: Instance, rng: Any, cache: bool = True, fewest: bool = True) -> Solution:
+    """Each workload by rank, in the region and clusters with the best plan (section 4.3).
+
+    Parameters
+    ----------
+    cache
+        Whether failures are remembered; this changes no result.
+    fewest
+        Whether victims are sorted by size again, so that few large ones suffice.
+    """
+    return mast_solution(instance, cache, fewest)
+
+
+def mast_solution(instance: Instance, cache: bool = True, fewest: bool = True) -> Solution:
+    """Return the solution of `mast`."""
+    fleet = Fleet(instance)
+    dispatcher = Dispatcher(fleet, cache=cache, fewest=fewest)
+    dispatcher.dispatch(startable(instance), lambda r: fleet.sites_of(instance.pending[r.position]))
+    return dispatcher.solution()
+
+
+@method("dispatch", kind="baseline")
+def top_k(instance: Instance, rng: Any, k: int = 1) -> Solution:
+    """As mast in the k regions with the least used share of the needed type, not in all.
+
+    Parameters
+    ----------
+    k
+        Regions to make plans in.
+    """
+    if not isinstance(k, int) or k < 1:
+        raise OptionError(f"k={k!r} must be a whole number from 1")
+    fleet = Fleet(instance)
+    loads, dispatcher = Loads(fleet), Dispatcher(fleet)
+    dispatcher.dispatch(startable(instance), lambda r: loads.regions(r, bound=False, k=k))
+    return dispatcher.solution()
+
+
+@method("dispatch", kind="baseline")
+def federated(instance: Instance, rng: Any, blocking: bool = True) -> Solution:
+    """Solution (1) of Table 1 without ranks: bound to a cluster, first come first served **(D)**.
+
+    The paper does not say how a cluster's queue is served; `local` does it by rank.
+
+    Parameters
+    ----------
+    blocking
+        Whether a workload that does not fit stops those behind it in its cluster.
+    """
+    fleet = Fleet(instance)
+    loads, dispatcher = Loads(fleet), Dispatcher(fleet)
+    arrivals = _arrivals(instance)
+    bound = bind_on_arrival(loads, arrivals, lambda r: loads.clusters(r, bound=True))
+    allowed = {ranked.position for ranked in startable(instance)}
+    blocked: set[int] = set()
+    for ranked in arrivals:
+        sites = bound[ranked.position]
+        own = {s for clusters in sites.values() for s in clusters}
+        if ranked.position not in allowed or own & blocked:
+            continue
+        plan = dispatcher.auction(ranked, sites)
+        if plan is not None:
+            dispatcher.execute(ranked, plan)
+        elif blocking:
+            blocked |= own
+    return dispatcher.solution()
+
+
+@method("dispatch", kind="baseline")
+def local(instance: Instance, rng: Any) -> Solution:
+    """Solution (1) of Table 1: bound on arrival to a cluster, whose queue is ordered by rank."""
+    return _bound(instance, region=False, one_cluster=True)
+
+
+@method("dispatch", kind="baseline")
+def regional_queue(instance: Instance, rng: Any) -> Solution:
+    """Solution (2): bound on arrival to a region; its queue tries the cluster of least load."""
+    return _bound(instance, region=True, one_cluster=True)
+
+
+@method("dispatch", kind="baseline")
+def global_queue(instance: Instance, rng: Any) -> Solution:
+    """Solution (3): one queue by rank; the cluster of least load allocates, no other is tried."""
+    fleet = Fleet(instance)
+    loads, dispatcher = Loads(fleet), Dispatcher(fleet)
+    dispatcher.dispatch(startable(instance), lambda r: loads.clusters(r, bound=False))
+    return dispatcher.solution()
+
+
+@method("dispatch", kind="baseline")
+def regional(instance: Instance, rng: Any) -> Solution:
+    """Solution (5): bound on arrival to a region; its queue is by rank, all its clusters plan."""
+    return _bound(instance, region=True, one_cluster=False)
+
+
+def _bound(instance: Instance, region: bool, one_cluster: bool) -> Solution:
+    """Bind workloads on arrival; then start them by rank where they are bound."""
+    fleet = Fleet(instance)
+    loads, dispatcher = Loads(fleet), Dispatcher(fleet)
+
+    def choose(ranked: Ranked) -> dict[int, list[int]]:
+        if region:
+            return loads.regions(ranked, bound=True, one_cluster=one_cluster)
+        return loads.clusters(ranked, bound=True)
+
+    bound = bind_on_arrival(loads, _arrivals(instance), choose)
+
+    def sites(ranked: Ranked) -> dict[int, list[int]]:
+        found = bound[ranked.position]
+        if not (region and one_cluster):
+            return found
+        kind, _ = loads.demand(ranked)
+        return {
+            r: [min(own, key=lambda s: (loads.share([s], kind, False), s))]
+            for r, own in found.items()
+        }
+
+    dispatcher.dispatch(startable(instance), sites)
+    return dispatcher.solution()
+
+
+def _arrivals(instance: Instance) -> list[Ranked]:
+    return sorted(rank(instance), key=lambda ranked: ranked.position)
+
+
+@method("dispatch", kind="heuristic")
+def joint(instance: Instance, run: Run, rounds: int = ROUNDS) -> Solution:
+    """Of this library: mast again with a workload kept out of a region that another one needs.
+
+    Parameters
+    ----------
+    rounds
+        The most repetitions of mast.
+    """
+    if rounds < 0:
+        raise OptionError("rounds must be from 0")
+    return improve(instance, run, rounds)
+
+
+@method("dispatch", kind="heuristic", preload=("highspy", "scipy.sparse"))
+def counted(
+    instance: Instance, run: Run, within: float = WITHIN, nodes: int = NODES, tries: int = TRIES
+) -> Claim:
+    """Of this library: mast, then an integer program over blocks of machines at each priority.
+
+    The program is that of `classes`, with one level for the jobs preempted and the size started at
+    a priority, and few nodes. Priorities at which everything starts without preemption need none;
+    the youth of the victims and the number of machines are left as they come. If a program is left
+    before it is solved, what still fits is started at the end, the largest first.
+
+    Parameters
+    ----------
+    within
+        Relative distance of a program's incumbent to its bound at which it is left.
+    nodes
+        Most nodes of a program's branch and bound.
+    tries
+        Most programs for one priority: if the counts cannot be placed on single machines, the next
+        one is stronger.
+    """
+    if within < 0 or nodes < 0 or tries < 1:
+        raise OptionError("within and nodes must be from 0, tries from 1")
+    own, start = mast_solution(instance), None
+    if isinstance(run.start, Solution):
+        better = evaluate(instance, run.start).better_than(evaluate(instance, own))
+        start = Start(better, f"it is {'' if better else 'no '}better than the plan of mast")
+        own = run.start if better else own
+    return Claim(Counted(instance, run, own, within, nodes, tries).solve(), start=start)

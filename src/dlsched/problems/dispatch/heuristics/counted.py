@@ -1,0 +1,97 @@
+"""The rule `counted`: priority by priority, one small integer program over blocks of machines.
+
+The program is that of `classes`, which counts tasks instead of placing them. Per priority there is
+one level, whose cost of a preempted job exceeds what can start at that priority, and the program is
+left after a few nodes. Priorities at which everything starts and nobody is preempted need none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from dlsched.problems.dispatch.definition.schema import MOST_PRIORITIES, Instance, Solution
+from dlsched.problems.dispatch.heuristics.fill_remaining import filled
+from dlsched.problems.dispatch.programs.batch_search import Search
+from dlsched.problems.dispatch.programs.place_counts import place, point_of
+from dlsched.result import Status
+from dlsched.run import Run
+from dlsched.schema import Number
+from dlsched.solvers import highs
+from dlsched.solvers.standard_form import StandardForm
+
+WITHIN, NODES, TRIES = 0.01, 10, 4
+"""Where a program is left, its nodes, and programs by priority, unless others are asked for."""
+
+
+def count(instance: Instance, run: Run, start: Solution) -> Solution:
+    """Return the solution of `counted`, from a start that need not be the plan of `mast`."""
+    return Counted(instance, run, start, WITHIN, NODES, TRIES).solve()
+
+
+class Counted:
+    """The search, priority by priority; the parameters are those of the method `counted`."""
+
+    def __init__(
+        self, instance: Instance, run: Run, start: Solution, within: float, nodes: int, tries: int
+    ) -> None:
+        self.search = Search(instance, run, start)
+        self.run, self.within, self.nodes, self.tries = run, within, nodes, tries
+
+    def solve(self) -> Solution:
+        """Return the best solution found; what still fits is started where a program is left."""
+        search, value = self.search, self.search.value
+        wanted = _wanted(search)
+        held: list[Number] = []
+        proved = True
+        for p in range(1, MOST_PRIORITIES + 1):
+            lost, gained = 2 * p - 2, 2 * p - 1
+            if value[lost] or value[gained] < wanted[p]:
+                proved &= self.improve(held, lost, gained, float(wanted[p]) + 1)
+                value = search.value
+            held += [value[lost], value[gained]]
+        if not proved:
+            search.accept(filled(search.instance, search.best))
+        return search.best
+
+    def improve(self, held: Sequence[Number], lost: int, gained: int, weight: float) -> bool:
+        """Solve one priority's program; return whether its optimum was reached and placed."""
+        search = self.search
+        for _ in range(self.tries):
+            if self.run.stop_reason():
+                return False
+            program, form = search.hold(held)
+            level = _both(form, lost, gained, weight)
+            begin, limited = point_of(program, search.best), self.run.nested(gap=self.within)
+            found = highs.solve(level, 0, limited, start=begin, quiet=True, nodes=self.nodes)
+            if found.values is None:
+                return False
+            values = np.rint(found.values)
+            solution, failed, cuts = place(program, values, False, self.run.nested())
+            if solution is not None:
+                search.accept(solution)
+                return found.status is Status.OPTIMAL
+            if not search.refine(failed, cuts):
+                return False
+        return False
+
+
+def _wanted(search: Search) -> list[Number]:
+    """Return by priority the size of all workloads that some region has the data of."""
+    total: list[Number] = [0] * (MOST_PRIORITIES + 1)
+    for ranked in search.ranking:
+        workload = search.instance.pending[ranked.position]
+        if search.fleet.sites_of(workload):
+            total[ranked.priority] += search.instance.size(workload)
+    return total
+
+
+def _both(form: StandardForm, lost: int, gained: int, weight: float) -> StandardForm:
+    """Return a form with one level: what starts, less a weight for every job preempted."""
+    costs = form.costs[gained] - weight * form.costs[lost]
+    return replace(
+        form, costs=(costs,), offsets=(0.0,), senses=("max",), granularities=(Fraction(0),)
+    )

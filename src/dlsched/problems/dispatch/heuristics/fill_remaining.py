@@ -1,0 +1,35 @@
+"""Starting what still fits beside a solution, without preemption."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dlsched.problems.dispatch.definition.ranking import startable
+from dlsched.problems.dispatch.definition.schema import Instance, Solution
+from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
+from dlsched.problems.dispatch.structures.fleet import Fleet
+
+
+def filled(instance: Instance, solution: Solution) -> Solution:
+    """Return a feasible solution with more workloads: by priority, of equal priority by size."""
+    fleet = Fleet(instance)
+    dispatcher = Dispatcher(fleet, preempts=False)
+    fleet.stop(instance.running_index[name] for name in solution.preempt)
+    sites = {site.name: s for s, site in enumerate(fleet.sites)}
+    order = startable(instance)
+    for ranked in order:
+        started = solution.start.get(ranked.workload)
+        if started is None:
+            continue
+        jobs = instance.pending[ranked.position].jobs
+        for job, request in zip(jobs, fleet.requests[ranked.position], strict=True):
+            placed = started.jobs[job.id]
+            s = sites[placed.cluster]
+            numbers = [instance.machine_number(name) for name in placed.on]
+            machines = np.array(numbers, dtype=np.int64) - fleet.sites[s].machines.start
+            fleet.take(s, request, machines, np.array(list(placed.on.values())))
+    waiting = [ranked for ranked in order if ranked.workload not in solution.start]
+    size = {r.position: instance.size(instance.pending[r.position]) for r in waiting}
+    waiting.sort(key=lambda ranked: (ranked.priority, -size[ranked.position]))
+    dispatcher.dispatch(waiting, lambda r: fleet.sites_of(instance.pending[r.position]))
+    return Solution(start={**solution.start, **dispatcher.start}, preempt=solution.preempt)

@@ -1,0 +1,110 @@
+"""The plan of one job in one cluster (MAST, section 4.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dlsched.problems.dispatch.heuristics.victim_scan import enough, largest_first
+from dlsched.problems.dispatch.structures.fleet import Fleet, Request, room
+from dlsched.problems.dispatch.structures.victims import Array
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """Machines of a cluster with the tasks on each, and the workloads to preempt for it."""
+
+    site: int
+    machines: Array
+    tasks: Array
+    victims: tuple[int, ...] = ()
+
+
+class View(NamedTuple):
+    """A cluster as a job sees it: machines that it can use, what is free, how many tasks fit."""
+
+    site: int
+    request: Request
+    usable: Array
+    free: Array
+    fits: Array
+
+    @property
+    def suffices(self) -> bool:
+        """Whether all tasks fit without preemption."""
+        return int(self.fits.sum()) >= self.request.tasks
+
+
+def view(fleet: Fleet, site: int, request: Request) -> View:
+    """Return a cluster as a job sees it now."""
+    usable = fleet.usable(site, request.kind)
+    free = fleet.free[:, fleet.sites[site].machines]
+    if usable.size < free.shape[1]:
+        free = free[:, usable]
+    return View(site, request, usable, free, room(free, request))
+
+
+def plan_without_victims(fleet: Fleet, seen: View) -> JobPlan:
+    """Return where a job starts in a cluster in which it fits."""
+    machines, tasks = _fill(fleet, seen)
+    return JobPlan(seen.site, machines, tasks)
+
+
+def plan_with_victims(
+    fleet: Fleet, seen: View, priority: int, *, fewest: bool = True
+) -> JobPlan | None:
+    """Return where a job of a workload of some priority starts and for whom, or ``None``.
+
+    The running workloads of lower priority are scanned, lowest priority and longest running first,
+    until enough is free with what they release; then the largest of these are kept until that is
+    enough; those whose machines the plan does not use are dropped. The largest are those that hold
+    most GPUs, for a CPU job most CPUs, on machines that the job can use **(D)**: the paper's
+    example counts GPUs.
+
+    Parameters
+    ----------
+    fewest
+        Whether the scanned workloads are sorted by size again (the paper's rule).
+    """
+    free, fits, request = seen.free, seen.fits, seen.request
+    held = fleet.candidates(seen.site, request.kind, priority)
+    victims = enough(free, fits, held, request)
+    if victims is None:
+        return None
+    held = held.first(victims)
+    if fewest:
+        held = largest_first(held, request)
+        victims = enough(free, fits, held, request)
+        assert victims is not None  # all of them are enough
+        held = held.first(victims)
+    some, at_some = np.unique(held.machine, return_inverse=True)
+    left = free[:, some]
+    for i in range(3):
+        np.add.at(left[i], at_some, held.amount[i])
+    fits = fits.copy()
+    fits[some] = room(left, request)
+    machines, tasks = _fill(fleet, seen._replace(fits=fits))
+    on = np.zeros(fleet.sites[seen.site].kind.size, dtype=bool)
+    on[machines] = True
+    touched = np.unique(held.victim[on[seen.usable[held.machine]]])
+    return JobPlan(seen.site, machines, tasks, tuple(touched.tolist()))
+
+
+def _fill(fleet: Fleet, seen: View) -> tuple[Array, Array]:
+    """Take machines by rack, those with most room first, until all tasks are placed.
+
+    The last machine may be filled in part **(D)**. A CPU job takes machines without GPUs first
+    **(D)**: it may run on any, and would keep GPUs from others.
+    """
+    at = fleet.sites[seen.site]
+    some = np.flatnonzero(seen.fits)
+    fits, numbers = seen.fits[some], seen.usable[some]
+    order = np.lexsort((-fits, at.rack[numbers], at.gpus[numbers] > 0))
+    total = np.cumsum(fits[order])
+    last = int(np.searchsorted(total, seen.request.tasks))
+    chosen = order[: last + 1]
+    tasks = fits[chosen]
+    tasks[-1] -= int(total[last]) - seen.request.tasks
+    return numbers[chosen], tasks

@@ -1,0 +1,228 @@
+"""From a cluster's state to the instance of dispatch for one pass, and back (MAST, section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from typing import Any
+
+from dlsched.errors import OptionError
+from dlsched.problems.dispatch.definition.schema import Instance, Solution
+from dlsched.problems.dispatch.instances.distributions import GPU_MACHINE, LOWEST, PRIORITIES
+from dlsched.schema import Id, Number
+from dlsched.state import ClusterState, JobState, Server, uniform
+
+SERVERS = 64
+REGION = "region"
+"""Region of a server that states none."""
+_KIND, _CLUSTER, _JOB = "gpu", "cluster", "job"
+_UNLIMITED = 10**12
+_PER_GPU = {name: GPU_MACHINE[name] // GPU_MACHINE["gpus"] for name in ("cpus", "memory")}
+
+
+def instance(
+    state: ClusterState,
+    *,
+    scope: str = "batch",
+    over_quota: float = 0.27,
+    cpus_per_gpu: int = _PER_GPU["cpus"],
+    memory_per_gpu: int = _PER_GPU["memory"],
+    priority_seed: int = 0,
+    quotas: Mapping[str, Number] | None = None,
+    window_use: Mapping[str, Number] | None = None,
+    fair_weight: Number = 1,
+) -> Instance:
+    """Return which waiting jobs start, and for whom running ones are preempted.
+
+    A job is a workload; one without GPUs is left out. A waiting job of at most a server's GPUs is
+    one task, a larger one has a task for each server if whole servers suffice, and for each GPU
+    otherwise **(D)**. A GPU comes with an equal share of its server's CPUs and memory.
+
+    Servers without a region are all in one, and those without a cluster are one cluster of their
+    region. A job without a type of GPU needs the type that all servers have.
+
+    Jobs of one tenant with several priorities count as those of several tenants, each with the
+    quota **(D)**. A job without a tenant has no quota. Priorities are cut to 1, the highest, to 7.
+
+    Parameters
+    ----------
+    scope
+        ``"one"`` or ``"batch"``.
+    over_quota
+        Share of the jobs over quota, which have the lowest priority; the others have the priorities
+        of section 4.2. This is for jobs that state no priority.
+    cpus_per_gpu, memory_per_gpu
+        CPUs and GB of a server, divided by its GPUs.
+    priority_seed
+        With a job's id alone, decides its priority.
+    quotas
+        GPUs of each tenant within quota; a tenant that is not named has no limit.
+    window_use
+        GPUs that each tenant used on average over a window; 0 for one that is not named.
+    fair_weight
+        Weight of expression 11, with that of a second of waiting as 1.
+
+    Raises
+    ------
+    OptionError
+        If a job states no type of GPU, and the servers have several.
+    """
+    types = sorted({_kind(server.gpu_type) for server in state.servers})
+    largest = {kind: 1 for kind in types}
+    for server in state.servers:
+        kind = _kind(server.gpu_type)
+        largest[kind] = max(largest[kind], server.gpus)
+    tenants: dict[Id, tuple[str | None, int]] = {}
+
+    def tenant(job: JobState) -> str:
+        owner, priority = job.tenant, _priority(job, over_quota, priority_seed)
+        name = f"priority-{priority}" if owner is None else f"{owner}-{priority}"
+        tenants[name] = (owner, priority)
+        return name
+
+    def needs(gpus: int) -> dict[str, int]:
+        return {"gpus": gpus, "cpus": gpus * cpus_per_gpu, "memory": gpus * memory_per_gpu}
+
+    def pending(job: JobState) -> dict[str, Any]:
+        kind = _type_of(job, types)
+        tasks = _tasks(job.gpus, largest.get(kind, 1))
+        return {
+            "id": job.id,
+            "tenant": tenant(job),
+            "age": max(0, state.time - job.submit),
+            "tables": [_table(job.regions)] if job.regions else [],
+            "jobs": [{"id": _JOB, "gpu_type": kind, "tasks": tasks, **needs(job.gpus // tasks)}],
+        }
+
+    home = {server.id: cluster_of(server) for server in state.servers}
+    data: dict[str, Any] = {
+        "dlsched": 1,
+        "problem": "dispatch",
+        "name": "unnamed",
+        "scope": scope,
+        "lowest_priority": LOWEST,
+        "credit": {"fair_weight": fair_weight},
+        "running": [
+            {
+                "id": job.id,
+                "tenant": tenant(job),
+                "within_quota": job.within_quota,
+                "seconds": job.attained,
+                "jobs": [
+                    {"id": f"{_JOB}-{k}" if k else _JOB, "cluster": c, **needs(1), "on": held}
+                    for k, (c, held) in enumerate(_held(job, home).items())
+                ],
+            }
+            for job in state.running
+            if job.allocation
+        ],
+        "pending": [pending(job) for job in state.waiting if job.gpus],
+    }
+    tables = {job.regions for job in state.waiting if job.regions}
+    data["regions"] = _regions(state.servers, tables, needs)
+    if not any(job.tenant for job in (*state.running, *state.waiting)):
+        tenants |= {f"priority-{p}": (None, p) for p in range(1, LOWEST + 1)}
+    data["tenants"] = [
+        {
+            "id": name,
+            "priority": priority,
+            "gpu_quota": (quotas or {}).get(owner or "", _UNLIMITED),
+            "cpu_quota": _UNLIMITED,
+            "window_use": (window_use or {}).get(owner or "", 0),
+        }
+        for name, (owner, priority) in sorted(tenants.items())
+    ]
+    return Instance.parse(data, "the cluster's state")
+
+
+def placement(instance: Instance, solution: Solution) -> dict[Id, dict[Id, int]]:
+    """Return the GPUs by server of the jobs that start, in the order of the instance.
+
+    Parameters
+    ----------
+    instance, solution
+        What `instance` returned, and a solution of it.
+    """
+    found: dict[Id, dict[Id, int]] = {}
+    for workload in instance.pending:
+        started = solution.start.get(workload.id)
+        if started is not None:
+            size = {job.id: job.gpus for job in workload.jobs}
+            found[workload.id] = {
+                machine.rpartition("#")[0]: tasks * size[name]
+                for name, placed in started.jobs.items()
+                for machine, tasks in placed.on.items()
+            }
+    return found
+
+
+def _priority(job: JobState, over_quota: float, seed: int) -> int:
+    if job.priority is not None:
+        return max(1, min(LOWEST, int(job.priority)))
+    if uniform(f"quota:{job.id}", seed) < over_quota:
+        return LOWEST
+    drawn = uniform(f"priority:{job.id}", seed) * sum(PRIORITIES)
+    below = sum(drawn >= share for share in accumulate(PRIORITIES))
+    return min(below, LOWEST - 1) + 1
+
+
+def _kind(gpu_type: str | None) -> str:
+    return _KIND if gpu_type is None else gpu_type
+
+
+def _type_of(job: JobState, types: list[str]) -> str:
+    # Rates on several types say that it may run on each of them.
+    needed = job.gpu_type if len(job.rates) < 2 else None
+    if needed is None and len(types) > 1:
+        raise OptionError(
+            f"job {job.id} states no gpu_type, and the servers have {', '.join(types)}; "
+            "state the type that it needs"
+        )
+    return types[0] if needed is None else needed
+
+
+def cluster_of(server: Server) -> str:
+    """Return a name that no cluster of another region has."""
+    if server.region is None:
+        return server.cluster or _CLUSTER
+    return server.region if server.cluster is None else f"{server.region}/{server.cluster}"
+
+
+def _table(regions: Iterable[str]) -> str:
+    """Return the name of a table that exactly these regions have."""
+    return "+".join(sorted(regions))
+
+
+def _regions(
+    servers: Iterable[Server], tables: Iterable[tuple[str, ...]], needs: Any
+) -> list[dict[str, Any]]:
+    clusters: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for server in servers:
+        region = clusters.setdefault(server.region or REGION, {})
+        machine = {"id": server.id, **needs(server.gpus)}
+        if server.gpus:
+            machine["gpu_type"] = _kind(server.gpu_type)
+        region.setdefault(cluster_of(server), []).append(machine)
+    return [
+        {
+            "id": region,
+            "tables": sorted({_table(some) for some in tables if region in some}),
+            "clusters": [{"id": name, "machines": own} for name, own in found.items()],
+        }
+        for region, found in clusters.items()
+    ]
+
+
+def _held(job: JobState, home: Mapping[Id, str]) -> dict[str, dict[str, int]]:
+    """Return the GPUs of a job by cluster and machine."""
+    held: dict[str, dict[str, int]] = {}
+    for server, gpus in job.allocation:
+        own = held.setdefault(home[server], {})
+        own[f"{server}#0"] = own.get(f"{server}#0", 0) + gpus
+    return held
+
+
+def _tasks(gpus: int, largest: int) -> int:
+    if gpus <= largest:
+        return 1
+    return gpus // largest if gpus % largest == 0 else gpus

@@ -1,0 +1,165 @@
+"""A batch, exactly: count tasks on blocks of equal machines, place them, divide what fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dlsched.objective import TOLERANCE, Bound, Objective, relative_gap
+from dlsched.problems.dispatch.definition.check import LEVELS, evaluate
+from dlsched.problems.dispatch.definition.schema import Instance, Solution
+from dlsched.problems.dispatch.programs.block_program import Counts
+from dlsched.problems.dispatch.programs.loads import Weights
+from dlsched.problems.dispatch.programs.place_counts import place, point_of
+from dlsched.problems.dispatch.programs.unjustified_victims import justified
+from dlsched.problems.dispatch.structures.blocks import by_rack, coarsest, halves
+from dlsched.result import Status, Termination
+from dlsched.run import Run, Stage
+from dlsched.schema import Number
+from dlsched.solvers import highs
+from dlsched.solvers.certificate import claimed_bound, dual_bound, round_to_granularity
+from dlsched.solvers.outcome import Outcome
+from dlsched.solvers.precision import precision_reason
+from dlsched.solvers.standard_form import StandardForm
+
+
+@dataclass
+class Search:
+    """The search, level by level, from a feasible solution.
+
+    Attributes
+    ----------
+    best, value
+        The best solution so far, and its objective.
+    bounds
+        Of each level that was looked at.
+    stopped
+        Which limit ended the search, if any.
+    precision
+        To which precision a level is solved, in words, if not exactly.
+    """
+
+    instance: Instance
+    run: Run
+    best: Solution
+    value: Objective = field(init=False)
+    bounds: list[list[Bound]] = field(default_factory=list)
+    stopped: Termination | None = None
+    precision: str = ""
+
+    def __post_init__(self) -> None:
+        """Divide the machines into blocks, which may have machines of several racks."""
+        self.value = evaluate(self.instance, self.best)
+        self.fleet, self.ranking, self.victims, self.blocks = coarsest(self.instance)
+        self.cuts: dict[Weights, None] = {}
+        self.program: Counts | None = None
+
+    def solve(self, depth: int) -> None:
+        """Solve the first levels in turn; the one of machines and racks with blocks by rack."""
+        values: list[Number] = []
+        for level in range(depth):
+            if LEVELS[level].name == "spread":
+                self.blocks = [part for own in self.blocks for part in by_rack(self.fleet, own)]
+                self.program = None
+            self.bounds.append([])
+            value = self.level(level, values)
+            if value is None:
+                return
+            values.append(value)
+            bound = claimed_bound(self.form, level, float(self.value[level]))
+            self.bounds[level].append(Bound(bound, "claimed", "classes"))
+            gap = min(relative_gap(value, b.value) for b in self.bounds[level])
+            self.precision = precision_reason(LEVELS[level].name, gap) or self.precision
+            if gap > TOLERANCE:
+                self.stopped = Termination.TOLERANCES
+                return
+
+    def level(self, level: int, held: Sequence[Number]) -> Number | None:
+        """Return the optimum of a level, which the best solution then has; ``None`` at a limit."""
+        while not self.run.stop_reason():
+            program, form = self.hold(held)
+            if not form.costs[level].any():
+                self.bounds[level].append(Bound(0, "certified", "a constant level"))
+                return 0
+            size = f"{len(self.blocks):,} blocks of machines, {form.size}"
+            self.run.announce(Stage.SEARCHING, f"{LEVELS[level].name}, {size}")
+            if not self.bounds[level] and self.certify(form, level):
+                return self.value[level]
+            start = point_of(program, self.best)
+            outcome = highs.solve(form, level, self.run.nested(), start=start)
+            if outcome.status is not Status.OPTIMAL or outcome.values is None:
+                self.stop(form, level, outcome)
+                return None
+            values = np.rint(outcome.values)
+            found = program.value(level, values)
+            if self.value[level] != found:
+                few = LEVELS[level].name == "spread"
+                solution, failed, cuts = place(program, values, few, self.run.nested())
+                if solution is not None:
+                    self.accept(solution)
+                elif self.refine(failed, cuts):
+                    continue
+            if self.value[level] == found:
+                return found
+            self.stopped = Termination.TOLERANCES  # HiGHS exceeds the room of single machines
+            return None
+        self.stopped = self.run.stop_reason()
+        return None
+
+    def hold(self, held: Sequence[Number]) -> tuple[Counts, StandardForm]:
+        """Return the program of the present blocks, and it with the earlier levels held."""
+        if self.program is None:
+            self.program = Counts(self.fleet, self.ranking, self.victims, self.blocks, self.cuts)
+            self.form, self.held = self.program.form(), 0
+        for level in range(self.held, len(held)):
+            if self.form.costs[level].any():
+                self.form = self.form.held(level, held[level])
+        self.held = len(held)
+        return self.program, self.form
+
+    def certify(self, form: StandardForm, level: int) -> bool:
+        """Bound a level by its linear relaxation; whether the best solution attains the bound."""
+        outcome = highs.solve(form, level, self.run, relax=True)
+        if outcome.duals is None:
+            return False
+        value = dual_bound(form, level, outcome.duals)
+        if value is None:
+            return False
+        value = round_to_granularity(value, form.granularities[level], form.senses[level])
+        self.bounds[level].append(Bound(value, "certified", "dual vector of the LP"))
+        return bool(value == self.value[level])
+
+    def stop(self, form: StandardForm, level: int, outcome: Outcome) -> None:
+        """Keep the bound of a level that was not solved."""
+        self.stopped = outcome.termination
+        if outcome.status is Status.INFEASIBLE:
+            self.stopped = Termination.TOLERANCES  # the best solution is feasible
+        elif outcome.bound is not None:
+            bound = claimed_bound(form, level, outcome.bound)
+            self.bounds[level].append(Bound(bound, "claimed", "highs"))
+
+    def refine(self, failed: Iterable[int], cuts: Sequence[Weights]) -> bool:
+        """Add inequalities that the counts violate; without a new one, divide the blocks.
+
+        ``False`` if all of them have one machine only.
+        """
+        self.program = None
+        new = [weights for weights in cuts if weights not in self.cuts]
+        self.cuts |= dict.fromkeys(new)
+        halved = [b for b in failed if len(self.blocks[b].machines) > 1]
+        if not new:
+            self.blocks = [
+                part
+                for b, own in enumerate(self.blocks)
+                for part in (halves(own) if b in halved else [own])
+            ]
+        return bool(new or halved)
+
+    def accept(self, found: Solution) -> None:
+        """Keep a solution if it is the best one, without victims that nothing justifies."""
+        found = justified(self.instance, found)
+        value = evaluate(self.instance, found)
+        if value.better_than(self.value):
+            self.best, self.value = found, value

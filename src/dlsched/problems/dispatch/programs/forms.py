@@ -1,0 +1,78 @@
+"""Forms for proofs beside the model: the program of `classes`, which counts tasks on machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dlsched.forms.compiled import form_of
+from dlsched.forms.form import Form
+from dlsched.forms.parameters import require_keys, wholes
+from dlsched.problems.dispatch.definition.check import LEVELS
+from dlsched.problems.dispatch.definition.schema import Instance
+from dlsched.problems.dispatch.programs.block_program import Counts
+from dlsched.problems.dispatch.programs.loads import Weights
+from dlsched.problems.dispatch.structures.blocks import Block, Shape, by_rack, coarsest
+
+_CUT = 5
+"""GPU type and three amounts of a shape, and its weight."""
+_HEAVIEST = 2**40
+
+
+def counts(instance: Instance, parameters: Mapping[str, Any]) -> Form:
+    """Return the program `Counts`, which is a relaxation whatever the parameters are.
+
+    Parameters
+    ----------
+    parameters
+        ``racks``: whether no block has machines of several racks, which the last level needs.
+        ``cuts``: weights of tasks, of which no machine can have more than what is computed here.
+        ``blocks``: optional, machines by block, where equal machines had to be told apart.
+    """
+    require_keys("counts", parameters, (), ("racks", "cuts", "blocks"))
+    fleet, ranking, victims, own = coarsest(instance)
+    if parameters.get("racks"):
+        own = [part for block in own for part in by_rack(fleet, block)]
+    if "blocks" in parameters:
+        own = _divided(own, parameters["blocks"])
+    stated = parameters.get("cuts", [])
+    if not isinstance(stated, list):
+        raise ValueError("cuts of the form counts must be a list")
+    cuts = [_weights(cut) for cut in stated]
+    form = Counts(fleet, ranking, victims, own, cuts).form()
+    return form_of("counts", replace(form, level_names=tuple(level.name for level in LEVELS)))
+
+
+FORMS = {"counts": counts}
+
+
+def _divided(own: Sequence[Block], wanted: object) -> list[Block]:
+    """Return blocks of the machines that are wanted; each must have equal machines."""
+    if not isinstance(wanted, list) or not all(row and wholes(row) for row in wanted):
+        raise ValueError("blocks of the form counts must be lists of integers")
+    at = {(block.site, m): block for block in own for m in block.machines}
+    found = []
+    for site, *machines in wanted:
+        whole = {id(block): block for m in machines for block in [at.pop((site, m), None)]}
+        block = next(iter(whole.values()), None)
+        if block is None or len(whole) > 1:
+            raise ValueError("a block of the form counts has machines that are not alike")
+        found.append(block._replace(machines=tuple(machines)))
+    if at:
+        raise ValueError("the blocks of the form counts lack machines")
+    return found
+
+
+def _weights(cut: object) -> Weights:
+    """Return the weights of a cut.
+
+    `loads.capacity` considers loads to which no task of the last shape can be added, and adds up
+    weights by shape. So its result holds if no weight is negative, and no shape is there twice.
+    """
+    if not isinstance(cut, list) or not all(wholes(row) and len(row) == _CUT for row in cut):
+        raise ValueError("a cut of the form counts must be lists of a shape and its weight")
+    found = {Shape(kind, (a, b, c)): part for kind, a, b, c, part in cut}
+    if len(found) < len(cut) or not all(0 <= part <= _HEAVIEST for part in found.values()):
+        raise ValueError("a cut of the form counts needs weights from 0 of distinct shapes")
+    return tuple(found.items())

@@ -1,0 +1,1 @@
+"""Instances as arrays, and the partial solutions that methods update."""

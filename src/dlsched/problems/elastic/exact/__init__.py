@@ -1,0 +1,83 @@
+"""Exact methods for elastic: the integer program, and a dynamic program on a reduced knapsack."""
+
+from __future__ import annotations
+
+import time
+
+from dlsched.errors import OptionError
+from dlsched.problems.elastic import model
+from dlsched.problems.elastic.definition.schema import Instance, Solution
+from dlsched.problems.elastic.exact.two_pools_search import PoolSearch
+from dlsched.problems.elastic.programs.dominated_choices import Reduced, needless, uses
+from dlsched.problems.elastic.programs.knapsack_search import Search
+from dlsched.problems.elastic.programs.two_pools_lagrangian import LP_LIBRARIES
+from dlsched.problems.elastic.structures import knapsack
+from dlsched.problems.elastic.structures import two_pools_knapsack as pool_knapsack
+from dlsched.registry.own import method
+from dlsched.result import Claim, Start
+from dlsched.run import Run, Stage
+from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
+
+
+@method("elastic", kind="exact", preload=SOLVER_LIBRARIES)
+def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
+    """Integer program: first the jobs launched, then, held at its optimum, the reduction.
+
+    Exact because solutions of the model and of the instance correspond (models/elastic.md) and
+    branch and bound searches all of them except those with choices that some optimum does not use
+    (`reduce.needless`). The certified bound comes from the relaxation's duals. If the granularity
+    of the reductions is below a billionth of the largest one, the solver's tolerances can leave a
+    gap of about 1e-9, which is stated; `dp` leaves none.
+
+    Parameters
+    ----------
+    levels
+        1 to stop after the jobs launched.
+    """
+    # A start that uses such a choice is not a point of the reduced model.
+    whole = isinstance(run.start, Solution) and uses(run.start, needless(instance))
+    return solve_levels(instance, run, model if whole else Reduced, levels)
+
+
+@method("elastic", kind="exact", preload=LP_LIBRARIES)
+def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
+    """Dynamic program over the GPUs, after Lagrangian fixing where the table would be large.
+
+    Exact because a row of the table holds the lexicographic optimum for every number of GPUs, and
+    an item is left out only if the multipliers prove, in integers, that no allocation with it beats
+    the incumbent. The finished table is certified by checking its inequalities. With two pools the
+    table is over the GPUs of both.
+
+    Parameters
+    ----------
+    memory_gib
+        Largest table; if more is needed, the incumbent and the relaxation's bound are returned.
+    """
+    if memory_gib < 0:
+        raise OptionError(f"memory_gib={memory_gib} must be from 0")
+    run.announce(Stage.BUILDING, f"the knapsack of {instance.name}")
+    began = time.perf_counter()
+    search: Search | PoolSearch
+    if instance.pools:
+        search = PoolSearch(pool_knapsack.items_of(instance), run, memory_gib)
+    else:
+        search = Search(knapsack.items_of(instance), run, memory_gib)
+    items = search.items
+    built = time.perf_counter() - began
+    start = None
+    if isinstance(run.start, Solution):
+        search.offer(items.within(instance, run.start))
+        start = Start(True, "the first incumbent")
+    run.announce(Stage.SEARCHING, f"a table of {len(items.starts):,} jobs over the GPUs")
+    search.solve()
+    assert search.incumbent is not None
+    return Claim(
+        solution=items.solution(instance, search.incumbent),
+        status=search.status,
+        termination=search.termination,
+        reason=search.reason,
+        objective=[search.launched, items.seconds(search.value)],
+        bounds=search.bounds,
+        build_seconds=built,
+        start=start,
+    )

@@ -1,0 +1,106 @@
+"""The workers given so far in an epoch on two pools, for the rules that give them one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from dlsched.problems.elastic.definition.schema import Instance
+from dlsched.problems.elastic.definition.two_pools_choices import Split, base_of, running_time
+from dlsched.schema import Number
+
+
+@dataclass
+class Epoch:
+    """Workers of the started jobs, by the job's number, and the GPUs that are left.
+
+    Attributes
+    ----------
+    free
+        GPUs left in training and on loan.
+    workers
+        Workers by pool of the jobs that have started.
+    """
+
+    instance: Instance
+    free: list[int]
+    workers: dict[int, Split] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, instance: Instance) -> Epoch:
+        """Return an instance's epoch at the beginning: running jobs are at their base."""
+        free = [pool.capacity for pool in instance.by_pool]
+        jobs = enumerate(instance.jobs)
+        return cls(instance, free, {j: base_of(instance, job) for j, job in jobs if job.running})
+
+    def start(self, j: int) -> bool:
+        """Give a job its base workers; return whether they fit in a pool that it may use."""
+        per = self.instance.jobs[j].gpus_per_worker
+        for pair in self._bases(j):
+            if all(per * n <= free for n, free in zip(pair, self.free, strict=True)):
+                self.hold(j, pair)
+                return True
+        return False
+
+    def hold(self, j: int, pair: Split) -> None:
+        """Give a job base workers."""
+        self.workers[j] = (0, 0)
+        for pool, count in enumerate(pair):
+            self.add(j, pool, count)
+
+    def _bases(self, j: int) -> Iterator[Split]:
+        """Iterate over where base workers may be, in the order of preference (5.3 and 6)."""
+        job = self.instance.jobs[j]
+        count = job.min_workers
+        if job.running:
+            yield base_of(self.instance, job)
+        elif job.heterogeneous:
+            training = min(count, self.free[0] // job.gpus_per_worker)
+            yield training, count - training
+        elif not job.fungible:
+            yield count, 0
+        elif job.max_workers > count:
+            yield from ((0, count), (count, 0))
+        else:
+            yield from ((count, 0), (0, count))
+
+    def room(self, j: int, pool: int) -> int:
+        """Return how many more workers a started job may have and a pool can hold."""
+        job = self.instance.jobs[j]
+        more = job.max_workers - sum(self.workers[j])
+        return min(more, self.free[pool] // job.gpus_per_worker)
+
+    def add(self, j: int, pool: int, more: int) -> None:
+        """Give a started job more workers in a pool."""
+        self.workers[j] = added(self.workers[j], pool, more)
+        self.free[pool] -= more * self.instance.jobs[j].gpus_per_worker
+
+    def running_time(self, j: int, pool: int = 0, more: int = 0) -> Number:
+        """Return a started job's running time in seconds, with more workers in a pool."""
+        pair = added(self.workers[j], pool, more)
+        return running_time(self.instance, self.instance.jobs[j], pair)
+
+    def grow_where_started(self, order: Collection[int], *, at_most: int | None = None) -> bool:
+        """Give started jobs more workers in the pools that hold some, on loan first.
+
+        So their efficiency stays what it is. Each gets as many as it may have, or `at_most`.
+
+        Returns
+        -------
+        bool
+            Whether any got one.
+        """
+        before = sum(self.free)
+        for j in order:
+            left = at_most
+            for pool in (1, 0):
+                if self.workers[j][pool]:
+                    more = self.room(j, pool) if left is None else min(left, self.room(j, pool))
+                    self.add(j, pool, more)
+                    left = None if left is None else left - more
+        return sum(self.free) < before
+
+
+def added(workers: Split, pool: int, more: int) -> Split:
+    """Return workers by pool with more in one of them."""
+    return (workers[0], workers[1] + more) if pool else (workers[0] + more, workers[1])

@@ -1,0 +1,1 @@
+"""Where instances come from: generators, strategies of tests, the library, measured files."""

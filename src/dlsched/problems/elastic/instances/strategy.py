@@ -1,0 +1,81 @@
+"""Hypothesis strategy for small elastic instances."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import strategies as st
+
+from dlsched.problems.elastic.definition.schema import Instance
+
+VALUES = st.one_of(st.integers(1, 60), st.sampled_from([Fraction("0.5"), Fraction("12.25")]))
+UNITS = [Fraction(10) ** e for e in (0, 3, 9, -3, -9)]
+"""Units of running times, the simplest first, as Hypothesis shrinks towards it."""
+SPEEDS = (1, Fraction("0.3333"), Fraction("0.5"), 3)
+VARIATIONS: tuple[dict[str, Any], ...] = ({}, {"pools": True, "max_jobs": 4, "max_choices": 3})
+"""Options of `instances` with which the conformance checks draw."""
+
+
+@st.composite
+def instances(
+    draw: st.DrawFn,
+    max_jobs: int = 5,
+    max_choices: int = 4,
+    mixed: bool = False,
+    pools: bool = False,
+) -> Instance:
+    """Draw an instance with linear and tabulated running times, running and pending jobs.
+
+    Times are from 5e-10 to 6e10 seconds; among the capacities are those that the smallest base
+    demands use up exactly, and one above all demands.
+
+    Parameters
+    ----------
+    max_jobs, max_choices
+        Upper limits; the brute force enumerates up to (max_choices + 1) ** max_jobs allocations.
+    mixed
+        Give each job a unit of its own, so that values differ by more digits than a solver has.
+    pools
+        Whether there are two pools of GPUs instead of one capacity.
+    """
+    units = st.sampled_from(UNITS)
+    unit = draw(units)
+    jobs: list[dict[str, Any]] = []
+    for j in range(draw(st.integers(0, max_jobs))):
+        least = draw(st.integers(1, 3))
+        choices = draw(st.integers(1, max_choices))
+        job: dict[str, Any] = {
+            "id": f"j{j}",
+            "gpus_per_worker": draw(st.integers(1, 3)),
+            "min_workers": least,
+            "max_workers": least + choices - 1,
+            "running": draw(st.booleans()),
+        }
+        if mixed:
+            unit = draw(units)
+        if draw(st.booleans()):
+            job["min_running_time"] = draw(VALUES) * unit
+        else:
+            times = draw(st.lists(VALUES, min_size=choices, max_size=choices))
+            job["running_times"] = [time * unit for time in times]
+        jobs.append(job)
+    bases = sorted(job["gpus_per_worker"] * job["min_workers"] for job in jobs)
+    fitting = [sum(bases[:n]) for n in range(len(bases) + 1)]
+    capacities = st.one_of(st.integers(0, 20), st.sampled_from([*fitting, 10**6]))
+    if not pools:
+        return Instance(name="drawn", capacity=draw(capacities), jobs=jobs)
+    for job in jobs:
+        job |= {"fungible": draw(st.booleans()), "heterogeneous": draw(st.booleans())}
+        if job["running"]:
+            loan = ["loan"] if job["fungible"] or job["heterogeneous"] else []
+            job["base_pool"] = draw(st.sampled_from([None, "training", *loan]))
+    return Instance(
+        name="drawn",
+        pools=[
+            {"id": name, "capacity": draw(capacities), "speed": draw(st.sampled_from(SPEEDS))}
+            for name in draw(st.permutations(["training", "loan"]))
+        ],
+        mixed_efficiency=draw(st.sampled_from([Fraction("0.7"), 1, Fraction("0.25")])),
+        jobs=jobs,
+    )

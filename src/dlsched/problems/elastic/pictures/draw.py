@@ -1,0 +1,259 @@
+"""Picture of elastic: a bar of GPUs per job with its running time; of many jobs a histogram."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dlsched.drawing.colours import EDGE, IDLE, Colouring, by_name, by_number, choose, light, mix
+from dlsched.drawing.legend import colour_entries, entry, finish, idle_entry
+from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, short_name
+from dlsched.problems.elastic.definition.check import check
+from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
+from dlsched.problems.elastic.definition.two_pools_choices import Split
+from dlsched.problems.elastic.pictures.two_pools_draw import (
+    hatch_loan,
+    loan_entry,
+    outcome,
+    splits_of,
+)
+from dlsched.schema import Number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOR_BY = ("job", "status", "gpus_per_worker")
+"""What bars can be coloured by: the job; running, launched or waiting; GPUs of a worker."""
+COLOR_BY_OF_MANY = ("outcome", "gpus_per_worker", "running")
+"""What the parts of a histogram can be: what jobs get; GPUs of a worker; whether they run."""
+_ROWS = 40
+"""Most jobs that have a bar each; of more a histogram is drawn."""
+_STATUS = {"running": "#0072b2", "launched": "#56b4e9", "waiting": IDLE}
+_OUTCOMES = {
+    "waits": IDLE,
+    "base workers only": "#a6cde8",
+    "some extra workers": "#4a90c2",
+    "all extra workers": "#124a78",
+}
+
+
+def draw(
+    instance: Instance,
+    solution: Solution | None = None,
+    ax: Axes | None = None,
+    *,
+    color_by: str | None = None,
+) -> Axes:
+    """Draw a bar of GPUs per job: base workers, extra workers, and those that it could still get.
+
+    The running time and the time saved by extra workers are printed at the bar's end. With pools
+    the workers on loan are hatched. More than 40
+    jobs are drawn as a histogram: jobs by the GPUs of their base workers, and what they get.
+
+    Parameters
+    ----------
+    instance
+        Jobs and capacity.
+    solution
+        The workers of each job; without one every running job has its base workers.
+    ax
+        Axes to draw on; those of a new figure by default.
+    color_by
+        One of `COLOR_BY`, by default the job; of a histogram one of `COLOR_BY_OF_MANY`, by default
+        the outcome.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    OptionError
+        If it cannot be coloured by that.
+    """
+    workers = {job.id: job.min_workers for job in instance.jobs if job.running}
+    if solution is not None:
+        workers = solution.counts
+    many = len(instance.jobs) > _ROWS
+    possible = COLOR_BY_OF_MANY if many else COLOR_BY
+    chosen = choose(color_by, possible, possible[0], instance.problem)
+    own = ax is None
+    if many:
+        made, entries = _histogram(instance, workers, ax, chosen)
+    else:
+        made, entries = _bars(instance, workers, splits_of(instance, solution), ax, chosen)
+    finish(made, _title(instance, solution), entries, own=own)
+    return made
+
+
+def _title(instance: Instance, solution: Solution | None) -> str:
+    jobs = f"{len(instance.jobs):,} job{'s' * (len(instance.jobs) != 1)}"
+    text = f"{instance.name}: {jobs}, {instance.gpus:,} free GPUs"
+    if instance.pools:
+        text += f", {instance.by_pool[1].capacity:,} of them on loan"
+    if solution is not None:
+        report = check(instance, solution)
+        launched, saved = report.objective or (0, 0)
+        text += f", {report.details['gpus']:,} taken; launched {launched:,}"
+        text += f", running time saved {_seconds(saved)}"
+    return text
+
+
+def _colouring(instance: Instance, workers: dict[str, int], color_by: str) -> Colouring:
+    jobs = instance.jobs
+    if color_by == "gpus_per_worker":
+        return by_number([job.gpus_per_worker for job in jobs])
+    if color_by == "job":
+        return by_name([job.id for job in jobs])
+    labels = [
+        "waiting" if not workers.get(j.id) else "running" if j.running else "launched" for j in jobs
+    ]
+    return Colouring(tuple(_STATUS[label] for label in labels), tuple(labels), _STATUS)
+
+
+def _bars(
+    instance: Instance,
+    workers: dict[str, int],
+    splits: dict[str, Split],
+    ax: Axes | None,
+    color_by: str,
+) -> tuple[Axes, list[Any]]:
+    """Draw a bar for each job; return the axes and the legend's entries.
+
+    `splits` has the workers by pool, of an instance with pools.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    jobs = instance.jobs
+    if ax is None:
+        ax = new_axes(0.17 * len(jobs) + 1.35)
+    colouring = _colouring(instance, workers, color_by)
+    parts: set[str] = set()
+    for row, job in enumerate(jobs):
+        given, split = workers.get(job.id, 0), splits.get(job.id)
+        worth = _outcome_of(job, given) if split is None else outcome(instance, job, split)
+        parts |= _bar(ax, row, job, given, colouring.colours[row], worth)
+        if split is not None and hatch_loan(ax, row, instance, job, split):
+            parts.add("loan")
+    set_labels(ax, "GPUs", "job")
+    ax.set_yticks(range(len(jobs)), [short_name(job.id, 12) for job in jobs], fontsize=TEXT)
+    ax.set_ylim(max(len(jobs), 1) - 0.4, -0.6)
+    ax.set_xlim(0, max((_end(j, workers.get(j.id, 0)) for j in jobs), default=1))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+    shown = [j for j, job in enumerate(jobs) if workers.get(job.id, 0)]
+    entries = colour_entries(colouring, shown, "jobs")
+    base = "#666666"
+    looks = {
+        "base workers": entry("base workers", base),
+        "extra workers": entry("extra workers", light(base)),
+        "not given": entry("could still get", IDLE, linestyle="--"),
+        "waiting": idle_entry("waits: base workers"),
+        "loan": loan_entry(),
+    }
+    return ax, entries + [made for name, made in looks.items() if name in parts]
+
+
+def _end(job: Job, given: int) -> int:
+    return job.gpus_per_worker * max(job.max_workers, given)
+
+
+def _outcome_of(job: Job, given: int) -> tuple[Number, Number] | None:
+    """Return running time and seconds saved; ``None`` of a number that is not allowed."""
+    allowed = job.min_workers <= given <= job.max_workers
+    return (job.running_time(given), job.reduction(given)) if allowed else None
+
+
+def _bar(
+    ax: Axes, row: int, job: Job, given: int, colour: str, worth: tuple[Number, Number] | None
+) -> set[str]:
+    """Draw one job's bar and its label, the running time and what is saved; return the parts."""
+    per, base = job.gpus_per_worker, min(given, job.min_workers)
+    solid: dict[str, Any] = {"edgecolor": mix(colour, "#000000", 0.55), "linewidth": 0.6}
+    empty: dict[str, Any] = {"facecolor": IDLE, "edgecolor": EDGE, "linewidth": 0.6}
+    parts: dict[str, tuple[int, int, dict[str, Any]]] = {
+        "base workers": (0, base, {"facecolor": colour, **solid}),
+        "extra workers": (base, given, {"facecolor": light(colour), **solid}),
+        "waiting": (0, 0 if given else job.min_workers, empty),
+        "not given": (given or job.min_workers, job.max_workers, {**empty, "linestyle": "--"}),
+    }
+    drawn = set()
+    for name, (left, right, look) in parts.items():
+        if right > left:
+            ax.barh(row, (right - left) * per, left=left * per, height=0.7, clip_on=False, **look)
+            drawn.add(name)
+    words = "waits" if not given else "not valid"
+    if worth is not None:
+        seconds, saved = worth
+        words = _seconds(seconds)
+        if saved:
+            words += f", saves {_seconds(saved)}" if saved > 0 else f", loses {_seconds(-saved)}"
+    at = (_end(job, given), row)
+    ax.annotate(words, at, xytext=(3, 0), textcoords="offset points", va="center", fontsize=SMALL)
+    return drawn
+
+
+def _histogram(
+    instance: Instance, workers: dict[str, int], ax: Axes | None, color_by: str
+) -> tuple[Axes, list[Any]]:
+    """Draw the number of jobs by the GPUs of their base workers; return axes and entries."""
+    from matplotlib.ticker import MaxNLocator
+
+    if ax is None:
+        ax = new_axes(2.6)
+    jobs = instance.jobs
+    if color_by == "outcome":
+        labels = [_outcome(job, workers.get(job.id, 0)) for job in jobs]
+        key = dict(_OUTCOMES)
+    elif color_by == "running":
+        labels = ["running" if job.running else "waiting" for job in jobs]
+        key = {"running": _STATUS["running"], "waiting": IDLE}
+    else:
+        made = by_number([job.gpus_per_worker for job in jobs])
+        labels, key = [_gpus(label) for label in made.labels], {
+            _gpus(label): colour for label, colour in made.key.items()
+        }  # fmt: skip
+    demands = [(job.gpus_per_worker * job.min_workers - 1).bit_length() for job in jobs]
+    classes = range(min(demands), max(demands) + 1)
+    below = [0] * len(classes)
+    for name, colour in key.items():
+        heights = [
+            sum(1 for d, label in zip(demands, labels, strict=True) if (d, label) == (c, name))
+            for c in classes
+        ]
+        ax.bar(
+            range(len(classes)), heights, 0.86, below, color=colour, edgecolor=EDGE, linewidth=0.5
+        )
+        below = [a + b for a, b in zip(below, heights, strict=True)]
+    names = [f"{2 ** (c - 1) + 1}–{2**c}" if c > 1 else str(2**c) for c in classes]
+    ax.set_xticks(range(len(classes)), names)
+    what = f"GPUs of the job's base workers (all {len(jobs):,} jobs)"
+    set_labels(ax, what, "jobs")
+    ax.set_ylim(0, 1.05 * max(below))
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    ax.yaxis.set_major_formatter("{x:,.0f}")
+    counts = {name: labels.count(name) for name in key}
+    return ax, [
+        entry(f"{name}: {counts[name]:,}", colour) for name, colour in key.items() if counts[name]
+    ]
+
+
+def _gpus(label: str) -> str:
+    return f"{label} GPU{'s' * (label != '1')} a worker"
+
+
+def _outcome(job: Job, given: int) -> str:
+    names = list(_OUTCOMES)
+    if not given:
+        return names[0]
+    if given <= job.min_workers:
+        return names[1]
+    return names[2 if given < job.max_workers else 3]
+
+
+def _seconds(value: Any) -> str:
+    """Return a time in seconds, minutes or hours."""
+    seconds = float(value)
+    if abs(seconds) < 600:
+        return f"{seconds:.4g} s"
+    if abs(seconds) < 36_000:
+        return f"{seconds / 60:.3g} min"
+    return f"{seconds / 3600:,.4g} h" if abs(seconds) < 3.6e7 else f"{seconds / 3600:,.0f} h"

@@ -1,0 +1,174 @@
+"""Prices of the GPUs of one capacity or two, and the choices that are best at them.
+
+With L pending jobs to start, the Lagrangian relaxation for prices p of the GPUs is
+
+    p * capacity + sum over running jobs of max (value - p * gpus)
+                 + the L largest of max (value - p * gpus) over the pending jobs,
+
+a convex function of p, whose least value bounds the time saved. It is sought by cutting a polygon
+through its centre of gravity, each time along the GPUs that are left there: at least 36.8 % of the
+area is cut off (Gruenbaum, 1960). With one capacity this is bisection.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.problems.elastic.structures.choice_arrays import Choices
+
+Floats: TypeAlias = NDArray[np.float64]
+Chosen: TypeAlias = NDArray[np.int64]
+"""The number of each job's choice."""
+Point: TypeAlias = tuple[float, float]
+
+_CUTS = 60
+"""Most cuts of the polygon."""
+_NEVER = 1e9
+"""Price of a job that waits where all are to start; savings are of the order of 1."""
+
+
+class Relaxation:
+    """The relaxation with a number of jobs to start, solved.
+
+    Attributes
+    ----------
+    prices
+        Time saved per GPU of training and on loan at which the bound is least.
+    bound
+        That bound; infinite if no job can start.
+    best
+        The allocation that saves most of those seen that fit; ``None`` if none did.
+    """
+
+    def __init__(self, choices: Choices, started: int) -> None:
+        self.choices, self.started = choices, started
+        self.gpus: Floats = choices.gpus.astype(float)
+        self.capacity: Floats = choices.capacity.astype(float)
+        self.waiting = np.flatnonzero(choices.pending)
+        # A pending job's first choice, to wait, is taken by those that are not started.
+        self.value = choices.value.copy()
+        self.value[choices.starts[self.waiting]] = -np.inf
+        self.best: Chosen | None = None
+        self.most, self.bound = -np.inf, np.inf
+        self.prices: Floats = np.zeros(2)
+        self._solve()
+
+    def _choose(self, prices: Floats) -> Floats:
+        """Keep each job's choice at some prices if it is better; return the GPUs that are left."""
+        c = self.choices
+        net, best = self._net(prices)
+        attains = np.flatnonzero(net == best[c.row])
+        chosen = attains[np.searchsorted(attains, c.starts)]
+        if self.started < len(self.waiting):
+            order = np.argpartition(-best[self.waiting], self.started)
+            idle = self.waiting[order[self.started :]]
+            chosen[idle] = c.starts[idle]
+        left: Floats = self.capacity - self.gpus[chosen].sum(axis=0)
+        value = float(c.value[chosen].sum())
+        if value > self.most and (left >= 0).all():
+            self.best, self.most = chosen, value
+        bound = value + float(left @ prices)
+        if bound < self.bound:
+            self.bound, self.prices = bound, prices
+        return left
+
+    def _net(self, prices: Floats) -> tuple[Floats, Floats]:
+        """Return what choices are worth at some prices, and each job's best but to wait."""
+        net = self.value - self.gpus @ prices
+        return net, np.maximum.reduceat(net, self.choices.starts)
+
+    def _solve(self) -> None:
+        if (self._choose(self.prices) >= 0).all():
+            return
+        finite = self.value[np.isfinite(self.value)]
+        top = 2 * float(finite.max() - min(0.0, float(finite.min())))
+        polygon: list[Point] = [(0.0, 0.0), (top, 0.0), (top, top), (0.0, top)]
+        for _ in range(_CUTS):
+            prices = np.array(centre(polygon))
+            left = self._choose(prices)
+            polygon = cut(polygon, prices, left)
+            if len(polygon) < 3 or not left.any():
+                break
+
+    def losses(self) -> Floats:
+        """Return by how much the bound falls for allocations with each choice."""
+        c = self.choices
+        _, best = self._net(self.prices)
+        ranked = best[self.waiting]
+        ranked = np.sort(ranked[np.isfinite(ranked)])[::-1]  # of those that can start
+        start = -_NEVER
+        if self.started < len(ranked):
+            # Any price from the first that waits to the last that starts is as good.
+            start = float(ranked[max(0, self.started - 1) : self.started + 1].mean())
+        net = c.value - self.gpus @ self.prices - c.launch * start
+        loss: Floats = np.maximum.reduceat(net, c.starts)[c.row] - net
+        return loss
+
+
+def centre(polygon: list[Point]) -> Point:
+    """Return a polygon's centre of gravity."""
+    x0, y0 = polygon[0]
+    area = x = y = 0.0
+    for (ax, ay), (bx, by) in itertools.pairwise(polygon[1:]):
+        twice = (ax - x0) * (by - y0) - (bx - x0) * (ay - y0)
+        area += twice
+        x += twice * (ax + bx - 2 * x0)
+        y += twice * (ay + by - 2 * y0)
+    if area <= 0:
+        count = len(polygon)
+        return sum(p[0] for p in polygon) / count, sum(p[1] for p in polygon) / count
+    return x0 + x / (3 * area), y0 + y / (3 * area)
+
+
+def cut(polygon: list[Point], at: Floats, slope: Floats) -> list[Point]:
+    """Return the part of a polygon on which a linear function is no larger than at a point."""
+    x, y = at.tolist()
+    a, b = slope.tolist()
+    height = [a * (px - x) + b * (py - y) for px, py in polygon]
+    kept: list[Point] = []
+    for i, (px, py) in enumerate(polygon):
+        h, (qx, qy), k = height[i], polygon[i - 1], height[i - 1]
+        if (h <= 0) != (k <= 0):
+            part = k / (k - h)
+            kept.append((qx + part * (px - qx), qy + part * (py - qy)))
+        if h <= 0:
+            kept.append((px, py))
+    return kept
+
+
+def launch(choices: Choices) -> tuple[Chosen, int]:
+    """Return an allocation that starts many jobs, smallest first, and a bound of their number.
+
+    The bound lets workers of a job that can use loan be in any pool, even in parts.
+    """
+    c = choices
+    total = c.gpus.sum(axis=1)
+    chosen = c.starts.copy()
+    left: list[int] = c.capacity.tolist()
+    ends = np.append(c.starts[1:], len(c.row))
+    some = np.flatnonzero(c.pending & (ends - c.starts > 1))
+    least = {r: total[c.starts[r] + 1 : ends[r]].min() for r in some.tolist()}
+    fixed: list[int] = []
+    free: list[int] = []
+    for r, gpus in sorted(least.items(), key=lambda pair: pair[1]):
+        first = int(c.starts[r]) + 1
+        smallest = np.flatnonzero(total[first : ends[r]] == gpus) + first
+        (free if c.gpus[smallest, 1].any() else fixed).append(int(gpus))
+        # Most GPUs on loan first, since other jobs can use training only.
+        for i in smallest[np.argsort(c.gpus[smallest, 0], kind="stable")].tolist():
+            g, h = c.gpus[i].tolist()
+            if g <= left[0] and h <= left[1]:
+                left = [left[0] - g, left[1] - h]
+                chosen[r] = i
+                break
+    sums = list(itertools.accumulate(free))
+    most = 0
+    for k, taken in enumerate([0, *itertools.accumulate(fixed)]):
+        if taken <= c.capacity[0]:
+            most = max(most, k + bisect.bisect_right(sums, int(c.capacity.sum()) - taken))
+    return chosen, most

@@ -1,0 +1,55 @@
+"""Brute force for interleaving."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, permutations
+
+from dlsched.objective import Objective
+from dlsched.problems.interleaving.definition.check import efficiency, evaluate
+from dlsched.problems.interleaving.definition.schema import Group, Instance
+
+
+def brute_force(instance: Instance) -> Objective | None:
+    """Return the optimum over all partitions and offsets; ``None`` if none is feasible.
+
+    For up to about ten jobs.
+    """
+    k, jobs = len(instance.resources), instance.jobs
+    budget = instance.gpu_budget
+    sizes = [k] if instance.grouping == "uniform" else range(1, instance.group_limit + 1)
+
+    @cache
+    def best_group(members: tuple[int, ...]) -> tuple[Fraction, tuple[int, ...]]:
+        stages = [jobs[j].stages for j in members]
+        arranged = permutations(range(k), len(members))
+        return max((efficiency(stages, offsets), offsets) for offsets in arranged)
+
+    @cache
+    def best(
+        rest: tuple[int, ...], gpus: int | None
+    ) -> tuple[Fraction, tuple[tuple[int, ...], ...]] | None:
+        if not rest:
+            return Fraction(0), ()
+        first, others = rest[0], rest[1:]
+        each = jobs[first].gpus
+        left = None if gpus is None else gpus - each
+        found = None
+        for size in sizes if left is None or left >= 0 else ():
+            for more in combinations([j for j in others if jobs[j].gpus == each], size - 1):
+                tail = best(tuple(j for j in others if j not in more), left)
+                if tail is not None:
+                    worth = best_group((first, *more))[0] * instance.weight(each)
+                    value = (worth + tail[0], ((first, *more), *tail[1]))
+                    found = value if found is None or value[0] > found[0] else found
+        return found
+
+    optimum = best(tuple(range(len(jobs))), budget)
+    if optimum is None:
+        return None
+    groups = [
+        Group(jobs=tuple(jobs[j].id for j in members), offsets=best_group(members)[1])
+        for members in optimum[1]
+    ]
+    return evaluate(instance, groups)

@@ -1,0 +1,167 @@
+"""Exact methods for interleaving."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+from dlsched.errors import OptionError
+from dlsched.objective import Bound
+from dlsched.problems.interleaving import model
+from dlsched.problems.interleaving.definition.schema import Instance, Solution
+from dlsched.problems.interleaving.exact.column_generation import COLUMN_LIBRARIES, Search
+from dlsched.problems.interleaving.heuristics import initial_groups
+from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES, SCALE, match
+from dlsched.problems.interleaving.heuristics.muri import improve
+from dlsched.problems.interleaving.programs.column_pool import Enumerated, Pool
+from dlsched.problems.interleaving.structures.group_counts import (
+    MOST_MULTISETS,
+    count_multisets,
+    few_jobs,
+    is_matching,
+)
+from dlsched.problems.interleaving.structures.groups import (
+    GAMMA_ERROR,
+    pair_efficiencies,
+    solution_of,
+    stage_array,
+    trivial_bound,
+)
+from dlsched.registry.own import method
+from dlsched.result import Claim, Start, Status
+from dlsched.run import Run, Stage
+from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
+
+_MOST_SWAPPED = 400
+"""The local search tries every pair of groups: with more groups it takes seconds."""
+
+
+@method("interleaving", kind="exact", preload=SOLVER_LIBRARIES)
+def milp(instance: Instance, run: Run) -> Claim:
+    """Integer program: set partitioning over every group, each at its best offsets.
+
+    Exact because every allowed group is a column, and a grouping is a choice of columns with each
+    job in exactly one (models/interleaving.md). Above 200,000 groups it refuses.
+    """
+    return solve_levels(instance, run, model)
+
+
+@method("interleaving", kind="exact", preload=MATCHING_LIBRARIES)
+def blossom(instance: Instance) -> Claim:
+    """Maximum-weight matching, for two resources and uniform groups (section 4.1).
+
+    Exact because the groups are then the edges of a perfect matching; all weights are positive, so
+    a heaviest matching is perfect, and Edmonds' algorithm finds it. The algorithm gets few edges
+    per node, and the assignment bound proves that no other edge is in a heavier matching.
+
+    Raises
+    ------
+    OptionError
+        If the groups are not pairs.
+    """
+    if not is_matching(instance):
+        raise OptionError(
+            "blossom is exact for two resources and uniform groups only; use aggregated or "
+            "column_generation, or the heuristic muri"
+        )
+    stages = stage_array(instance)
+    groups: list[tuple[int, ...]] = []
+    total = ceiling = rounded = Fraction(0)
+    for gpus, jobs in instance.classes.items():
+        found = match(pair_efficiencies(stages[list(jobs)]))
+        groups += [(jobs[i], jobs[j]) for i, j in found.pairs.tolist()]
+        weight = instance.weight(gpus)
+        error = len(found.pairs) * (Fraction(GAMMA_ERROR) + Fraction(1, SCALE))
+        total += weight * Fraction(found.weight, SCALE)
+        rounded += weight * error
+        ceiling += weight * (Fraction(found.ceiling + 1, SCALE) + error)
+    certified = Bound(min(ceiling, trivial_bound(instance)), "certified", "assignment potentials")
+    return Claim(
+        solution=solution_of(instance, groups),
+        status=Status.OPTIMAL,
+        objective=[float(total)],
+        bounds=[[certified, Bound(float(total + rounded), "claimed", "blossom")]],
+    )
+
+
+@method("interleaving", kind="exact", preload=COLUMN_LIBRARIES, small=few_jobs)
+def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
+    """Set partitioning over multisets of profiles, all of them enumerated.
+
+    Exact because jobs of one profile are interchangeable, so that a grouping is worth what its
+    multisets are worth, and any choice of multisets that uses each profile as often as it has jobs
+    is a grouping. The relaxation is solved by column generation over the list. A group whose
+    reduced value is below the largest one by more than the gap is in no better grouping; the
+    integer program over the others finds the optimum.
+
+    Parameters
+    ----------
+    rounds
+        The search ends after this many rounds of neighbourhood search without progress.
+
+    Raises
+    ------
+    OptionError
+        If there are more than a million multisets.
+    """
+    count = count_multisets(instance)
+    if count > MOST_MULTISETS:
+        raise OptionError(
+            f"{instance.name} has {count} multisets of profiles, the most is {MOST_MULTISETS}; "
+            f"use column_generation"
+        )
+    return _search(instance, run, rounds, Enumerated)
+
+
+@method("interleaving", kind="exact", preload=COLUMN_LIBRARIES, small=few_jobs)
+def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
+    """Column generation: exact pricing, a safe bound, then the groups near the prices.
+
+    Exact because pricing searches all groups, so that its largest reduced value proves the bound,
+    and a group whose reduced value is below that by more than the gap is in no better grouping. If
+    the groups that are left are too many for the integer program, the result is the incumbent of a
+    neighbourhood search, and the certified gap.
+
+    With many distinct jobs prices come from a sample and from heuristic pricing, and the exact pass
+    lists all groups above them, by which they are raised (`relaxation`); the proof is the same.
+
+    Parameters
+    ----------
+    rounds
+        The search ends after this many rounds of neighbourhood search without progress.
+    """
+    return _search(instance, run, rounds, Pool)
+
+
+def _search(instance: Instance, run: Run, rounds: int, kind: type[Pool]) -> Claim:
+    if rounds < 0:
+        raise OptionError(f"rounds={rounds} must be from 0")
+    if not instance.jobs:
+        empty = Bound(0, "certified", "there are no jobs")
+        return Claim(solution_of(instance, []), Status.OPTIMAL, objective=[0], bounds=[[empty]])
+    run.announce(Stage.BUILDING, f"the table of groups of {instance.name}")
+    began = time.perf_counter()
+    pool = kind(instance)
+    search = Search(pool, run)
+    built = time.perf_counter() - began
+    if isinstance(run.known, Solution):
+        first = _groups(instance, run.known)
+    else:
+        run.announce(Stage.SEARCHING, "a first grouping, by heuristics")
+        first = initial_groups(instance, run)
+        if len(first) <= _MOST_SWAPPED:
+            first = improve(instance, first, passes=20)
+    search.update_incumbent(pool.groups_of_jobs(first))
+    if isinstance(run.start, Solution):
+        better = search.update_incumbent(pool.groups_of_jobs(_groups(instance, run.start)))
+        reason = "the first incumbent" if better else "no better than the heuristics'"
+        search.start = Start(True, reason)
+    run.announce(Stage.SEARCHING, "groups as columns")
+    search.solve(rounds)
+    return search.claim(built)
+
+
+def _groups(instance: Instance, solution: Solution) -> list[tuple[int, ...]]:
+    """Return the groups of a solution, by the positions of their jobs."""
+    index = instance.job_index
+    return [tuple(index[job] for job in group.jobs) for group in solution.groups]

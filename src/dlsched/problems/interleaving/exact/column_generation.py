@@ -1,0 +1,279 @@
+"""Column generation: the relaxation with exact pricing, then the groups that can still matter.
+
+The relaxation's prices give a bound on every grouping (`Pool.bound`), and with it a test: if no
+group's reduced value exceeds h, a grouping with a group of reduced value r is worth at most the
+bound minus (h - r). So groups further below h than the gap are in no better grouping, and the
+integer program over the others finds the optimum. With many distinct jobs the relaxation is that
+of `relaxation`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from dlsched.objective import Bound
+from dlsched.problems.interleaving.definition.schema import Solution
+from dlsched.problems.interleaving.exact.large_neighbourhood import Neighbourhood
+from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES
+from dlsched.problems.interleaving.programs.column_pool import Enumerated, Groups, Pool, Prices
+from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
+from dlsched.problems.interleaving.programs.master import Master, best_choice
+from dlsched.problems.interleaving.structures.groups import (
+    GAMMA_ERROR,
+    Indices,
+    Vector,
+    solution_of,
+)
+from dlsched.problems.interleaving.structures.tables import Query
+from dlsched.result import Claim, Start, Status, Termination
+from dlsched.run import Run
+
+COLUMN_LIBRARIES = (".pricing", ".local", "highspy", *MATCHING_LIBRARIES)
+"""What a method that generates columns preloads."""
+CLOSE = 1e-9
+"""Relative distance at which bound and value, both in floats, count as equal."""
+ROUNDING = 1e-13
+"""Relative difference of two values that may be rounding only."""
+SMOOTHING = 0.5
+"""Share of the best bound's prices in those that are priced, next to the relaxation's (Wentges
+1997)."""
+MANY_PROFILES = 150
+"""Profiles of one class from which on the relaxation is that of `relaxation`: with fewer, exact
+passes take no time."""
+_QUOTA = 5
+_CAPACITY = 200_000
+_PATIENCE = 20.0
+"""Seconds for an integer program that proves nothing."""
+_ROUGH = 1e-4
+"""Relative gap at which an integer program that proves nothing may end."""
+_MOST_COLUMNS = 60_000
+"""Largest number of groups of an integer program."""
+
+
+class Search:
+    """The state of the search: columns, incumbent, bound and the prices that prove it."""
+
+    def __init__(self, pool: Pool, run: Run) -> None:
+        self.pool, self.run = pool, run
+        self.bound: Fraction | None = None
+        self.prices: Prices | None = None
+        self.stability_centre: Prices | None = None
+        self.highest = np.zeros(len(pool.classes))
+        self.incumbent: Groups | None = None
+        self.proved = False
+        self.solved = -np.inf
+        """The bound of the last integer program that was solved to its end."""
+        self.start: Start | None = None
+
+    @property
+    def value(self) -> float:
+        """The incumbent's worth."""
+        return -np.inf if self.incumbent is None else float(self.incumbent.worth.sum())
+
+    @property
+    def gap(self) -> float:
+        """The distance from the incumbent to the bound."""
+        return np.inf if self.bound is None else float(self.bound) - self.value
+
+    def done(self) -> bool:
+        """Return whether the gap is as small as was asked for."""
+        return self.proved or self.gap <= max(self.run.gap, CLOSE) * abs(self.value)
+
+    def update_incumbent(self, groups: Groups) -> bool:
+        """Make a grouping the incumbent if it is better; return whether it is."""
+        if groups.worth.sum() <= self.value + ROUNDING * abs(self.value):
+            return False
+        self.incumbent = groups
+        self.run.record(self.value, None if self.bound is None else float(self.bound))
+        return True
+
+    def solve(self, rounds: int, share: float = 0.6) -> None:
+        """Run all phases within the limits; there must be an incumbent.
+
+        Parameters
+        ----------
+        rounds
+            It ends after this many rounds of neighbourhood search without progress.
+        share
+            Largest share of the time limit for the relaxation.
+        """
+        self.solve_relaxation(share)
+        if self.prices is None or self.done() or self.run.stop_reason():
+            return
+        self.solve_nearest()
+        neighbourhood = Neighbourhood(self.pool, self.prices, self.run)
+        idle = 0
+        while not (self.done() or self.run.stop_reason() or idle >= rounds):
+            assert self.incumbent is not None
+            better = neighbourhood.improve(self.incumbent)
+            idle = 0 if better is not None and self.update_incumbent(better) else idle + 1
+            if idle == max(1, rounds // 4):
+                self.solve_within(_MOST_COLUMNS // 2)
+        self.solve_within(_MOST_COLUMNS)
+
+    def solve_nearest(self) -> None:
+        """Solve the integer program over the groups nearest to the prices, then over more."""
+        slack = 4e-6 * len(self.pool.profiles)
+        while not (self.done() or self.run.stop_reason()):
+            slack = min(slack, self.gap)
+            if not self.solve_within(_MOST_COLUMNS // 4, slack):
+                return
+            slack *= 2
+
+    def solve_relaxation(self, share: float) -> None:
+        """Solve the relaxation by column generation.
+
+        Parameters
+        ----------
+        share
+            Largest share of the time limit.
+        """
+        deadline = share * (self.run.time_limit or np.inf)
+        largest = max(len(one.rows) for one in self.pool.classes)
+        if isinstance(self.pool, Enumerated) or largest < MANY_PROFILES:
+            self._solve_smoothed(deadline)
+            return
+        assert self.incumbent is not None
+        relaxation = LargeRelaxation(self.pool, self.run, self.incumbent)
+        for prices, highest in relaxation.bounds(deadline):
+            self.update_bound(prices, highest)
+        if self.bound is None and not self.run.stop_reason():
+            self._solve_smoothed(deadline)  # the interior-point method has failed
+
+    def _solve_smoothed(self, deadline: float) -> None:
+        """Generate columns at smoothed prices, with an exact pass in each round."""
+        master = Master(self.pool, self.run)
+        assert self.incumbent is not None
+        master.add(Groups.join([self.incumbent, self.pool.singles()]))
+        step = SMOOTHING
+        while not self.run.stop_reason():
+            solved = master.solve()
+            if solved is None:
+                break
+            value, prices = solved
+            centre = self.stability_centre
+            at = prices if centre is None else prices.interpolate(centre, step)
+            priced = self.pool.price(at, Query(0.0, _QUOTA, _CAPACITY), self.run)
+            if priced is None:
+                break
+            self.update_bound(at, priced.highest)
+            assert self.bound is not None
+            if float(self.bound) - value <= CLOSE * abs(value) or self.run.elapsed() > deadline:
+                break
+            groups = master.new(priced.groups)
+            helps = self.pool.reduced(prices, groups) > CLOSE * abs(value) / len(self.pool.profiles)
+            if helps.any():
+                master.add(groups)
+                step = SMOOTHING
+            elif step > 0:
+                step = step / 2 if step > 1 / 8 else 0.0  # no column: less smoothing
+            else:
+                break
+
+    def update_bound(self, prices: Prices, highest: Vector) -> None:
+        """Keep the bound that these prices prove, if it is the best so far."""
+        bound = self.pool.bound(prices, highest)
+        if self.bound is None or bound < self.bound:
+            self.bound, self.prices, self.highest = bound, prices, highest
+            self.stability_centre = self.pool.without_excess(prices, highest)
+            self.run.record(self.value, float(bound))
+
+    def solve_integer(self, groups: Groups, run: Run) -> bool:
+        """Solve the integer program over some groups; return whether it was solved to its end."""
+        assert self.incumbent is not None
+        groups = Groups.join([groups, self.incumbent])
+        outcome, counts = best_choice(self.pool, groups, run, self.counts(groups))
+        if counts is not None:
+            self.update_incumbent(groups[np.repeat(np.arange(len(groups)), counts)])
+        if outcome.status is not Status.OPTIMAL:
+            return False
+        self.solved = self.value if outcome.bound is None else outcome.bound
+        return True
+
+    def counts(self, groups: Groups) -> Indices:
+        """Return how often the incumbent contains each of the groups."""
+        assert self.incumbent is not None
+        place = {tuple(sorted(row)): i for i, row in enumerate(groups.members.tolist())}
+        counts = np.zeros(len(groups), dtype=np.int64)
+        for row in self.incumbent.members.tolist():
+            counts[place[tuple(sorted(row))]] += 1
+        return counts
+
+    def solve_within(self, most: int, slack: float | None = None) -> bool:
+        """Find the best grouping of groups whose reduced value is within a slack of the largest.
+
+        Parameters
+        ----------
+        most
+            Largest number of groups.
+        slack
+            By default the gap, so that nothing better is missed. A smaller one is for a better
+            incumbent, at a rough gap.
+
+        Returns
+        -------
+        bool
+            Whether it was solved: there were not too many groups, and no limit was reached.
+        """
+        if self.done() or self.run.stop_reason():
+            return False
+        assert self.prices is not None and self.bound is not None
+        within = (self.gap if slack is None else slack) * (1 + 1e-6) + CLOSE
+        parts = []
+        for c, highest in enumerate(self.highest.tolist()):
+            query = Query(highest - within, most, most, listing=True)
+            priced = self.pool.price(self.prices, query, self.run, [c])
+            if priced is None or not priced.complete:
+                return False
+            parts.append(priced.groups)
+        groups = Groups.join(parts)
+        decisive = within >= self.gap  # else the next one starts from the solution of this one
+        patience = np.inf if slack is None else max(_PATIENCE, 0.1 * self.run.elapsed())
+        run = self.run.nested(patience, 0.0 if decisive else _ROUGH)
+        if len(groups) > most or not self.solve_integer(groups, run):
+            return False
+        self.proved = decisive
+        return True
+
+    def bounds(self) -> list[Bound]:
+        """Return the certified bound, if there is one."""
+        how = "prices, one exact pricing pass"
+        return [] if self.bound is None else [Bound(self.bound, "certified", how)]
+
+    def claim(self, build_seconds: float) -> Claim:
+        """Return the incumbent with what is proved of it."""
+        assert self.incumbent is not None
+        bounds, status, reason = self.bounds(), Status.FEASIBLE, ""
+        termination = self.run.stop_reason()
+        if self.done():
+            status, termination = Status.OPTIMAL, None
+            # Sums of doubles: the exact value may be larger by this.
+            off = GAMMA_ERROR * sum(c.weight * int(c.multiplicity.sum()) for c in self.pool.classes)
+            if self.proved:
+                solved = max(self.solved, self.value) + off
+                bounds.append(Bound(solved, "claimed", "highs on the groups within the gap"))
+            elif self.gap <= CLOSE * abs(self.value):
+                bounds.append(Bound(self.value + off, "claimed", "prices, to nine digits"))
+        elif not termination:
+            termination = Termination.ITERATION_LIMIT
+            reason = "no progress in `rounds` rounds of neighbourhood search"
+        return Claim(
+            solution=self.solution(),
+            status=status,
+            termination=termination,
+            reason=reason,
+            objective=[self.value],
+            bounds=[bounds],
+            build_seconds=build_seconds,
+            start=self.start,
+        )
+
+    def solution(self) -> Solution:
+        """Return the incumbent with jobs in place of profiles, in the file's order."""
+        assert self.incumbent is not None
+        instance = self.pool.instance
+        queues = [list(reversed(jobs)) for jobs in instance.profiles.values()]
+        rows = [[queues[p].pop() for p in row if p >= 0] for row in self.incumbent.members.tolist()]
+        return solution_of(instance, rows)

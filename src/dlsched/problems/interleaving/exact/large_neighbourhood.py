@@ -1,0 +1,65 @@
+"""Large-neighbourhood search: remove some groups and regroup their jobs by integer programming."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dlsched.problems.interleaving.programs.column_pool import Groups, Pool, Prices
+from dlsched.problems.interleaving.programs.master import best_choice
+from dlsched.problems.interleaving.structures.groups import Indices
+from dlsched.problems.interleaving.structures.tables import Query
+from dlsched.run import Run
+
+_QUOTA, _CAPACITY = 40, 50_000
+_SECONDS = 3.0
+"""Time limit of one integer program."""
+
+
+class Neighbourhood:
+    """Draws groups and solves the integer program over groups of their jobs near the prices."""
+
+    def __init__(self, pool: Pool, prices: Prices, run: Run) -> None:
+        self.pool, self.prices, self.run = pool, prices, run
+        self.size = 10
+        """Groups to remove at once; it grows while the integer programs take little time."""
+
+    def improve(self, groups: Groups) -> Groups | None:
+        """Return a better grouping, or ``None``."""
+        drawn = self.draw(groups)
+        rest = np.setdiff1d(np.arange(len(groups)), drawn)
+        removed = groups[drawn]
+        jobs = np.zeros_like(self.pool.multiplicity)
+        np.add.at(jobs, removed.members[removed.members >= 0], 1)
+        sub = self.pool.restricted(jobs, self.budget(groups, removed))
+        priced = sub.price(self.prices, Query(-np.inf, _QUOTA, _CAPACITY), self.run)
+        if priced is None:
+            return None
+        columns = Groups.join([priced.groups, removed])
+        inner = self.run.nested(_SECONDS)
+        _, counts = best_choice(sub, columns, inner)
+        if counts is None:
+            return None
+        hard = inner.elapsed() > _SECONDS / 2
+        self.size = max(4, self.size - 1) if hard else min(self.size + 1, 24)
+        found = columns[np.repeat(np.arange(len(columns)), counts)]
+        if found.worth.sum() <= removed.worth.sum() + 1e-12:
+            return None
+        return Groups.concatenate([groups[rest], found])
+
+    def budget(self, groups: Groups, removed: Groups) -> int | None:
+        """Return the GPUs of the budget that the other groups leave."""
+        if self.pool.budget is None:
+            return None
+        taken = self.pool.gpus(groups).sum() - self.pool.gpus(removed).sum()
+        return self.pool.budget - int(taken)
+
+    def draw(self, groups: Groups) -> Indices:
+        """Draw groups at random, with a probability that grows with cost minus worth."""
+        cost = self.prices.of(groups.members) + self.prices.gpu * self.pool.gpus(groups)
+        loss = cost - groups.worth
+        loss = loss - loss.min() + 1e-3 * (np.ptp(loss) + 1e-9)
+        size = min(self.size, len(groups))
+        drawn: Indices = self.run.rng.choice(
+            len(groups), size=size, replace=False, p=loss / loss.sum()
+        )
+        return drawn

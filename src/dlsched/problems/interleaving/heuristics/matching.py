@@ -1,0 +1,189 @@
+"""Maximum-weight matching on few edges per node, and the proof that no other edge is needed.
+
+Blossom on the dense graph of a thousand nodes takes seconds. Its linear relaxation without odd sets
+is an assignment problem, which takes a tenth of a second, and its potentials u bound every
+matching: with u_i + u_j >= w_ij, a matching that uses edge ij weighs at most sum(u) minus the
+edge's slack u_i + u_j - w_ij. So given a matching of weight W, found on few edges per node, an edge
+whose slack is at least sum(u) - W is in no heavier matching. Where that leaves many edges, odd sets
+are added to the relaxation (`odd_sets`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dlsched.errors import SolverFailure
+from dlsched.problems.interleaving.heuristics.odd_sets import OddSets
+from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
+from dlsched.run import Run
+from dlsched.solvers import highs
+from dlsched.solvers.standard_form import StandardForm
+
+MATCHING_LIBRARIES = ("rustworkx", "scipy.optimize", "scipy.sparse")
+"""What a method that matches preloads."""
+SCALE = 2**36
+"""Weights are in units of 1 / SCALE: sums of thousands of them are exact in doubles."""
+NO_EDGE = 2.0**-30
+"""The weight of an edge that must not be used; no other is lighter."""
+_MANY = 20
+"""With more edges per node than this in the second matching, odd sets take less time."""
+
+
+class Matching(NamedTuple):
+    """A heaviest matching, and the bound on every matching's weight.
+
+    Attributes
+    ----------
+    pairs
+        Rows (i, j), i < j, in ascending order.
+    weight, ceiling
+        Its weight and the bound, in units of 1 / `SCALE`.
+    """
+
+    pairs: Indices
+    weight: int
+    ceiling: int
+
+
+def match(weights: Vector, degree: int = 8, run: Run | None = None) -> Matching:
+    """Return a maximum-weight matching of a complete graph with positive weights.
+
+    Parameters
+    ----------
+    weights
+        n x n, symmetric, positive off the diagonal. Rounded to multiples of 1 / `SCALE`.
+    degree
+        Edges per node of the first matching, those of least slack. The second one is on all edges
+        that can be in a heavier matching.
+    run
+        The solver is recorded there. Its limits are not applied: the matching is needed, and
+        without the linear programs takes longer.
+    """
+    n = len(weights)
+    units = np.rint(weights * SCALE)
+    np.fill_diagonal(units, 0.0)
+    if n < 2:
+        return Matching(np.empty((0, 2), dtype=np.int64), 0, 0)
+    potentials = _potentials(units)
+    ceiling = int(potentials.sum()) // 2
+    slack = potentials[:, None] + potentials[None, :] - 2 * units  # doubled, like the potentials
+    np.fill_diagonal(slack, np.inf)
+    kept, tight = _sparse(slack, min(n - 1, degree)), False
+    while True:
+        pairs = _blossom(units, kept)
+        weight = int(units[pairs[:, 0], pairs[:, 1]].sum())
+        matter = slack < 2 * (ceiling - weight)
+        if not tight and np.count_nonzero(matter) > 2 * _MANY * n:
+            unlimited = Run(threads=run.threads if run else 1)
+            relaxation = OddSets(units, SCALE, np.argwhere(np.triu(kept, 1)), unlimited)
+            slack, doubled = relaxation.tighten(weight, _MANY * n)
+            ceiling, tight = doubled // 2, True
+            if run is not None:
+                run.record_solver(highs.NAME, highs.version())
+            matter = slack < 2 * (ceiling - weight)
+        if not (matter & ~kept).any():
+            return Matching(pairs, weight, ceiling)
+        # Next time no edge is left out that matters: the weight cannot decrease.
+        kept = matter
+        kept[pairs[:, 0], pairs[:, 1]] = kept[pairs[:, 1], pairs[:, 0]] = True
+
+
+def match_types(weights: Vector, counts: Indices, run: Run) -> Indices:
+    """Return how often to pair nodes of two types in a heaviest matching of the given counts.
+
+    The matching of interchangeable nodes is an integer program with a row for each type. Its weight
+    is that of Blossom's matching, and with a few types it takes milliseconds for any counts.
+
+    Parameters
+    ----------
+    weights
+        Types x types, symmetric; the diagonal is for two nodes of one type. Pairs of weight
+        `NO_EDGE` are not made.
+    counts
+        Nodes of each type.
+    run
+        The solver is recorded there; its limits are not applied to a program this small.
+
+    Returns
+    -------
+    array
+        Types x types, above and on the diagonal.
+    """
+    from scipy import sparse
+
+    often = np.zeros(weights.shape, dtype=np.int64)
+    a, b = np.nonzero(np.triu(weights > NO_EDGE))
+    if not len(a):
+        return often
+    rows = np.zeros((len(counts), len(a)))
+    np.add.at(rows, (a, np.arange(len(a))), 1)
+    np.add.at(rows, (b, np.arange(len(a))), 1)
+    form = StandardForm.of(
+        sparse.csc_array(rows),
+        np.full(len(counts), -np.inf),
+        counts.astype(float),
+        np.full(len(a), np.inf),
+        weights[a, b],
+        sense="max",
+    )
+    run.record_solver(highs.NAME, highs.version())
+    solved = highs.solve(form, 0, Run(), quiet=True)
+    if solved.values is None:
+        raise SolverFailure(
+            f"HiGHS could not match {len(counts)} types: {solved.termination.sentence}"
+        )
+    often[a, b] = np.rint(solved.values)
+    return often
+
+
+def _potentials(units: Vector) -> Vector:
+    """Return whole numbers p with p_i + p_j >= 2 w_ij, p_i >= 0, of least sum.
+
+    The optimal assignment, in which a node may also stay unassigned at weight 0, gives the
+    potentials of both sides by shortest paths; p is their sum over both sides, which are equal.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    rows, columns = linear_sum_assignment(units, maximize=True)
+    partner = np.empty(len(units), dtype=np.int64)
+    partner[rows] = columns
+    # arcs[i, j]: the weight that the assignment loses if row i takes column j.
+    arcs = units[np.arange(len(units)), partner][:, None] - units[:, :]
+    distance = np.zeros(len(units))
+    for _ in range(len(units)):
+        shorter = np.minimum(distance, (distance[partner][:, None] + arcs).min(axis=0))
+        if (shorter == distance).all():
+            break
+        distance = shorter
+    right = -distance
+    left = units[np.arange(len(units)), partner] - right[partner]
+    both: Vector = left + right
+    return both
+
+
+def _sparse(slack: Vector, degree: int) -> Flags:
+    """Return which edges are among the `degree` of least slack at one of their ends."""
+    n = len(slack)
+    kept = np.zeros((n, n), dtype=bool)
+    nearest = np.argpartition(slack, degree - 1, axis=1)[:, :degree]
+    kept[np.arange(n)[:, None], nearest] = True
+    return kept | kept.T
+
+
+def _blossom(units: Vector, kept: Flags) -> Indices:
+    """Return a heaviest matching on the kept edges; unmatched nodes are then paired in order."""
+    import rustworkx
+
+    n = len(units)
+    i, j = np.nonzero(np.triu(kept, 1))
+    graph = rustworkx.PyGraph(multigraph=False)
+    graph.add_nodes_from(range(n))
+    weights = units[i, j].astype(int).tolist()
+    graph.add_edges_from(list(zip(i.tolist(), j.tolist(), weights, strict=True)))
+    found = rustworkx.max_weight_matching(graph, max_cardinality=False, weight_fn=int)
+    pairs = sorted((min(e), max(e)) for e in found)
+    alone = sorted(set(range(n)) - {v for pair in pairs for v in pair})
+    pairs += [(a, b) for a, b in zip(alone[::2], alone[1::2], strict=False)]
+    return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)

@@ -1,0 +1,252 @@
+"""Muri's rounds of matching: Algorithm 1, the authors' public code, and a variant of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dlsched.problems.interleaving.definition.schema import Instance
+from dlsched.problems.interleaving.heuristics.exchange_search import Jobs, local_search
+from dlsched.problems.interleaving.heuristics.matching import NO_EDGE, match, match_types
+from dlsched.problems.interleaving.structures.groups import (
+    Vector,
+    efficiencies,
+    offsets_table,
+    pair_efficiencies,
+    stage_array,
+)
+from dlsched.run import Run
+
+Group = tuple[int, ...]
+Pair = tuple[Group, Group]
+
+_ALIKE = 4
+"""With this many groups of a type on average, matching types is faster than matching groups."""
+
+
+class Rounds:
+    """Groups of jobs by class, merged in pairs, round by round."""
+
+    def __init__(self, instance: Instance, run: Run) -> None:
+        self.instance, self.run = instance, run
+        self.stages = stage_array(instance)
+        self.largest = instance.group_limit
+        self.profile = {j: p for p, jobs in enumerate(instance.profiles.values()) for j in jobs}
+        self.groups: dict[int, list[Group]] = {
+            gpus: [(j,) for j in jobs] for gpus, jobs in instance.classes.items()
+        }
+
+    @property
+    def rounds(self) -> int:
+        """ceil(log2 of the largest group)."""
+        return (self.largest - 1).bit_length()
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the groups."""
+        return sum(gpus * len(groups) for gpus, groups in self.groups.items())
+
+    @property
+    def excess(self) -> int:
+        """GPUs beyond the budget."""
+        budget = self.instance.gpu_budget
+        return 0 if budget is None else max(0, self.gpus - budget)
+
+    def gamma(self, groups: Sequence[Group]) -> Vector:
+        """Return the groups' efficiencies."""
+        result = np.zeros(len(groups))
+        sizes = np.array([len(g) for g in groups])
+        for size in np.unique(sizes).tolist():
+            at = np.flatnonzero(sizes == size)
+            result[at] = efficiencies(self.stages, np.array([groups[i] for i in at.tolist()]))
+        return result
+
+    def pairs(self, gpus: int) -> list[Pair]:
+        """Return one round of a class: the heaviest matching of its groups (Algorithm 1).
+
+        Where many groups are interchangeable, their types are matched.
+        """
+        groups = self.groups[gpus]
+        types: dict[tuple[int, ...], list[Group]] = {}
+        for group in groups:
+            types.setdefault(tuple(sorted(self.profile[j] for j in group)), []).append(group)
+        if len(types) * _ALIKE > len(groups):
+            found = match(self._weights(groups), run=self.run).pairs
+            pairs = [(groups[i], groups[j]) for i, j in found.tolist()]
+            return [(a, b) for a, b in pairs if len(a) + len(b) <= self.largest]
+        queues = list(types.values())
+        counts = np.array([len(q) for q in queues])
+        weights = self._weights([q[0] for q in queues], alike=True)
+        often = match_types(weights, counts, self.run)
+        return [
+            (queues[a].pop(), queues[b].pop())
+            for a, b in np.argwhere(often).tolist()
+            for _ in range(often[a, b])
+        ]
+
+    def _weights(self, groups: Sequence[Group], alike: bool = False) -> Vector:
+        """Return gamma of every union of two groups; `NO_EDGE` where the union is too large.
+
+        With `alike`, the diagonal is the union of a group and another with the same profiles.
+        """
+        if self.largest > 1 and not alike and all(len(g) == 1 for g in groups):
+            return pair_efficiencies(self.stages[[g[0] for g in groups]])
+        weights = np.full((len(groups), len(groups)), NO_EDGE)
+        sizes = np.array([len(g) for g in groups])
+        padded = np.full((len(groups), self.largest), -1, dtype=np.int64)
+        for at, group in enumerate(groups):
+            padded[at, : len(group)] = group
+        fits = np.triu(sizes[:, None] + sizes[None, :] <= self.largest, 0 if alike else 1)
+        left, right = np.nonzero(fits)
+        for a in np.unique(sizes).tolist():
+            for b in np.unique(sizes).tolist():
+                these = (sizes[left] == a) & (sizes[right] == b)
+                i, j = left[these], right[these]
+                members = np.concatenate([padded[i, :a], padded[j, :b]], axis=1)
+                weights[i, j] = weights[j, i] = efficiencies(self.stages, members)
+        return weights
+
+    def merge_all(self) -> None:
+        """Run every round and merge all its pairs: Algorithm 1 as printed."""
+        for _ in range(self.rounds):
+            for gpus in self.groups:
+                self._apply(gpus, self.pairs(gpus))
+
+    def merge_needed(self, order: str = "listed") -> None:
+        """Merge pair by pair, only while the GPUs exceed the budget: the authors' public code.
+
+        The number of rounds is at most the largest size of a group. A round matches every class;
+        its pairs are merged one by one until the budget is met, and the others are not merged.
+
+        Parameters
+        ----------
+        order
+            ``"listed"``: classes by their first job, pairs by the later of their nodes, as in the
+            public code. ``"idle"``: by idle GPUs, (1 - gamma) times GPUs, least first, which that
+            code computes and does not use.
+        """
+        appearance = list(dict.fromkeys(job.gpus for job in self.instance.jobs))
+        for _ in range(self.largest):
+            excess = self.excess
+            if not excess:
+                return
+            offers: list[tuple[int, Pair]] = []
+            for gpus in appearance:
+                place = {group: i for i, group in enumerate(self.groups[gpus])}
+                met = [(a, b) if place[a] < place[b] else (b, a) for a, b in self.pairs(gpus)]
+                offers += [(gpus, pair) for _, pair in sorted((place[b], (a, b)) for a, b in met)]
+            if order == "idle":
+                gammas = self.gamma([a + b for _, (a, b) in offers]).tolist()
+                idle = [(1 - g) * gpus for g, (gpus, _) in zip(gammas, offers, strict=True)]
+                offers = [offers[i] for i in np.argsort(idle, kind="stable").tolist()]
+            self._merge(offers, excess)
+
+    def merge_least_loss(self) -> None:
+        """Run Algorithm 1's rounds; merge only while GPUs exceed the budget, least loss first.
+
+        The loss is that of efficiency, for each GPU that the merging frees.
+        """
+        for _ in range(self.rounds):
+            excess = self.excess
+            offers: list[tuple[float, int, Pair]] = []
+            for gpus in self.groups if excess else ():
+                pairs = self.pairs(gpus)
+                weight = self.instance.weight(gpus)
+                loss = weight * (
+                    self.gamma([a for a, _ in pairs])
+                    + self.gamma([b for _, b in pairs])
+                    - self.gamma([a + b for a, b in pairs])
+                )
+                offers += zip((loss / gpus).tolist(), [gpus] * len(pairs), pairs, strict=True)
+            self._merge([(gpus, pair) for _, gpus, pair in sorted(offers)], excess)
+
+    def _merge(self, offers: Sequence[tuple[int, Pair]], excess: int) -> None:
+        """Merge pairs in this order until the GPUs have decreased by the excess."""
+        taken: dict[int, list[Pair]] = {}
+        for gpus, pair in offers:
+            if excess <= 0:
+                break
+            taken.setdefault(gpus, []).append(pair)
+            excess -= gpus
+        for gpus, pairs in taken.items():
+            self._apply(gpus, pairs)
+
+    def _apply(self, gpus: int, pairs: Sequence[Pair]) -> None:
+        """Merge pairs; a merged group takes the place of the later of its two."""
+        place = {group: i for i, group in enumerate(self.groups[gpus])}
+        kept: list[Group | None] = list(self.groups[gpus])
+        for a, b in pairs:
+            kept[min(place[a], place[b])] = None
+            kept[max(place[a], place[b])] = a + b
+        self.groups[gpus] = [group for group in kept if group is not None]
+
+    def complete(self) -> None:
+        """Make the groups uniform, or fit them to the budget, where the rounds did not.
+
+        Merging pairs cannot make groups of three. The least efficient groups are dissolved, no more
+        than necessary, and their jobs are assigned to the others, at most one to each group per
+        step, with the largest total gamma.
+        """
+        uniform = self.instance.grouping == "uniform"
+        for gpus, groups in self.groups.items():
+            if uniform:
+                self._dissolve(gpus, sum(map(len, groups)) // self.largest)
+        while self.excess:
+            spare = {
+                gpus: len(groups) - -(-sum(map(len, groups)) // self.largest)
+                for gpus, groups in self.groups.items()
+            }
+            gpus = max((g for g in spare if spare[g]), key=lambda g: (g <= self.excess, g))
+            steps = min(spare[gpus], max(1, self.excess // gpus))
+            self._dissolve(gpus, len(self.groups[gpus]) - steps)
+
+    def _dissolve(self, gpus: int, count: int) -> None:
+        """Dissolve groups of a class until `count` are left."""
+        groups = self.groups[gpus]
+        if len(groups) == count and all(len(g) <= self.largest for g in groups):
+            return
+        from scipy.optimize import linear_sum_assignment
+
+        order = np.argsort(-self.gamma(groups), kind="stable").tolist()
+        kept = [groups[i] for i in order[:count]]
+        unassigned = [j for i in order[count:] for j in groups[i]]
+        while unassigned:
+            open_ = [i for i, g in enumerate(kept) if len(g) < self.largest]
+            worth = np.array([self.gamma([(*kept[i], j) for i in open_]) for j in unassigned])
+            rows, columns = linear_sum_assignment(worth, maximize=True)
+            for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+                kept[open_[column]] += (unassigned[row],)
+            unassigned = [j for i, j in enumerate(unassigned) if i not in set(rows.tolist())]
+        self.groups[gpus] = kept
+
+    def all(self) -> list[Group]:
+        """Return the groups of all classes."""
+        return [group for groups in self.groups.values() for group in groups]
+
+
+def jobs_of(instance: Instance) -> Jobs:
+    """Return what the compiled searches know of an instance."""
+    largest = instance.group_limit
+    arranged = [offsets_table(len(instance.resources), size) for size in range(1, largest + 1)]
+    arrangements = np.array([0, *map(len, arranged)], dtype=np.int64)
+    offsets = np.zeros((largest + 1, int(arrangements.max()), largest), dtype=np.int64)
+    for size, table in enumerate(arranged, 1):
+        offsets[size, : len(table), :size] = table
+    return Jobs(stage_array(instance), offsets, arrangements)
+
+
+def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Group]:
+    """Return the groups after the local search of `local`."""
+    jobs, largest = jobs_of(instance), instance.group_limit
+    found: list[Group] = []
+    for gpus in instance.classes:
+        own = [g for g in groups if instance.jobs[g[0]].gpus == gpus]
+        sizes = np.array([len(g) for g in own], dtype=np.int64)
+        members = np.full((len(own), largest), -1, dtype=np.int64)
+        for i, group in enumerate(own):
+            members[i, : len(group)] = group
+        local_search(jobs, members, sizes, instance.grouping == "uniform", passes)
+        pairs = zip(members.tolist(), sizes.tolist(), strict=True)
+        found += [tuple(row[:size]) for row, size in pairs]
+    return found

@@ -1,0 +1,158 @@
+"""The compiled local search of `regroup`: the jobs of two groups are divided between them anew.
+
+Loops are written out where numpy has an expression for them: each such expression costs a second
+of compilation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dlsched.compilation import entry, loop
+from dlsched.problems.interleaving.heuristics.exchange_search import Jobs, gamma
+
+_LEAST_GAIN = 1e-12
+_EFFORT = 1 << 18
+"""Most divisions times arrangements of a group for which every division of two groups is tried."""
+
+
+@loop
+def joined(groups: Any, sizes: Any, g: int, h: int, both: Any) -> Any:
+    """Fill in the jobs of two groups; return how many they are."""
+    for i in range(sizes[g]):
+        both[i] = groups[g, i]
+    for i in range(sizes[h]):
+        both[sizes[g] + i] = groups[h, i]
+    return sizes[g] + sizes[h]
+
+
+@loop
+def ones(mask: int) -> int:
+    """Return how many bits of a mask are set."""
+    count = 0
+    while mask > 0:
+        count += mask & 1
+        mask >>= 1
+    return count
+
+
+@loop
+def near(mask: int, first: int, total: int) -> bool:
+    """Return whether a division merges two groups, or one or two jobs move or change places.
+
+    Before it the first jobs, as many as `first`, are in one part and the others in the other.
+    """
+    moved = ones(mask ^ ((1 << first) - 1))
+    return min(moved, total - moved) <= 2 or ones(mask) == total
+
+
+@loop
+def divided(
+    jobs: Any, both: Any, count: int, mask: int, parts: Any, sizes: Any, bounds: Any
+) -> None:
+    """Divide jobs into two parts by the bits of a mask, and bound the parts' efficiencies.
+
+    An iteration takes at least as long as each job's stages.
+    """
+    k = jobs.stages.shape[1]
+    for part in range(2):
+        filled, longest = 0.0, 0.0
+        sizes[part], bounds[part] = 0, 0.0
+        for i in range(count):
+            if (mask >> i) & 1 != part:
+                parts[part, sizes[part]] = both[i]
+                sizes[part] += 1
+                own = 0.0
+                for r in range(k):
+                    own += jobs.stages[both[i], r]
+                filled += own
+                longest = max(longest, own)
+        if sizes[part] > 0:
+            bounds[part] = filled / (k * longest)
+
+
+@entry("boolean(Jobs, int64[:,::1], int64[::1], boolean[::1], boolean, float64)", records=(Jobs,))
+def divide_pairs(  # noqa: PLR0912, PLR0915
+    jobs: Any, groups: Any, sizes: Any, active: Any, uniform: bool, price: float
+) -> bool:
+    """Divide the jobs of every two groups anew, once; groups change in place.
+
+    With many jobs on many resources only divisions are tried that differ by an exchange of two
+    jobs, by one job or two that move, or by merging.
+
+    Parameters
+    ----------
+    groups, sizes
+        Groups x largest: their jobs, and how many each has. A group may be empty.
+    active
+        Groups that changed since all pairs with them were tried. Changed in place.
+    uniform
+        Whether sizes stay as they are.
+    price
+        What a group with jobs costs; below 0 if none may become empty or get its first job.
+
+    Returns
+    -------
+    bool
+        Whether a division helped; if not, none does.
+    """
+    count, largest = groups.shape
+    worth = np.zeros(count)
+    both = np.empty(2 * largest, np.int64)
+    parts, found = np.empty((2, 2 * largest), np.int64), np.empty(2, np.int64)
+    bounds = np.empty(2)
+    for g in range(count):
+        if sizes[g] > 0:
+            worth[g] = gamma(jobs, groups[g], sizes[g])
+    again = False
+    before = active.copy()
+    for g in range(count):
+        active[g] = False
+    for g in range(count):
+        emptied = False
+        for h in range(g + 1, count):
+            if sizes[g] == 0:
+                break
+            if sizes[h] == 0 and (price < 0.0 or emptied):
+                continue
+            emptied = emptied or sizes[h] == 0
+            if not (before[g] or before[h] or active[g] or active[h]):
+                continue
+            total = joined(groups, sizes, g, h, both)
+            best, kept = worth[g] + worth[h] + _LEAST_GAIN, -1
+            if sizes[h] > 0 and price >= 0.0:
+                best -= price
+            far = (1 << (total - 1)) * jobs.arrangements[min(total, largest)] > _EFFORT
+            # The first job is always in the first part.
+            for half in range(1 << (total - 1)):
+                mask = 2 * half + 1
+                small = min(ones(mask), total - ones(mask))
+                if total - small > largest or (small == 0 and price < 0.0):
+                    continue
+                if far and not near(mask, sizes[g], total):
+                    continue
+                if uniform and small != min(sizes[g], sizes[h]):
+                    continue
+                divided(jobs, both, total, mask, parts, found, bounds)
+                cost = price if small > 0 and price >= 0.0 else 0.0
+                if bounds[0] + bounds[1] - cost <= best:
+                    continue
+                value = gamma(jobs, parts[0], found[0]) - cost
+                if value + bounds[1] <= best:
+                    continue
+                if small > 0:
+                    value += gamma(jobs, parts[1], found[1])
+                if value > best:
+                    best, kept = value, mask
+            if kept >= 0:
+                divided(jobs, both, total, kept, parts, found, bounds)
+                for i in range(largest):
+                    groups[g, i] = parts[0, i] if i < found[0] else -1
+                    groups[h, i] = parts[1, i] if i < found[1] else -1
+                sizes[g], sizes[h] = found[0], found[1]
+                worth[g] = gamma(jobs, groups[g], sizes[g])
+                worth[h] = gamma(jobs, groups[h], sizes[h]) if sizes[h] > 0 else 0.0
+                active[g] = active[h] = again = True
+    return again

@@ -1,0 +1,353 @@
+"""The data of column generation: classes of profiles, groups of them, and a safe bound.
+
+Jobs of one profile are interchangeable, so a column is a multiset of profiles and the master has a
+row for each profile. With distinct jobs these are the jobs.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dlsched.problems.interleaving.definition.schema import Instance
+from dlsched.problems.interleaving.programs.pricing import price_class
+from dlsched.problems.interleaving.structures.groups import (
+    GAMMA_ERROR,
+    REDUCED_ERROR,
+    Flags,
+    Indices,
+    Vector,
+    efficiencies,
+    profile_array,
+    profile_groups,
+    trivial_bound,
+)
+from dlsched.problems.interleaving.structures.tables import Profiles, Query, growth_tables
+from dlsched.run import Run
+
+_STEP = 20_000_000
+"""Pairs of jobs that are extended, roughly, between two checks of the time limit."""
+
+
+@dataclass(frozen=True)
+class ProfileClass:
+    """The profiles of one number of GPUs, by descending sum of their stages.
+
+    ``rows`` are their rows in the master; ``rotated`` and ``multiplicity`` are as in
+    `tables.Profiles`. The number of groups is from ``fewest`` to ``most``.
+    """
+
+    gpus: int
+    weight: int
+    rows: Indices
+    multiplicity: Indices
+    sums: Vector
+    rotated: Vector
+    fewest: int
+    most: int
+
+    def subset(self, multiplicity: Indices) -> ProfileClass:
+        """Return the profiles that have jobs, with other numbers of jobs; by row."""
+        kept = np.flatnonzero(multiplicity[self.rows])
+        return replace(
+            self,
+            rows=self.rows[kept],
+            multiplicity=multiplicity[self.rows[kept]],
+            sums=self.sums[kept],
+            rotated=np.ascontiguousarray(self.rotated[:, kept]),
+        )
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Columns: rows of each (groups x largest, -1 where smaller), worth, and class."""
+
+    members: Indices
+    worth: Vector
+    class_of: Indices
+
+    def __len__(self) -> int:
+        """Number of groups."""
+        return len(self.worth)
+
+    def __getitem__(self, at: Indices | Flags | slice) -> Groups:
+        """Return some of the groups."""
+        return Groups(self.members[at], self.worth[at], self.class_of[at])
+
+    @classmethod
+    def join(cls, parts: Iterable[Groups]) -> Groups:
+        """Return the distinct groups of several; of two arrangements of one group the better."""
+        both = cls.concatenate(parts)
+        by_worth = np.argsort(-both.worth, kind="stable")
+        rows = np.sort(both.members, axis=1)[by_worth]
+        _, first = np.unique(rows, axis=0, return_index=True)
+        return both[np.sort(by_worth[first])]
+
+    @classmethod
+    def concatenate(cls, parts: Iterable[Groups]) -> Groups:
+        """Return the groups of several, one after the other."""
+        fields = zip(*((g.members, g.worth, g.class_of) for g in parts), strict=True)
+        return cls(*map(np.concatenate, fields))
+
+
+@dataclass(frozen=True)
+class Prices:
+    """The price of a job of each profile, and of a GPU of the budget; any numbers give a bound."""
+
+    rows: Vector
+    gpu: float
+
+    def clipped(self) -> Prices:
+        """Return the prices cut off at 2**100 and -2**100, so that no sum of them overflows.
+
+        Beyond that no double resolves an efficiency, and the bound gets no better.
+        """
+        most = 2.0**100
+        return Prices(np.clip(self.rows, -most, most), min(self.gpu, most))
+
+    def of(self, members: Indices) -> Vector:
+        """Return the price of each group's jobs."""
+        padded = np.append(self.rows, 0.0)
+        cost: Vector = padded[members].sum(axis=1)
+        return cost
+
+    def interpolate(self, other: Prices, share: float) -> Prices:
+        """Return (1 - share) times these prices plus share times others."""
+        rows = self.rows + share * (other.rows - self.rows)
+        return Prices(rows, self.gpu + share * (other.gpu - self.gpu))
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Groups above the threshold, and for each class an upper bound on reduced values.
+
+    ``complete``: these are all groups above the threshold, except for the quota.
+    """
+
+    groups: Groups
+    highest: Vector
+    complete: bool
+
+
+class Pool:
+    """The instance's classes of profiles, and the exact search for groups by price."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.largest, self.smallest = instance.group_limit, instance.smallest_group
+        self.budget = instance.gpu_budget
+        self.profiles = list(instance.profiles)
+        self.stages = profile_array(instance)
+        self.full_efficiency = trivial_bound(instance)
+        jobs = instance.profiles.values()
+        self.multiplicity = np.array([len(rows) for rows in jobs], dtype=np.int64)
+        self.row_of = {j: row for row, these in enumerate(jobs) for j in these}
+        self.classes = list(self._classes())
+        self.class_of = np.empty(len(self.profiles), dtype=np.int64)
+        for c, one in enumerate(self.classes):
+            self.class_of[one.rows] = c
+
+    def _classes(self) -> Iterator[ProfileClass]:
+        k = len(self.instance.resources)
+        for gpus, jobs in self.instance.classes.items():
+            rows = [i for i, p in enumerate(self.profiles) if p.gpus == gpus]
+            rows.sort(key=lambda i: -sum(self.profiles[i].stages))
+            stages = self.stages[rows]
+            fewest = -(-len(jobs) // self.largest)
+            yield ProfileClass(
+                gpus=gpus,
+                weight=self.instance.weight(gpus),
+                rows=np.array(rows, dtype=np.int64),
+                multiplicity=self.multiplicity[rows],
+                sums=stages.sum(axis=1),
+                rotated=np.stack([np.roll(stages, -o, axis=1) for o in range(k)]),
+                fewest=fewest,
+                most=fewest if self.smallest == self.largest else len(jobs),
+            )
+
+    def gpus(self, groups: Groups) -> Indices:
+        """Return the GPUs of each group."""
+        each = np.array([one.gpus for one in self.classes], dtype=np.int64)
+        taken: Indices = each[groups.class_of]
+        return taken
+
+    def reduced(self, prices: Prices, groups: Groups) -> Vector:
+        """Return what each group is worth beyond the prices of its jobs and GPUs."""
+        value: Vector = groups.worth - prices.of(groups.members) - prices.gpu * self.gpus(groups)
+        return value
+
+    def groups(self, rows: Sequence[Sequence[int]]) -> Groups:
+        """Return groups given by their profiles' rows."""
+        members = np.full((len(rows), self.largest), -1, dtype=np.int64)
+        for i, row in enumerate(rows):
+            members[i, : len(row)] = row
+        return self.groups_of_rows(members)
+
+    def groups_of_rows(self, members: Indices) -> Groups:
+        """Return groups given as an array of rows, groups x largest, with -1 after the last."""
+        classes = self.class_of[members[:, 0]]
+        return Groups(members, self._worth(members, classes), classes)
+
+    def groups_of_jobs(self, groups: Iterable[Iterable[int]]) -> Groups:
+        """Return groups given by their jobs' positions in the instance."""
+        return self.groups([[self.row_of[j] for j in group] for group in groups])
+
+    def _worth(self, members: Indices, classes: Indices) -> Vector:
+        """Return what each group adds to the objective."""
+        sizes = (members >= 0).sum(axis=1)
+        worth = np.zeros(len(members))
+        for size in np.unique(sizes).tolist():
+            at = sizes == size
+            worth[at] = efficiencies(self.stages, members[at][:, :size])
+        weights = np.array([one.weight for one in self.classes], dtype=float)
+        weighed: Vector = worth * weights[classes]
+        return weighed
+
+    def singles(self) -> Groups:
+        """Return every group of one job; none if groups are uniform and larger.
+
+        With them as columns the master is feasible for any number of jobs.
+        """
+        rows = np.flatnonzero(self.multiplicity).tolist() if self.smallest == 1 else []
+        return self.groups([[p] for p in rows])
+
+    def price(
+        self, prices: Prices, query: Query, run: Run, which: Sequence[int] = ()
+    ) -> Priced | None:
+        """Return the groups whose worth exceeds the prices of jobs and GPUs by a threshold.
+
+        Parameters
+        ----------
+        run
+            Its limits are checked now and then; if one strikes, the return is ``None``.
+        which
+            Classes to search; all by default.
+        """
+        found: list[Groups] = [self.groups([])]
+        highest = np.full(len(self.classes), query.threshold)
+        complete = True
+        for c in which or range(len(self.classes)):
+            if not len(self.classes[c].rows):
+                continue
+            priced = self._price_class(c, prices, query, run)
+            if priced is None:
+                return None
+            groups, highest[c], all_stored = priced
+            found.append(groups)
+            complete = complete and all_stored
+        return Priced(Groups.join(found), highest, complete)
+
+    def _price_class(
+        self, c: int, prices: Prices, query: Query, run: Run
+    ) -> tuple[Groups, float, bool] | None:
+        one = self.classes[c]
+        profiles = Profiles(
+            rotated=one.rotated,
+            sums=one.sums,
+            prices=np.ascontiguousarray(prices.rows[one.rows]),
+            multiplicity=one.multiplicity,
+            weight=float(one.weight),
+            fixed=float(prices.gpu * one.gpus),
+            smallest=self.smallest,
+            largest=self.largest,
+        )
+        tables, n = growth_tables(profiles), len(one.rows)
+        members = np.empty((query.capacity, self.largest), dtype=np.int64)
+        values = np.empty(query.capacity)
+        stored, complete, highest = 0, True, query.threshold
+        step = max(1, _STEP // (n * n))
+        for first in range(0, n, step):
+            if run.stop_reason():
+                return None
+            last = min(first + step, n)
+            count, best = price_class(
+                first, last, tables, profiles, query, members[stored:], values[stored:]
+            )
+            complete = complete and count <= query.capacity - stored
+            stored = min(query.capacity, stored + count)
+            highest = max(highest, best)
+            if query.listing and not complete:
+                break
+        members, values = members[:stored], values[:stored]
+        rows = np.where(members >= 0, one.rows[members], -1)
+        worth = values + prices.of(rows) + profiles.fixed
+        return Groups(rows, worth, np.full(stored, c, dtype=np.int64)), highest, complete
+
+    def restricted(self, multiplicity: Indices, budget: int | None) -> Pool:
+        """Return the pool of other numbers of jobs of each profile, and another budget."""
+        sub = copy.copy(self)
+        sub.__class__ = Pool  # enumerating all groups would take longer than the search
+        sub.multiplicity, sub.budget = multiplicity, budget
+        sub.classes = [one.subset(multiplicity) for one in self.classes]
+        return sub
+
+    def without_excess(self, prices: Prices, highest: Vector) -> Prices:
+        """Return prices of the same bound at which no group's reduced value is above 0."""
+        rows = prices.rows.copy()
+        for one, value in zip(self.classes, highest.tolist(), strict=True):
+            if self.smallest == self.largest:
+                rows[one.rows] += value / self.largest
+            elif value > 0:
+                rows[one.rows] += value
+        return Prices(rows, prices.gpu)
+
+    def bound(self, prices: Prices, highest: Vector) -> Fraction:
+        """Return an upper bound on every grouping (Lagrangian duality), rounding included.
+
+        Every job is in one group, so a grouping is worth the prices of its jobs and GPUs plus the
+        sum of its groups' reduced values, none of which exceeds its class's `highest`. The number
+        of groups of a class is known (uniform) or within limits. The sum is exact; `highest` is
+        raised by its largest rounding error. The result is at most `groups.trivial_bound`.
+        """
+        return min(self.lagrangian(prices, highest), self.full_efficiency)
+
+    def lagrangian(self, prices: Prices, highest: Vector) -> Fraction:
+        """Return the bound of `bound`, however large.
+
+        Only of this one it is true that a grouping with a group whose reduced value is less than
+        its class's `highest` by some amount is below the bound by as much.
+        """
+        gpu = Fraction(prices.gpu)
+        total = Fraction(0) if self.budget is None else gpu * self.budget
+        for price, jobs in zip(prices.rows.tolist(), self.multiplicity.tolist(), strict=True):
+            total += Fraction(price) * jobs
+        for one, value in zip(self.classes, highest.tolist(), strict=True):
+            scale = one.weight * (1 + 2 * GAMMA_ERROR) + float(
+                np.abs(prices.rows[one.rows]).max() + prices.gpu * one.gpus
+            )
+            most = Fraction(value) + Fraction(REDUCED_ERROR * scale)
+            total += most * (one.most if most > 0 else one.fewest)
+        return total
+
+
+class Enumerated(Pool):
+    """The same search by enumeration of all groups, where these are few."""
+
+    def __init__(self, instance: Instance) -> None:
+        super().__init__(instance)
+        parts = []
+        for columns in profile_groups(instance):
+            members = np.full((len(columns.gamma), self.largest), -1, dtype=np.int64)
+            members[:, : columns.members.shape[1]] = columns.members
+            worth = columns.gamma * instance.weight(columns.gpus)
+            parts.append(Groups(members, worth, self.class_of[members[:, 0]]))
+        self.all = Groups.concatenate(parts)
+
+    def price(
+        self, prices: Prices, query: Query, run: Run, which: Sequence[int] = ()
+    ) -> Priced | None:
+        """Return the same as `Pool.price`, but the best `capacity` groups, whatever the quota."""
+        value = self.reduced(prices, self.all)
+        if which:
+            value[~np.isin(self.all.class_of, which)] = -np.inf
+        highest = np.full(len(self.classes), query.threshold)
+        np.maximum.at(highest, self.all.class_of, value)
+        at = np.flatnonzero(value > query.threshold)
+        complete = len(at) <= query.capacity
+        if not complete:
+            at = at[np.argpartition(-value[at], query.capacity)[: query.capacity]]
+        return Priced(self.all[at], highest, complete)

@@ -1,0 +1,158 @@
+"""Heuristic pricing: coordinate ascent from every profile.
+
+A group is k places, one for each offset, some of them empty. Its first place keeps the profile that
+it starts from; the others are filled in turn with the profile, or with none, of which the reduced
+value is largest, until nothing changes. All starts advance at once, as arrays. Groups of one job
+are not among those returned.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dlsched.problems.interleaving.programs.column_pool import Groups, Pool, Prices, ProfileClass
+from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
+
+_SWEEPS = 8
+"""Most rounds over all places; most starts take three."""
+_CHUNK = 1 << 16
+"""Starts times profiles that are computed at once: what fits into a processor's cache."""
+_EACH = 2
+"""Groups that are kept of every place of every start: the best and the next."""
+_LEAST = 1e-12
+"""Smaller increases may be rounding."""
+
+
+class Climbed(NamedTuple):
+    """Per row of the pool the largest reduced value found from there, and the groups found."""
+
+    best: Vector
+    groups: Groups
+
+
+def climb(
+    pool: Pool,
+    prices: Prices,
+    above: float,
+    partners: Flags | None = None,
+    starts: Flags | None = None,
+) -> Climbed:
+    """Return groups with a large reduced value, found by coordinate ascent.
+
+    Parameters
+    ----------
+    above
+        Reduced value, per unit of a class's weight, above which groups are returned.
+    partners, starts
+        Rows with which groups may be filled, and rows to start from; all by default.
+    """
+    best = np.full(len(pool.multiplicity), -np.inf)
+    found = [pool.groups([])]
+    for one in pool.classes:
+        if not len(one.rows):
+            continue
+        allowed = np.ones(len(one.rows), dtype=bool) if partners is None else partners[one.rows]
+        from_ = np.arange(len(one.rows)) if starts is None else np.flatnonzero(starts[one.rows])
+        ascent = _Ascent(pool, one, prices, above * one.weight, allowed)
+        step = max(1, _CHUNK // len(one.rows))
+        for first in range(0, len(from_), step):
+            chosen = from_[first : first + step]
+            best[one.rows[chosen]] = ascent.climb(chosen)
+        if ascent.found:
+            rows = np.unique(np.sort(np.concatenate(ascent.found), axis=1), axis=0)
+            # Sorting has put the empty places first; in a pool's groups they are the last.
+            members = np.append(one.rows, -1)[rows[:, ::-1]]
+            found.append(pool.groups_of_rows(members[:, : pool.largest]))
+    return Climbed(best, Groups.concatenate(found))
+
+
+class _Ascent:
+    """The ascent within one class."""
+
+    def __init__(
+        self, pool: Pool, one: ProfileClass, prices: Prices, above: float, partners: Flags
+    ) -> None:
+        self.pool, self.one, self.above = pool, one, above
+        self.k = len(one.rotated)
+        self.prices, self.fixed = prices.rows[one.rows], prices.gpu * one.gpus
+        self.reward = np.where(partners, -self.prices, -np.inf)
+        """What a profile adds beside the efficiency, as a partner."""
+        self.found: list[Indices] = []
+
+    def climb(self, starts: Indices) -> Vector:
+        """Return the largest reduced value from each start; keep the groups above the threshold."""
+        places = np.full((len(starts), self.k), -1, dtype=np.int64)
+        places[:, 0] = starts
+        value = self._values(places)
+        best = value if self.pool.smallest == 1 else np.full(len(starts), -np.inf)
+        for sweep in range(_SWEEPS):
+            before = value
+            for place in range(1, self.k):
+                value = self._improve(places, place, sweep > 0)
+            full = (places >= 0).sum(axis=1) >= self.pool.smallest
+            best = np.maximum(best, np.where(full, value, -np.inf))
+            if sweep and not (value > before + _LEAST).any():
+                break
+        return best
+
+    def _values(self, places: Indices) -> Vector:
+        time, filled, cost = self._sums(places)
+        value: Vector = self.one.weight * filled / (self.k * time.sum(axis=1)) - cost
+        return value
+
+    def _sums(self, places: Indices) -> tuple[Vector, Vector, Vector]:
+        """Return the steps' times, the sum of the stages, and the cost of groups."""
+        one = self.one
+        busiest = np.zeros((len(places), self.k))
+        filled = np.zeros(len(places))
+        cost = np.full(len(places), self.fixed)
+        for place in range(self.k):
+            at = np.flatnonzero(places[:, place] >= 0)
+            members = places[at, place]
+            busiest[at] = np.maximum(busiest[at], one.rotated[place, members])
+            filled[at] += one.sums[members]
+            cost[at] += self.prices[members]
+        return busiest, filled, cost
+
+    def _improve(self, places: Indices, place: int, keep: bool) -> Vector:
+        """Fill one place with the best profile, in place; return the reduced values."""
+        one, others = self.one, places.copy()
+        others[:, place] = -1
+        busiest, filled, cost = self._sums(others)
+        time = np.maximum(busiest[:, 0, None], one.rotated[place, :, 0])
+        for step in range(1, self.k):
+            time += np.maximum(busiest[:, step, None], one.rotated[place, :, step])
+        value = filled[:, None] + one.sums
+        value /= time
+        value *= one.weight / self.k
+        value += self.reward
+        value -= cost[:, None]
+        # A profile has a limited number of jobs.
+        copies = (others[:, :, None] == others[:, None, :]).sum(axis=2)
+        used, column = np.nonzero((others >= 0) & (copies >= one.multiplicity[others]))
+        value[used, others[used, column]] = -np.inf
+        size = (others >= 0).sum(axis=1)
+        value[size >= self.pool.largest] = -np.inf
+        if keep:
+            self._keep(others, place, value, size + 1 >= self.pool.smallest)
+        rows = np.arange(len(places))
+        chosen = value.argmax(axis=1)
+        best = value[rows, chosen]
+        if self.pool.smallest == 1:
+            empty = one.weight * filled / (self.k * busiest.sum(axis=1)) - cost
+            chosen = np.where(empty > best, -1, chosen)
+            best = np.maximum(empty, best)
+        places[:, place] = np.where(best > -np.inf, chosen, -1)
+        return np.where(best > -np.inf, best, self._values(places))
+
+    def _keep(self, others: Indices, place: int, value: Vector, enough: Flags) -> None:
+        """Keep the best groups of every start that are above the threshold."""
+        each = min(_EACH, value.shape[1])
+        top = np.argpartition(-value, each - 1, axis=1)[:, :each]
+        rows, column = np.nonzero(np.take_along_axis(value, top, axis=1) > self.above)
+        rows, column = rows[enough[rows]], column[enough[rows]]
+        groups = others[rows]
+        groups[:, place] = top[rows, column]
+        self.found.append(groups)

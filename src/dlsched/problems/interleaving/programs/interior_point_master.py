@@ -1,0 +1,102 @@
+"""The restricted master by an interior-point method, with prices held within a box.
+
+Beside the groups there are two columns for each row: one covers a job for a worth at the lower end
+of the box, the other takes a job away at a cost of its upper end. In the dual they are the box. The
+interior-point method stops without a basis: its prices lie in the middle of the optimal ones, where
+new groups are found in far fewer rounds than from a vertex.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dlsched.errors import SolverFailure
+from dlsched.problems.interleaving.programs.column_pool import Groups, Pool, Prices
+from dlsched.problems.interleaving.programs.master import matrix
+from dlsched.problems.interleaving.structures.groups import Vector
+from dlsched.run import Run
+from dlsched.solvers import session
+
+_OPTIONS = {
+    "solver": "ipm",
+    "run_crossover": "off",
+    "presolve": "off",
+    "ipm_optimality_tolerance": 1e-6,  # relative
+}
+
+
+class Solved(NamedTuple):
+    """Optimum of the master with the box, its prices, and how many jobs the box's columns take."""
+
+    value: float
+    prices: Prices
+    outside: float
+
+
+class InteriorMaster:
+    """The columns, and the linear program over them within a box."""
+
+    def __init__(self, pool: Pool, run: Run) -> None:
+        self.pool, self.run = pool, run
+        self.columns = pool.groups([])
+        self.known: set[bytes] = set()
+        run.record_solver(session.NAME, session.version())
+
+    def add(self, groups: Groups) -> int:
+        """Add the groups that are no columns; return their number."""
+        keys = [row.tobytes() for row in np.sort(groups.members, axis=1)]
+        fresh = np.array([key not in self.known for key in keys], dtype=bool)
+        self.known.update(keys)
+        self.columns = Groups.concatenate([self.columns, groups[fresh]])
+        return int(fresh.sum())
+
+    def keep(self, prices: Prices, most: int) -> None:
+        """Keep the columns with the largest reduced values."""
+        if len(self.columns) <= most:
+            return
+        value = self.pool.reduced(prices, self.columns)
+        kept = np.argpartition(-value, most)[:most]
+        self.columns = self.columns[kept]
+        self.known = {row.tobytes() for row in np.sort(self.columns.members, axis=1)}
+
+    def solve(self, centre: Prices, width: Vector) -> Solved | None:
+        """Return the optimum with the prices of jobs near a centre; ``None`` if stopped or failed.
+
+        Parameters
+        ----------
+        width
+            The largest distance from the centre, for each row of the pool.
+        """
+        from scipy import sparse
+
+        pool, rows = self.pool, np.flatnonzero(self.pool.multiplicity)
+        jobs, count = pool.multiplicity[rows].astype(float), len(self.columns)
+        budget = [] if pool.budget is None else [float(pool.budget)]
+        A = matrix(pool, self.columns)
+        A = A[np.append(rows, np.arange(len(pool.multiplicity), A.shape[0]))]
+        box = sparse.eye_array(A.shape[0], len(rows), format="csc")
+        A = sparse.hstack([A, box, -box], format="csc")
+        low, high = (centre.rows - width)[rows], (centre.rows + width)[rows]
+        costs = np.concatenate([self.columns.worth, low, -high])
+        # Without bounds on the box's columns the method diverges while there are few groups.
+        upper = np.concatenate([np.full(count, np.inf), jobs, jobs])
+        row_lower = np.append(jobs, np.full(len(budget), -np.inf))
+        limits = (np.zeros(A.shape[1]), upper), (row_lower, np.append(jobs, budget))
+        program = session.Session(self.run, _OPTIONS)
+        program.load(A, costs, *limits, maximize=True)
+        try:
+            program.solve()
+        except SolverFailure:
+            return None
+        point = program.solver.getSolution()
+        duals, values = np.array(point.row_dual), np.array(point.col_value)
+        # Any prices give a bound, so those of a method that ended short of its tolerance do too.
+        if self.run.stop_reason() or len(duals) != A.shape[0] or not np.isfinite(duals).all():
+            return None
+        prices = centre.rows.copy()
+        prices[rows] = np.clip(duals[: len(rows)], low, high)
+        gpu = max(0.0, float(duals[-1])) if budget else 0.0
+        value = program.solver.getInfo().objective_function_value
+        return Solved(value, Prices(prices, gpu), float(np.abs(values[count:]).sum()))

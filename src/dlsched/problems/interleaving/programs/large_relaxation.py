@@ -1,0 +1,176 @@
+"""The relaxation of large instances: prices of a sample, a box around them, few exact passes.
+
+Exact pricing of a thousand jobs takes many seconds, and prices from a vertex of a master with few
+columns are far from the optimal ones. Here the prices of a sample of the jobs are found first, and
+lifted: a job outside the sample costs what it is worth to the best group with jobs of the sample.
+They are then corrected within a box (`interior`), with columns found heuristically (`ascent`). The
+exact pass comes when these find no more. It lists all groups above the prices, and the least
+increase of the prices which no listed group exceeds gives the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dlsched.problems.interleaving.programs.column_pool import Groups, Pool, Prices
+from dlsched.problems.interleaving.programs.heuristic_pricing import climb
+from dlsched.problems.interleaving.programs.interior_point_master import InteriorMaster
+from dlsched.problems.interleaving.programs.price_increase import raised
+from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
+from dlsched.problems.interleaving.structures.tables import Query
+from dlsched.run import Run
+
+_SAMPLE = 200
+"""Jobs of the sample."""
+_ROUNDS = 40
+"""Most solutions of the master between two exact passes."""
+_WIDTH, _SAMPLE_WIDTH = 0.02, 0.1
+_NEAR = 0.01
+"""Half-widths of the boxes, and how far below 0 a group's reduced value may be that is a column
+from the start, per unit of a class's weight; a job of a group of four costs about 0.16."""
+_MOST = 30
+"""Columns for each row, at most."""
+_ABOVE = 1e-7
+"""Reduced value, per unit of weight, of a group that becomes a column."""
+_OUTSIDE = 1e-4
+"""Share of the jobs that may be left to the box when it counts as large enough."""
+_CAPACITY = 100_000
+"""Groups of a class that an exact pass lists; with more the prices are not raised."""
+_BEFORE_PASS, _SLOWER = 0.6, 1.5
+"""Share of the time after which the first exact pass begins, and the time of the next one in units
+of the last one's; without these the deadline could come before any bound."""
+_ROUGH, _FINER, CLOSED = 1e-4, 0.1, 1e-6
+"""Relative distances of bound and relaxation: before the first exact pass, by how much it decreases
+for each of the next ones, and where the relaxation counts as solved."""
+
+
+class LargeRelaxation:
+    """Column generation with heuristic pricing, and the bounds of its exact passes."""
+
+    def __init__(self, pool: Pool, run: Run, incumbent: Groups) -> None:
+        self.pool, self.run, self.incumbent = pool, run, incumbent
+        self.weights = np.array([float(one.weight) for one in pool.classes])[pool.class_of]
+
+    def bounds(self, deadline: float) -> Iterator[tuple[Prices, Vector]]:
+        """Yield prices and each class's largest reduced value there, better and better ones.
+
+        Parameters
+        ----------
+        deadline
+            Seconds of the run by which the last exact pass should end.
+        """
+        now = self.run.elapsed()
+        late = now + _BEFORE_PASS * (deadline - now)
+        prices = self._lifted(late)
+        master = InteriorMaster(self.pool, self.run)
+        master.add(Groups.join([self.incumbent, self.pool.singles()]))
+        close = _ROUGH
+        while True:
+            solved = self._converge(self.pool, master, prices, _WIDTH, late, close)
+            if solved is None:
+                return
+            prices, value = solved
+            began = self.run.elapsed()
+            priced = self.pool.price(prices, Query(0.0, _CAPACITY, _CAPACITY), self.run)
+            if priced is None:
+                return
+            better = raised(self.pool, prices, priced, self.run)
+            yield better
+            now = self.run.elapsed()
+            late = deadline - _SLOWER * (now - began)
+            bound = float(self.pool.bound(*better))
+            if now > late or bound - value <= CLOSED * abs(value):
+                return
+            if not master.add(priced.groups) and close <= CLOSED:
+                return
+            close = max(CLOSED, close * _FINER)
+
+    def _lifted(self, late: float) -> Prices:
+        """Return first prices: each job's share of its group or, of many, lifted from a sample."""
+        rows = np.zeros(len(self.pool.multiplicity))
+        taken = self.incumbent.members
+        sizes = (taken >= 0).sum(axis=1)
+        each = np.repeat(self.incumbent.worth / sizes, sizes)
+        np.maximum.at(rows, taken[taken >= 0], each)
+        prices = Prices(rows, 0.0)
+        if len(rows) <= 2 * _SAMPLE:
+            return prices
+        sample = self._sample()
+        master = InteriorMaster(sample, self.run)
+        master.add(sample.singles())
+        solved = self._converge(sample, master, prices, _SAMPLE_WIDTH, late)
+        if solved is None:
+            return prices
+        partners: Flags = sample.multiplicity > 0
+        known = Prices(np.where(partners, solved[0].rows, 0.0), solved[0].gpu)
+        best = climb(self.pool, known, np.inf, partners, ~partners).best
+        return Prices(np.where(partners, known.rows, best), known.gpu)
+
+    def _sample(self) -> Pool:
+        """Return the pool of some jobs: a share of every class, in full groups."""
+        pool, rng = self.pool, self.run.rng
+        jobs = int(pool.multiplicity.sum())
+        kept: Indices = np.zeros_like(pool.multiplicity)
+        least = most = full = alone = 0
+        for one in pool.classes:
+            rows = np.repeat(one.rows, one.multiplicity)
+            groups = -(-len(rows) * _SAMPLE // (jobs * pool.largest))
+            size = min(len(rows), groups * pool.largest)
+            np.add.at(kept, rng.permutation(rows)[:size], 1)
+            least, most = least + groups * one.gpus, most + size * one.gpus
+            full, alone = full + one.fewest * one.gpus, alone + len(rows) * one.gpus
+        if pool.budget is None:
+            return pool.restricted(kept, None)
+        share = (pool.budget - full) / max(1, alone - full)
+        return pool.restricted(kept, least + round(min(1.0, share) * (most - least)))
+
+    def _converge(
+        self,
+        pool: Pool,
+        master: InteriorMaster,
+        prices: Prices,
+        width: float,
+        late: float,
+        close: float = 0.0,
+    ) -> tuple[Prices, float] | None:
+        """Return prices at which the ascent finds no group, and the master's optimum.
+
+        If it ends early the prices are those of the best estimate, raised as if the ascent had
+        found the best group of each row, so that the exact pass finds few groups above them.
+
+        Parameters
+        ----------
+        close
+            Relative distance of the optimum and the estimate at which the prices are good enough.
+        """
+        jobs, centre = float(pool.multiplicity.sum()), prices
+        climbed = climb(pool, prices, -_NEAR)
+        master.add(climbed.groups)
+        safe, least, value = *self._estimate(pool, prices, climbed.best), np.inf
+        for _ in range(_ROUNDS):
+            if self.run.elapsed() > late:
+                break
+            solved = master.solve(centre, width * self.weights)
+            if solved is None or self.run.stop_reason():
+                return None
+            value, prices, outside = solved
+            climbed = climb(pool, prices, _ABOVE)
+            higher, estimate = self._estimate(pool, prices, climbed.best)
+            if estimate < least:
+                safe, least = higher, estimate
+            new = master.add(climbed.groups)
+            if outside > _OUTSIDE * jobs:
+                centre = prices
+            elif not new or estimate - value <= close * abs(value):
+                return prices, value
+            master.keep(prices, _MOST * len(pool.multiplicity))
+        return safe, value
+
+    def _estimate(self, pool: Pool, prices: Prices, best: Vector) -> tuple[Prices, float]:
+        """Return prices above those of all groups, if `best` is right, and their bound."""
+        rows = prices.rows + np.maximum(best, 0.0) / pool.largest
+        fixed = 0.0 if pool.budget is None else prices.gpu * pool.budget
+        total = fixed + float(rows @ pool.multiplicity)
+        return Prices(rows, prices.gpu), total

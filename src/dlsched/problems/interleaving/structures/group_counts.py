@@ -1,0 +1,52 @@
+"""How many groups there are, and which exact method suits an instance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from dlsched.problems.interleaving.definition.schema import Instance
+
+MOST_MULTISETS = 1_000_000
+"""`aggregated` enumerates all multisets of profiles, and refuses to enumerate more."""
+_FEW_MULTISETS = 300_000
+"""Up to here enumeration is faster than searching by price: 48 profiles of one class."""
+
+
+def count_groups(instance: Instance) -> int:
+    """Return the number of allowed groups of jobs."""
+    return _count(instance, (len(jobs) for jobs in instance.classes.values()), math.comb)
+
+
+def count_multisets(instance: Instance) -> int:
+    """Return the number of multisets of profiles; at most, where a profile has few jobs."""
+    profiles = (sum(p.gpus == gpus for p in instance.profiles) for gpus in instance.classes)
+    return _count(instance, profiles, lambda n, size: math.comb(n + size - 1, size))
+
+
+def _count(instance: Instance, sizes: Iterable[int], choose: Callable[[int, int], int]) -> int:
+    span = range(instance.smallest_group, instance.group_limit + 1)
+    return sum(choose(n, size) for n in sizes for size in span)
+
+
+def is_matching(instance: Instance) -> bool:
+    """Return whether the groups are pairs that hold every job."""
+    return instance.grouping == "uniform" and len(instance.resources) == 2
+
+
+def choose(instance: Instance) -> str:
+    """Return the exact method that suits an instance."""
+    if is_matching(instance):
+        return "blossom"
+    alike = len(instance.profiles) < len(instance.jobs)
+    if alike and count_multisets(instance) <= _FEW_MULTISETS:
+        return "aggregated"
+    return "column_generation"
+
+
+def few_jobs(instance: Instance) -> bool:
+    """Return whether loops run as Python: pricing and local search then take half a second.
+
+    With eight resources a group has 5,040 arrangements, with five 24.
+    """
+    return len(instance.jobs) <= 16 and len(instance.resources) <= 5

@@ -1,0 +1,272 @@
+"""The definition of placement: violations and cost.
+
+The sigmoid is irrational, so the second part of the objective is a double with a relative error of
+at most `TOLERANCE`. Everything else is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+from dlsched.objective import ByLevel, Level
+from dlsched.problems.placement.definition.schema import Instance, Solution
+from dlsched.result import Report, Violation
+from dlsched.schema import Number, simplify
+
+LEVELS = (Level("cost", "min", "weighted shares"),)
+_LEAST_SUM = 1e-290
+"""A smaller sum of doubles may have lost terms below the least double."""
+_STEEP = Fraction(1000)
+"""From here on the sigmoid is 1 in double precision; a larger argument may overflow."""
+TOLERANCE = 1e-12
+"""Relative error of the sum over regions, types and priorities in double precision."""
+
+
+def check(instance: Instance, solution: Solution) -> Report:
+    """Check a solution.
+
+    Violations: ``unknown_table``, ``unknown_region``, ``missing_table``, ``storage_exceeded`` (4),
+    ``cpu_exceeded`` (5), ``off_home`` (6: too few GPU hours of time-sensitive jobs are in a region
+    with their type), ``quota_exceeded`` (bytes moved).
+
+    ``details`` has the parts ``traffic``, ``gpu`` and ``storage`` before weights, the ``moved``
+    bytes, the share of GPU hours of jobs that have a region (``placed``), and the ``overload``: GPU
+    hours demanded beyond a region's supply, over all regions and types.
+    """
+    home = _known(instance, solution)
+    violations = tuple(_violations(instance, solution, home))
+    return Report(violations, evaluate(instance, home), details(instance, home))
+
+
+def _known(instance: Instance, solution: Solution) -> dict[str, int]:
+    """Return the homes of known tables in known regions, as positions of regions."""
+    return {
+        table: instance.region_index[region]
+        for table, region in solution.home.items()
+        if table in instance.table_index and region in instance.region_index
+    }
+
+
+def evaluate(instance: Instance, home: Mapping[str, int]) -> ByLevel[Number]:
+    """Return the cost: weighted traffic (1), GPU imbalance (2), and in v2 storage imbalance (3)."""
+    weights = instance.weights
+    total = Fraction(weights.traffic) * traffic(instance, home)
+    total += Fraction(weights.gpu) * Fraction(gpu(instance, home))
+    if instance.version == "v2":
+        total += Fraction(weights.storage) * storage(instance, home)
+    return ByLevel(LEVELS, (simplify(total),))
+
+
+def traffic(instance: Instance, home: Mapping[str, int]) -> Fraction:
+    """Return (1): bytes read from other regions, as a share of all bytes read."""
+    read: Number = 0
+    crossing: Number = 0
+    for job in instance.jobs:
+        region = instance.region_of(job, home)
+        for name in job.tables:
+            size = instance.tables[instance.table_index[name]].size
+            read += size
+            if region is None or home.get(name) != region:
+                crossing += size
+    return Fraction(crossing) / read if read else Fraction(0)
+
+
+def demand(instance: Instance, home: Mapping[str, int]) -> Mapping[tuple[int, str, int], Number]:
+    """Return GPU hours by region, type and priority; 0 where no job demands any.
+
+    Jobs without a region are left out.
+    """
+    total: dict[tuple[int, str, int], Number] = defaultdict(int)
+    for job in instance.jobs:
+        region = instance.region_of(job, home)
+        if region is not None:
+            for kind, hours in job.gpu_hours.items():
+                total[region, kind, job.priority] += hours
+    return total
+
+
+def gpu(instance: Instance, home: Mapping[str, int]) -> float | Fraction:
+    """Return (2): squared differences of shares of demand and supply, times sigmoid of overload.
+
+    Shares of demand are of all jobs' demand, those without a region included **(D)**. In v1 the
+    sigmoid is 1/2 throughout. The sum is a fraction if it is too small for doubles.
+    """
+    here = demand(instance, home)
+    wanted: dict[tuple[str, int], Number] = defaultdict(int)
+    for job in instance.jobs:
+        for kind, hours in job.gpu_hours.items():
+            wanted[kind, job.priority] += hours
+    terms: list[tuple[Number, Fraction, float]] = []
+    for kind in instance.kinds:
+        supply = [Fraction(region.gpu_supply.get(kind, 0)) for region in instance.regions]
+        total = sum(supply, Fraction(0))
+        mean = total / sum(1 for s in supply if s)
+        for r in range(len(instance.regions)):
+            factor = 0.5
+            if instance.version == "v2":
+                load = sum(here[r, kind, p] for p in instance.priorities)
+                over = max(Fraction(0), load - supply[r]) / mean
+                factor = sigmoid(float(min(instance.overload_slope * over, _STEEP)))
+            for p in instance.priorities:
+                if wanted[kind, p]:
+                    share = Fraction(here[r, kind, p]) / wanted[kind, p]
+                    difference = share - supply[r] / total
+                    terms.append((instance.priority_weight(p), difference, factor))
+    value = math.fsum(float(weight) * float(d) ** 2 * factor for weight, d, factor in terms)
+    if value >= _LEAST_SUM:
+        return value
+    exact = (Fraction(weight) * d**2 * Fraction(factor) for weight, d, factor in terms)
+    return sum(exact, Fraction(0))
+
+
+def rounding_margin(instance: Instance) -> float:
+    """Return an error of a bound whose terms, of both signs, were computed in doubles.
+
+    It is `TOLERANCE` of the largest cost that weights allow, as shares are from 0 to 1: such terms
+    may cancel, so that a part of the bound would not cover their rounding. `_LEAST_SUM` is for
+    terms below the least double.
+    """
+    weights, kinds = instance.weights, len(instance.kinds)
+    gpu_terms = 2 * kinds * sum(instance.priority_weight(p) for p in instance.priorities)
+    largest = weights.traffic + gpu_terms * weights.gpu + 2 * weights.storage
+    return TOLERANCE * float(largest) + _LEAST_SUM
+
+
+def sigmoid(x: float) -> float:
+    """Return 1 / (1 + e^-x)."""
+    return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
+
+
+def storage(instance: Instance, home: Mapping[str, int]) -> Fraction:
+    """Return (3): squared differences of regions' shares of bytes and of capacity."""
+    size, capacity = instance.total_size, instance.total_capacity
+    if not size or not capacity:
+        return Fraction(0)
+    stored = _stored(instance, home)
+    differences = (
+        stored[r] / size - region.storage_capacity / capacity
+        for r, region in enumerate(instance.regions)
+    )
+    return sum((difference**2 for difference in differences), Fraction(0))
+
+
+def _stored(instance: Instance, home: Mapping[str, int]) -> list[Number]:
+    """Return the bytes in each region."""
+    stored: list[Number] = [0] * len(instance.regions)
+    for table in instance.tables:
+        if table.id in home:
+            stored[home[table.id]] += table.size
+    return stored
+
+
+def moved(instance: Instance, home: Mapping[str, int]) -> Number:
+    """Return the bytes of the tables whose home changes; those without one today move for free."""
+    return sum(
+        table.size
+        for table in instance.tables
+        if table.home is not None
+        and table.id in home
+        and home[table.id] != instance.region_index[table.home]
+    )
+
+
+def at_home(instance: Instance, home: Mapping[str, int]) -> Number:
+    """Return (6): GPU hours of time-sensitive jobs whose region has their type."""
+    total: Number = 0
+    for job in instance.jobs:
+        region = instance.region_of(job, home)
+        if job.time_sensitive and region is not None:
+            supply = instance.regions[region].gpu_supply
+            total += sum(hours for kind, hours in job.gpu_hours.items() if supply.get(kind))
+    return total
+
+
+def details(instance: Instance, home: Mapping[str, int]) -> dict[str, Number | float]:
+    """Return the parts of the cost and further figures; see `check`."""
+    here = demand(instance, home)
+    wanted = sum(hours for job in instance.jobs for hours in job.gpu_hours.values())
+    loads: dict[tuple[int, str], Number] = defaultdict(int)
+    for (r, kind, _), hours in here.items():
+        loads[r, kind] += hours
+    over = sum(
+        max(0, load - instance.regions[r].gpu_supply.get(kind, 0))
+        for (r, kind), load in loads.items()
+    )
+    return {
+        "traffic": float(traffic(instance, home)),
+        "gpu": float(gpu(instance, home)),
+        "storage": float(storage(instance, home)),
+        "moved": moved(instance, home),
+        "placed": float(Fraction(sum(here.values())) / wanted) if wanted else 1.0,
+        "overload": float(over),
+    }
+
+
+def _violations(
+    instance: Instance, solution: Solution, home: Mapping[str, int]
+) -> Iterable[Violation]:
+    for name, region in solution.home.items():
+        if name not in instance.table_index:
+            yield Violation("unknown_table", f"home.{name}", f'there is no table "{name}"')
+        elif region not in instance.region_index:
+            yield Violation("unknown_region", f"home.{name}", f'there is no region "{region}"')
+    for table in instance.tables:
+        if table.id not in solution.home:
+            yield Violation("missing_table", "home", f'table "{table.id}" has no home')
+    yield from _over_capacity(instance, home)
+    have = at_home(instance, home)
+    if have < instance.at_home_threshold:
+        message = (
+            f"{float(have):g} GPU hours are at home, {float(instance.at_home_threshold):g} must"
+        )
+        yield Violation("off_home", "home", message, instance.at_home_threshold - have)
+    bytes_ = moved(instance, home)
+    if instance.move_quota is not None and bytes_ > instance.move_quota:
+        message = f"{float(bytes_):g} bytes move, the quota is {float(instance.move_quota):g}"
+        yield Violation("quota_exceeded", "home", message, bytes_ - instance.move_quota)
+
+
+def _over_capacity(instance: Instance, home: Mapping[str, int]) -> Iterable[Violation]:
+    cpus: dict[tuple[int, str], Number] = defaultdict(int)
+    for job in instance.jobs:
+        at = instance.region_of(job, home)
+        if at is not None and job.app is not None:
+            cpus[at, job.app] += job.cpu_hours
+    for r, (region, stored) in enumerate(
+        zip(instance.regions, _stored(instance, home), strict=True)
+    ):
+        where = f"regions[{r}]"
+        if stored > region.storage_capacity:
+            message = f"{float(stored):g} bytes, it stores {float(region.storage_capacity):g}"
+            yield Violation("storage_exceeded", where, message, stored - region.storage_capacity)
+        for (q, app), hours in sorted(cpus.items()):
+            quota = region.cpu_quota.get(app)
+            if q == r and quota is not None and hours > quota:
+                message = f"{float(hours):g} CPU hours of {app}, the quota is {float(quota):g}"
+                yield Violation("cpu_exceeded", f"{where}.cpu_quota.{app}", message, hours - quota)
+
+
+def explain(instance: Instance) -> str:
+    """Return why no placement is feasible; an empty string if no reason is known."""
+    size, capacity = instance.total_size, instance.total_capacity
+    if size > capacity:
+        return f"the tables have {float(size):g} bytes, the regions store {float(capacity):g}"
+    largest = max((region.storage_capacity for region in instance.regions), default=0)
+    for table in instance.tables:
+        if table.size > largest:
+            return f"table {table.id} has {float(table.size):g} bytes, no region stores as many"
+    supplied = {k for region in instance.regions for k, hours in region.gpu_supply.items() if hours}
+    urgent = sum(
+        hours
+        for job in instance.jobs if job.time_sensitive
+        for kind, hours in job.gpu_hours.items() if kind in supplied
+    )  # fmt: skip
+    if urgent < instance.at_home_threshold:
+        return (
+            f"{float(instance.at_home_threshold):g} GPU hours of time-sensitive jobs must be at "
+            f"home, {float(urgent):g} are demanded of types that some region has"
+        )
+    return ""

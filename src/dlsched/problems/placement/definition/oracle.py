@@ -1,0 +1,26 @@
+"""Brute force for placement."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from dlsched.objective import Objective
+from dlsched.problems.placement.definition.check import check
+from dlsched.problems.placement.definition.schema import Instance, Solution
+
+
+def brute_force(instance: Instance) -> Objective | None:
+    """Return the optimum over all homes of all tables; ``None`` if no placement is feasible.
+
+    For up to a few thousand placements: six tables in four regions.
+    """
+    best: Objective | None = None
+    names = [table.id for table in instance.tables]
+    regions = [region.id for region in instance.regions]
+    for homes in product(regions, repeat=len(names)):
+        home = dict(zip(names, homes, strict=True))
+        report = check(instance, Solution(home=home))
+        found = report.objective if report.feasible else None
+        if found is not None and (best is None or found.better_than(best)):
+            best = found
+    return best

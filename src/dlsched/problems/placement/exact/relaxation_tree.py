@@ -1,0 +1,87 @@
+"""A lower bound from a tree over the homes of tables, with the linear relaxation at each node.
+
+A home is a fixed column of the relaxation, and every node's bound is recomputed from its duals in
+exact arithmetic. A region is left out only if an exact sum of sizes shows that it has no room: a
+node that the solver calls infeasible, or fails at, keeps the bound of the node above.
+"""
+
+from __future__ import annotations
+
+import heapq
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+
+from dlsched.errors import SolverFailure
+from dlsched.problems.placement.definition.check import TOLERANCE, rounding_margin
+from dlsched.problems.placement.definition.schema import Instance
+from dlsched.problems.placement.exact.tree import Homes, Room, heaviest
+from dlsched.run import Run
+from dlsched.solvers import highs
+from dlsched.solvers.certificate import dual_bound
+from dlsched.solvers.standard_form import StandardForm
+
+
+class RelaxationTree:
+    """A best-first search over the homes of the tables of which most bytes are read.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    form
+        Its model, with the tangents of the relaxation's last round.
+    root
+        A lower bound on the cost.
+    tables
+        How many tables get a home in the tree.
+    """
+
+    def __init__(self, instance: Instance, form: StandardForm, root: float, tables: int) -> None:
+        self.form, self.root, self.margin = form, root, rounding_margin(instance)
+        heavy = heaviest(instance)[:tables]
+        self.room = Room(instance, heavy)
+        variables = enumerate(form.variables)
+        at = {v.index(): j for j, v in variables if v.parent_component().local_name == "x"}
+        names, regions = [instance.tables[t].id for t in heavy], instance.regions
+        self.columns = np.array([[at[name, region.id] for region in regions] for name in names])
+
+    def bound(self, run: Run, nodes: int) -> float:
+        """Return the least bound of an open node, after this many relaxations or at a limit.
+
+        As many relaxations are solved at a time as the run has threads.
+        """
+        open_nodes: list[tuple[float, Homes]] = [(self.root, ())]
+        bound, done = self.root, 0
+        with ThreadPoolExecutor(run.threads) as pool:
+            while open_nodes:
+                bound, homes = open_nodes[0]
+                if len(homes) == len(self.columns) or done >= nodes or run.stop_reason():
+                    break
+                heapq.heappop(open_nodes)
+                children = [(*homes, r) for r in self.room.regions(homes)]
+                values = pool.map(lambda child: self.value(child, run), children)
+                for value, child in zip(values, children, strict=True):
+                    heapq.heappush(open_nodes, (max(bound, value), child))
+                done += len(children)
+                run.record(None, open_nodes[0][0] if open_nodes else bound)
+        return bound
+
+    def value(self, homes: Homes, run: Run) -> float:
+        """Return a lower bound on the cost with these homes of the first tables; 0 at a limit."""
+        if run.stop_reason():
+            return 0.0
+        lower, upper = self.form.lower.copy(), self.form.upper.copy()
+        for columns, r in zip(self.columns, homes, strict=False):
+            upper[columns] = 0
+            lower[columns[r]] = upper[columns[r]] = 1
+        form = replace(self.form, lower=lower, upper=upper)
+        try:
+            duals = highs.interior_point(form, 0, run, threads=1).duals
+        except SolverFailure:  # with numbers of very different sizes
+            duals = None
+        # Exact arithmetic has no limit of its own, and takes seconds on large relaxations.
+        if duals is None or run.stop_reason():
+            return 0.0
+        return float(dual_bound(form, 0, duals) or 0) * (1 - TOLERANCE) - self.margin

@@ -1,0 +1,190 @@
+"""The cost of a placement, updated from change to change; compiled.
+
+A change is a list of tables with their new homes. It reaches the jobs that read these tables, and
+of the GPUs only the regions and types of the jobs that run elsewhere afterwards. `undo` restores
+what the last change overwrote: costs from copies, whole numbers (bytes and hours) by subtraction,
+which is exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlsched.compilation import entry, loop
+from dlsched.problems.placement.structures.cost_terms import (
+    infeasibility,
+    moved_bytes_change,
+    storage_cost,
+    sum_cells,
+)
+from dlsched.problems.placement.structures.flat_state import (
+    AT_HOME,
+    COST,
+    CPU_EXCESS,
+    INFEASIBILITY,
+    MOVED,
+    READERS,
+    STORAGE_EXCESS,
+    TABLES,
+    Layout,
+)
+from dlsched.problems.placement.structures.job_regions import add_hours, bytes_near, region_of
+from dlsched.problems.placement.structures.state import PACKED
+
+_ROUNDING = 1e-14
+"""A change of the cost below this share of the terms that it is the sum of is rounding."""
+_SUMS = 6
+
+
+@loop
+def move_readers(at: Any, ints: Any, nums: Any) -> float:
+    """Run the readers of the listed tables where these are now, and mark what that changes.
+
+    Returns
+    -------
+    float
+        Bytes that this adds to those read from other regions.
+    """
+    crossing, sums, listed = 0.0, at.sums, 0
+    tables = ints[at.counts + TABLES]
+    for m in range(tables):
+        t = ints[at.log_table + m]
+        for i in range(ints[at.table_start + t], ints[at.table_start + t + 1]):
+            j = ints[at.table_jobs + i]
+            if tables > 1:
+                if ints[at.seen + j]:
+                    continue
+                ints[at.seen + j] = 1
+            was, now = ints[at.job_region + j], region_of(at, ints, j)
+            if was == now == -1:
+                continue
+            before, near = nums[at.near + j], bytes_near(at, ints, nums, j, now)
+            if was == now and before == near:
+                continue
+            ints[at.log_job + listed] = j
+            ints[at.log_region + listed], nums[at.log_near + listed] = was, before
+            listed += 1
+            nums[at.near + j] = near
+            crossing += before - near
+            if was != now:
+                ints[at.job_region + j] = now
+                for r, sign in ((was, -1.0), (now, 1.0)):
+                    if r >= 0:
+                        ints[at.changed + r] = 1
+                        at_home, excess = add_hours(at, ints, nums, j, r, sign)
+                        nums[sums + AT_HOME] += at_home
+                        nums[sums + CPU_EXCESS] += excess
+    ints[at.counts + READERS] = listed
+    if tables > 1:
+        for m in range(tables):
+            t = ints[at.log_table + m]
+            for i in range(ints[at.table_start + t], ints[at.table_start + t + 1]):
+                ints[at.seen + ints[at.table_jobs + i]] = 0
+    return crossing
+
+
+@loop
+def change(at: Any, ints: Any, nums: Any, tables: int) -> float:
+    """Move the first of the tables in ``log_table``, each listed once, to their ``log_home``.
+
+    Returns
+    -------
+    float
+        What is added to the cost; `undo` takes the change back.
+    """
+    sums = at.sums
+    for i in range(_SUMS):
+        nums[at.log_sums + i] = nums[sums + i]
+    for r in range(at.regions):
+        ints[at.changed + r] = 0
+    ints[at.counts + TABLES] = tables
+    cost = terms = storage = storage_terms = 0.0
+    for m in range(tables):
+        t, into = ints[at.log_table + m], ints[at.log_home + m]
+        out, size = ints[at.home + t], nums[at.size + t]
+        nums[sums + MOVED] += moved_bytes_change(at, ints, nums, t, out, into)
+        for r, added in ((out, -size), (into, size)):
+            stored, capacity = nums[at.stored + r], nums[at.capacity + r]
+            before = storage_cost(at, nums, r, stored)
+            after = storage_cost(at, nums, r, stored + added)
+            storage += after - before
+            storage_terms += after + before
+            over = max(0.0, stored + added - capacity) - max(0.0, stored - capacity)
+            nums[sums + STORAGE_EXCESS] += over
+            nums[at.stored + r] = stored + added
+        ints[at.home + t], ints[at.log_home + m] = into, out
+    crossing = move_readers(at, ints, nums)
+    for r in range(at.regions):
+        if ints[at.changed + r]:
+            nums[at.log_gpu + r] = nums[at.gpu + r]
+            for cell in range(r * at.kinds, (r + 1) * at.kinds):
+                nums[at.log_part + cell] = nums[at.part + cell]
+            cost -= nums[at.gpu + r]
+            terms += nums[at.gpu + r]
+    for r in range(at.regions):
+        if ints[at.changed + r]:
+            part = sum_cells(at, ints, nums, r)
+            cost += part
+            terms += part
+    if crossing != 0.0:
+        part = at.traffic_weight * (crossing / at.bytes_read)
+        cost += part
+        terms += abs(part)
+    cost += storage
+    if abs(cost) <= _ROUNDING * (terms + storage_terms):
+        cost = 0.0
+    nums[sums + COST] += cost
+    nums[sums + INFEASIBILITY] = infeasibility(at, nums)
+    return float(cost)
+
+
+@loop
+def undo(at: Any, ints: Any, nums: Any) -> None:
+    """Take the last change back."""
+    for i in range(_SUMS):
+        nums[at.sums + i] = nums[at.log_sums + i]
+    for m in range(ints[at.counts + TABLES]):
+        t, out = ints[at.log_table + m], ints[at.log_home + m]
+        into, size = ints[at.home + t], nums[at.size + t]
+        nums[at.stored + into] -= size
+        nums[at.stored + out] += size
+        ints[at.home + t] = out
+    for i in range(ints[at.counts + READERS]):
+        j, was = ints[at.log_job + i], ints[at.log_region + i]
+        now = ints[at.job_region + j]
+        nums[at.near + j] = nums[at.log_near + i]
+        if was != now:
+            ints[at.job_region + j] = was
+            add_hours(at, ints, nums, j, now, -1.0)
+            add_hours(at, ints, nums, j, was, 1.0)
+    for r in range(at.regions):
+        if ints[at.changed + r]:
+            nums[at.gpu + r] = nums[at.log_gpu + r]
+            for cell in range(r * at.kinds, (r + 1) * at.kinds):
+                nums[at.part + cell] = nums[at.log_part + cell]
+                ints[at.marked + cell] = 0
+
+
+@loop
+def move_table(at: Any, ints: Any, nums: Any, t: int, into: int, keep: bool) -> Any:
+    """Return what moving a table adds to the cost and to the infeasibility; move it if `keep`."""
+    if ints[at.home + t] == into:
+        return 0.0, 0.0
+    ints[at.log_table], ints[at.log_home] = t, into
+    cost = change(at, ints, nums, 1)
+    worse = nums[at.sums + INFEASIBILITY] - nums[at.log_sums + INFEASIBILITY]
+    if not keep:
+        undo(at, ints, nums)
+    return cost, worse
+
+
+@entry(
+    f"void({PACKED}, int64[::1], int64[::1], boolean, float64[::1], float64[::1])",
+    records=(Layout,),
+)
+def move_each(
+    at: Any, ints: Any, nums: Any, tables: Any, into: Any, keep: bool, cost: Any, worse: Any
+) -> None:
+    """Write what moving each table adds to the cost and to the infeasibility; move it if `keep`."""
+    for i in range(len(tables)):
+        cost[i], worse[i] = move_table(at, ints, nums, tables[i], into[i], keep)

@@ -1,0 +1,321 @@
+"""Random placement instances with the statistics that MAST prints, and examples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dlsched.errors import OptionError
+from dlsched.problems.placement.definition.schema import Instance
+
+SIZES = (0.565, 103.0, 7_500.0)
+"""Default table sizes in GB at P50, P90 and P99. The paper prints no sizes of tables; these are
+those of the data replications of section 3.4: 565 MB, 103 GB and 7.5 TB."""
+READERS = (3.0, 17.0, 45.0)
+"""Default numbers of jobs that read a table at P50, P90 and P99. In the paper these are the
+workloads that read a partition (section 2, Figure 3); a table has at least as many readers."""
+PRIORITIES = (0.03, 0.20, 0.16, 0.54, 0.002, 0.005, 0.0602)
+"""Shares of the seven priorities as printed; they add up to 0.9972 and are scaled to 1."""
+KINDS = ("A100", "V100", "T4")
+KIND_SHARES = (0.5, 0.3, 0.2)
+KINDS_OF_JOBS = {"ml": 0.5, "spark": 0.3, "presto": 0.2}
+"""Our choice; the paper gives none."""
+APPS = ("ads", "feed", "video")
+_SCORES = (0.0, 1.2815515655446004, 2.3263478740408408)
+"""Of the normal distribution, at the three quantiles."""
+
+
+def generate(
+    rng: np.random.Generator,
+    *,
+    tables: int = 30,
+    regions: int = 4,
+    jobs: int = 40,
+    version: str = "v2",
+    kinds: int = 3,
+    utilization: float = 0.9,
+    storage_utilization: float = 0.6,
+    clusters: float = 0.5,
+    move_share: float | None = None,
+    at_home: float = 0.0,
+    largest: float = 0.1,
+    sizes: Sequence[float] = SIZES,
+    readers: Sequence[float] = READERS,
+    experiments: float = 0.0,
+    cpu_training: float = 0.0,
+    min_jobs_per_priority: int = 0,
+) -> Instance:
+    """Draw regions of uneven hardware, tables, and the jobs that read them.
+
+    Parameters
+    ----------
+    tables, regions, jobs
+        Number of each.
+    version
+        Of the objective, ``"v1"`` or ``"v2"``.
+    kinds
+        GPU types, up to three; not every region has every one.
+    utilization
+        GPU hours demanded as a share of the supply; above 1 no placement avoids overload.
+    storage_utilization
+        Bytes of the tables as a share of the regions' storage capacity.
+    clusters
+        Locality of reading: with this chance a reader of a table is drawn from the jobs near it,
+        else from all jobs.
+    move_share
+        The move quota as a share of all bytes; none by default.
+    at_home
+        The threshold of (6) as a share of the GPU hours of time-sensitive jobs.
+    largest
+        Largest share of all bytes that a table has; without a limit, one table of the log-normal
+        tail may dominate the cost.
+    sizes, readers
+        Size in GB and number of jobs that read a table, at P50, P90 and P99.
+    experiments
+        Share of the jobs that are experiments with another job: of its kind and GPU type, reading
+        the same tables, as jobs of one team often do (section 3.1).
+    cpu_training
+        Chance that a training job needs no GPU; 30 % of MAST's workloads need none (section 5.1).
+    min_jobs_per_priority
+        Training jobs of a priority with fewer jobs get the next lower priority with as many, or
+        else the lowest such priority: few jobs of a priority cannot match many regions' supplies.
+    """
+    if version not in ("v1", "v2"):
+        raise OptionError(f"version={version!r} must be v1 or v2")
+    if tables < 1 or regions < 1 or jobs < 0 or not 1 <= kinds <= len(KINDS):
+        raise OptionError(f"tables and regions from 1, jobs from 0, kinds from 1 to {len(KINDS)}")
+    if utilization <= 0 or not 0 < storage_utilization < 1:
+        raise OptionError("utilization must be above 0, storage_utilization between 0 and 1")
+    if not 0 <= clusters <= 1 or not 0 < largest <= 1:
+        raise OptionError("clusters and largest must be shares")
+    if not 0 <= experiments < 1 or not 0 <= cpu_training <= 1 or min_jobs_per_priority < 0:
+        raise OptionError("experiments and cpu_training are shares, min_jobs_per_priority from 0")
+    for name, quantiles in (("sizes", sizes), ("readers", readers)):
+        if len(quantiles) != 3 or not 0 < quantiles[0] <= quantiles[1] <= quantiles[2]:
+            raise OptionError(f"{name}={quantiles!r} must be three ascending numbers above 0")
+    size = _capped(_lognormal(rng, sizes, tables), largest)
+    own = jobs - int(experiments * jobs)
+    reads = _readers(rng, tables, own, clusters, [n * own / max(jobs, 1) for n in readers])
+    parents = [int(p) for p in rng.integers(own, size=jobs - own)] if own < jobs else []
+    reads += [reads[parent] for parent in parents]
+    job_rows = _jobs(rng, reads, parents, kinds, cpu_training)
+    _merge_rare(job_rows, min_jobs_per_priority)
+    demanded = {
+        kind: float(sum(row.get("gpu_hours", {}).get(kind, 0) for row in job_rows))
+        for kind in KINDS[:kinds]
+    }
+    urgent = sum(sum(row.get("gpu_hours", {}).values())
+                 for row in job_rows if row.get("time_sensitive"))  # fmt: skip
+    scale = rng.dirichlet(np.full(regions, 4.0))
+    have = np.array([_hardware(rng, regions, scale) for _ in range(kinds)])
+    storage = rng.dirichlet(np.full(regions, 6.0)) * 0.5 + scale * 0.5
+    capacity = np.ceil(storage * size.sum() / storage_utilization)
+    homes = _homes(rng, size, capacity)
+    cpu = {app: sum(r["cpu_hours"] for r in job_rows if r.get("app") == app) for app in APPS}
+    used = _cpu_used(job_rows, reads, homes)
+    rows: list[dict[str, Any]] = []
+    for r in range(regions):
+        supply = {
+            kind: round(float(have[k, r]) * demanded[kind] / utilization)
+            for k, kind in enumerate(demanded)
+        }
+        rows.append(
+            {
+                "id": f"r{r + 1}",
+                "storage_capacity": int(capacity[r]),
+                "gpu_supply": {kind: hours for kind, hours in supply.items() if hours},
+                "cpu_quota": {
+                    app: max(
+                        used.get((r, app), 0),
+                        int(np.ceil(hours * min(1.0, 1 / regions + float(scale[r])))),
+                    )
+                    for app, hours in cpu.items()
+                    if hours
+                },
+            }
+        )
+    data: dict[str, Any] = {
+        "dlsched": 1,
+        "problem": "placement",
+        "name": "unnamed",
+        "version": version,
+        "priority_weights": {str(p + 1): round(1 / (p + 1), 3) for p in range(len(PRIORITIES))},
+        "at_home_threshold": int(at_home * urgent),
+        "move_quota": None if move_share is None else int(move_share * size.sum()),
+        "regions": rows,
+        "tables": [
+            {"id": f"t{t + 1}", "size": int(s), "home": f"r{r + 1}"}
+            for t, (s, r) in enumerate(zip(size.tolist(), homes, strict=True))
+        ],
+        "jobs": job_rows,
+    }
+    return Instance.parse(data, "the generator")
+
+
+def _jobs(
+    rng: np.random.Generator,
+    reads: list[list[int]],
+    parents: list[int],
+    kinds: int,
+    cpu_training: float,
+) -> list[dict[str, Any]]:
+    """Draw jobs that read given tables; the last ones are experiments with their parents."""
+    rows: list[dict[str, Any]] = []
+    chances = np.array(PRIORITIES) / sum(PRIORITIES)
+    shares = np.array(KIND_SHARES[:kinds]) / sum(KIND_SHARES[:kinds])
+    own = len(reads) - len(parents)
+    for j, names in enumerate(reads):
+        parent = rows[parents[j - own]] if j >= own else None
+        kind = str(rng.choice(list(KINDS_OF_JOBS), p=list(KINDS_OF_JOBS.values())))
+        kind = parent["kind"] if parent else kind
+        row = {
+            "id": f"j{j + 1}",
+            "kind": kind,
+            "tables": [f"t{t + 1}" for t in names],
+            "priority": int(rng.choice(len(chances), p=chances)) + 1,
+        }
+        if kind == "ml":
+            hours = max(1, round(float(rng.lognormal(3, 1.2))))
+            gpu = KINDS[int(rng.choice(kinds, p=shares))]
+            without = bool(cpu_training) and bool(rng.random() < cpu_training)
+            if parent:
+                without = "gpu_hours" not in parent
+                gpu = next(iter(parent.get("gpu_hours", [gpu])))
+            row["time_sensitive"] = bool(rng.random() < 0.3)
+            if not without:
+                row["gpu_hours"] = {gpu: hours}
+        else:
+            row["cpu_hours"] = max(1, round(float(rng.lognormal(2, 1))))
+            row["app"] = str(rng.choice(APPS))
+        rows.append(row)
+    return rows
+
+
+def _merge_rare(jobs: list[dict[str, Any]], least: int) -> None:
+    """Merge priorities with fewer than `least` training jobs into priorities with as many."""
+    training = [job for job in jobs if job["kind"] == "ml"]
+    count = Counter(job["priority"] for job in training)
+    common = sorted(p for p, n in count.items() if n >= least)
+    for job in training if common else ():
+        if job["priority"] not in common:
+            job["priority"] = next((p for p in common if p > job["priority"]), common[-1])
+
+
+def _lognormal(rng: np.random.Generator, quantiles: Sequence[float], n: int) -> Any:
+    """Draw whole MB from a distribution with three quantiles, log-linear in the normal score."""
+    scores, logs = _SCORES, np.log(quantiles)
+    z = rng.normal(size=n)
+    tail = (logs[2] - logs[1]) / (scores[2] - scores[1])
+    body = (logs[1] - logs[0]) / (scores[1] - scores[0])
+    value = np.where(
+        z > scores[1], logs[1] + tail * (z - scores[1]), logs[0] + body * (z - scores[0])
+    )
+    return np.maximum(1, np.rint(np.exp(value) * 1000))
+
+
+def _capped(size: Any, largest: float) -> Any:
+    """Reduce the largest sizes until none is more than a share of their sum."""
+    if largest * len(size) <= 1:
+        return size
+    for _ in range(100):
+        limit = np.floor(largest * size.sum())
+        if size.max() <= limit:
+            break
+        size = np.minimum(size, limit)
+    return size
+
+
+def _readers(
+    rng: np.random.Generator, tables: int, jobs: int, clusters: float, quantiles: Sequence[float]
+) -> list[list[int]]:
+    """Draw the tables of each job: for each table a number of readers, then the readers.
+
+    Jobs and tables are on a circle; a clustered reader is drawn near its table.
+    """
+    chosen: list[set[int]] = [set() for _ in range(jobs)]
+    if not jobs:
+        return []
+    logs = np.log(quantiles)
+    drawn = np.exp(np.interp(rng.normal(size=tables), [-1.5, *_SCORES, 3.5],
+                             [0.0, *logs, logs[2] + 1]))  # fmt: skip
+    spread = max(1.0, jobs / 50)
+    for t, count in enumerate(np.rint(drawn).clip(max=jobs).astype(int).tolist()):
+        near = np.rint(t * jobs / tables + rng.normal(size=count) * spread).astype(int) % jobs
+        anywhere = rng.integers(jobs, size=count)
+        for j in np.where(rng.random(count) < clusters, near, anywhere).tolist():
+            chosen[j].add(t)
+    for names in chosen:
+        if not names:
+            names.add(int(rng.integers(tables)))
+    return [sorted(names) for names in chosen]
+
+
+def _hardware(rng: np.random.Generator, regions: int, scale: Any) -> Any:
+    """Draw each region's share of a type's hardware; about a fifth of the regions has none."""
+    share = scale * rng.lognormal(0, 0.7, size=regions) * (rng.random(regions) < 0.8)
+    if not share.sum():
+        share = scale
+    return share / share.sum()
+
+
+def _cpu_used(
+    jobs: list[dict[str, Any]], reads: list[list[int]], homes: list[int]
+) -> Counter[tuple[int, str]]:
+    """Return CPU hours by region and application, with the tables at the homes of today."""
+    used: Counter[tuple[int, str]] = Counter()
+    for job, names in zip(jobs, reads, strict=True):
+        if "app" in job:
+            at = [homes[t] for t in names]
+            used[min(set(at), key=lambda r: (-at.count(r), r)), job["app"]] += job["cpu_hours"]
+    return used
+
+
+def _homes(rng: np.random.Generator, size: Any, capacity: Any) -> list[int]:
+    """Draw homes with enough free storage, for the largest tables first."""
+    free = capacity.copy()
+    homes = np.zeros(len(size), dtype=int)
+    for t in np.argsort(-size, kind="stable").tolist():
+        fits = np.flatnonzero(free >= size[t])
+        if not len(fits):  # no region has that much left: today's placement is infeasible
+            fits = np.array([int(np.argmax(free))])
+        r = int(rng.choice(fits, p=free[fits].clip(1) / free[fits].clip(1).sum()))
+        homes[t] = r
+        free[r] -= size[t]
+    return list(map(int, homes))
+
+
+def examples() -> list[Instance]:
+    """Return one instance made by hand; MAST prints no complete instance."""
+    pair = {
+        "dlsched": 1,
+        "problem": "placement",
+        "name": "mast-two-regions",
+        "at_home_threshold": 5,
+        "move_quota": 20,
+        "source": "ours, by the definitions of MAST (OSDI'24), section 3",
+        "regions": [
+            {"id": "east", "storage_capacity": 30, "gpu_supply": {"A100": 6}},
+            {"id": "west", "storage_capacity": 30, "gpu_supply": {"A100": 6}},
+        ],
+        "tables": [
+            {"id": "clicks", "size": 10, "home": "east"},
+            {"id": "users", "size": 6, "home": "west"},
+            {"id": "videos", "size": 8, "home": "east"},
+            {"id": "ads", "size": 8, "home": "west"},
+        ],
+        "jobs": [
+            {
+                "id": "rank",
+                "kind": "ml",
+                "tables": ["clicks", "users"],
+                "gpu_hours": {"A100": 5},
+                "time_sensitive": True,
+            },
+            {"id": "match", "kind": "ml", "tables": ["videos", "ads"], "gpu_hours": {"A100": 5}},
+            {"id": "report", "kind": "spark", "tables": ["clicks", "videos", "users"]},
+        ],
+    }
+    return [Instance.parse(pair, "the example")]

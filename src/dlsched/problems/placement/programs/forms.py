@@ -1,0 +1,183 @@
+"""The form for proofs: squares by chords and tangents, the sigmoid by steps, in fractions.
+
+It is the model's estimate of the cost with three differences: nothing is a double; the loads
+between which none is attainable are found exactly, so that steps need no margin; and there are no
+rows for what indivisible tables and jobs leave at least, since a search finds that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from dlsched.forms.form import Form
+from dlsched.problems.placement.definition.check import LEVELS, TOLERANCE
+from dlsched.problems.placement.definition.schema import Instance
+from dlsched.problems.placement.programs.form_homes import Homes
+from dlsched.problems.placement.programs.rounding import sigmoid_below
+from dlsched.problems.placement.programs.subset_sums import Sums
+
+POINT_BITS = 40
+"""Points of parameters are shares in multiples of two to minus this."""
+_KEYS = ("squares", "stored", "steps")
+_LEAST_BIG_M = Fraction(1, 1000)
+"""HiGHS drops coefficients below 1e-9; a larger big-M than needed is valid."""
+
+
+def estimate(instance: Instance, parameters: Mapping[str, Any]) -> Form:
+    """Return the program of an estimate of the cost from below, valid whatever the parameters are.
+
+    Parameters
+    ----------
+    parameters
+        Lists of positions and then points, in multiples of two to minus `POINT_BITS`. ``squares``:
+        region, type, priority, and shares of the demand over which the square has a chord;
+        ``stored``: region, and shares of all bytes at which it has a tangent; ``steps``: region,
+        type, and shares of the type's demand above which the sigmoid has a step.
+    """
+    unknown = set(parameters) - set(_KEYS)
+    if unknown:
+        raise ValueError(f"the form estimate has no parameter {min(unknown)}")
+    squares, stored, steps = (
+        _points(parameters.get(name, []), positions)
+        for name, positions in zip(_KEYS, (3, 1, 2), strict=True)
+    )
+    program = _Program(instance)
+    program.gpus(squares, steps)
+    if instance.version == "v2":
+        program.storage(stored)
+    return program.draft.form("estimate", LEVELS[0].name, program.costs)
+
+
+FORMS: dict[str, Callable[[Instance, Mapping[str, Any]], Form]] = {"estimate": estimate}
+
+
+def _points(rows: Any, positions: int) -> dict[tuple[int, ...], list[Fraction]]:
+    """Return the points by position; those beyond 0 and 1 are refused."""
+    found: dict[tuple[int, ...], list[Fraction]] = {}
+    for row in rows if isinstance(rows, list) else [rows]:
+        if not isinstance(row, list) or not all(type(v) is int for v in row):
+            raise ValueError("the form estimate needs lists of integers")
+        points = {Fraction(v, 2**POINT_BITS) for v in row[positions:]}
+        if any(not 0 <= at <= 1 for at in points):
+            raise ValueError("a point of the form estimate is not between 0 and 1")
+        found[tuple(row[:positions])] = sorted(points)
+    return found
+
+
+class _Program(Homes):
+    """Placements and the estimate of their cost."""
+
+    def gpus(
+        self,
+        squares: Mapping[tuple[int, ...], list[Fraction]],
+        steps: Mapping[tuple[int, ...], list[Fraction]],
+    ) -> None:
+        """Add (2): a column for each square, and two for each step."""
+        instance, shares = self.instance, self.shares
+        largest, weights = shares.priority_weight
+        # The definition calculates this part in doubles, with at most this relative error.
+        weight = Fraction(instance.weights.gpu) * largest * (1 - Fraction(TOLERANCE))
+        for k in range(len(instance.kinds)):
+            parts = {p: parts for (i, p), parts in shares.demand.items() if i == k}
+            demands = {p: Sums(row.values()) for p, row in parts.items()}
+            loads = Sums(shares.load[k].values())
+            for r in self.places:
+                cell = _Cell(shares.supply[r][k], weights, {p: shares.part[k, p] for p in parts})
+                for p, row in parts.items():
+                    gaps = _gaps(demands[p], squares.get((r, k, p), []))
+                    cell.square[p] = self._square(self.load(row, r), cell.supply, gaps)
+                    self.costs[cell.square[p]] = weight * weights[p] / 2
+                if instance.version == "v2":
+                    found = _gaps(loads, steps.get((r, k), []))
+                    load, before, last = self.load(shares.load[k], r), Fraction(1, 2), None
+                    for low, high in found:
+                        factor = sigmoid_below(shares.overload(r, k, high))
+                        last, extra = self._step(cell, load, low, high, last)
+                        self.costs[extra] = weight * (factor - before)
+                        before = factor
+
+    def storage(self, stored: Mapping[tuple[int, ...], list[Fraction]]) -> None:
+        """Add (3)."""
+        instance, shares = self.instance, self.shares
+        if not instance.total_size or not instance.total_capacity:
+            return
+        for r in self.places:
+            row = {self.home[t][r]: part for t, part in enumerate(shares.bytes)}
+            tangents = [(at, at) for at in stored.get((r,), [])]
+            column = self._square(row, shares.capacity[r], tangents)
+            self.costs[column] = Fraction(instance.weights.storage)
+
+    def _square(
+        self,
+        terms: Mapping[int, Fraction],
+        share: Fraction,
+        ends: Iterable[tuple[Fraction, Fraction]],
+    ) -> int:
+        """Return a column that is at least the square of a sum of binaries less a share.
+
+        Between two ends without an attainable sum between them, no attainable square is below the
+        chord; with equal ends it is a tangent. And as products of two binaries are not negative,
+        the square is at least the sum of the terms' own, in which a binary's square is itself.
+        """
+        column = self.draft.column(max(share, 1 - share) ** 2)
+        alone = {j: -a * (a - 2 * share) for j, a in terms.items()}
+        self.draft.at_least({column: 1, **alone}, share**2)
+        for low, high in ends:
+            slope = low + high - 2 * share
+            chord = {j: -slope * a for j, a in terms.items()}
+            self.draft.at_least({column: 1, **chord}, share**2 - low * high)
+        return column
+
+    def _step(
+        self,
+        cell: _Cell,
+        load: Mapping[int, Fraction],
+        low: Fraction,
+        high: Fraction,
+        last: int | None,
+    ) -> tuple[int, int]:
+        """Return a binary, 1 if the load is not at most `low`, and a column for the squares then.
+
+        Every load is at most `low` or at least `high`; `last` is the binary of the step before.
+        """
+        draft = self.draft
+        over, most = draft.column(1, integer=True), cell.most(low)
+        extra = draft.column(cell.most(Fraction(1)))
+        draft.at_most({**load, over: -max(_LEAST_BIG_M, 1 - low)}, low)
+        if last is not None:
+            draft.at_most({over: 1, last: -1}, 0)
+        squares = {column: -cell.weights[p] for p, column in cell.square.items()}
+        draft.at_least({extra: 1, over: -most, **squares}, -most)
+        draft.at_least({extra: 1, over: -cell.least(high)}, 0)
+        return over, extra
+
+
+class _Cell:
+    """The squares of one region and type: shares of the supply, by priority of the demand."""
+
+    def __init__(
+        self, supply: Fraction, weights: list[Fraction], part: Mapping[int, Fraction]
+    ) -> None:
+        self.supply, self.weights, self.part = supply, weights, part
+        self.square: dict[int, int] = {}
+
+    def most(self, load: Fraction) -> Fraction:
+        """Return the largest sum of weighted squares at a load of at most this."""
+        shares = {p: min(Fraction(1), load / part) for p, part in self.part.items()}
+        squares = {p: max(self.supply, share - self.supply) ** 2 for p, share in shares.items()}
+        return sum((self.weights[p] * square for p, square in squares.items()), Fraction(0))
+
+    def least(self, load: Fraction) -> Fraction:
+        """Return the least sum of weighted squares at a load of at least this (Cauchy-Schwarz)."""
+        excess = load - self.supply
+        if excess <= 0 or not all(self.weights[p] for p in self.part):
+            return Fraction(0)
+        parts = (part**2 / self.weights[p] for p, part in self.part.items())
+        return excess**2 / sum(parts, Fraction(0))
+
+
+def _gaps(sums: Sums, points: Iterable[Fraction]) -> list[tuple[Fraction, Fraction]]:
+    """Return the gaps between attainable sums that hold points, in ascending order."""
+    return sorted({gap for at in points for gap in [sums.around(at)] if gap is not None})

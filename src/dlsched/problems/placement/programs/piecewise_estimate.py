@@ -1,0 +1,149 @@
+"""Lower estimates of squares (tangents, chords) and of the sigmoid (steps), for the model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dlsched.problems.placement.programs.attainable_demands import Gaps, attainable
+from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.problems.placement.programs.rounding import sigmoid_below
+from dlsched.problems.placement.structures.arrays import Data
+
+_SPREAD = (-1, -0.5, -0.2, 0, 0.1, 0.25, 0.5, 1)
+"""Where the first tangents touch, as fractions of the range below and above 0."""
+_MOST_GAPS = 16
+"""Up to this many gaps between demands all have a chord from the start."""
+_OVERLOADS = (0.05, 0.15, 0.3, 0.6)
+"""Loads of the first steps, in mean supplies above the supply."""
+_DIGITS = 7
+"""Decimal places of the points of tangents; rounding one changes the estimate by the square of the
+rounding error only."""
+_SAME_LOAD = Fraction(1, 10**6)
+"""A load that exceeds a multiple of what divides all loads by less, relatively, is the multiple."""
+_NARROWEST = 2e-6
+"""Loads of a type closer than this share of its demand are equal within a solver's tolerances."""
+_ERROR = 1e-12
+"""Overload of this share of the demand is rounding."""
+
+
+@dataclass
+class Estimate:
+    """Points at which the model's estimate of the cost is exact.
+
+    Attributes
+    ----------
+    gaps
+        By region, type and priority, where few demands are attainable: the gaps between them.
+    shares
+        By region, type and priority: values of a share of demand minus that of supply, at which
+        its square has a tangent; with `gaps`, the middles of those over which it has a chord.
+    bytes
+        By region: likewise for bytes and storage capacity; none in v1.
+    steps
+        By region and type: loads, as shares of all demand of the type, from which the sigmoid has
+        at least its value there; ascending, none at or below the supply.
+    """
+
+    gaps: dict[tuple[int, int, int], Gaps] = field(default_factory=dict)
+    shares: dict[tuple[int, int, int], list[float]] = field(default_factory=dict)
+    bytes: dict[int, list[float]] = field(default_factory=dict)
+    steps: dict[tuple[int, int], list[float]] = field(default_factory=dict)
+
+    @classmethod
+    def coarse(cls, data: Data, shares: Shares) -> Estimate:
+        """Return the first estimate: a few points everywhere."""
+        estimate, demands = cls(), attainable(shares)
+        kinds, priorities = data.wanted.shape
+        for r in range(len(data.capacity)):
+            if data.storage_weight:
+                estimate.bytes[r] = _spread(-data.capacity_share[r], 1 - data.capacity_share[r])
+            for k in range(kinds):
+                share = data.supply_share[r, k]
+                for p in range(priorities):
+                    if not data.wanted[k, p]:
+                        continue
+                    spread = _spread(-share, 1 - share)
+                    if (k, p) in demands:
+                        gaps = estimate.gaps[r, k, p] = Gaps(demands[k, p], float(share))
+                        few = len(gaps.demands) <= _MOST_GAPS + 1
+                        chosen = [m for at in spread for m in gaps.around(at)]
+                        spread = gaps.middles.tolist() if few else sorted(set(chosen))
+                    estimate.shares[r, k, p] = spread
+                estimate.steps[r, k] = []
+                if data.slope:
+                    for overload in _OVERLOADS:
+                        load = float(data.supply_load[r, k]) + overload
+                        if load <= demand_of(data, k):
+                            estimate.add_step(data, r, k, load)
+        return estimate
+
+    def refine(self, data: Data, state: Any) -> bool:
+        """Make the estimate exact at a placement; return whether this added a point."""
+        share, load = state.demand / np.maximum(data.wanted, 1), data.load_unit * state.demand
+        changed = self.add_tangents(
+            {(r, k, p): float(share[r, k, p] - data.supply_share[r, k]) for r, k, p in self.shares},
+            {r: float(state.stored[r] / data.bytes_total - data.capacity_share[r])
+             for r in self.bytes},
+        )  # fmt: skip
+        if data.slope:
+            for r, k in self.steps:
+                changed |= self.add_step(data, r, k, float(load[r, k].sum()))
+        return changed
+
+    def add_tangents(
+        self, shares: dict[tuple[int, int, int], float], stored: dict[int, float]
+    ) -> bool:
+        """Add tangents, or chords, at a fractional point; return whether any is new."""
+        new = [_add(self.bytes[r], round(at, _DIGITS)) for r, at in stored.items()]
+        for key, at in shares.items():
+            gaps = self.gaps.get(key)
+            points = gaps.around(at) if gaps else [round(at, _DIGITS)]
+            new += [_add(self.shares[key], point) for point in points]
+        return any(new)
+
+    def add_step(self, data: Data, r: int, k: int, load: float) -> bool:
+        """Add a step at a load (in mean supplies) above the supply; return whether it is new."""
+        steps, demand = self.steps[r, k], demand_of(data, k)
+        if data.slope * demand <= _ERROR or load <= data.supply_load[r, k] + _NARROWEST * demand:
+            return False  # the sigmoid is 1/2 there
+        share = load / demand
+        if any(abs(share - step) <= _NARROWEST for step in steps):
+            return False
+        steps.append(share)
+        steps.sort()
+        return True
+
+
+def demand_of(data: Data, k: int) -> float:
+    """Return all demand of a type, in mean supplies."""
+    return float((data.wanted[k] * data.load_unit[k]).sum())
+
+
+def step_of(shares: Shares, r: int, k: int, load: float) -> tuple[Fraction, Fraction]:
+    """Return a load below a step with no attainable load between, and the sigmoid's value above it.
+
+    Loads are shares of all demand of the type. The value is the least above the returned load,
+    rounded down, so that a step never adds more than the sigmoid does.
+    """
+    exact, unit = Fraction(load), shares.granularity[k]
+    last = at = exact - Fraction(_NARROWEST)
+    if unit > 4 * _NARROWEST:
+        count = math.ceil(exact / unit - _SAME_LOAD)
+        last, at = (count - Fraction(1, 2)) * unit, count * unit
+    return last, sigmoid_below(shares.overload(r, k, at))
+
+
+def _spread(low: float, high: float) -> list[float]:
+    return sorted({round(-low * s if s < 0 else high * s, _DIGITS) for s in _SPREAD})
+
+
+def _add(points: list[float], at: float) -> bool:
+    if at in points:
+        return False
+    points.append(at)
+    return True

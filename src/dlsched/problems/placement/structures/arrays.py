@@ -1,0 +1,244 @@
+"""An instance as arrays, for the searches and the estimate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dlsched.problems.placement.definition.schema import Instance, Solution
+from dlsched.schema import Number, granularity
+
+_MOST = 2**50
+"""Units in a total: sums of integers below this are exact in doubles."""
+_LARGEST_STORAGE = Fraction(10) ** 300
+"""Cap on a capacity in units of bytes, which a double must hold."""
+_LARGEST_LOAD = 1e270
+"""Cap on the mean supplies that one unit of demand is; the sigmoid is 1 far below it."""
+
+
+class Data(NamedTuple):
+    """An instance's data: T tables, J jobs, R regions, K GPU types, P priorities, A applications.
+
+    Lists of lists are flat, with the start of each: the tables of job ``j`` are
+    ``job_tables[job_start[j]:job_start[j + 1]]``. Bytes, CPU hours, the GPU hours of
+    time-sensitive jobs, and those of each type and priority are whole multiples of a unit of their
+    own. A limit that is at least the sum of what it limits is infinite, so that a capacity of 1e15
+    for "no limit" does not make the unit coarse. Where no unit divides all numbers, demands of
+    bytes and CPU are rounded up and limits down (for (6) the opposite), so that a placement within
+    these limits is within the instance's; then ``exact`` is false. No bound depends on it.
+    """
+
+    exact: bool
+    size: Any
+    home: Any
+    """The region of each table today, -1 for none."""
+    capacity: Any
+    storage: Any
+    """Capacities that are neither rounded nor infinite."""
+    capacity_share: Any
+    bytes_total: float
+    bytes_read: float
+    quota: float
+    job_start: Any
+    job_tables: Any
+    table_start: Any
+    table_jobs: Any
+    ml: Any
+    job_bytes: Any
+    hours_start: Any
+    hours_kind: Any
+    hours: Any
+    """GPU hours, in units of their type and the job's priority."""
+    urgent: Any
+    """The same hours in the units of the threshold (6); 0 for a job that (6) does not count."""
+    priority: Any
+    load_unit: Any
+    """K x P: mean supplies of the type in one unit of demand."""
+    supply_load: Any
+    """R x K: supply in mean supplies of the type."""
+    supply_share: Any
+    wanted: Any
+    """K x P: GPU hours of all jobs in units, those without a region included."""
+    priority_weight: Any
+    app: Any
+    cpu_hours: Any
+    cpu_total: float
+    cpu_quota: Any
+    """R x A; infinite where there is none."""
+    threshold: float
+    slope: float
+    """Of the sigmoid; 0 in v1, where the factor is always 1/2."""
+    traffic_weight: float
+    gpu_weight: float
+    storage_weight: float
+
+
+class _Unit(NamedTuple):
+    """The unit of which amounts are whole multiples."""
+
+    size: Fraction
+    exact: bool
+    """Whether all amounts are whole multiples of it."""
+
+    def up(self, value: Number) -> float:
+        return float(math.ceil(Fraction(value) / self.size))
+
+    def down(self, value: Number | None) -> float:
+        """Return a limit in units; infinite if there is none."""
+        return math.inf if value is None else float(math.floor(Fraction(value) / self.size))
+
+    def near(self, value: Number) -> float:
+        return float(round(Fraction(value) / self.size))
+
+    def all_up(self, values: Sequence[Number]) -> Any:
+        if self.size == 1:
+            return np.array([float(v) for v in values])
+        return np.array([self.up(v) for v in values], dtype=float)
+
+
+def arrays(instance: Instance) -> Data:
+    """Return an instance as arrays."""
+    regions, tables, jobs = instance.regions, instance.tables, instance.jobs
+    bytes_ = instance.total_size
+    capacity = [_binding(r.storage_capacity, bytes_) for r in regions]
+    quota = _binding(instance.move_quota, bytes_)
+    byte = _unit([t.size for t in tables], capacity, [quota])
+    size = byte.all_up([t.size for t in tables])
+
+    index = instance.table_index
+    job_tables = np.array([index[t] for job in jobs for t in job.tables], dtype=np.int64)
+    job_start = _starts([len(job.tables) for job in jobs])
+    readers = np.repeat(np.arange(len(jobs)), np.diff(job_start))
+    order = np.argsort(job_tables, kind="stable")
+    table_start = _starts(np.bincount(job_tables, minlength=len(tables)))
+    read = np.add.reduceat(np.append(size[job_tables], 0.0), job_start[:-1]) if jobs else size[:0]
+    used = sum(job.cpu_hours for job in jobs)
+    quotas = [{app: _binding(q, used) for app, q in r.cpu_quota.items()} for r in regions]
+    cpu = _unit([job.cpu_hours for job in jobs], [q for row in quotas for q in row.values()])
+    cpu_hours = cpu.all_up([job.cpu_hours for job in jobs])
+    apps = {app: a for a, app in enumerate(sorted({q for r in regions for q in r.cpu_quota}))}
+    cpu_quota = np.full((len(regions), len(apps)), np.inf)
+    for r, row in enumerate(quotas):
+        for app, most in row.items():
+            cpu_quota[r, apps[app]] = cpu.down(most)
+    urgent = [h for job in jobs if job.time_sensitive for h in job.gpu_hours.values()]
+    threshold = instance.at_home_threshold
+    if threshold > 2 * sum(urgent) > 0:  # more than the sum cannot be attained
+        threshold = 2 * sum(urgent)
+    hour = _unit(urgent, [threshold])
+
+    stored = instance.total_capacity
+    weights, second = instance.weights, instance.version == "v2"
+    return Data(
+        exact=byte.exact and cpu.exact and hour.exact,
+        size=size,
+        home=np.array(
+            [-1 if t.home is None else instance.region_index[t.home] for t in tables],
+            dtype=np.int64,
+        ),
+        capacity=np.array([byte.down(limit) for limit in capacity], dtype=float),
+        storage=np.array(
+            [float(min(r.storage_capacity / byte.size, _LARGEST_STORAGE)) for r in regions]
+        ),
+        capacity_share=np.array(
+            [float(r.storage_capacity / stored) if stored else 0.0 for r in regions]
+        ),
+        bytes_total=float(size.sum()),
+        bytes_read=float(read.sum()),
+        quota=byte.down(quota),
+        job_start=job_start,
+        job_tables=job_tables,
+        table_start=table_start,
+        table_jobs=readers[order],
+        ml=np.array([job.kind == "ml" for job in jobs], dtype=np.bool_),
+        job_bytes=read,
+        priority_weight=np.array(
+            [float(instance.priority_weight(p)) for p in instance.priorities], dtype=float
+        ),
+        app=np.array([apps.get(job.app or "", -1) for job in jobs], dtype=np.int64),
+        cpu_hours=cpu_hours,
+        cpu_total=float(cpu_hours.sum()),
+        cpu_quota=cpu_quota,
+        threshold=hour.up(threshold),
+        slope=float(instance.overload_slope) if second else 0.0,
+        traffic_weight=float(weights.traffic),
+        gpu_weight=float(weights.gpu),
+        storage_weight=float(weights.storage) if second and stored and tables else 0.0,
+        **_gpus(instance, hour),
+    )
+
+
+def homes_of(instance: Instance, solution: Solution) -> list[int]:
+    """Return the position of each table's region."""
+    return [instance.region_index[solution.home[table.id]] for table in instance.tables]
+
+
+def _gpus(instance: Instance, hour: _Unit) -> dict[str, Any]:
+    """Return the fields of `Data` that hold GPU hours."""
+    regions, jobs = instance.regions, instance.jobs
+    kinds = {kind: k for k, kind in enumerate(instance.kinds)}
+    ranks = {p: i for i, p in enumerate(instance.priorities)}
+    rank = [ranks[job.priority] for job in jobs]
+    rows = [
+        (j, kinds[kind], h)
+        for j, job in enumerate(jobs)
+        for kind, h in job.gpu_hours.items() if kind in kinds and h
+    ]  # fmt: skip
+    demands: dict[tuple[int, int], list[Number]] = {}
+    for j, k, h in rows:
+        demands.setdefault((k, rank[j]), []).append(h)
+    units = {key: _unit(hours) for key, hours in demands.items()}
+    supply = [[Fraction(r.gpu_supply.get(kind, 0)) for kind in kinds] for r in regions]
+    supplied = [sum(column, Fraction(0)) for column in zip(*supply, strict=True)]
+    mean = [total / sum(1 for row in supply if row[k]) for k, total in enumerate(supplied)]
+    wanted, load_unit = np.zeros((2, len(kinds), len(ranks)))
+    for (k, p), hours in demands.items():
+        unit = units[k, p]
+        wanted[k, p] = sum(unit.near(h) for h in hours)
+        load_unit[k, p] = float(min(unit.size / mean[k], Fraction(_LARGEST_LOAD)))
+    job_of_row = np.array([j for j, _, _ in rows], dtype=np.int64)
+    shape = (len(regions), len(kinds))
+    return {
+        "hours_start": _starts(np.bincount(job_of_row, minlength=len(jobs))),
+        "hours_kind": np.array([k for _, k, _ in rows], dtype=np.int64),
+        "hours": np.array([units[k, rank[j]].near(h) for j, k, h in rows], dtype=float),
+        "urgent": np.array(
+            [hour.down(h) if jobs[j].time_sensitive else 0.0 for j, _, h in rows], dtype=float
+        ),
+        "priority": np.array(rank, dtype=np.int64),
+        "load_unit": load_unit,
+        "supply_load": np.array(
+            [float(s / mean[k]) for row in supply for k, s in enumerate(row)], dtype=float
+        ).reshape(shape),
+        "supply_share": np.array(
+            [float(s / supplied[k]) for row in supply for k, s in enumerate(row)], dtype=float
+        ).reshape(shape),
+        "wanted": wanted,
+    }
+
+
+def _binding(limit: Number | None, total: Number) -> Number | None:
+    """Return a limit, or ``None`` if the sum of what it limits cannot exceed it."""
+    return None if limit is None or limit >= total else limit
+
+
+def _unit(*groups: Iterable[Number | None]) -> _Unit:
+    """Return a unit of which all numbers are multiples; a fine one if the total would overflow."""
+    values = [v for group in groups for v in group if v]
+    if not values:
+        return _Unit(Fraction(1), True)
+    if all(isinstance(v, int) for v in values) and sum(values) < _MOST:
+        return _Unit(Fraction(1), True)
+    unit, total = granularity(values), sum(map(Fraction, values), Fraction(0))
+    if total / unit < _MOST:
+        return _Unit(unit, True)
+    power = total.numerator.bit_length() - total.denominator.bit_length() + 1
+    return _Unit(Fraction(2) ** power / _MOST, False)
+
+
+def _starts(lengths: Any) -> Any:
+    return np.concatenate([[0], np.cumsum(np.asarray(lengths, dtype=np.int64))]).astype(np.int64)

@@ -1,0 +1,15 @@
+"""Brute force for reclaiming."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from dlsched.objective import Objective
+from dlsched.problems.reclaiming.definition.check import evaluate
+from dlsched.problems.reclaiming.definition.schema import Instance
+
+
+def brute_force(instance: Instance) -> Objective | None:
+    """Return the optimum over every choice of ``demand`` servers; ``None`` if there is none."""
+    choices = combinations(range(len(instance.servers)), instance.demand)
+    return min((evaluate(instance, set(choice)) for choice in choices), default=None)

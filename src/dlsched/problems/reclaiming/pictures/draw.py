@@ -1,0 +1,241 @@
+"""Picture of reclaiming: the GPUs of every server, by job or by what happens to them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dlsched.drawing.bands import Bands, colours_array, require_drawable
+from dlsched.drawing.colours import (
+    BAD,
+    EDGE,
+    IDLE,
+    Colouring,
+    by_name,
+    by_number,
+    choose,
+    default_of,
+    gpus_of_a_job,
+    mix,
+)
+from dlsched.drawing.labels import box_label
+from dlsched.drawing.legend import colour_entries, entry, finish, idle_entry
+from dlsched.drawing.style import SMALL, TEXT, ink, new_axes, set_labels, short_name
+from dlsched.figures import shorten
+from dlsched.problems.reclaiming.definition.check import evaluate
+from dlsched.problems.reclaiming.definition.schema import Instance, Solution
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOR_BY = ("job", "status", "gpus", "weight")
+"""What the GPUs can be coloured by: their job, what happens to it, its GPUs, its weight."""
+_NAMED = 24
+"""Up to this number of servers, each has a row with its name."""
+_LINES = 64
+"""Up to this number of GPUs of a server, lines separate them."""
+_STATES = {
+    "base worker": "#8fb4d9",
+    "flexible worker": "#d5e4f3",
+    "preempted, server returned": BAD,
+    "preempted, collateral": "#f6c6a5",
+}
+
+
+def draw(
+    instance: Instance,
+    solution: Solution | None = None,
+    ax: Axes | None = None,
+    *,
+    color_by: str | None = None,
+) -> Axes:
+    """Draw the GPUs of all servers.
+
+    Up to 24 servers have a row each, with the names of their jobs: flexible workers are hatched,
+    preempted jobs crossed out, returned servers framed. Of more servers, each is a column of
+    cells, and the columns fill as many rows as they need.
+
+    Parameters
+    ----------
+    instance
+        Servers and jobs.
+    solution
+        The servers to return; without one only the instance is drawn.
+    ax
+        Axes to draw on; those of a new figure by default.
+    color_by
+        One of `COLOR_BY`; by default the job, or with more jobs than colours the status.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    OptionError
+        If it cannot be coloured by that.
+    """
+    default = default_of([job.id for job in instance.jobs], "status")
+    chosen = choose(color_by, COLOR_BY, default, instance.problem)
+    picture = _Picture(instance, solution, chosen)
+    own = ax is None
+    made = picture.rows(ax) if len(instance.servers) <= _NAMED else picture.columns(ax)
+    finish(made, picture.title(), picture.legend(), own=own)
+    return made
+
+
+class _Picture:
+    """The data of the picture: for each server its workers, and the state of servers and jobs."""
+
+    def __init__(self, instance: Instance, solution: Solution | None, color_by: str) -> None:
+        index = instance.server_index
+        self.instance, self.solved, self.color_by = instance, solution is not None, color_by
+        self.returned = {index[s] for s in solution.returned if s in index} if solution else set()
+        self.preempted = {
+            j for j, base in enumerate(instance.base_servers) if not base.isdisjoint(self.returned)
+        }
+        self.workers: list[list[tuple[int, int, bool]]] = [[] for _ in instance.servers]
+        for j, job in enumerate(instance.jobs):
+            for w in job.workers:
+                self.workers[index[w.server]].append((j, w.gpus, w.flexible))
+        self.flexible = any(f for here in self.workers for _, _, f in here)
+        self.jobs = self._colouring()
+
+    def _colouring(self) -> Colouring:
+        jobs = self.instance.jobs
+        if self.color_by == "gpus":
+            sizes = [sum(w.gpus for w in job.workers) for job in jobs]
+            return by_number(sizes).renamed(gpus_of_a_job)
+        if self.color_by == "weight":
+            return by_number([Fraction(job.weight) for job in jobs]).renamed("weight {}".format)
+        return by_name([job.id for job in jobs])
+
+    def state(self, s: int, j: int, flexible: bool) -> str:
+        """Return what happens to a worker of job j on server s."""
+        if j in self.preempted:
+            here = s in self.returned
+            return list(_STATES)[2 if here else 3]
+        return list(_STATES)[1 if flexible else 0]
+
+    def colour(self, s: int, j: int, flexible: bool) -> str:
+        """Return the colour of a worker of job j on server s."""
+        if self.color_by == "status":
+            return _STATES[self.state(s, j, flexible)]
+        return self.jobs.colours[j]
+
+    def title(self) -> str:
+        """Return the instance, its size, and what the solution costs."""
+        instance = self.instance
+        text = f"{instance.name}: {len(instance.servers):,} servers, demand {instance.demand:,}"
+        if self.solved:
+            preempted, collateral = evaluate(instance, self.returned)
+            text += f"; preempted {float(preempted):g}, collateral {collateral:,} GPUs"
+        return text
+
+    def rows(self, ax: Axes | None) -> Axes:
+        """Draw a row of boxes for each server."""
+        n = len(self.instance.servers)
+        if ax is None:
+            ax = new_axes(0.2 * max(n, 1) + 0.95)
+        for s in range(n):
+            self._row(ax, s)
+        width = max((s.gpus for s in self.instance.servers), default=1)
+        names = [short_name(server.id, 10) for server in self.instance.servers]
+        set_labels(ax, "GPUs of the server", "server")
+        ax.set_yticks(range(n), names, fontsize=TEXT)
+        ax.set_xticks(range(0, width + 1, max(1, width // 8)))
+        ax.set_xlim(0, width * (1.2 if self.returned else 1.01))
+        ax.set_ylim(max(n, 1) - 0.5, -0.5)
+        ax.tick_params(axis="y", length=0)
+        ax.spines["left"].set_visible(False)
+        ax.spines["bottom"].set_bounds(0, width)
+        return ax
+
+    def _row(self, ax: Axes, s: int) -> None:
+        from matplotlib.patches import Rectangle
+
+        server, low, high = self.instance.servers[s], s - 0.42, 0.84
+        frame: dict[str, Any] = {"edgecolor": EDGE, "linewidth": 0.6}
+        ax.add_patch(Rectangle((0, low), server.gpus, high, facecolor=IDLE, **frame))
+        at = 0
+        for j, gpus, flexible in self.workers[s]:
+            fill = self.colour(s, j, flexible)
+            hatch = "//////" if flexible else None
+            box = (at, low, gpus, high)
+            edge: dict[str, Any] = {"edgecolor": mix(fill, "#000000", 0.55), "linewidth": 0.6}
+            ax.add_patch(
+                Rectangle((at, low), gpus, high, facecolor=fill, hatch=hatch, zorder=2, **edge)
+            )
+            if j in self.preempted:
+                for y in ((low, low + high), (low + high, low)):
+                    ax.plot([at, at + gpus], y, color="black", linewidth=0.8, zorder=3)
+            marked = flexible or j in self.preempted
+            box_label(ax, box, shorten(self.instance.jobs[j].id, 12), fill, opaque=marked)
+            at += gpus
+        if server.gpus <= _LINES:
+            inner = range(1, server.gpus)
+            ax.vlines(inner, low, low + high, color="#00000040", linewidth=0.4, zorder=2.5)
+        if s in self.returned:
+            around: dict[str, Any] = {
+                "facecolor": "none",
+                "edgecolor": ink(),
+                "linewidth": 1.8,
+                "zorder": 5,
+            }
+            ax.add_patch(Rectangle((0, low), server.gpus, high, clip_on=False, **around))
+            ax.annotate(
+                "returned", (server.gpus, s), xytext=(3, 0), textcoords="offset points",
+                va="center", fontsize=SMALL,
+            )  # fmt: skip
+
+    def columns(self, ax: Axes | None) -> Axes:
+        """Draw a column of cells for each server."""
+        n, cells = len(self.instance.servers), max(s.gpus for s in self.instance.servers)
+        require_drawable(n, cells, "the GPUs of its servers")
+        colours = np.ones((cells, n, 3))
+        for s, here in enumerate(self.workers):
+            at = 0
+            for j, gpus, flexible in here:
+                colours[at : at + gpus, s] = colours_array([self.colour(s, j, flexible)])
+                at += gpus
+            colours[self.instance.servers[s].gpus :, s] = colours_array(["#eeeeee"])
+        bands = Bands(n, cells, ax, cell_points=2.2, below=44)
+        bands.paint(colours)
+        bands.frames(self.returned, edgecolor="black", linewidth=0.9)
+        bands.finish()
+        words = f"all {n:,} servers in the file's order, {bands.per_band} in a row; "
+        words += "a server is a column of its GPUs"
+        set_labels(bands.ax, words, "servers")
+        bands.ax.spines[:].set_visible(False)
+        bands.ax.tick_params(length=0)
+        return bands.ax
+
+    def legend(self) -> list[Any]:
+        """Return the entries of all that is drawn."""
+        drawn = [(s, *worker) for s, here in enumerate(self.workers) for worker in here]
+        if self.color_by == "status":
+            found = {self.state(s, j, flexible) for s, j, _, flexible in drawn}
+            entries = [entry(name, c) for name, c in _STATES.items() if name in found]
+        else:
+            entries = colour_entries(self.jobs, (j for _, j, _, _ in drawn), "jobs")
+        used = sum(gpus for _, _, gpus, _ in drawn)
+        if used < sum(server.gpus for server in self.instance.servers):
+            entries.append(idle_entry())
+        rows = len(self.instance.servers) <= _NAMED
+        if self.flexible and rows:
+            entries.append(entry("flexible worker", IDLE, hatch="//////"))
+        if self.returned:
+            entries.append(entry("returned", "none", edgecolor=ink(), linewidth=1.4))
+        if self.preempted and rows:
+            from matplotlib.lines import Line2D
+
+            look: dict[str, Any] = {
+                "color": ink(),
+                "marker": "x",
+                "linestyle": "none",
+                "markersize": 5,
+            }
+            entries.append(Line2D([], [], label="preempted job", **look))
+        return entries

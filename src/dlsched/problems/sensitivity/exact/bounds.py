@@ -1,0 +1,113 @@
+"""Bounds for sensitivity: the cluster as one machine (Synergy, section 4.1)."""
+
+from __future__ import annotations
+
+import contextlib
+from fractions import Fraction
+
+import numpy as np
+
+from dlsched.errors import SolverFailure
+from dlsched.objective import SOLVER_PRECISION, Bound
+from dlsched.problems.sensitivity.definition.schema import Instance
+from dlsched.problems.sensitivity.programs.cvxpy_reference import (
+    solver_version,
+    stage_one,
+    stage_two,
+)
+from dlsched.problems.sensitivity.programs.pooled import pooled_program
+from dlsched.registry.own import method
+from dlsched.result import Claim, Status, Termination
+from dlsched.run import Run
+from dlsched.schema import granularity
+from dlsched.solvers import highs
+from dlsched.solvers.certificate import dual_bound, round_to_granularity
+
+_MOST_PAIRS = 100_000
+"""Upper limit of pairs of server and job for stage two, a dense linear program over them."""
+
+
+@method("sensitivity", kind="bound", preload=("highspy", "scipy.sparse"))
+def pooled(instance: Instance, run: Run) -> Claim:
+    """Stage one on all servers' CPUs and memory together, a bound by Theorem 4.1.
+
+    Jobs of one profile are one type, dominated choices are dropped. The certified bound is that of
+    the relaxation, re-checked from its duals; the claimed one is the integer optimum.
+    """
+    return Claim(
+        status=Status.NO_SOLUTION, bounds=[pooled_bounds(instance, run), [split_bound(instance)]]
+    )
+
+
+def precision_reason(gap: float) -> str:
+    """Return to which precision an optimum is proved that a solver's digits do not decide."""
+    return (
+        f"proved optimal within {gap:.1e} of the throughput: smaller differences are beyond the "
+        "solver's precision"
+    )
+
+
+def split_bound(instance: Instance) -> Bound:
+    """Return the bound on split jobs: those with more GPUs than a server, unless jobs may wait."""
+    larger = sum(instance.profile(job).gpus > instance.servers.gpus for job in instance.jobs)
+    forced = 0 if instance.may_wait else larger
+    return Bound(forced, "certified", "jobs larger than a server")
+
+
+def pooled_bounds(instance: Instance, run: Run) -> list[Bound]:
+    """Return the bounds on the throughput with pooled servers; see `pooled`."""
+    how = "duals of the pooled cluster's LP"
+    if not instance.jobs:
+        return [Bound(0, "certified", how)]
+    form, options = pooled_program(instance)
+    step = granularity(c.throughput for _, c in options)
+    duals, outcome = np.zeros(form.shape[0]), None
+    with contextlib.suppress(SolverFailure):
+        relaxed = highs.solve(form, 0, run, relax=True)
+        duals = duals if relaxed.duals is None else relaxed.duals
+    certified = dual_bound(form, 0, duals)
+    bounds = []
+    if certified is not None:
+        bounds.append(Bound(round_to_granularity(certified, step, "max"), "certified", how))
+    with contextlib.suppress(SolverFailure):
+        outcome = highs.solve(form, 0, run, quiet=True)
+    if outcome is not None and outcome.bound is not None:
+        # Plus the solver's tolerance, which is one of sums with the largest throughput where jobs
+        # cannot have that.
+        largest = max(outcome.bound, *(float(choice.throughput) for _, choice in options))
+        claimed = Fraction(outcome.bound) + Fraction(SOLVER_PRECISION * largest)
+        value = round_to_granularity(claimed, step, "max")
+        bounds.append(Bound(value, "claimed", "highs on the pooled cluster"))
+    return bounds
+
+
+@method("sensitivity", kind="reference", preload=("cvxpy", "scipy.sparse"))
+def synergy_opt(instance: Instance, run: Run) -> Claim:
+    """Synergy-OPT's two stages as the paper states them; a bound and fragments, no solution.
+
+    Stage one without aggregation, by the run's solver (``"highs"``, ``"scip"`` or ``"glpk"``), then
+    the linear program of stage two by HiGHS, whose fractional placement need not be whole GPUs.
+    `stage_one` and `stage_two` in the module `reference` return allocation and placement.
+    """
+    if not instance.jobs:
+        return Claim(status=Status.NO_SOLUTION, reason="there are no jobs")
+    first = stage_one(instance, run.solver)
+    run.record_solver(run.solver, solver_version(run.solver))
+    pairs = instance.servers.count * len(instance.jobs)
+    reason = f"stage one: throughput {first.throughput:g} over {first.variables} variables"
+    bounds = []
+    if first.optimal:
+        bounds.append(Bound(first.throughput, "claimed", f"{run.solver}, stage one"))
+    stopped = run.stop_reason()
+    if stopped or pairs > _MOST_PAIRS:
+        reason += f"; stage two omitted, {pairs} pairs of server and job"
+    else:
+        fragments, most = stage_two(instance, first).fragmented, 3 * instance.servers.count
+        run.record_solver(highs.NAME, highs.version())
+        reason += f"; stage two: {fragments} jobs fragmented, at a vertex at most {most}"
+    return Claim(
+        status=Status.NO_SOLUTION,
+        termination=stopped or Termination.BOUND_ONLY,
+        reason=reason,
+        bounds=[bounds, []],
+    )

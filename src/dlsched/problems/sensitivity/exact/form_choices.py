@@ -1,0 +1,62 @@
+"""Which forms to try for the proof of a level."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from dlsched.forms.choice import FormChoice
+from dlsched.problems.sensitivity.definition.check import evaluate
+from dlsched.problems.sensitivity.definition.schema import Instance, Solution
+from dlsched.problems.sensitivity.heuristics import starts
+from dlsched.problems.sensitivity.programs.initial_patterns import patterns_of
+from dlsched.problems.sensitivity.programs.lagrangian import Prices
+from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
+from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
+from dlsched.run import Run
+
+_FEW = 1000
+
+
+def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
+    """Yield the forms to try for a level, the most promising first."""
+    with contextlib.suppress(TooManyStates):
+        yield FormChoice("pooled", nodes=_FEW)
+        found = _patterns(instance, solution, level, run) if instance.jobs else None
+        if found is not None:
+            yield FormChoice("patterns", found)
+    yield FormChoice("model")
+
+
+def _patterns(
+    instance: Instance, solution: Solution, level: int, run: Run
+) -> dict[str, Any] | None:
+    """Return the prices of column generation; None if a limit struck."""
+    together = level == 0 and not instance.allow_split
+    program = Program(instance, whole=level == 1 or together, units=not together)
+    for known in [solution, *starts(instance)]:
+        with contextlib.suppress(KeyError):  # it divides a job that the program does not
+            program.add(patterns_of(program, known))
+    program.add([program.server.full(i) for i in range(len(program.items))])
+    first = relax(program, run)
+    if first is None:
+        return None
+    parameters: dict[str, Any] = {"together": True} if together else {}
+    if level == 0:
+        return parameters | {"prices": _data(first.prices)}
+    throughput = evaluate(instance, solution.allocation)[0]
+    second = relax(program, run, int(throughput / program.granularity))
+    if second is None:
+        return None
+    return parameters | {"prices": _data(second.prices), "held": _data(first.prices)}
+
+
+def _data(prices: Prices) -> dict[str, Any]:
+    return {
+        "items": prices.items,
+        "factor": str(prices.factor),
+        "split": str(prices.split),
+        "throughput": str(prices.throughput),
+    }

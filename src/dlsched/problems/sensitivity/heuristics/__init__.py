@@ -1,0 +1,307 @@
+"""Synergy's TUNE (section 4.2) and GREEDY (section 3.3), their baselines, and our heuristics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from dlsched.errors import OptionError
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job, Solution
+from dlsched.problems.sensitivity.heuristics.balance import balance  # noqa: F401  (registers it)
+from dlsched.problems.sensitivity.heuristics.price_round import price_round  # noqa: F401  (registers it)
+from dlsched.problems.sensitivity.heuristics.tuning import FITS, Tuner, validate_option
+from dlsched.problems.sensitivity.heuristics.upgrading import upgrade
+from dlsched.problems.sensitivity.structures.free_resources import Cluster, solution_of
+from dlsched.registry.own import method
+from dlsched.result import Claim, Status, Termination
+from dlsched.schema import Number
+
+ORDERS = ("descending demand", "given", "gpus")
+
+
+@method("sensitivity", kind="heuristic")
+def tune(
+    instance: Instance,
+    *,
+    order: str = "descending demand",
+    fit: str = "best",
+    peers: str = "just enough",
+) -> Claim:
+    """Synergy-TUNE (section 4.2): best-case demands, back to the proportional share on conflict.
+
+    (1) A job is placed with its best-case demand, see `Instance.best_cases`, on the server with
+    the least free resources that can take it, or on as few servers as possible. (2) If it does not
+    fit and its demand for CPUs or memory is above the proportional share, both become the share,
+    and it is tried again. (3) If it still does not fit, its demand is kept, and it goes to the
+    server with the fewest free GPUs that suffice, or to as few servers as possible: jobs there
+    that are above their share revert to it, on all their servers, until the demand fits. A server
+    that this overloads (a job above its share of CPUs may be below that of memory) reverts its own
+    jobs in turn.
+
+    Where jobs may wait, the jobs considered are those of `runnable`. A job waits, or there is no
+    solution, only if the servers that it may use have too few free GPUs.
+
+    Parameters
+    ----------
+    order
+        ``"descending demand"``: GPUs, then CPUs, then memory of the best-case demand, largest
+        first. ``"given"``: the file's order, as in the authors' public code (msr-fiddle/synergy,
+        ``simulator/resources/cluster.py``) under all policies but LAS, which sorts by ``"gpus"``.
+    fit, peers
+        ``"best"`` or ``"first"`` (public code); ``"just enough"`` or ``"cpu per gpu"`` (public
+        code). See `Tuner`.
+    """
+    validate_option("order", order, ORDERS)
+    jobs = runnable(instance)
+    if order == "descending demand":
+        jobs.sort(key=lambda job: tuple(-d for d in _best_demand(instance, job)))
+    elif order == "gpus":
+        jobs.sort(key=lambda job: -instance.profile(job).gpus)
+    return _tuned(instance, jobs, fit, peers)
+
+
+@method("sensitivity", kind="heuristic")
+def tune_public(instance: Instance) -> Claim:
+    """TUNE as in the authors' public code: in the file's order, first fit, peers by CPUs per GPU.
+
+    `tune` with ``order="given"``, ``fit="first"`` and ``peers="cpu per gpu"`` (msr-fiddle/synergy,
+    ``_tune`` in ``simulator/resources/cluster.py``, with the placement of ``FIFO+tune``). Where
+    that code would stop because a reverted job needs more memory than is free, further jobs are
+    reverted as in `tune`.
+    """
+    return _tuned(instance, runnable(instance), "first", "cpu per gpu")
+
+
+@method("sensitivity", kind="heuristic")
+def greedy(instance: Instance, *, fit: str = "first") -> Claim:
+    """Synergy-GREEDY (section 3.3): first fit of best-case demands in the file's order.
+
+    A job whose demand does not fit waits, and GPUs may stay idle. If a job would wait although
+    ``may_wait`` is false, there is no solution.
+
+    Parameters
+    ----------
+    fit
+        ``"first"``: a job of several GPUs goes to the first server that can take the whole job,
+        else it is split over the first servers with free capacity. ``"best"``: see `tune`.
+    """
+    return _static(instance, instance.jobs, fit)
+
+
+@method("sensitivity", kind="baseline")
+def proportional(instance: Instance) -> Claim:
+    """Every GPU comes with its server's share of CPUs and memory: today's schedulers."""
+    cluster = Cluster(instance)
+    return _claim(cluster, _place_proportional(cluster))
+
+
+@method("sensitivity", kind="baseline")
+def drf(instance: Instance, *, tuned: bool = False) -> Claim:
+    """Dominant resource fairness (section 5.7): smallest dominant share of best-case demand first.
+
+    The dominant share is the largest of the best-case demand's shares of the cluster's GPUs, CPUs
+    and memory, as in the authors' public code; the section gives DRF best-case demands and states
+    no algorithm. Jobs are placed in ascending order, with these demands, by first fit as in
+    `greedy`: a job that does not fit waits.
+
+    Parameters
+    ----------
+    tuned
+        Place the jobs by TUNE in this order instead: Synergy's variant in Figure 13.
+    """
+    return _in_order(instance, lambda job: max(_shares(instance, job)), tuned)
+
+
+@method("sensitivity", kind="baseline")
+def tetris(
+    instance: Instance, *, tuned: bool = False, remaining: Mapping[str, Any] | None = None
+) -> Claim:
+    """Tetris (section 5.7): smallest product of remaining time and resource share first.
+
+    The resource share is the sum of the best-case demand's shares of the cluster's GPUs, CPUs and
+    memory, and the time is that at the best-case throughput, both as in the authors' public code;
+    the section states no algorithm. Jobs are placed as in `drf`.
+
+    Parameters
+    ----------
+    tuned
+        Place the jobs by TUNE in this order instead: Synergy's variant in Figure 13.
+    remaining
+        Remaining seconds of each job at its proportional share, by its id; the same for all by
+        default **(D)**, as an instance is one round and has no times.
+
+    Raises
+    ------
+    OptionError
+        If `remaining` has no time above 0 for a job.
+    """
+    times = {job.id: _seconds(remaining, job.id) for job in instance.jobs}
+
+    def weighted(job: Job) -> Fraction:
+        best, share = instance.best_cases[job.profile], instance.shares[job.profile]
+        speedup = Fraction(best.throughput) / share.throughput
+        return times[job.id] / speedup * sum(_shares(instance, job))
+
+    return _in_order(instance, weighted, tuned)
+
+
+@method("sensitivity", kind="heuristic")
+def greedy_then_tune(instance: Instance) -> Claim:
+    """GREEDY, then the jobs that it skips by TUNE, those with most GPUs first (ours)."""
+    cluster = Cluster(instance)
+    skipped = _place(cluster, runnable(instance), instance.best_cases, "first")
+    tuner = Tuner(cluster, "best", "just enough")
+    skipped.sort(key=lambda job: -instance.profile(job).gpus)
+    return _claim(cluster, [job for job in skipped if not tuner.place(job)])
+
+
+@method("sensitivity", kind="heuristic")
+def water_filling(instance: Instance) -> Claim:
+    """Upgrades one job's choice at a time, that with the smallest dominant share first (ours).
+
+    Jobs are placed at the proportional share, then reduced to the least choice that is as fast.
+    The job whose dominant share (the larger of its shares of the cluster's CPUs and memory) is
+    smallest gets its next faster choice if its servers have the capacity, else its choice is
+    final; until all choices are final.
+    """
+    cluster = Cluster(instance)
+    waiting = _place_proportional(cluster)
+    cpus, memory = cluster.share
+    least = {
+        name: min(
+            (c for c in choices if c.cpus <= cpus and c.memory <= memory),
+            key=lambda c: (c.throughput, -c.cpus, -c.memory),
+        )
+        for name, choices in instance.undominated.items()
+    }
+    placed = [job for job in instance.jobs if job.id in cluster.given]
+    for job in placed:
+        cluster.change(job.id, least[job.profile])
+    upgrade(cluster, placed)
+    return _claim(cluster, waiting)
+
+
+QUICK = (water_filling, tune, greedy_then_tune, tune_public, greedy, drf, tetris, proportional)
+"""The heuristics that need no solver."""
+
+
+def starts(instance: Instance) -> Iterator[Solution]:
+    """Yield initial solutions for a proof; with more than 500 jobs only the first found."""
+    for heuristic in QUICK[:4]:
+        found = heuristic(instance).solution
+        if isinstance(found, Solution):
+            yield found
+            if len(instance.jobs) > _MANY_JOBS:
+                return
+
+
+_MANY_JOBS = 500
+
+
+def runnable(instance: Instance, queue: Sequence[Job] | None = None) -> list[Job]:
+    """Return the jobs of the round (section 4.2): the first that fit the cluster's GPUs.
+
+    All jobs unless they may wait. As in the public code, a job with more GPUs than are left is
+    skipped, and smaller ones after it are taken.
+
+    Parameters
+    ----------
+    queue
+        The jobs in the order of the scheduling policy; by default the file's.
+    """
+    queue = instance.jobs if queue is None else queue
+    if not instance.may_wait:
+        return list(queue)
+    servers, chosen = instance.servers, []
+    left = servers.count * servers.gpus
+    for job in queue:
+        gpus = instance.profile(job).gpus
+        if gpus <= left and (gpus <= servers.gpus or instance.allow_split):
+            left -= gpus
+            chosen.append(job)
+    return chosen
+
+
+def _tuned(instance: Instance, jobs: Iterable[Job], fit: str, peers: str) -> Claim:
+    cluster = Cluster(instance)
+    tuner = Tuner(cluster, fit, peers)
+    return _claim(cluster, [job for job in jobs if not tuner.place(job)])
+
+
+def _static(instance: Instance, jobs: Iterable[Job], fit: str) -> Claim:
+    """Place jobs with their best-case demands; those that do not fit wait."""
+    validate_option("fit", fit, FITS)
+    cluster = Cluster(instance)
+    return _claim(cluster, _place(cluster, jobs, instance.best_cases, fit))
+
+
+def _in_order(instance: Instance, key: Callable[[Job], Fraction], tuned: bool) -> Claim:
+    """Place jobs by ascending key, ties in the file's order, with static demands or by TUNE."""
+    ordered = sorted(instance.jobs, key=key)
+    if not tuned:
+        return _static(instance, ordered, "first")
+    return _tuned(instance, runnable(instance, ordered), "best", "just enough")
+
+
+def _place_proportional(cluster: Cluster) -> list[Job]:
+    """Place jobs at the proportional share, most GPUs first; return those that do not fit."""
+    instance = cluster.instance
+    jobs = sorted(runnable(instance), key=lambda job: -instance.profile(job).gpus)
+    return _place(cluster, jobs, instance.shares, "best")
+
+
+def _place(
+    cluster: Cluster, jobs: Iterable[Job], choices: Mapping[str, Choice], fit: str
+) -> list[Job]:
+    """Place jobs with the choice of their profile; return those that do not fit."""
+    waiting = []
+    for job in jobs:
+        choice = choices[job.profile]
+        if fit == "first":
+            placed = cluster.first_fit(job, choice, together=True)
+        else:
+            placed = cluster.best_fit(job, choice)
+        if placed is None:
+            waiting.append(job)
+        else:
+            cluster.place(job, choice, placed)
+    return waiting
+
+
+def _claim(cluster: Cluster, waiting: Sequence[Job]) -> Claim:
+    """Return the allocation, or no solution if a job waits that may not."""
+    if waiting and not cluster.instance.may_wait:
+        others = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
+        reason = f"job {waiting[0].id}{others} would wait: its demand fits on no servers"
+        return Claim(status=Status.NO_SOLUTION, termination=Termination.FINISHED, reason=reason)
+    return Claim(solution=solution_of(cluster.instance, cluster.given))
+
+
+def _best_demand(instance: Instance, job: Job) -> tuple[Number, Number, Number]:
+    """Return GPUs, CPUs and memory of a job's best-case demand."""
+    gpus, choice = instance.profile(job).gpus, instance.best_cases[job.profile]
+    return gpus, gpus * choice.cpus, gpus * choice.memory
+
+
+def _shares(instance: Instance, job: Job) -> tuple[Fraction, Fraction, Fraction]:
+    """Return a job's best-case demand as shares of the cluster's GPUs, CPUs and memory."""
+    servers, (gpus, cpus, memory) = instance.servers, _best_demand(instance, job)
+    return (
+        Fraction(gpus, servers.count * servers.gpus),
+        Fraction(cpus) / (servers.count * servers.cpus),
+        Fraction(memory) / (servers.count * servers.memory),
+    )
+
+
+def _seconds(remaining: Mapping[str, Any] | None, name: str) -> Fraction:
+    """Return a job's remaining time; 1 if no times are given."""
+    if remaining is None:
+        return Fraction(1)
+    try:
+        seconds = Fraction(remaining[name])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        seconds = Fraction(0)
+    if seconds <= 0:
+        raise OptionError(f"remaining must have a time above 0 for job {name!r}")
+    return seconds

@@ -1,0 +1,95 @@
+"""Whole numbers from the relaxation by diving: round a column up, solve again, and repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.problems.sensitivity.programs.pattern_relaxation import Master
+from dlsched.solvers.outcome import Vector
+
+_WHOLE = 1e-6
+"""Distance to a whole number up to which a value is taken as one."""
+
+
+class Dive:
+    """Dives from the optimum of a `Master`, whose bounds of columns they change.
+
+    In one half of the dives first the patterns are made whole, in the other the options; then the
+    others, and the conversions. Of those that are not whole one is rounded up, and none is used
+    less than its value rounded down. If the program then has no solution, the column is rounded
+    down instead.
+
+    Attributes
+    ----------
+    known
+        A dive ends where the objective falls to this.
+    """
+
+    def __init__(self, master: Master) -> None:
+        self.master, program = master, master.program
+        self.known = -np.inf
+        n, c = len(program.options), len(program.conversions)
+        options, conversions, patterns = slice(0, n), slice(n, n + c), slice(n + c, None)
+        self.orders = [
+            (patterns, options, conversions),
+            (options, patterns, conversions),
+        ]
+        self.columns = np.delete(np.arange(len(master.values) + 1), master.extra)
+        """Their positions in the solver."""
+        self.lower = np.zeros(len(self.columns))
+        self.upper = np.full(len(self.columns), np.inf)
+
+    def points(self, tries: int) -> Iterator[Vector | None]:
+        """Yield what each dive finds: a whole point, or ``None``.
+
+        In the first two dives the column of the largest fraction is rounded up, in the others one
+        that is drawn with probabilities in proportion to the fractions.
+        """
+        master, rng = self.master, np.random.default_rng(0)
+        basis, values, objective = master.solver.basis, master.values, master.objective
+        for k in range(tries):
+            if master.run.stop_reason():
+                return
+            if k:
+                self.lower[:], self.upper[:] = 0.0, np.inf
+                self._bound(np.arange(len(self.columns)))
+                master.solver.restore(basis)
+                master.values, master.objective = values, objective
+            yield self._dive(self.orders[k > 0 and k != 3], rng if k > 1 else None)
+
+    def _dive(self, order: Sequence[slice], rng: np.random.Generator | None) -> Vector | None:
+        """Return a whole point, or ``None`` if there is none above what is known."""
+        master = self.master
+        while master.objective > self.known:
+            values = master.values
+            whole = np.floor(values + _WHOLE)
+            part = np.maximum(values - whole, 0.0)
+            stage = next((s for s in order if part[s].max(initial=0.0) > _WHOLE), None)
+            if stage is None:
+                return np.rint(values)
+            begin = stage.start
+            open_ = np.flatnonzero(part[stage] > _WHOLE) + begin
+            if rng is None:
+                j = int(open_[np.argmax(part[open_])])
+            else:
+                j = int(rng.choice(open_, p=part[open_] / part[open_].sum()))
+            raised = np.zeros(len(values), dtype=np.bool_)
+            raised[stage] = (whole > self.lower)[stage]
+            before, raised[j] = self.lower[j], True
+            self.lower[raised] = whole[raised]
+            self.lower[j] = whole[j] + 1
+            self._bound(np.flatnonzero(raised))
+            if not master.optimal():
+                self.lower[j], self.upper[j] = before, whole[j]
+                self._bound(np.array([j]))
+                if not master.optimal():
+                    return None
+        return None
+
+    def _bound(self, columns: NDArray[np.intp]) -> None:
+        """Pass the bounds of columns to the solver."""
+        at = self.columns[columns]
+        self.master.solver.set_bounds(at, self.lower[columns], self.upper[columns])

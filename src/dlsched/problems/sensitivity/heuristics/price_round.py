@@ -1,0 +1,219 @@
+"""A heuristic of this library: patterns from the relaxation's prices, then dives and programs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+from dlsched.objective import Bound
+from dlsched.problems.sensitivity.definition.check import evaluate
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Solution
+from dlsched.problems.sensitivity.exact.bounds import pooled_bounds, split_bound
+from dlsched.problems.sensitivity.heuristics.balance import balanced, best_choices
+from dlsched.problems.sensitivity.heuristics.diving import Dive
+from dlsched.problems.sensitivity.heuristics.round_patterns import given_by, solution_from
+from dlsched.problems.sensitivity.programs.initial_patterns import packing, patterns_of
+from dlsched.problems.sensitivity.programs.lagrangian import Prices
+from dlsched.problems.sensitivity.programs.pattern_matrix import integer
+from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.programs.pattern_relaxation import Master, relax
+from dlsched.problems.sensitivity.structures.free_resources import Placed, solution_of
+from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
+from dlsched.registry.own import method
+from dlsched.result import Claim, Status, Termination
+from dlsched.run import Run
+from dlsched.schema import Id, simplify
+from dlsched.solvers.outcome import Vector
+
+_NEAR = 1e-3
+"""Relative gap to the bound at which no further patterns are sought."""
+_GAP = 2e-4
+"""Relative gap of the integer programs."""
+_CLOSE = 5e-5
+"""Relative gap at which the least number of dives need not be made."""
+_PENALTY = 1e-4
+"""Cost of a split job, as a fraction of the largest throughput of a job."""
+_NODES = 100
+"""Upper limit of the nodes of an integer program, instead of a time limit."""
+_LEAST_DIVES, _DIVES, _FEW_DIVES = 2, 6, 3
+"""Number of dives: as long as the gap is not small; at most; and at most on large clusters, unless
+the first number is larger there."""
+_PER_DIVE = 128
+"""On large clusters servers for each dive of the least number: all else takes longer on more."""
+_LARGE = 100
+"""From this many servers on no more is done if dives come near the bound."""
+_MOST_ENUMERATED = 1000
+"""Upper limit of the patterns that are enumerated at the end."""
+
+
+@method("sensitivity", kind="heuristic", preload=("highspy", "scipy.sparse"))
+def price_round(instance: Instance, run: Run) -> Claim:
+    """Column generation over server patterns, then whole numbers by diving (ours).
+
+    The relaxation of `patterns` is solved by column generation, from the patterns of a packing in
+    which every job has its proportional share; items may serve as smaller ones, so that few
+    patterns suffice. A split job costs 0.01 % of the largest throughput of a job, so that few are
+    split. The bound of the relaxation is certified as in `patterns`, and on large clusters the gap
+    to it is small. Dives in the relaxation round one column after the other, in two orders, then
+    at random; from 100 servers on they end within 0.1 % of the bound. If they do not, or on fewer
+    servers not within 0.02 %, the jobs of each server get the choices of the largest sum of
+    throughput, as in `balance`; if that is not enough, an integer program over the few dozen
+    patterns follows. Where its gap is above 0.1 %, the patterns of `balance` are added, and then
+    all patterns that a better solution can use, if there are at most 1,000. The integer programs
+    end at 100 nodes.
+
+    An instance whose servers have too many sums of CPUs or memory for pricing is left to
+    `balance`, with the bound of `pooled`.
+    """
+    forced = [split_bound(instance)]
+    if not instance.jobs:
+        none = Bound(0, "certified", "there are no jobs")
+        return Claim(solution=Solution(allocation={}), bounds=[[none], forced])
+    try:
+        best = Rounding(instance, run).best()
+    except TooManyStates:
+        best = Rounded(balanced(instance, run), pooled_bounds(instance, run))
+    if best.solution is not None:
+        return Claim(solution=best.solution, bounds=[best.bounds, forced])
+    return Claim(
+        status=Status.NO_SOLUTION,
+        termination=Termination.FINISHED,
+        reason="no patterns that were generated hold all jobs",
+        bounds=[best.bounds, forced],
+    )
+
+
+class Rounded(NamedTuple):
+    """The best solution found, and bounds on the throughput."""
+
+    solution: Solution | None
+    bounds: list[Bound]
+
+
+class Rounding:
+    """The program of `price_round`, and the best point of it as throughput and solution."""
+
+    def __init__(self, instance: Instance, run: Run) -> None:
+        self.instance, self.run = instance, run
+        units = instance.allow_split
+        self.program = Program(instance, whole=True, units=units, penalty=_PENALTY, convert=True)
+        self.value = -1
+        """Throughput of the incumbent as a multiple of the granularity; -1 without one."""
+        self.solution: Solution | None = None
+        self.given: dict[Id, tuple[Choice, Placed]] = {}
+        servers = instance.servers.count
+        self.large = servers >= _LARGE
+        self.enough = _NEAR if self.large else _GAP
+        self.least, self.dives = _LEAST_DIVES, _DIVES
+        if self.large:
+            self.least = min(_DIVES, servers // _PER_DIVE)
+            self.dives = max(_FEW_DIVES, self.least)
+
+    def best(self) -> Rounded:
+        """Add patterns until the gap is small; return what is found."""
+        program = self.program
+        program.add(packing(program))
+        program.add([program.server.full(i) for i in range(len(program.items))])
+        relaxed = relax(program, self.run, gap=_GAP / 2)
+        if relaxed is not None and relaxed.fits:
+            self._dive(relaxed.master)
+            if self.given and not self.within(self.enough):
+                self._choose()
+            if not self.within(self.enough):
+                self._combine()
+        if self.solution is None and (relaxed is None or relaxed.fits):
+            self.solution = balanced(self.instance, self.run)
+        if program.bound is None:
+            return Rounded(self.solution, [])
+        bound = simplify(program.bound * program.granularity)
+        how = "prices and a table of one server"
+        return Rounded(self.solution, [Bound(bound, "certified", how)])
+
+    def within(self, gap: float) -> bool:
+        """Whether the incumbent's relative gap to the bound is no larger than this."""
+        bound = self.program.bound
+        if bound is None or self.value < 0:
+            return False
+        return bound - self.value <= Fraction(gap) * bound  # a multiple may exceed the doubles
+
+    def _dive(self, master: Master) -> None:
+        """Round the relaxation by dives, until the gap is small."""
+        best, dive = None, Dive(master)
+        for k, point in enumerate(dive.points(self.dives)):
+            value = -1 if point is None else self._throughput(point)
+            if value > self.value:
+                self.value, best = value, point
+                dive.known = self._goal() if self.large else float(value / self.program.unit)
+            if self.within(_CLOSE if k + 1 < self.least else self.enough):
+                break
+        if best is not None:
+            self.given = given_by(self.program, best)
+            self.solution = solution_of(self.instance, self.given)
+            self.run.record(float(self.value * self.program.granularity), None)
+
+    def _goal(self) -> float:
+        """Return the objective that a dive must exceed: a small gap, and the incumbent's."""
+        bound, unit = self.program.bound or 0, self.program.unit
+        return max(float(self.value / unit), (1 - self.enough) * float(bound / unit))
+
+    def _choose(self) -> None:
+        """Replace the choices that the dives found by the best on each server."""
+        pairs = [(job, self.given[job.id][1]) for job in self.instance.jobs if job.id in self.given]
+        known = {name: choice for name, (choice, _) in self.given.items()}
+        with contextlib.suppress(TooManyStates):
+            given = best_choices(self.instance, pairs, known)
+            total = sum(Fraction(choice.throughput) for choice, _ in given.values())
+            value = int(total / self.program.granularity)
+            if value > self.value:
+                self._offer(value, solution_of(self.instance, given))
+
+    def _combine(self) -> None:
+        """Solve integer programs over more and more patterns, until the gap is small."""
+        self.program.conversions.clear()  # integer programs take longer with them
+        relaxed = relax(self.program, self.run)
+        if relaxed is not None:
+            near = relaxed.master.values if self.large else None
+            for _ in self._added(relaxed.prices):
+                self._integer(near)
+                near = None  # of patterns that are added
+                if self.within(_NEAR) or self.run.stop_reason():
+                    break
+
+    def _throughput(self, point: Vector) -> int:
+        """Return the throughput of a point, in granularities."""
+        taken = point[: len(self.program.values)].tolist()
+        pairs = zip(taken, self.program.values, strict=True)
+        return sum(round(often) * each for often, each in pairs)
+
+    def _added(self, prices: Prices) -> Iterator[None]:
+        """Add patterns, those that cost least time first, as long as the caller asks for more."""
+        yield
+        program, known = self.program, len(self.program.patterns)
+        even = balanced(self.instance, self.run)
+        if even is not None:
+            program.add(patterns_of(program, even))
+            throughput = evaluate(self.instance, even.allocation)[0]
+            self._offer(int(throughput / program.granularity), even)
+            if len(program.patterns) > known:
+                yield
+        better = program.lagrangian(prices).cutoff(self.value + 1)
+        if self.value >= 0 and program.complete(_MOST_ENUMERATED, [better], self.run):
+            yield
+
+    def _integer(self, near: Vector | None) -> None:
+        """Solve the integer program over the patterns known, or only near a point."""
+        run = self.run.nested(gap=_GAP)
+        outcome = integer(self.program, run, nodes=_NODES, target=self._goal(), near=near)
+        if outcome.values is None:
+            return
+        value = self._throughput(outcome.values)
+        if value > self.value:
+            self._offer(value, solution_from(self.program, outcome.values))
+
+    def _offer(self, value: int, solution: Solution) -> None:
+        """Make a solution the incumbent if its throughput, in granularities, is larger."""
+        if value > self.value:
+            self.value, self.solution = value, solution
+            self.run.record(float(value * self.program.granularity), None)

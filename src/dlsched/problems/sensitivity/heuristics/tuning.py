@@ -1,0 +1,144 @@
+"""Placement of one job by Synergy-TUNE (Synergy, section 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dlsched.errors import OptionError
+from dlsched.problems.sensitivity.definition.schema import Choice, Job
+from dlsched.problems.sensitivity.structures.free_resources import Cluster, Placed
+
+FITS = ("best", "first")
+PEERS = ("just enough", "cpu per gpu")
+
+
+def validate_option(name: str, value: str, known: Sequence[str]) -> None:
+    """Raise `OptionError` unless an option has one of the known values."""
+    if value not in known:
+        raise OptionError(f"{name}={value!r} must be one of {', '.join(known)}")
+
+
+class Tuner:
+    """Places jobs one by one; reverts earlier ones to their proportional share on conflict.
+
+    Parameters
+    ----------
+    fit
+        ``"best"``: the server with the least free resources that can take a job, else the fewest
+        servers. ``"first"``: servers in their order, as in the authors' public code.
+    peers
+        Which jobs are reverted first. ``"just enough"``: the job that alone releases the missing
+        amount, with the least surplus; if none does, the one that releases most of it. ``"cpu per
+        gpu"``, as in the public code: jobs on the fewest servers first, of these the one with most
+        CPUs per GPU, then most memory.
+
+    Raises
+    ------
+    OptionError
+        If `fit` or `peers` has another value.
+    """
+
+    def __init__(self, cluster: Cluster, fit: str, peers: str) -> None:
+        validate_option("fit", fit, FITS)
+        validate_option("peers", peers, PEERS)
+        self.cluster, self.instance = cluster, cluster.instance
+        self.first = fit == "first"
+        self.fit = cluster.first_fit if self.first else cluster.best_fit
+        self.rank: Callable[..., Any] = (
+            self._cpu_per_gpu if peers == "cpu per gpu" else self._just_enough
+        )
+
+    def place(self, job: Job) -> bool:
+        """Place a job, reverting others if necessary; false if there are too few free GPUs."""
+        cluster, fair = self.cluster, self.instance.shares[job.profile]
+        demand = self.instance.best_cases[job.profile]
+        placed = self.fit(job, demand)
+        if placed is None and (demand.cpus > fair.cpus or demand.memory > fair.memory):
+            demand = fair
+            placed = self.fit(job, demand)
+        if placed is None:
+            placed = self._with_gpus(self.instance.profile(job).gpus)
+            if placed is None:
+                return False
+            self._release(placed, demand)
+        cluster.place(job, demand, placed)
+        return True
+
+    def _with_gpus(self, gpus: int) -> Placed | None:
+        """Return servers with enough free GPUs, regardless of their free CPUs and memory.
+
+        The server with the fewest free GPUs that suffice, else as few servers as possible. With
+        first fit, as in the public code, a job of several GPUs goes to the first server that has
+        enough, or is split over those with the fewest free GPUs.
+        """
+        free = self.cluster.free[:, 0]
+        whole = np.flatnonzero(free >= gpus)
+        if len(whole):
+            chosen = whole[0] if self.first and gpus > 1 else whole[np.argmin(free[whole])]
+            return {int(chosen): gpus}
+        if not self.cluster.may_split(gpus) or free.sum() < gpus:
+            return None
+        placed: Placed = {}
+        for s in np.argsort(free if self.first else -free, kind="stable").tolist():
+            take = min(int(free[s]), gpus)
+            if take:
+                placed[s] = take
+                gpus -= take
+        return placed
+
+    def _release(self, placed: Placed, demand: Choice) -> None:
+        """Revert jobs to their share until these servers have the demand free.
+
+        A job is reverted on all its servers, where its CPUs or its memory may increase. A server
+        that this overloads reverts its own jobs in turn. The loop terminates because each step
+        reduces the number of jobs above their share, and it succeeds because on a server without
+        jobs above the share of a resource every free GPU has its share of it free, and the
+        demand is at most that.
+        """
+        need = {s: gpus * self.cluster.demand(demand) for s, gpus in placed.items()}
+        waiting = list(placed)
+        while waiting:
+            server = waiting[-1]
+            missing = self._missing(server, need)
+            if not missing.any():
+                waiting.pop()
+                continue
+            name = min(self._above(server, missing), key=lambda n: self.rank(n, server, missing))
+            job = self.cluster.jobs[name]
+            self.cluster.change(name, self.instance.shares[job.profile])
+            # Servers that had enough may be short of a resource now.
+            waiting = [s for s in self.cluster.given[name][1] if s not in waiting] + waiting
+
+    def _missing(self, server: int, need: dict[int, Any]) -> Any:
+        short = need.get(server, 0 * self.cluster.full) - self.cluster.free[server]
+        return np.maximum(short, 0)
+
+    def _above(self, server: int, missing: Any) -> list[str]:
+        """Return the jobs on a server that are above their share of a missing resource."""
+        share = self.cluster.share
+        return [
+            name
+            for name in self.cluster.hosts[server]
+            if (missing[1] and self.cluster.given[name][0].cpus > share[0])
+            or (missing[2] and self.cluster.given[name][0].memory > share[1])
+        ]
+
+    def _cpu_per_gpu(self, name: str, server: int, missing: Any) -> Any:
+        choice, placed = self.cluster.given[name]
+        return len(placed), -choice.cpus, -choice.memory
+
+    def _just_enough(self, name: str, server: int, missing: Any) -> Any:
+        """Order by the amount missing after a job is reverted, then by the surplus.
+
+        Both are sums of fractions of the server's CPUs and memory **(D)**.
+        """
+        cluster = self.cluster
+        now = cluster.given[name][0]
+        fair = self.instance.shares[cluster.jobs[name].profile]
+        released = cluster.hosts[server][name] * (cluster.demand(now) - cluster.demand(fair))
+        balance = [Fraction(int(missing[r] - released[r]), int(cluster.full[r])) for r in (1, 2)]
+        return sum(max(b, Fraction(0)) for b in balance), -sum(balance)

@@ -1,0 +1,174 @@
+"""Measured profiles (JSON) as sensitivity instances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dlsched.errors import InstanceError, OptionError
+from dlsched.files import read_json
+from dlsched.problems.sensitivity.definition.schema import Instance
+from dlsched.schema import Number, exact
+
+CLASSES = ("image", "lang", "speech")
+MULTI = {1: 0.7, 2: 0.15, 4: 0.15}
+"""Weights of the numbers of GPUs in a multi-GPU mix (ours); files have few larger jobs."""
+
+
+def read_profiles(
+    path: str | Path, cpus_per_gpu: int = 3
+) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Read a file of measured profiles.
+
+    Returns
+    -------
+    tuple
+        Profiles as in an instance, for the models that have a class, and the class of each. Rows
+        of zeros are dropped, with their CPUs; other zeros are kept.
+
+    Raises
+    ------
+    InstanceError
+        If the file has another form, or no set for this number of CPUs per GPU.
+    """
+    profiles: dict[str, dict[str, Any]] = {}
+    classes: dict[str, str] = {}
+    with _form(path):
+        axes, kinds, entries = _set(path, cpus_per_gpu)
+        for name, entry in entries.items():
+            kind = kinds.get(entry["model"])
+            if kind not in CLASSES:
+                continue
+            table = entry["tput"]
+            memory = axes[f"mem_gb_per_gpu_9x{len(table[0])}"]
+            rows = [(c, row) for c, row in zip(axes["cpu_per_gpu"], table, strict=True) if any(row)]
+            profiles[name] = {
+                "gpus": entry["gpus"],
+                "cpus": [c for c, _ in rows],
+                "memory": memory,
+                "throughput": [row for _, row in rows],
+            }
+            classes[name] = kind
+    return profiles, classes
+
+
+def read_iteration_times(path: str | Path, cpus_per_gpu: int = 3) -> dict[str, Number]:
+    """Return the seconds per iteration at the proportional share, by the name of the profile.
+
+    They are in the order in which the file's ``class_of`` names the models, the authors' order.
+
+    Raises
+    ------
+    InstanceError
+        As `read_profiles`.
+    """
+    with _form(path):
+        _, kinds, entries = _set(path, cpus_per_gpu)
+        order = {model: i for i, model in enumerate(kinds)}
+        named = sorted(entries, key=lambda name: order.get(entries[name]["model"], len(order)))
+        return {name: exact(entries[name]["iter_time_s_at_fair"]) for name in named}
+
+
+def _set(path: str | Path, cpus_per_gpu: int) -> tuple[Any, Any, Any]:
+    """Return the axes, the classes of models, and the profiles for a number of CPUs per GPU."""
+    data = read_json(Path(path))
+    sets = {int(s["fair_cpu_per_gpu"]): s["models"] for s in data["sets"].values()}
+    if cpus_per_gpu not in sets:
+        remedy = f"use one of {sorted(sets)} CPUs per GPU"
+        raise InstanceError(str(path), "sets", f"has none for {cpus_per_gpu}", remedy)
+    return data["axes"], data["class_of"], sets[cpus_per_gpu]
+
+
+@contextmanager
+def _form(path: str | Path) -> Iterator[None]:
+    """Raise `InstanceError` for a file of another form."""
+    try:
+        yield
+    except InstanceError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        problem = f"is no file of measured profiles ({type(error).__name__}: {error})"
+        raise InstanceError(str(path), "", problem, "see docs/problems/sensitivity.md") from None
+
+
+def from_profiles(
+    path: str | Path,
+    *,
+    servers: int = 16,
+    split: Sequence[float] = (20, 70, 10),
+    multi: bool = False,
+    allow_split: bool = True,
+    may_wait: bool = False,
+    cpus_per_gpu: int = 3,
+    memory: float = 500,
+    gpus: int = 8,
+    seed: int = 0,
+    name: str | None = None,
+) -> Instance:
+    """Draw jobs of measured models until they need all GPUs of a cluster.
+
+    Parameters
+    ----------
+    split
+        Weights of image, language and speech jobs, as in the paper: (20, 70, 10), (30, 60, 10).
+    multi
+        Jobs of 1, 2 and 4 GPUs; else of one.
+    may_wait
+        Whether jobs may wait; else all of them must be placed.
+    cpus_per_gpu
+        CPUs per GPU of a server; the file must have a set of profiles for it.
+
+    Raises
+    ------
+    InstanceError
+        As `read_profiles`.
+    OptionError
+        If `split` is not three weights.
+    """
+    profiles, classes = read_profiles(path, cpus_per_gpu)
+    rng = np.random.default_rng(seed)
+    weights = np.array(split, dtype=float)
+    if len(weights) != len(CLASSES) or weights.min() < 0 or not weights.sum():
+        raise OptionError(f"split={split!r} must be weights of image, language and speech jobs")
+    left = servers * gpus
+    rows: list[dict[str, str]] = []
+    used: set[str] = set()
+    while left:
+        kind = CLASSES[int(rng.choice(len(CLASSES), p=weights / weights.sum()))]
+        sizes = [g for g in (MULTI if multi else {1: 1.0}) if g <= left]
+        chances = np.array([MULTI[g] for g in sizes])
+        size = int(sizes[int(rng.choice(len(sizes), p=chances / chances.sum()))])
+        names = _of(profiles, classes, kind, size) or _of(profiles, classes, kind, 1)
+        chosen = names[int(rng.integers(len(names)))]
+        used.add(chosen)
+        left -= profiles[chosen]["gpus"]
+        rows.append({"id": f"j{len(rows) + 1}", "profile": chosen})
+    mix = "-".join(f"{w:g}" for w in weights.tolist())
+    label = f"sensitivity-{servers}-{mix}-{'multi' if multi else 'single'}"
+    data = {
+        "dlsched": 1,
+        "problem": "sensitivity",
+        "name": name or label,
+        "source": f"{Path(path).name}, seed {seed}",
+        "servers": {
+            "count": servers,
+            "gpus": gpus,
+            "cpus": gpus * cpus_per_gpu,
+            "memory": memory,
+        },
+        "allow_split": allow_split,
+        "may_wait": may_wait,
+        "profiles": {p: profiles[p] for p in profiles if p in used},
+        "jobs": rows,
+    }
+    return Instance.parse(data, str(path))
+
+
+def _of(
+    profiles: Mapping[str, Mapping[str, Any]], classes: Mapping[str, str], kind: str, gpus: int
+) -> list[str]:
+    return [p for p in profiles if classes[p] == kind and profiles[p]["gpus"] == gpus]

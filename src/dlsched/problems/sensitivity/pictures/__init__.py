@@ -1,0 +1,1 @@
+"""Drawings of instances and solutions."""

@@ -1,0 +1,218 @@
+"""Picture of sensitivity: the GPUs, CPUs and memory in use on every server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dlsched.drawing.bands import Bands, colours_array
+from dlsched.drawing.colours import (
+    EDGE,
+    IDLE,
+    Colouring,
+    by_name,
+    by_number,
+    choose,
+    default_of,
+    gpus_of_a_job,
+    mix,
+)
+from dlsched.drawing.labels import box_label
+from dlsched.drawing.legend import colour_entries, finish, idle_entry
+from dlsched.drawing.style import TEXT, new_axes, set_labels
+from dlsched.problems.sensitivity.definition.check import used
+from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
+from dlsched.problems.sensitivity.heuristics import proportional
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOR_BY = ("job", "model", "gpus")
+"""What the bars can be coloured by: the job, its model (profile), its GPUs."""
+COLOR_BY_OF_MANY = ("use", *COLOR_BY)
+"""The same for many servers, and the share of each resource in use."""
+RESOURCES = ("gpus", "cpus", "memory")
+_NAMES = ("GPU", "CPU", "memory")
+_MOST_SERVERS = 8
+"""Up to this number of servers, each has its bars."""
+
+
+def draw(
+    instance: Instance,
+    solution: Solution | None = None,
+    ax: Axes | None = None,
+    *,
+    color_by: str | None = None,
+) -> Axes:
+    """Draw the shares of GPUs, CPUs and memory in use on every server.
+
+    Up to 8 servers have three bars each, stacked by job; what is idle is white. Of more servers
+    each is a column: the share of each resource in use, or the jobs on its GPUs.
+
+    Parameters
+    ----------
+    solution
+        A feasible solution; by default the proportional allocation.
+    ax
+        Axes to draw on; those of a new figure by default.
+    color_by
+        One of `COLOR_BY`, by default the job, or with more jobs than colours the model; of many
+        servers one of `COLOR_BY_OF_MANY`, by default the use.
+
+    Raises
+    ------
+    OptionError
+        If it cannot be coloured by that.
+    """
+    many = instance.servers.count > _MOST_SERVERS
+    possible = COLOR_BY_OF_MANY if many else COLOR_BY
+    default = (
+        "use"
+        if many
+        else default_of(
+            [job.id for job in instance.jobs],
+            default_of(list(instance.profiles), "gpus").replace("job", "model"),
+        )
+    )
+    chosen = choose(color_by, possible, default, instance.problem)
+    who = "proportional"
+    if solution is None:
+        made = proportional(instance).solution
+        solution = made if isinstance(made, Solution) else None
+        who = who if solution else "no solution"
+    else:
+        who = solution.method or "a solution"
+    allocation = dict(solution.allocation) if solution else {}
+    own, entries = ax is None, []
+    if chosen == "use":
+        made_on = _use(instance, allocation, ax)
+    else:
+        colouring = _colouring(instance, chosen)
+        drawn = _cells if many else _bars
+        made_on = drawn(instance, allocation, colouring, ax)
+        shown = [j for j, job in enumerate(instance.jobs) if job.id in allocation]
+        entries = [
+            *colour_entries(colouring, shown, "models" if chosen == "model" else "jobs"),
+            idle_entry(),
+        ]
+    servers = f"{instance.servers.count:,} server{'s' * (instance.servers.count != 1)}"
+    finish(
+        made_on, f"{instance.name}: {servers}, {len(instance.jobs):,} jobs; {who}", entries, own=own
+    )
+    return made_on
+
+
+def draw_both(instance: Instance, solution: Solution) -> Sequence[Axes]:
+    """Draw the proportional allocation above a solution; return both axes."""
+    import matplotlib.pyplot as plt
+
+    _, (above, below) = plt.subplots(2, 1, figsize=(7, 5.2), layout="constrained")
+    draw(instance, None, above)
+    draw(instance, solution, below)
+    if above.get_legend() is not None and below.get_legend() is not None:
+        above.get_legend().remove()  # that of the picture below has the same jobs
+    return above, below
+
+
+def _colouring(instance: Instance, color_by: str) -> Colouring:
+    if color_by == "model":
+        return by_name([job.profile for job in instance.jobs])
+    if color_by == "gpus":
+        made = by_number([instance.profile(job).gpus for job in instance.jobs])
+        return made.renamed(gpus_of_a_job)
+    return by_name([job.id for job in instance.jobs])
+
+
+def _bars(
+    instance: Instance, allocation: Mapping[str, Allocation], colouring: Colouring, ax: Axes | None
+) -> Axes:
+    """Draw three stacked bars for each server."""
+    servers = instance.servers
+    if ax is None:
+        ax = new_axes(2.4)
+    bars = [(s, r) for s in range(servers.count) for r in range(len(RESOURCES))]
+    for s, r in bars:
+        ax.bar(4 * s + r, 1, 0.9, color=IDLE, edgecolor=EDGE, linewidth=0.6)
+    tops = dict.fromkeys(bars, 0.0)
+    for j, job in enumerate(instance.jobs):
+        given = allocation.get(job.id)
+        for server, gpus in given.gpus.items() if given else ():
+            each = (1.0, float(given.cpus), float(given.memory)) if given else ()
+            for r, amount in enumerate(each):
+                share = gpus * amount / float(getattr(servers, RESOURCES[r]))
+                x, bottom, fill = 4 * int(server) + r, tops[int(server), r], colouring.colours[j]
+                edge = mix(fill, "#000000", 0.55)
+                ax.bar(x, share, 0.9, bottom, color=fill, edgecolor=edge, linewidth=0.6)
+                box_label(ax, (x - 0.45, bottom, 0.9, share), job.id, fill)
+                tops[int(server), r] = bottom + share
+    set_labels(ax, "", "share of the server")
+    names = _NAMES if servers.count <= 3 else ("G", "C", "M")
+    ax.set_xticks([4 * s + r for s, r in bars], [names[r] for _, r in bars], fontsize=TEXT)
+    for s in range(servers.count):
+        ax.annotate(
+            f"server {s}" if servers.count <= 6 else str(s), (4 * s + 1, 0), xytext=(0, -14),
+            xycoords=("data", "axes fraction"), textcoords="offset points", fontsize=TEXT,
+            ha="center", va="top",
+        )  # fmt: skip
+    if servers.count > 3:
+        words = "GPUs (G), CPUs (C) and memory (M) of each server"
+        set_labels(ax, f"\n{words}", "share of the server")
+        ax.xaxis.labelpad = 12
+    ax.set_xlim(-0.7, 4 * servers.count - 1.3)
+    ax.set_ylim(0, 1.02)
+    ax.tick_params(axis="x", length=0)
+    return ax
+
+
+def _cells(
+    instance: Instance, allocation: Mapping[str, Allocation], colouring: Colouring, ax: Axes | None
+) -> Axes:
+    """Draw the GPUs of every server as a column of cells."""
+    servers = instance.servers
+    colours = np.ones((servers.gpus, servers.count, 3))
+    taken = [0] * servers.count
+    for j, job in enumerate(instance.jobs):
+        given = allocation.get(job.id)
+        for server, gpus in given.gpus.items() if given else ():
+            s = int(server)
+            colours[taken[s] : taken[s] + gpus, s] = colours_array([colouring.colours[j]])
+            taken[s] += gpus
+    bands = Bands(servers.count, servers.gpus, ax, cell_points=4, below=58, first=0)
+    bands.paint(colours)
+    bands.finish()
+    _label(bands, f"a server is a column of its {servers.gpus} GPUs")
+    return bands.ax
+
+
+def _use(instance: Instance, allocation: Mapping[str, Allocation], ax: Axes | None) -> Axes:
+    """Draw the share of GPUs, CPUs and memory in use on every server as a heat map."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    servers = instance.servers
+    use = np.zeros((len(RESOURCES), servers.count))
+    for s, amounts in used(allocation).items():
+        for r, amount in enumerate(amounts):
+            use[r, s] = float(amount / getattr(servers, RESOURCES[r]))
+    bands = Bands(servers.count, len(RESOURCES), ax, cell_points=9, below=42, first=0)
+    colours = LinearSegmentedColormap.from_list("use", ["#ffffff", "#8fb4d9", "#08306b"])
+    image = bands.paint(use, lines=True, cmap=colours, vmin=0, vmax=1)
+    bands.finish()
+    if bands.bands == 1:
+        bands.ax.set_yticks([r + 0.5 for r in range(len(RESOURCES))], _NAMES, fontsize=TEXT)
+        _label(bands, "a column each")
+    else:
+        _label(bands, f"from top to bottom: {', '.join(_NAMES)}")
+    bar = bands.ax.figure.colorbar(image, ax=bands.ax, fraction=0.04, pad=0.02)
+    bar.set_label("share in use", fontsize=TEXT)
+    bar.ax.tick_params(labelsize=TEXT, length=2)
+    bar.outline.set_linewidth(0.5)
+    return bands.ax
+
+
+def _label(bands: Bands, meaning: str) -> None:
+    rows = f", {bands.per_band} in a row" if bands.bands > 1 else ""
+    set_labels(bands.ax, f"all {bands.columns:,} servers{rows}; {meaning}")
+    bands.ax.tick_params(length=0)
+    bands.ax.spines[:].set_visible(False)

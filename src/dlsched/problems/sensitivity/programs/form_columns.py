@@ -1,0 +1,185 @@
+"""Columns of the forms and what leaves some of them out, in integers, apart from the methods.
+
+The columns are options, taken by jobs, and patterns, used by servers; patterns supply the items
+that options need. For any prices q >= 0 of items, the throughput T (in granularities) of a solution
+is at most
+
+    factor T <= sum over jobs of max_o (factor v_o - q(o)) + servers max_p q(p),
+
+and the left side is below the right by at least the reduced cost of each option and each pattern
+that it uses. So a solution that is as good as a target uses none whose reduced cost is above the
+difference of the right side and the target. With a floor F on the throughput the same holds of the
+number S of split jobs, where s_o = 1 for an option of a split job:
+
+    -split S <= sum over jobs of max_o (throughput v_o - split s_o - q(o)) + servers max_p q(p)
+                - throughput F.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance
+from dlsched.schema import Id, granularity
+
+
+class FormItem(NamedTuple):
+    """GPUs that stay on one server, as integers, with all their CPUs and memory."""
+
+    gpus: int
+    cpus: int
+    memory: int
+
+
+class FormOption(NamedTuple):
+    """A choice for a job of a profile; the item that it needs, and how many of it."""
+
+    profile: Id
+    choice: Choice
+    item: int
+    amount: int
+    split: bool
+
+
+@dataclass(frozen=True)
+class FormColumns:
+    """The options of jobs, the items that they need, and the data of both as integers.
+
+    Attributes
+    ----------
+    counts
+        Jobs by profile.
+    room
+        GPUs, CPUs and memory of a server, in the units of the items.
+    values
+        The options' throughputs as multiples of ``granularity``.
+    """
+
+    counts: Mapping[Id, int]
+    servers: int
+    least_jobs: int
+    options: Sequence[FormOption]
+    items: Sequence[FormItem]
+    room: FormItem
+    values: Sequence[int]
+    granularity: Fraction
+
+
+def columns_of(instance: Instance, *, whole: bool, units: bool) -> FormColumns:
+    """Return the columns where jobs may stay together (`whole`) or be single GPUs (`units`).
+
+    A job of one GPU is an item anyway, and one larger than a server is single GPUs if it may be
+    split at all.
+    """
+    servers = instance.servers
+    counts = Counter(job.profile for job in instance.jobs)
+    index: dict[tuple[int, Choice], int] = {}
+    options: list[FormOption] = []
+    for name in counts:
+        gpus = instance.profiles[name].gpus
+        together = gpus == 1 or (whole and gpus <= servers.gpus)
+        apart = gpus > 1 and (units or (gpus > servers.gpus and instance.allow_split))
+        for choice in instance.undominated[name]:
+            for allowed, size, amount in ((together, gpus, 1), (apart, 1, gpus)):
+                if allowed:
+                    key = (size, choice._replace(throughput=0))
+                    item = index.setdefault(key, len(index))
+                    options.append(FormOption(name, choice, item, amount, amount > 1))
+    cpus = [Fraction(size * choice.cpus) for size, choice in index]
+    memory = [Fraction(size * choice.memory) for size, choice in index]
+    per_cpu = granularity([servers.cpus, *cpus])
+    per_gb = granularity([servers.memory, *memory])
+    items = [
+        FormItem(size, int(c / per_cpu), int(m / per_gb))
+        for (size, _), c, m in zip(index, cpus, memory, strict=True)
+    ]
+    room = FormItem(servers.gpus, int(servers.cpus / per_cpu), int(servers.memory / per_gb))
+    step = granularity(option.choice.throughput for option in options) or Fraction(1)
+    return FormColumns(
+        counts=counts,
+        servers=servers.count,
+        least_jobs=0 if instance.may_wait else 1,
+        options=options,
+        items=items,
+        room=room,
+        values=[int(option.choice.throughput / step) for option in options],
+        granularity=step,
+    )
+
+
+class FormPrices(NamedTuple):
+    """Prices that a proof states: of items, of a granularity, a split job, and of the floor."""
+
+    items: Sequence[int]
+    factor: Fraction
+    split: Fraction
+    throughput: Fraction
+
+
+class Limit(NamedTuple):
+    """What solutions that are as good as a target can use, at some prices.
+
+    Attributes
+    ----------
+    pattern
+        The least price of a pattern.
+    options
+        Whether each option may be used.
+    """
+
+    prices: Sequence[int]
+    pattern: int
+    options: Sequence[bool]
+
+
+def throughput_limit(columns: FormColumns, prices: FormPrices, best: int, target: int) -> Limit:
+    """Return what solutions of at least this throughput, in granularities, can use.
+
+    Parameters
+    ----------
+    best
+        The price of the dearest pattern.
+    """
+    worth = [value * prices.factor for value in columns.values]
+    return _limit(columns, prices, best, worth, math.floor(target * prices.factor))
+
+
+def split_limit(
+    columns: FormColumns, prices: FormPrices, best: int, floor: int, most: int
+) -> Limit:
+    """Return what solutions at a floor on the throughput with so few split jobs can use."""
+    worth = [
+        value * prices.throughput - option.split * prices.split
+        for option, value in zip(columns.options, columns.values, strict=True)
+    ]
+    held = math.floor(floor * prices.throughput)
+    return _limit(columns, prices, best, worth, math.floor(-most * prices.split) + held)
+
+
+def _limit(
+    columns: FormColumns,
+    prices: FormPrices,
+    best: int,
+    worth: Sequence[Fraction],
+    target: int,
+) -> Limit:
+    """Return the limit at the prices; what options are worth is rounded up to integers."""
+    surplus = [
+        math.ceil(value) - option.amount * prices.items[option.item]
+        for option, value in zip(columns.options, worth, strict=True)
+    ]
+    largest = {} if columns.least_jobs else dict.fromkeys(columns.counts, 0)
+    for option, left in zip(columns.options, surplus, strict=True):
+        largest[option.profile] = max(largest.get(option.profile, left), left)
+    jobs = sum(count * largest.get(name, 0) for name, count in columns.counts.items())
+    allowance = max(0, jobs + columns.servers * best - target)
+    allowed = [
+        largest[option.profile] - left <= allowance
+        for option, left in zip(columns.options, surplus, strict=True)
+    ]
+    return Limit(prices.items, best - allowance, allowed)

@@ -1,0 +1,133 @@
+"""The relaxation of the program of choices and patterns, by column generation."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from dlsched.problems.sensitivity.programs.lagrangian import Prices
+from dlsched.problems.sensitivity.programs.pattern_matrix import pattern_column, standard_form
+from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Program
+from dlsched.result import Termination
+from dlsched.run import Run
+from dlsched.solvers import highs
+from dlsched.solvers.incremental import IncrementalProgram
+from dlsched.solvers.outcome import Vector
+
+_MANY_ROWS = 300
+"""A program with more rows can be interrupted; the callback takes a tenth of a solve's time."""
+
+
+class Relaxed(NamedTuple):
+    """The relaxation's prices and optimum; whether the number of servers suffices."""
+
+    prices: Prices
+    objective: float
+    fits: bool
+    master: Master
+
+
+def relax(program: Program, run: Run, floor: int | None = None, gap: float = 0.0) -> Relaxed | None:
+    """Solve the relaxation by column generation; ``None`` if that was not possible.
+
+    Phase 1, where the patterns known do not hold the jobs: minimise the number of additional
+    servers needed; if it is above 0, there is no solution. Phase 2: the objective; with a floor on
+    the throughput that is the number of split jobs. It ends when no pattern has a positive reduced
+    cost, or when the throughput's certified bound is within a relative gap.
+    """
+    if run.stop_reason():
+        return None
+    master = Master(program, run, floor)
+    while not run.stop_reason():
+        duals = master.solve()
+        if duals is None:
+            return None
+        prices = program.prices(duals)
+        if not master.short and floor is None:
+            program.tighten(prices)
+            if gap and program.excess(master.objective) <= gap:
+                return Relaxed(prices, master.objective, True, master)
+        before = len(program.patterns)
+        program.add(program.price(prices, run))
+        if len(program.patterns) == before:
+            if run.stop_reason():
+                return None
+            return Relaxed(prices, master.objective, not master.short, master)
+        master.extend()
+    return None
+
+
+class Master:
+    """The linear program over the patterns known; each solve starts from the last one's basis.
+
+    Columns are those of `Program.form` at the time, then the number of additional servers, then
+    the patterns that came later. Additional servers are allowed only if `short`, in phase 1.
+
+    Attributes
+    ----------
+    values, objective
+        The last optimum; without the column of additional servers.
+    """
+
+    def __init__(self, program: Program, run: Run, floor: int | None = None) -> None:
+        form = standard_form(program, floor)
+        form.upper[:] = np.inf  # rows imply the bounds, but for phase 1
+        unit, costs, _ = form.conditioned(0)
+        self.program, self.run, self.unit, self.short = program, run, float(unit), False
+        self.sign = 1.0 if floor is None else -1.0  # of duals, so that prices are positive
+        self.known = len(program.patterns)  # those that are columns
+        self.extra = form.shape[1]  # position of the column of additional servers
+        self.costs = np.append(costs, 0.0)
+        self.objective, self.values, self.more = 0.0, np.zeros(self.extra), 0.0
+        options = {"presolve": "off"}
+        large = form.shape[0] > _MANY_ROWS
+        self.solver = IncrementalProgram(run, options=options, interruptible=large)
+        highs.load(self.solver.session, form, 0, False)
+        row = len(program.counts) + len(program.items)
+        self.solver.add_column(0.0, 0.0, 0.0, [row], [-1.0])
+
+    def extend(self) -> None:
+        """Add the patterns that are new."""
+        for pattern in islice(self.program.patterns, self.known, None):
+            rows, entries = pattern_column(self.program, pattern)
+            self.solver.add_column(0.0, 0.0, np.inf, rows, entries)
+        self.known = len(self.program.patterns)
+
+    def solve(self) -> Vector | None:
+        """Return the duals of the rows; ``None`` if a limit struck, or a job has no options."""
+        solved = self.optimal()
+        if not solved and not self.short and not self.run.stop_reason():
+            self._allow(True)
+            solved = self.optimal()
+        if solved and self.short and self.more < TOLERANCE:
+            self._allow(False)
+            solved = self.optimal()
+        if not solved:
+            return None
+        return self.duals
+
+    @property
+    def duals(self) -> Vector:
+        """The duals of the rows at the last optimum, in the unit of the objective."""
+        return self.solver.duals * (self.sign if self.short else self.sign * self.unit)
+
+    def optimal(self) -> bool:
+        """Solve the program; return whether there is an optimum."""
+        if self.solver.solve() is not Termination.PROVED:
+            return False
+        values = self.solver.values
+        self.more = float(values[self.extra])
+        self.values = np.delete(values, self.extra)
+        self.objective = self.solver.objective * self.unit
+        return True
+
+    def _allow(self, additional: bool) -> None:
+        """Begin phase 1, or end it: then the additional servers are 0 within the tolerance."""
+        self.short = additional
+        costs = np.zeros(len(self.costs)) if additional else self.costs
+        if additional:
+            costs[self.extra] = -self.sign
+        self.solver.set_costs(costs)
+        self.solver.set_bounds(self.extra, 0.0, np.inf if additional else self.more)

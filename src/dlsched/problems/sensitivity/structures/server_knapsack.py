@@ -1,0 +1,117 @@
+"""The best choices of the jobs on one server: a multiple-choice knapsack with two capacities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance
+from dlsched.problems.sensitivity.structures.server_patterns import Item, Server
+from dlsched.schema import Id
+
+Part: TypeAlias = tuple[Id, int]
+"""A profile, and how many GPUs a job of it has on a server."""
+Sums: TypeAlias = NDArray[np.float64]
+"""Throughput by remaining CPUs and memory, flat; minus infinity where the jobs do not fit."""
+
+
+class Knapsack:
+    """Chooses CPUs and memory of the jobs on a server, of the largest sum of throughput.
+
+    By dynamic programming over the jobs; the states are the remaining CPUs and memory, of which
+    only the amounts that sums of choices leave are kept. Sums of the first jobs are remembered, so
+    that servers with similar jobs share most of the work. Exact, but for the rounding of sums of
+    throughput to 53 bits.
+
+    Parameters
+    ----------
+    parts
+        Every part that will be on a server.
+
+    Raises
+    ------
+    TooManyStates
+        If choices have too many different sums of CPUs or memory.
+    """
+
+    def __init__(self, instance: Instance, parts: Sequence[Part]) -> None:
+        self.instance = instance
+        index: dict[Item, int] = {}
+        self.options: dict[Part, list[tuple[int, Choice, float]]] = {}
+        top = max((Fraction(c.throughput) for p, _ in parts for c in instance.undominated[p]),
+                  default=Fraction(1))  # fmt: skip
+        for name, gpus in parts:
+            self.options[name, gpus] = [
+                (
+                    index.setdefault(Item(gpus, choice.cpus, choice.memory), len(index)),
+                    choice,
+                    float(choice.throughput / top),
+                )
+                for choice in instance.undominated[name]
+            ]
+        self.server = Server(instance.servers, list(index))
+        rows, columns = self.server.shape
+        self.after: list[NDArray[np.intp]] = []
+        for cpus, memory in self.server.after:
+            flat = cpus[:, None] * columns + memory[None, :]
+            # A state beyond the last, of value minus infinity, stands for "does not fit".
+            flat[(cpus < 0)[:, None] | (memory < 0)[None, :]] = rows * columns
+            self.after.append(np.append(flat.ravel(), rows * columns).astype(np.intp))
+        empty = np.zeros(rows * columns + 1)
+        empty[-1] = -np.inf
+        self.known: dict[tuple[Part, ...], Sums] = {(): empty}
+
+    def solve(self, parts: Sequence[Part], used: Sequence[Item] = ()) -> list[Choice]:
+        """Return the choices of the jobs on one server, in their order.
+
+        They exist if the GPUs suffice and what is in use is within the proportional share.
+
+        Parameters
+        ----------
+        used
+            What else is on the server, items of the parts that were announced.
+        """
+        order = sorted(range(len(parts)), key=lambda k: parts[k])
+        path = tuple(parts[k] for k in order)
+        at = len(self.known[()]) - 2
+        for other in used:
+            at = int(self.after[self.server.items.index(other)][at])
+        self._sums(path)
+        chosen: list[Choice | None] = [None] * len(parts)
+        for k in range(len(path), 0, -1):
+            before, sums = self.known[path[: k - 1]], self.known[path[:k]]
+            for item, choice, value in self.options[path[k - 1]]:
+                left = int(self.after[item][at])
+                if before[left] + value == sums[at]:
+                    chosen[order[k - 1]], at = choice, left
+                    break
+        return [choice for choice in chosen if choice is not None]
+
+    def _sums(self, path: tuple[Part, ...]) -> Sums:
+        """Return the largest throughput of these jobs by remaining CPUs and memory."""
+        found = self.known.get(path)
+        if found is None:
+            before = self._sums(path[:-1])
+            options = self.options[path[-1]]
+            found = np.maximum.reduce([before[self.after[i]] + value for i, _, value in options])
+            self.known[path] = found
+        return found
+
+
+def least_choices(instance: Instance) -> Mapping[Id, Choice]:
+    """Return for each profile the fastest choice within the proportional share, of these the least.
+
+    Jobs with these choices fit wherever their GPUs do.
+    """
+    cpus, memory = instance.servers.proportional
+    return {
+        name: max(
+            (c for c in choices if c.cpus <= cpus and c.memory <= memory),
+            key=lambda c: (c.throughput, -c.cpus, -c.memory),
+        )
+        for name, choices in instance.undominated.items()
+    }

@@ -1,0 +1,213 @@
+"""Patterns of one server: the knapsack with three resources that prices them.
+
+An item is one GPU of a job with a choice, or a whole job that stays on one server. Items do not
+depend on profiles: jobs with equal amounts per GPU share a kind of item, so that a few dozen kinds
+describe any number of jobs. A pattern is the number of items of each kind on one server.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.errors import OptionError
+from dlsched.problems.sensitivity.definition.schema import Servers
+from dlsched.schema import Number, granularity
+
+Table: TypeAlias = NDArray[np.int64]
+Pattern: TypeAlias = tuple[int, ...]
+State: TypeAlias = tuple[int, int, int]
+"""Index of a table: remaining GPUs, sum of CPUs, sum of memory."""
+
+MOST_STATES = 2_000_000
+"""Upper limit of the entries of a server's table: GPUs x sums of CPUs x sums of memory."""
+_KEPT = 4_000_000
+"""Up to this many entries the transitions of a table are kept from one to the next."""
+_BATCH = 2**15
+"""About as many entries are computed together: larger arrays take longer to allocate."""
+_NO_ROOM = -(2**62)
+"""Value of a state in which an item does not fit."""
+_LARGEST_SUM = 2**62
+"""No server may hold items of this value; each item takes a GPU at least."""
+
+
+class TooManyStates(OptionError):
+    """Raised if the table of one server would be too large."""
+
+
+class Item(NamedTuple):
+    """GPUs that stay together, and the CPUs and memory of each of them."""
+
+    gpus: int
+    cpus: Number
+    memory: Number
+
+
+class Floor(NamedTuple):
+    """Values of items, their `Server.table`, and the least value of a pattern."""
+
+    values: Sequence[int]
+    table: Table
+    least: int
+
+
+class Server:
+    """The knapsack of one server: the largest value by GPUs, CPUs and memory, in integers."""
+
+    def __init__(self, servers: Servers, items: Sequence[Item]) -> None:
+        self.items, self.gpus = tuple(items), servers.gpus
+        cpus = self._reach(servers.cpus, [i.gpus * i.cpus for i in items])
+        memory = self._reach(servers.memory, [i.gpus * i.memory for i in items])
+        states = (self.gpus + 1) * len(cpus[0]) * len(memory[0])
+        _validate_states(states)
+        self.shape = (len(cpus[0]), len(memory[0]))
+        self.after = list(zip(cpus[1], memory[1], strict=True))
+        self.steps = [  # the same as lists, of which single entries are read faster
+            (item.gpus, cpu.tolist(), memory.tolist())
+            for item, (cpu, memory) in zip(self.items, self.after, strict=True)
+        ]
+        most = max(1, _BATCH // (self.shape[0] * self.shape[1]))
+        self.alike = _batches([item.gpus for item in self.items], most)
+        self.kept: dict[tuple[int, ...], Table] = {}
+
+    def _reach(self, capacity: Number, sizes: Sequence[Number]) -> tuple[list[int], list[Table]]:
+        """Return the sums that items can make, and the transitions between them.
+
+        An item's array has for each sum, as a remaining capacity, the index of the largest sum
+        that still fits after the item is added; -1 if the item does not fit.
+        """
+        unit = granularity([capacity, *sizes])
+        whole = [int(Fraction(s) / unit) for s in sizes]
+        limit = int(Fraction(capacity) / unit)
+        sums, edge = {0}, {0}
+        for _ in range(self.gpus):
+            known = len(sums)
+            found: set[int] = set()
+            for size in set(whole):
+                found |= {a + size for a in edge if a + size <= limit}
+                _validate_states((self.gpus + 1) * max(len(found), known))
+            edge = found - sums
+            sums |= edge
+        reachable = sorted(sums)
+        if limit < 2**62:
+            array = np.array(reachable, dtype=np.int64)
+            most = int(array[-1]) + 1  # no larger size fits
+            leads = [np.searchsorted(array, array - min(s, most), side="right") - 1 for s in whole]
+        else:
+            leads = [
+                np.array([bisect_right(reachable, a - size) - 1 for a in reachable])
+                for size in whole
+            ]
+        return reachable, leads
+
+    def full(self, i: int) -> Pattern:
+        """Return the pattern with as many items of one kind as fit on a server."""
+        counts, at = [0] * len(self.items), self.take(self.whole(), i)
+        while at is not None:
+            counts[i] += 1
+            at = self.take(at, i)
+        return tuple(counts)
+
+    def whole(self) -> State:
+        """Return the table's index of an empty server."""
+        return self.gpus, self.shape[0] - 1, self.shape[1] - 1
+
+    def table(self, values: Sequence[int]) -> Table:
+        """Return the largest value of items by remaining GPUs, CPUs and memory.
+
+        ``table[g, c, m]`` is over items that take at most g GPUs, the c-th sum of CPUs and the
+        m-th of memory; by dynamic programming over the GPUs, exact in 64-bit integers.
+
+        Raises
+        ------
+        ValueError
+            If the values are too large for that.
+        """
+        if max(values, default=0) * (self.gpus + 1) >= _LARGEST_SUM:
+            raise ValueError("prices of items are too high for integers of 64 bits")
+        rows, columns = self.shape
+        states = rows * columns
+        best = np.zeros((self.gpus + 1, states + 1), dtype=np.int64)
+        best[:, -1] = _NO_ROOM
+        worth = np.array(values, dtype=np.int64)[:, None]
+        for g in range(1, self.gpus + 1):
+            now = best[g, :-1]
+            now[:] = best[g - 1, :-1]
+            for gpus, items in self.alike:
+                if gpus <= g:
+                    taken = best[g - gpus][self._leads(items)]
+                    taken += worth[list(items)]
+                    np.maximum(now, taken.max(axis=0), out=now)
+        return best[:, :-1].reshape(self.gpus + 1, rows, columns)
+
+    def _leads(self, items: tuple[int, ...]) -> Table:
+        """Return the states after each of some items, items x states; the last is "no room"."""
+        found = self.kept.get(items)
+        if found is None:
+            states = self.shape[0] * self.shape[1]
+            found = np.empty((len(items), states), dtype=np.intp)
+            for row, i in zip(found, items, strict=True):
+                cpu, memory = self.after[i]
+                lead = cpu[:, None] * self.shape[1] + memory[None, :]
+                lead[cpu < 0, :] = lead[:, memory < 0] = states
+                row[:] = lead.ravel()
+            if len(self.items) * states <= _KEPT:
+                self.kept[items] = found
+        return found
+
+    def pattern(
+        self, table: Table, values: Sequence[int], first: int | None = None
+    ) -> Pattern | None:
+        """Return a pattern of largest value, or with `first` the best that contains this item.
+
+        ``None`` if that item alone does not fit.
+        """
+        counts = [0] * len(self.items)
+        at = self.whole()
+        if first is not None:
+            moved = self.take(at, first)
+            if moved is None:
+                return None
+            counts[first], at = 1, moved
+        priced = [(i, value) for i, value in enumerate(values) if value > 0]
+        while (best := table.item(at)) > 0:
+            for i, value in priced:
+                moved = self.take(at, i)
+                if moved is not None and table.item(moved) + value == best:
+                    counts[i] += 1
+                    at = moved
+                    break
+            else:
+                at = (at[0] - 1, at[1], at[2])
+        return tuple(counts)
+
+    def take(self, at: State, i: int) -> State | None:
+        """Return the state after an item is added; ``None`` if it does not fit."""
+        gpus, cpu, memory = self.steps[i]
+        g, c, m = at[0] - gpus, cpu[at[1]], memory[at[2]]
+        return None if g < 0 or c < 0 or m < 0 else (g, c, m)
+
+
+def _batches(gpus: Sequence[int], most: int) -> list[tuple[int, tuple[int, ...]]]:
+    """Return batches of at most `most` items with equal GPUs: the GPUs, and the items."""
+    same: dict[int, list[int]] = {}
+    for i, count in enumerate(gpus):
+        same.setdefault(count, []).append(i)
+    return [
+        (count, tuple(items[k : k + most]))
+        for count, items in same.items()
+        for k in range(0, len(items), most)
+    ]
+
+
+def _validate_states(states: int) -> None:
+    if states > MOST_STATES:
+        raise TooManyStates(
+            f"a server's table would have {states} entries or more, the most is "
+            f"{MOST_STATES}; round the axes to a coarser granularity, or use milp"
+        )

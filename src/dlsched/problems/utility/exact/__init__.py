@@ -1,0 +1,138 @@
+"""Exact methods for utility: the integer program, and Dantzig-Wolfe over the jobs' schedules."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from typing import Any
+
+from dlsched.objective import Bound
+from dlsched.problems.utility import model
+from dlsched.problems.utility.definition.schema import Instance, Solution
+from dlsched.problems.utility.exact.dantzig_wolfe import Search
+from dlsched.problems.utility.heuristics.insertion import Insertion
+from dlsched.problems.utility.programs.reduced_cost_fixing import Part
+from dlsched.problems.utility.structures.gangs import Stopped, levels_of
+from dlsched.registry.own import method
+from dlsched.result import Claim, Start, Status, Termination
+from dlsched.run import Run, Stage
+from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
+
+_COMPILING = 1.0
+"""Pyomo's time to turn a model into arrays, as a share of the time to build it."""
+
+_FEW_RUNS = 500
+"""Up to this many triples of job, slot and speed Python takes a second or a few, as measured."""
+
+logger = logging.getLogger(__name__)
+
+
+@method("utility", kind="exact", preload=SOLVER_LIBRARIES)
+def milp(instance: Instance, run: Run) -> Claim:
+    """Integer program: when each job runs, at which speed, and when it is complete.
+
+    Exact because machines matter only through their GPUs of each type, and gangs fit on these if
+    and only if Hall's condition holds, whose rows the program has (models/utility.md).
+    """
+    return solve_model(instance, run)
+
+
+def solve_model(instance: Instance, run: Run, part: Part | None = None) -> Claim:
+    """Solve the integer program, or a part of it, within the run's limits, building included."""
+    try:
+        module = _LimitedModel(run, part)
+        return solve_levels(instance, run, module, relaxations=part is None)
+    except Stopped as error:
+        reason = f"{error} while the integer program was built"
+        start = Start(True, "returned as it was given") if run.start is not None else None
+        return Claim(
+            solution=run.start,
+            status=Status.FEASIBLE if start else Status.NO_SOLUTION,
+            termination=error.termination,
+            reason=reason,
+            start=start,
+        )
+
+
+class _LimitedModel:
+    """The model's module, with a `build` that ends at the run's limits."""
+
+    read, assign = staticmethod(model.read), staticmethod(model.assign)
+
+    def __init__(self, run: Run, part: Part | None) -> None:
+        self.run, self.part = run, part
+
+    def build(self, instance: Instance) -> Any:
+        began = time.perf_counter()
+        built = model.build(instance, self.run.stop_reason, self.part)
+        if _COMPILING * (time.perf_counter() - began) > self.run.remaining():
+            raise Stopped(Termination.TIME_LIMIT)
+        return built
+
+
+def few_runs(instance: Instance) -> bool:
+    """Whether the loops take less time as Python than to be compiled."""
+    return not instance.forking and instance.runs <= _FEW_RUNS
+
+
+@method("utility", kind="exact", preload=(".pricing", *SOLVER_LIBRARIES), small=few_runs)
+def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
+    """Columns are the jobs' schedules, priced by one dynamic program for all finish slots at once.
+
+    Exact because any prices give a valid bound, which one pricing pass re-checks
+    (`lagrangian_bound`), and an incumbent that meets it is optimal; where none does, an integer
+    program over what these prices leave (`restrict`) decides small instances, and the gap of others
+    is certified. The incumbent comes from insertion with its searches, and from the integer master
+    over the columns found. Gains of work are rounded up for the bound, and down for schedules,
+    where its stages are too many.
+    """
+    run.announce(Stage.BUILDING, f"the jobs' gangs of {instance.name}")
+    began = time.perf_counter()
+    search = Search(instance, run)
+    if not search.gangs.masks:
+        bound = Bound(0, "certified", "no job can run")
+        return Claim(
+            solution=search.solution,
+            status=Status.OPTIMAL,
+            reason="no job can run",
+            objective=[0],
+            bounds=[[bound]],
+        )
+    built = time.perf_counter() - began
+    if isinstance(run.start, Solution):
+        better = search.propose(Insertion(search.gangs, levels_of(instance, run.start)))
+        search.start = Start(True, "the first incumbent" if better else "its utility is 0")
+    if isinstance(run.known, Solution):
+        search.propose(Insertion(search.gangs, levels_of(instance, run.known)))
+    run.announce(Stage.SEARCHING, "schedules as columns")
+    search.solve()
+    claim = search.claim(built)
+    if claim.status in (Status.OPTIMAL, Status.INFEASIBLE):
+        return claim
+    if not search.fits_milp:
+        logger.info("a gap is left: the integer program, which could close it, is too large")
+        return claim
+    return _close(instance, run, search, claim)
+
+
+def _close(instance: Instance, run: Run, search: Search, claim: Claim) -> Claim:
+    """Close the gap by the integer program, which starts from the claim's schedule.
+
+    It has only what a better schedule can use, if a schedule is known.
+    """
+    if run.stop_reason():
+        return claim
+    run.announce(Stage.SEARCHING, "the integer program, from the best schedule found")
+    rest = run.nested(gap=run.gap)
+    rest.start = claim.solution or run.start
+    rest.on_progress = search.pass_on
+    try:
+        last = solve_model(instance, rest, search.part)
+    except Stopped:
+        return claim
+    bounds = [[*claim.bounds[0], *(last.bounds or [[]])[0]]]
+    if last.status is Status.NO_SOLUTION:
+        return replace(claim, bounds=bounds, termination=last.termination, reason=last.reason)
+    reason = "proved by the integer program" if last.status is Status.OPTIMAL else last.reason
+    return replace(last, bounds=bounds, reason=reason, start=claim.start)

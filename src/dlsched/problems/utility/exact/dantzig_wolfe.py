@@ -1,0 +1,264 @@
+"""Dantzig-Wolfe over the jobs' schedules, with prices of ever shorter periods.
+
+A column is a schedule of one job: the slots in which it runs, and its speed in each. The master
+takes at most one per job and keeps Hall's condition in every slot. The duals of its rows, each of a
+slot and a set of types, add up to prices of types, whose bound is at least as tight: the types of a
+gang are in every set that contains one of its masks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from dlsched.objective import Bound
+from dlsched.problems.utility.definition.schema import Instance, Solution
+from dlsched.problems.utility.heuristics.insertion import Insertion, by_density
+from dlsched.problems.utility.programs.column_generation import generate, refinements
+from dlsched.problems.utility.programs.lagrangian import Dual, Priced
+from dlsched.problems.utility.programs.master import Columns
+from dlsched.problems.utility.programs.reduced_cost_fixing import Part, restrict
+from dlsched.problems.utility.structures.gangs import Gangs, Stopped, Vector
+from dlsched.result import Claim, Point, Start, Status, Termination
+from dlsched.run import Run
+from dlsched.schema import Number, granularity, simplify
+from dlsched.solvers import highs
+
+CLOSE = 1e-9
+LAGRANGIAN = "prices, one pricing pass"
+"""How bounds are certified."""
+_PATIENCE = 5
+"""Rounds of search without a better incumbent after which a run without a limit ends."""
+_MASTER_SHARE = 0.05
+"""The most time of an integer master, as a share of the limit."""
+_MOST_COLUMNS = 20_000
+"""With more columns the integer master is not solved."""
+_ROUNDS = 300
+"""Rounds of a first neighbourhood search, for each job; later ones are longer."""
+_FEW = 4
+"""With fewer jobs there are no neighbourhoods to search."""
+_MOST_CLOSING = 5_000
+"""Up to this many triples of job, slot and speed the integer program may close the gap."""
+_MOST_DIRECT = 1_500
+"""Up to this many it closes the gap at once, without a search for a better incumbent."""
+_DIRECT_ROUNDS = 8
+"""Rounds of the neighbourhood search before that, for each job and each of all jobs."""
+
+
+class Search:
+    """Columns, incumbent, bound and prices."""
+
+    def __init__(self, instance: Instance, run: Run) -> None:
+        self.instance, self.run = instance, run
+        self.gangs = Gangs(instance, run.stop_reason)
+        self.dual = Dual(self.gangs)
+        self.best = Insertion(self.gangs)
+        self.bound: Fraction | None = None
+        self.prices = np.zeros((instance.slots, len(self.gangs.kinds)))
+        self.start: Start | None = None
+        self.columns = Columns(self.gangs)
+        self.granularity = Fraction(0)
+        if instance.utility.kind != "effective_throughput":
+            self.granularity = granularity(
+                instance.worth(job, c)
+                for job in instance.jobs
+                for c in range(1, instance.slots - job.arrival + 2)
+            )
+
+    @property
+    def value(self) -> float:
+        """The incumbent's scaled utility."""
+        return self.best.total
+
+    @property
+    def solution(self) -> Solution:
+        """The incumbent on machines."""
+        return self.gangs.solution(self.best.levels)
+
+    @property
+    def fits_milp(self) -> bool:
+        """Whether the integer program is small enough to close a gap that is left."""
+        return self.instance.runs <= _MOST_CLOSING
+
+    @property
+    def part(self) -> Part | None:
+        """What a better schedule can use; ``None`` without a schedule or a bound."""
+        if self.bound is None or not self.complete:
+            return None
+        return restrict(self.dual, self.prices, self.best.levels, self.value)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the incumbent is a solution: all jobs finish, where they must."""
+        return not self.instance.must_finish or bool((self.best.levels >= 0).any(axis=1).all())
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gap is at most the one asked for."""
+        if self.bound is None or not self.complete:
+            return False
+        bound, value = self.scaled(self.bound), self.value
+        return bound - value <= max(self.run.gap, CLOSE) * max(abs(value), abs(bound))
+
+    def scaled(self, bound: Fraction) -> float:
+        """Return an exact bound as a scaled float."""
+        return float(bound / Fraction(2) ** self.gangs.exponent)
+
+    def record(self, value: float) -> None:
+        """Report the scaled utility of an incumbent, and the bound."""
+        bound = self.bound
+        known = None if bound is None else self.gangs.unscaled(self.scaled(bound))
+        self.run.record(self.gangs.unscaled(value), known)
+
+    def pass_on(self, point: Point) -> None:
+        """Report a point of the integer program."""
+        known = None if self.bound is None else float(self.bound)
+        bound = min((b for b in (point.bound, known) if b is not None), default=None)
+        found = self.gangs.unscaled(self.value)
+        self.run.record(found if point.objective is None else max(found, point.objective), bound)
+
+    def solve(self) -> None:
+        """Run all phases within the limits."""
+        limit = self.run.time_limit or float("inf")
+        direct = self.instance.runs <= _MOST_DIRECT
+        rounds = min(_ROUNDS, _DIRECT_ROUNDS * len(self.best.worth)) if direct else _ROUNDS
+        try:
+            self.bound_without_prices()
+            if self.run.known is None:  # else insertion has searched already
+                first = 0.1 * limit
+                made = Insertion(self.gangs)
+                made.arrange(self.run.nested(first), by_density(self.gangs).tolist(), rounds)
+                self.propose(made)
+                self.best.improve(self.run.nested(first), rounds)
+            self.columns.add(self.best.levels)
+            self.improve_prices(self.run.nested(0.6 * limit))
+            if not direct:
+                self.search()
+        except Stopped:
+            return
+
+    def improve_prices(self, run: Run) -> None:
+        """Lower the bound by prices of ever shorter periods, each followed by an insertion."""
+        prices = self.prices
+        for cuts in refinements(self.gangs):
+            prices, ended = generate(self.dual, self.columns, run, cuts, prices)
+            self.update_bound(prices, self.dual.price(prices))
+            if self.run.stop_reason():
+                return
+            self.propose(self.inserted(prices))
+            if self.closed or not ended:
+                return
+
+    def update_bound(self, prices: Vector, priced: Priced) -> bool:
+        """Keep the bound of these prices, computed by a pricing pass, if it is better."""
+        bound = self.dual.bound(prices, priced)
+        if self.granularity:
+            bound = bound // self.granularity * self.granularity
+        if self.bound is None or bound < self.bound:
+            self.bound, self.prices = bound, prices
+            self.record(self.value)
+            return True
+        return False
+
+    def bound_without_prices(self) -> None:
+        """Update the bound with that of prices 0: every job as if it were alone. Takes no time."""
+        values = self.gangs.worth.max(axis=1, initial=0.0)
+        rows = np.empty((len(values), 0), dtype=np.int8)
+        self.update_bound(np.zeros_like(self.prices), Priced(float(values.sum()), values, rows))
+
+    def inserted(self, prices: Vector | None) -> Insertion:
+        """Insert the jobs by utility per GPU and slot, or by utility minus cost at prices."""
+        made = Insertion(self.gangs)
+        if prices is None:
+            made.fill(by_density(self.gangs).tolist())
+            return made
+        order = np.argsort(-self.dual.price(prices).values, kind="stable").tolist()
+        made.fill(order, self.dual.by_mask(prices))
+        missing = set(made.left_out())
+        made.fill([j for j in order if j in missing])
+        return made
+
+    def propose(self, made: Insertion) -> bool:
+        """Add a schedule's rows as columns; make it the incumbent if it is better."""
+        self.columns.add(made.levels)
+        if made.merit <= self.best.merit:
+            return False
+        self.best = made
+        self.record(made.total)
+        return True
+
+    def search(self) -> None:
+        """Improve the incumbent by neighbourhoods, and by the integer master over the columns.
+
+        The master is solved after 1, 2, 4, ... rounds without a better incumbent: it takes longer
+        than a neighbourhood search and seldom finds more.
+        """
+        limit, idle = self.run.time_limit, 0
+        while not (self.closed or self.run.stop_reason() or len(self.best.worth) < _FEW):
+            before, rounds = self.value, (1 + idle) * _ROUNDS
+            if idle:  # the last round found nothing better: start from another schedule
+                other = Insertion(self.gangs)
+                order = self.run.rng.permutation(len(self.instance.jobs)).tolist()
+                part = self.run.nested(0.3 * self.run.remaining())
+                part.rng = self.run.rng  # other neighbourhoods than before
+                other.arrange(part, order, rounds)
+                other.improve(part, rounds)
+                self.propose(other)
+            if limit is None or self.fits_milp:
+                self.best.improve(self.run, rounds)
+            else:
+                self.best.improve(self.run.nested(0.6 * self.run.remaining()), 10**9)
+            self.columns.add(self.best.levels)
+            idle = 0 if self.value > before + CLOSE * abs(before) else idle + 1
+            if idle >= _PATIENCE and (limit is None or self.fits_milp):
+                return
+            few = len(self.columns.jobs) <= _MOST_COLUMNS
+            if few and idle.bit_count() == 1 and not (self.closed or self.run.stop_reason()):
+                part = self.run.nested(_MASTER_SHARE * limit if limit else 20.0)
+                idle = 0 if self.solve_integer_master(part) else idle
+
+    def solve_integer_master(self, run: Run) -> bool:
+        """Solve the integer master over the columns known; return whether it found a better one."""
+        jobs, rows = self.columns.jobs, self.columns.rows
+        chosen = [(self.best.levels[j] == row).all() for j, row in zip(jobs, rows, strict=True)]
+        form = self.columns.integer_master()
+        start = np.array(chosen, dtype=float)
+        outcome = highs.solve(form, 0, run, start=start, quiet=True)
+        if outcome.values is None:
+            return False
+        levels = np.full_like(self.best.levels, -1)
+        for i in np.flatnonzero(outcome.values > 0.5).tolist():
+            levels[jobs[i]] = rows[i]
+        made = Insertion(self.gangs, levels)
+        made.fill(made.left_out())
+        return self.propose(made)
+
+    def exact_value(self) -> Number:
+        """Return the incumbent's utility in exact numbers."""
+        inst, total = self.instance, Fraction(0)
+        for job, row in zip(inst.jobs, self.best.levels, strict=True):
+            used = np.flatnonzero(row >= 0)
+            if len(used):
+                total += inst.worth(job, int(used[-1]) - job.arrival + 2)
+        return simplify(total)
+
+    def claim(self, build_seconds: float) -> Claim:
+        """Return the incumbent, the bound, and whether the two meet."""
+        bounds = [] if self.bound is None else [Bound(self.bound, "certified", LAGRANGIAN)]
+        claim = Claim(
+            solution=self.solution if self.complete else None,
+            status=Status.FEASIBLE if self.complete else Status.NO_SOLUTION,
+            termination=self.run.stop_reason() or Termination.UNDECIDED,
+            bounds=[bounds],
+            build_seconds=build_seconds,
+            start=self.start,
+        )
+        if self.closed:
+            bounds.append(Bound(self.exact_value(), "claimed", "prices, to nine digits"))
+            return replace(claim, status=Status.OPTIMAL, termination=None)
+        if not self.complete and self.bound is not None and self.bound < 0:
+            reason = "by prices, not every job can finish"
+            return replace(claim, status=Status.INFEASIBLE, termination=None, reason=reason)
+        return claim

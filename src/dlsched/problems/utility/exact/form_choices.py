@@ -1,0 +1,167 @@
+"""Which forms to try for the proof of the utility."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from dlsched.errors import OptionError
+from dlsched.forms.choice import MOST_NODES, FormChoice
+from dlsched.problems.utility.definition.check import evaluate
+from dlsched.problems.utility.definition.schema import Instance, Solution, Utility
+from dlsched.problems.utility.exact.dantzig_wolfe import Search
+from dlsched.problems.utility.heuristics.insertion import Insertion
+from dlsched.problems.utility.programs.finish_form import Finishes
+from dlsched.problems.utility.structures.gangs import Stopped, Vector, levels_of
+from dlsched.run import Run
+from dlsched.solvers import highs
+from dlsched.solvers.standard_form import StandardForm
+
+_BITS = 36
+"""Prices are multiples of two to minus this, if the largest utility is 1."""
+_FEWEST = (0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 30)
+"""Numbers of bits that are tried for prices at which finishes cost too much."""
+_MOST_VECTORS = 100
+_SHARE = 0.5
+"""The most time for prices, as a share of the limit."""
+_MANY, _FEW = 2**40, 2000
+"""With so large a target, in the utilities' own unit, a search in floats may not tell it and the
+next value apart: after a few nodes, utilities are rounded."""
+_CLOSE, _HALF = 1e-9, 0.5
+
+
+def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
+    """Yield the forms to try, the most promising first."""
+    target = Fraction(evaluate(instance, solution.schedule)[0])
+    return bound_choices(instance, solution, target, run)
+
+
+def bound_choices(
+    instance: Instance, solution: Solution, target: Fraction, run: Run
+) -> Iterator[FormChoice]:
+    """Yield the forms to try for a proof that no schedule is worth more than a target."""
+    if instance.jobs and not instance.forking:
+        try:
+            search = Search(instance, run)
+        except OptionError:  # too many sets of types
+            search = None
+        if search is not None:
+            search.propose(Insertion(search.gangs, levels_of(instance, solution)))
+            yield from _priced(search, target, run)
+    yield FormChoice("model")
+
+
+def _priced(search: Search, target: Fraction, run: Run) -> Iterator[FormChoice]:
+    """Yield the forms with prices.
+
+    The first prices are those of the relaxation. Then, while some finishes within the rows known
+    are better than the target, prices are added at which these cost more than all GPUs. If there
+    are none, runs decide.
+    """
+    exponent = search.gangs.exponent - _BITS
+    found = Finishes(search.instance, exponent, target)
+    part = run.nested(_SHARE * run.remaining())
+    added = None if found.full else _rounded(search, _improved(search, part), _BITS)
+    form, every = "runs", []
+    while added is not None:
+        found.add(added)
+        every.append(added)
+        better = _better(found, part)
+        if part.stop_reason():
+            break
+        if better is None:
+            form = "finishes"
+            break
+        if found.full or len(every) == _MOST_VECTORS:
+            break
+        added = _excluding(found, better, part)
+    if not every:
+        return
+    parameters = {"exponent": exponent, "prices": every}
+    steps = target / found.goal(rounded=False).unit
+    if form == "finishes" or steps < _MANY:
+        yield FormChoice(form, parameters, nodes=MOST_NODES if steps < _MANY else _FEW)
+    if steps >= _MANY:
+        yield FormChoice(form, parameters | {"rounded": True})
+
+
+def _improved(search: Search, run: Run) -> Vector:
+    """Return the best prices found, slots x types."""
+    try:
+        search.bound_without_prices()
+        search.propose(search.inserted(None))
+        if search.gangs.masks and not search.closed:  # otherwise no job can run
+            search.improve_prices(run)
+    except Stopped:
+        pass  # those found so far
+    return search.prices
+
+
+def _rounded(search: Search, prices: Vector, bits: int) -> dict[str, list[int]]:
+    """Return prices in multiples of two to minus `bits`."""
+    table = np.rint(np.ldexp(prices.T, bits)).astype(np.int64).tolist()
+    return {kind: row for kind, row in zip(search.gangs.kinds, table, strict=True) if any(row)}
+
+
+def _excluding(found: Finishes, better: Mapping[int, int], run: Run) -> dict[str, list[int]] | None:
+    """Return prices at which finishes, by job, cost more than all GPUs; None if none are found.
+
+    They have as few bits as are enough: large numbers make the relaxation harder to solve.
+    """
+    search = Search(_only(found.instance, better), run)
+    table = _improved(search, run)
+    if search.bound is None or search.bound >= len(better):
+        return None
+    for bits in _FEWEST:
+        prices = _rounded(search, table / max(table.max(), _CLOSE), bits)
+        _, capacity, least = found.price(prices)
+        if sum(least[j][f] for j, f in better.items()) > capacity:
+            return prices
+    return None
+
+
+def _better(found: Finishes, run: Run) -> dict[int, int] | None:
+    """Return finishes, by job, of a larger utility than the target; None if there are none."""
+    from scipy import sparse
+
+    rows, columns = found.rows(), found.columns
+    if not columns:
+        return None
+    scales = [2.0**-row.bits for row in rows]
+    A = sparse.lil_array((len(scales), len(columns)))
+    for i, (row, scale) in enumerate(zip(rows, scales, strict=True)):
+        for c, a in row.coefficients.items():
+            A[i, c] = a * scale
+    low = [-np.inf if row.low is None else float(row.low) for row in rows]
+    high = [
+        np.inf if row.high is None else row.high * scale
+        for row, scale in zip(rows, scales, strict=True)
+    ]
+    goal = found.goal(rounded=True)
+    worth = np.array([float(-goal.costs.get(c, 0) * goal.unit) for c in range(len(columns))])
+    program = StandardForm.of(
+        sparse.csc_array(A), np.array(low), np.array(high), np.ones(len(worth)), worth, sense="max"
+    )
+    program = replace(program, lower=np.array(found.lower, dtype=float))
+    outcome = highs.solve(program, 0, run, quiet=True)
+    if outcome.values is None or worth @ outcome.values <= float(found.target) * (1 + _CLOSE):
+        return None
+    better: dict[int, int] = {}
+    for (j, f), x in zip(columns, outcome.values, strict=True):
+        if x > _HALF:
+            better.setdefault(j, f)
+    return better
+
+
+def _only(instance: Instance, finishes: Mapping[int, int]) -> Instance:
+    """Return the instance in which only these finishes, or earlier ones, have a utility, of 1."""
+    jobs = []
+    for j, f in finishes.items():
+        job = instance.jobs[j]
+        worth = tuple(int(t <= f) for t in range(job.arrival - 1, instance.slots))
+        jobs.append(job.model_copy(update={"utilities": worth}))
+    changed = {"utility": Utility(kind="table"), "must_finish": False, "jobs": jobs}
+    return instance.model_copy(update=changed)

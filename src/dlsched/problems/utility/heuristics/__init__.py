@@ -1,0 +1,182 @@
+"""Hadar, insertion with neighbourhood search, and the baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from dlsched.errors import OptionError
+from dlsched.problems.utility.definition.check import completions
+from dlsched.problems.utility.definition.schema import Instance, Solution
+from dlsched.problems.utility.heuristics.hadar import Hadar
+from dlsched.problems.utility.heuristics.hadare import forked
+from dlsched.problems.utility.heuristics.insertion import Insertion, by_density
+from dlsched.problems.utility.heuristics.slot_policies import (
+    CapacityQueue,
+    least_attained,
+    listed,
+    two_queues,
+)
+from dlsched.problems.utility.structures.gangs import Gangs, require_gangs
+from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
+from dlsched.registry.own import method
+from dlsched.result import Claim, Status
+from dlsched.run import Run
+
+
+def few_gpus(instance: Instance) -> bool:
+    """Return whether loops run as Python: the program of `hadar` then has at most 256 states."""
+    states = sum(instance.supply.values()) <= 8
+    return states and len(instance.jobs) * instance.slots <= 200
+
+
+@method("utility", kind="heuristic", preload=(".knapsack",), small=few_gpus)
+def hadar(instance: Instance, run: Run) -> Claim:
+    """Hadar's Algorithms 1 and 2 (section III-C), repaired: the jobs of the largest payoffs.
+
+    A payoff is the utility that the job has if it goes on like this, minus the price of its GPUs,
+    which grows exponentially with those in use on each machine and of each type (eq. 5-7). See
+    `hadar.Hadar` and the card. Where the program over machines and types is too large, jobs are
+    scanned by payoff, and the result's reason states it.
+    """
+    return _hadar(instance, run, by_machine=True)
+
+
+@method("utility", kind="heuristic", preload=(".knapsack",), small=few_gpus)
+def hadar_pooled(instance: Instance, run: Run) -> Claim:
+    """`hadar` with one price for each type over all machines.
+
+    Ours: the program has a state for each number of GPUs in use of each type, which is small enough
+    at the size of section IV, where the program over machines is not.
+    """
+    return _hadar(instance, run, by_machine=False)
+
+
+@method("utility", kind="baseline", preload=(".knapsack",), small=few_gpus)
+def hadar_literal(instance: Instance, run: Run) -> Claim:
+    """Algorithm 2 closer to its text: jobs in turn, until the first that does not fit.
+
+    Read literally it would schedule nothing, as the empty allocation has the least cost; here each
+    job takes its best payoff.
+    """
+    return _simulate(instance, Hadar(instance).literal, run)
+
+
+@method("utility", kind="baseline")
+def yarn_cs(instance: Instance, run: Run) -> Claim:
+    """Apache YARN's capacity scheduler, as compared in section IV: first come first served.
+
+    Jobs are never preempted, and the head of the queue blocks the rest. See
+    `policies.CapacityQueue`.
+    """
+    return _simulate(instance, CapacityQueue(instance), run)
+
+
+@method("utility", kind="baseline")
+def tiresias(instance: Instance, run: Run, threshold: float = 3250) -> Claim:
+    """Tiresias as section IV-B configures it: two queues, no promotion, types not distinguished.
+
+    Jobs of little attained service run before the others, in each queue in the order in which they
+    started. A gang gets GPUs of one type. See `policies.two_queues`.
+
+    Parameters
+    ----------
+    threshold
+        GPU seconds of service after which a job is in the second queue. The paper gives none; the
+        default is the first limit in the simulator that Tiresias's authors published.
+    """
+    if not threshold > 0:
+        raise OptionError(f"threshold={threshold} must be above 0 GPU seconds")
+    return _simulate(instance, two_queues(threshold), run)
+
+
+@method("utility", kind="baseline")
+def las(instance: Instance, run: Run) -> Claim:
+    """Least attained service in GPU slots first, without queues, mixing types. Ours."""
+    return _simulate(instance, least_attained, run)
+
+
+@method("utility", kind="baseline")
+def fifo(instance: Instance, run: Run) -> Claim:
+    """First come first served with backfilling and preemption. Ours; see `yarn_cs`.
+
+    In each slot the jobs in the order of arrival, each at its fastest possible speed; a gang that
+    does not fit is skipped.
+    """
+    return _simulate(instance, listed(lambda rounds, queue: queue), run)
+
+
+@method("utility", kind="baseline")
+def srtf(instance: Instance, run: Run) -> Claim:
+    """Shortest remaining time at the fastest speed first, slot by slot; otherwise `fifo`. Ours."""
+    order = listed(lambda rounds, queue: sorted(queue, key=rounds.slots_left))
+    return _simulate(instance, order, run)
+
+
+@method("utility", kind="heuristic", preload=(".neighbourhood", ".ordering"))
+def insertion(instance: Instance, run: Run, rounds: int = 500) -> Claim:
+    """Jobs inserted one by one, each at its earliest finish; search over orders, then schedules.
+
+    The first order is by utility per GPU and slot. The first search moves a job in the order, and
+    inserts it and those after it again. The second one removes a few jobs that run in the same slot
+    and inserts them in another order. Both anneal. Ours, not the paper's.
+
+    Parameters
+    ----------
+    rounds
+        Rounds of the second search for each job; the first one takes about as long. With a time
+        limit, the most, and each has at most half of the time.
+    """
+    if rounds < 0:
+        raise OptionError(f"rounds={rounds} must be from 0")
+    gangs = Gangs(instance, run.stop_reason)
+    made = Insertion(gangs)
+    if not gangs.masks:
+        return _finished_jobs(instance, gangs.solution(made.levels))
+    made.arrange(run.nested(0.5 * run.remaining()), by_density(gangs).tolist(), rounds)
+    run.record(gangs.unscaled(made.total), None)
+    made.improve(run, rounds)
+    if instance.must_finish and made.left_out():
+        return Claim(status=Status.NO_SOLUTION, reason="not every job could be inserted")
+    return Claim(solution=gangs.solution(made.levels), termination=run.stop_reason())
+
+
+@method("utility", kind="heuristic")
+def hadare(instance: Instance) -> Claim:
+    """HadarE (section V): every job is forked onto many nodes; steps divided by throughput.
+
+    In each slot the job with the least time left on all nodes takes nodes, slowest first, until
+    they do the rest of its work; remaining nodes run further copies, so that none is idle while
+    there is work. Only for forking instances.
+    """
+    if not instance.forking:
+        raise OptionError("hadare forks jobs: the instance needs forking true; use hadar")
+    return _finished_jobs(instance, forked(instance))
+
+
+def _hadar(instance: Instance, run: Run, by_machine: bool) -> Claim:
+    decider = Hadar(instance, by_machine)
+    claim = _simulate(instance, decider.decide, run)
+    if not decider.scanned:
+        return claim
+    states = f"{decider.states:.1e}" if decider.states <= 10**300 else "too many"
+    scanned = f"jobs scanned by payoff in {decider.scanned} slots: {states} states"
+    ended = claim.reason or (claim.termination and claim.termination.sentence)
+    return replace(claim, reason=f"{ended}; {scanned}" if ended else scanned)
+
+
+def _simulate(instance: Instance, policy: Callable[[Rounds], Grants], run: Run) -> Claim:
+    require_gangs(instance)
+    claim = _finished_jobs(instance, Rounds(instance).run(policy, run.stop_reason))
+    stop = run.stop_reason()
+    return replace(claim, termination=stop, reason="" if stop else claim.reason)
+
+
+def _finished_jobs(instance: Instance, solution: Solution) -> Claim:
+    """Return the jobs of a schedule that finish; no solution if all must and one does not."""
+    done = completions(instance, solution.schedule)
+    if instance.must_finish and len(done) < len(instance.jobs):
+        late = next(job.id for job in instance.jobs if job.id not in done)
+        return Claim(status=Status.NO_SOLUTION, reason=f"job {late} does not finish in time")
+    kept = {name: rows for name, rows in solution.schedule.items() if name in done}
+    return Claim(solution=solution.model_copy(update={"schedule": kept}))

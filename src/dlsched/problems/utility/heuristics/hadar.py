@@ -1,0 +1,302 @@
+"""Hadar's online algorithm (section III): prices that grow with use, and a program over the queue.
+
+Repairs to Algorithm 2, each with a test: read literally it minimises cost, and the empty allocation
+costs 0; here it maximises the sum of payoffs, each at the prices before the job's own GPUs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.problems.utility.definition.schema import Instance, Speed
+from dlsched.problems.utility.heuristics.hadar_program import fill
+from dlsched.problems.utility.structures.gangs import place
+from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
+
+MOST_STEPS = 10_000_000
+"""The most jobs times states of the program; above it jobs are scanned by payoff instead."""
+MOST_BYTES = 400_000_000
+"""The most memory of the program; above it likewise."""
+_LEAST_SHARE = 1e-6
+"""The lowest price as a share of the highest, where a utility of 0 at the horizon makes it 0."""
+
+
+class Pool(NamedTuple):
+    """GPUs with one price: those of a type on a machine, or of a type on all of them."""
+
+    machine: str | None
+    kind: str
+    gpus: int
+
+
+def pools_of(instance: Instance, by_machine: bool = True) -> list[Pool]:
+    """Return the pools with a price each: per machine and type (eq. 5), or per type."""
+    if not by_machine:
+        return [Pool(None, kind, count) for kind, count in instance.supply.items()]
+    return [
+        Pool(machine.id, kind, count)
+        for machine in instance.machines
+        for kind, count in machine.gpus.items()
+        if count
+    ]
+
+
+class Terms(NamedTuple):
+    """The terms of a job in eq. 6: its highest and lowest utility of a GPU and slot.
+
+    `longest` is t_max of eq. 7, in slots and rounded up, times the job's workers.
+    """
+
+    highest: float
+    lowest: Fraction
+    longest: int
+
+
+def terms_of(instance: Instance, j: int) -> Terms:
+    """Return the terms of a job in eq. 6; its highest is 0 if it cannot finish in time."""
+    job, speeds = instance.jobs[j], instance.speeds[j]
+    last = instance.slots - job.arrival + 1
+    quickest = int(-(-job.iterations // speeds[0].gain))
+    longest = int(-(-job.iterations // speeds[-1].gain)) * job.workers
+    highest = 0.0
+    if quickest <= last:
+        highest = float(Fraction(instance.worth(job, quickest)) / job.workers)
+    return Terms(highest, Fraction(instance.worth(job, last)) / longest, longest)
+
+
+class Prices:
+    """The price of a GPU by pool and use (eq. 5-7).
+
+    Attributes
+    ----------
+    table
+        For each pool the price when 0, 1, ... of its GPUs are in use.
+    alpha
+        The larger of 1 and ln of highest over lowest price: Theorem 2 promises 2 alpha.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        queue: Sequence[int],
+        pools: Sequence[Pool] | None = None,
+        terms: Mapping[int, Terms] | None = None,
+    ) -> None:
+        pools = pools_of(instance) if pools is None else pools
+        each = [terms[j] if terms else terms_of(instance, j) for j in queue]
+        total = sum(instance.supply.values())
+        highest = dict.fromkeys(instance.supply, 0.0)
+        for j, term in zip(queue, each, strict=True):
+            for kind in instance.speeds[j][-1].types:
+                highest[kind] = max(highest[kind], term.highest)
+        eta = Fraction(instance.slots * total, min(term.longest for term in each))
+        lowest = float(min(term.lowest for term in each) / (4 * eta))
+        self.alpha = 1.0
+        known: dict[tuple[float, int], NDArray[np.float64]] = {}
+        for pool in pools:
+            key = highest[pool.kind], pool.gpus
+            if key not in known:
+                known[key] = self._row(*key, lowest)
+        self.table = [known[highest[pool.kind], pool.gpus] for pool in pools]
+
+    def _row(self, top: float, gpus: int, lowest: float) -> NDArray[np.float64]:
+        """Return the prices of a pool by use (eq. 5), from the lowest to `top`."""
+        low = lowest if lowest > 0 else _LEAST_SHARE * top
+        if not top > low > 0:
+            return np.full(gpus + 1, top)
+        ratio = math.log(top) - math.log(low)
+        self.alpha = max(self.alpha, ratio)
+        row = np.exp(math.log(low) + ratio * np.arange(gpus + 1) / gpus)
+        row[-1] = top
+        return row
+
+
+class Hadar:
+    """Decides slot by slot (Algorithm 1).
+
+    Parameters
+    ----------
+    factors
+        What each job's utility is multiplied by; None for 1.
+
+    Attributes
+    ----------
+    scanned
+        The number of slots in which the program would have been too large.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        by_machine: bool = True,
+        factors: Sequence[Fraction] | None = None,
+    ) -> None:
+        self.instance, self.by_machine = instance, by_machine
+        own = self.factors = factors or [Fraction(1)] * len(instance.jobs)
+        self.pools = pools_of(instance, by_machine)
+        self.usable = [
+            [[p for p, pool in enumerate(self.pools) if pool.kind in s.types] for s in speeds]
+            for speeds in instance.speeds
+        ]
+        self.states = math.prod(pool.gpus + 1 for pool in self.pools)
+        self.terms = {}
+        for j, speeds in enumerate(instance.speeds):
+            if speeds:
+                term = terms_of(instance, j)
+                self.terms[j] = Terms(
+                    float(own[j]) * term.highest, own[j] * term.lowest, term.longest
+                )
+        self.rates = [
+            float(own[j] * Fraction(instance.worth(job, 1))) for j, job in enumerate(instance.jobs)
+        ]
+        self.scanned = 0
+
+    def worth(self, job: int, completion: int) -> float:
+        """Return a job's utility, `Instance.worth` times its factor, as a float."""
+        if self.instance.utility.kind == "effective_throughput":
+            return self.rates[job] / completion
+        worth = self.instance.worth(self.instance.jobs[job], completion)
+        return float(self.factors[job] * Fraction(worth))
+
+    def utilities(self, rounds: Rounds, job: int) -> list[float]:
+        """Return the utility at each speed, if the job runs at it in every slot from now on.
+
+        Finishing after the horizon has utility 0.
+        """
+        inst, owner = self.instance, self.instance.jobs[job]
+        found = []
+        for v in range(len(inst.speeds[job])):
+            completion = rounds.slot - owner.arrival + rounds.slots_left(job, v)
+            in_time = completion <= inst.slots - owner.arrival + 1
+            found.append(self.worth(job, completion) if in_time else 0.0)
+        return found
+
+    def decide(self, rounds: Rounds) -> Grants:
+        """Return the slot's allocation of the largest sum of payoffs (Algorithm 2, repaired).
+
+        A dynamic program over jobs in the queue's order and the GPUs of each pool in use: a job is
+        left out, or takes the cheapest GPUs at one of its speeds, if they cost less than its
+        utility. Where that is too large (`MOST_STEPS`, `MOST_BYTES`), jobs are scanned instead, in
+        the order of utility per GPU.
+        """
+        queue = rounds.queue
+        if not queue:
+            return {}
+        prices = Prices(self.instance, queue, self.pools, self.terms)
+        utilities = {j: self.utilities(rounds, j) for j in queue}
+        memory = self.states * (4 * len(queue) + 16 * len(self.pools) + 16)
+        if self.states * len(queue) > MOST_STEPS or memory > MOST_BYTES:
+            self.scanned += 1
+            order = sorted(queue, key=lambda j: -max(utilities[j]) / self.instance.jobs[j].workers)
+            return self.scan(utilities, prices, order, stop=False)
+        caps = np.array([pool.gpus for pool in self.pools], dtype=np.int64)
+        table = np.zeros((len(caps), int(caps.max()) + 1))
+        for r, row in enumerate(prices.table):
+            table[r, : len(row)] = row
+        width = max(map(len, utilities.values()))
+        worth, masks = np.zeros((len(queue), width)), np.zeros((len(queue), width), dtype=np.int64)
+        for i, (j, offer) in enumerate(utilities.items()):
+            worth[i, : len(offer)] = offer
+            masks[i, : len(offer)] = [sum(1 << p for p in pools) for pools in self.usable[j]]
+        workers = np.array([self.instance.jobs[j].workers for j in queue], dtype=np.int64)
+        taken = fill(caps, table, worth, masks, workers)
+        return self._grants(
+            {
+                j: {p: n for p, n in enumerate(row) if n}
+                for j, row in zip(queue, taken.tolist(), strict=True)
+                if any(row)
+            }
+        )
+
+    def _grants(self, taken: dict[int, dict[int, int]]) -> Grants:
+        """Return GPUs by pool as GPUs on machines."""
+        if not self.by_machine:
+            kinds = {j: {self.pools[p].kind: n for p, n in row.items()} for j, row in taken.items()}
+            return place(self.instance, kinds)
+        grants: dict[int, dict[str, dict[str, int]]] = {}
+        for j, row in taken.items():
+            for p, n in row.items():
+                pool = self.pools[p]
+                assert pool.machine is not None
+                grants.setdefault(j, {}).setdefault(pool.machine, {})[pool.kind] = n
+        return grants
+
+    def scan(
+        self,
+        utilities: Mapping[int, Sequence[float]],
+        prices: Prices,
+        order: Sequence[int],
+        stop: bool,
+    ) -> Grants:
+        """Admit jobs one after the other, each at its best payoff at the prices so far.
+
+        Parameters
+        ----------
+        utilities
+            For each job its utility at each speed.
+        stop
+            Whether a job that does not fit ends the scan, as in Algorithm 2.
+        """
+        left = [pool.gpus for pool in self.pools]
+        price = [float(row[0]) for row in prices.table]
+        cheapest = self._cheapest(price, left)
+        taken: dict[int, dict[int, int]] = {}
+        for j in order:
+            if not cheapest:
+                break
+            need, best, chosen, fits = self.instance.jobs[j].workers, 0.0, None, False
+            for utility, speed in zip(utilities[j], self.instance.speeds[j], strict=True):
+                gpus, cost = self._take(cheapest, speed, need, price, left)
+                if gpus is None:
+                    continue
+                fits = True
+                if utility - cost > best:
+                    best, chosen = utility - cost, gpus
+            if not fits and stop:
+                break
+            if chosen is not None:
+                taken[j] = chosen
+                for p, count in chosen.items():
+                    left[p] -= count
+                    price[p] = float(prices.table[p][self.pools[p].gpus - left[p]])
+                cheapest = self._cheapest(price, left)
+        return self._grants(taken)
+
+    def _cheapest(self, price: Sequence[float], left: Sequence[int]) -> list[int]:
+        """Return the pools with free GPUs, cheapest first, ties by the most free GPUs."""
+        return sorted((p for p, n in enumerate(left) if n), key=lambda p: (price[p], -left[p], p))
+
+    def _take(
+        self,
+        order: Sequence[int],
+        speed: Speed,
+        need: int,
+        price: Sequence[float],
+        left: Sequence[int],
+    ) -> tuple[dict[int, int] | None, float]:
+        """Return the cheapest GPUs of a gang at a speed and their cost; ``None`` if too few."""
+        gpus, cost = {}, 0.0
+        for p in order:
+            if self.pools[p].kind in speed.types:
+                count = min(need, left[p])
+                gpus[p] = count
+                cost += count * price[p]
+                need -= count
+                if not need:
+                    return gpus, cost
+        return None, 0.0
+
+    def literal(self, rounds: Rounds) -> Grants:
+        """Return the jobs admitted by a scan that ends at the first that does not fit."""
+        queue = rounds.queue
+        if not queue:
+            return {}
+        prices = Prices(self.instance, queue, self.pools, self.terms)
+        utilities = {j: self.utilities(rounds, j) for j in queue}
+        return self.scan(utilities, prices, queue, stop=True)

@@ -1,0 +1,97 @@
+"""Policies of the comparators: which jobs run in the next slot, and on which GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from dlsched.problems.utility.definition.schema import Instance
+from dlsched.problems.utility.structures.gangs import place, take
+from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
+
+
+def listed(order: Callable[[Rounds, list[int]], Iterable[int]]) -> Callable[[Rounds], Grants]:
+    """Return the policy that gives jobs GPUs in an order, each at its fastest possible speed.
+
+    Jobs are preempted; a job that does not fit is skipped.
+    """
+
+    def policy(rounds: Rounds) -> Grants:
+        free = dict(rounds.instance.supply)
+        counts = {j: rounds.take_fastest(j, free) for j in order(rounds, rounds.queue)}
+        return place(rounds.instance, {j: gpus for j, gpus in counts.items() if gpus})
+
+    return policy
+
+
+def least_attained(rounds: Rounds) -> Grants:
+    """Least attained service in GPU slots first; GPUs of the types with the most free ones."""
+    instance = rounds.instance
+    free, counts = dict(instance.supply), {}
+    for j in sorted(rounds.queue, key=lambda j: rounds.attained[j]):
+        usable, need = most_free(instance, j, free), instance.jobs[j].workers
+        if sum(free[k] for k in usable) >= need:
+            counts[j] = take(free, usable, need)
+    return place(instance, counts)
+
+
+def most_free(instance: Instance, job: int, free: dict[str, int]) -> list[str]:
+    """Return the types that a job can use, those with the most free GPUs first."""
+    return sorted(instance.speeds[job][-1].types, key=lambda k: (-free[k], k))
+
+
+def two_queues(threshold: float) -> Callable[[Rounds], Grants]:
+    """Return Tiresias's policy: two queues by attained service, first started first in each.
+
+    A job moves to the second queue when it has attained `threshold` GPU seconds, and never back.
+    Its gang gets GPUs of one type, that with the most free ones: Tiresias does not distinguish
+    types, and does not mix them (section IV-B: it leaves GPUs unused as Gavel does).
+    """
+
+    def policy(rounds: Rounds) -> Grants:
+        instance = rounds.instance
+        free, counts = dict(instance.supply), {}
+
+        def rank(j: int) -> tuple[bool, int, int]:
+            service = rounds.attained[j] * instance.slot_seconds
+            first = rounds.started.get(j, instance.slots + 1)
+            return service >= threshold, first, instance.jobs[j].arrival
+
+        for j in sorted(rounds.queue, key=rank):
+            need = instance.jobs[j].workers
+            kind = most_free(instance, j, free)[0]
+            if free[kind] >= need:
+                counts[j] = take(free, [kind], need)
+        return place(instance, counts)
+
+    return policy
+
+
+class CapacityQueue:
+    """YARN-CS: first come first served without preemption; the head of the queue blocks.
+
+    A job keeps its GPUs until it is complete. Types are not distinguished: a gang gets GPUs of the
+    types that it can use with the most free ones, of several types if needed.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.running: dict[int, dict[str, dict[str, int]]] = {}
+
+    def __call__(self, rounds: Rounds) -> Grants:
+        """Return the running jobs, and those that start now."""
+        instance, queue = self.instance, rounds.queue
+        self.running = {j: gpus for j, gpus in self.running.items() if rounds.left[j] > 0}
+        left = [dict(machine.gpus) for machine in instance.machines]
+        for gpus in self.running.values():
+            for name, kinds in gpus.items():
+                for kind, count in kinds.items():
+                    left[instance.machine_index[name]][kind] -= count
+        for j in queue:
+            if j in self.running:
+                continue
+            free = {k: sum(gpus.get(k, 0) for gpus in left) for k in instance.supply}
+            usable, need = most_free(instance, j, free), instance.jobs[j].workers
+            if sum(free[k] for k in usable) < need:
+                break
+            self.running |= place(instance, {j: take(free, usable, need)}, left)
+        return dict(self.running)

@@ -1,0 +1,78 @@
+"""Measured throughputs (JSON, as Gavel published them) as rates of utility instances."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dlsched.errors import InstanceError
+from dlsched.problems.utility.definition.schema import Instance
+from dlsched.problems.utility.instances.generate import KINDS, generate
+
+GROUPS: Mapping[str, str] = {
+    "ResNet-18": "small",
+    "CycleGAN": "medium",
+    "LM": "large",
+    "Transformer": "large",
+    "ResNet-50": "extra large",
+}
+"""Prefixes of the jobs' names in Gavel's files, and the model's size in Hadar's Table III."""
+
+
+def read_throughputs(
+    path: str | Path, workers: int = 1, group: str | None = None
+) -> list[dict[str, float]]:
+    """Read measured iterations per second, by type, of jobs with this number of workers.
+
+    The file is a list of ``{"job_type", "scale_factor", "iterations_per_second": {"v100": ...}}``.
+    Types on which a job was not measured are left out, and so are jobs without any.
+
+    Parameters
+    ----------
+    group
+        Only jobs whose model has this size (`GROUPS`); all by default.
+
+    Raises
+    ------
+    InstanceError
+        If the file does not have this form, or has no job with this number of workers.
+    """
+    where = str(path)
+    names = {kind.lower(): kind for kind in KINDS}
+    found = []
+    try:
+        for row in json.loads(Path(path).read_bytes()):
+            size = next((g for name, g in GROUPS.items() if row["job_type"].startswith(name)), "")
+            if row["scale_factor"] == workers and group in (None, size):
+                rates = {
+                    names[kind]: float(rate)
+                    for kind, rate in row["iterations_per_second"].items()
+                    if rate and kind in names
+                }
+                if rates:
+                    found.append(rates)
+    except OSError as error:
+        raise InstanceError(where, "", "cannot be read", str(error)) from None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        problem = f"is no list of throughputs ({type(error).__name__}: {error})"
+        raise InstanceError(where, "", problem, "see docs/problems/utility.md") from None
+    if not found and group is None:
+        raise InstanceError(where, "", f"has no job of {workers} workers", "use another number")
+    return found
+
+
+def from_throughputs(path: str | Path, *, seed: int = 0, **options: Any) -> Instance:
+    """Generate an instance whose jobs have measured rates; options as of the generator.
+
+    The rates are those measured with one worker, for gangs of any size (Gavel's files have few
+    others), of a model of the job's size group where the file has one.
+    """
+    sizes = sorted(set(GROUPS.values()))
+    rates = {"": read_throughputs(path)} | {size: read_throughputs(path, 1, size) for size in sizes}
+    made = generate(np.random.default_rng(seed), rates=rates, **options)
+    name = f"utility-measured-{len(made.jobs)}x{made.slots}-{seed}"
+    return made.model_copy(update={"name": name, "source": f"{Path(path).name}, seed {seed}"})

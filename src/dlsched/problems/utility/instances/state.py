@@ -1,0 +1,198 @@
+"""From a cluster's state to the problem of its jobs from then on, and back (Hadar, section III)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+from dlsched.errors import OptionError
+from dlsched.problems.utility.definition.schema import Instance
+from dlsched.problems.utility.instances.generate import KINDS, MODELS
+from dlsched.problems.utility.structures.slot_simulation import Rounds
+from dlsched.schema import Id, Number
+from dlsched.state import ClusterState, JobState, Server, uniform
+
+SERVERS = 15
+
+UTILITIES: Final = ("effective_throughput", "normalized_throughput", "inverse_time", "linear")
+"""Utilities of a job's completion: all its iterations over the time from submission to completion
+(section III-A); the same over its rate on its fastest type, which does not depend on the unit of
+its iterations; 1 over that time; the slots of the horizon that are left."""
+_LEAST = Fraction(1, 1_000_000)
+"""Seconds of work that are left of a job that is not complete, at least."""
+
+
+def instance(
+    state: ClusterState,
+    *,
+    slots: int | None = None,
+    slot_seconds: Number = 360,
+    utility: str = "effective_throughput",
+    kind_seed: int = 0,
+) -> Instance:
+    """Return the jobs present, with what is left of them, from this moment on.
+
+    Every job that runs or waits may be given other GPUs.
+
+    Parameters
+    ----------
+    slots
+        Slots to come; None for as many as `horizon` says.
+    slot_seconds
+        Seconds of a slot, or round.
+    utility
+        One of `UTILITIES`. All but ``"linear"`` become a table, as part of the time from submission
+        to completion has passed.
+    kind_seed
+        With a job's id alone, decides the model of a job without rates, for servers without types
+        of GPUs; such servers have the types V100, P100 and K80 in turn.
+
+    Raises
+    ------
+    OptionError
+        If some servers have types of GPUs and others have none, or there is no such utility.
+    """
+    rounds = moment(state, slot_seconds=slot_seconds, utility=utility, kind_seed=kind_seed)
+    whole, gone = rounds.instance, rounds.slot - 1
+    left = whole.slots - gone if slots is None else slots
+    kind = "linear" if utility == "linear" else "table"
+    rows = []
+    for job, remaining, factor in zip(
+        whole.jobs, rounds.left, factors(whole, utility), strict=True
+    ):
+        before = rounds.slot - job.arrival
+        unit = factor * Fraction(job.iterations) / Fraction(slot_seconds)
+        row = {
+            "id": job.id,
+            "arrival": 1,
+            "workers": job.workers,
+            "iterations": float(remaining),
+            "rates": job.rates,
+        }
+        if kind == "table":
+            row["utilities"] = [float(unit / (before + c)) for c in range(1, left + 1)]
+        rows.append(row)
+    data = _data(
+        [machine.model_dump() for machine in whole.machines], rows, left, slot_seconds, kind
+    )
+    return Instance.parse(data, "the cluster's state")
+
+
+def moment(
+    state: ClusterState,
+    *,
+    slots: int | None = None,
+    slot_seconds: Number = 360,
+    utility: str = "effective_throughput",
+    kind_seed: int = 0,
+) -> Rounds:
+    """Return the state on which policies that decide slot by slot decide, as in `Rounds`.
+
+    Slot 1 begins at 0; a job arrives in the first slot that begins at its submission or later.
+
+    Parameters
+    ----------
+    slots
+        Slots from 0 on, at least those until this moment; None for those and `horizon`.
+    utility
+        One of `UTILITIES`. ``"normalized_throughput"`` and ``"inverse_time"`` are effective
+        throughput times the `factors` of the jobs, which the instance does not have.
+    """
+    if utility not in UTILITIES:
+        raise OptionError(f"utility={utility!r} is none of {', '.join(UTILITIES)}")
+    kind = "linear" if utility == "linear" else "effective_throughput"
+    types, rates = _types(state.servers), _rates(state, kind_seed)
+    machines = [
+        {"id": server.id, "gpus": {types[server.id]: server.gpus}} for server in state.servers
+    ]
+    slot = int(state.time // slot_seconds) + 1
+    rows, left = [], []
+    for job in sorted((*state.running, *state.waiting), key=lambda job: job.submit):
+        base = job.rates.get(job.gpu_type or "", 1)
+        work = job.remaining + job.attained if job.work is None else job.work
+        remaining = max(_LEAST, Fraction(job.remaining)) * Fraction(base)
+        left.append(remaining)
+        rows.append(
+            {
+                "id": job.id,
+                "arrival": min(slot, math.ceil(job.submit / slot_seconds) + 1),
+                "workers": job.gpus,
+                "iterations": float(max(remaining, Fraction(work) * Fraction(base))),
+                "rates": rates[job.id],
+            }
+        )
+    if slots is None:
+        slots = slot - 1 + horizon(left, rows, state.gpus, slot_seconds)
+    made = Instance.parse(_data(machines, rows, slots, slot_seconds, kind), "the cluster's state")
+    rounds = Rounds(made)
+    rounds.slot, rounds.left = slot, list(left)
+    return rounds
+
+
+def factors(instance: Instance, utility: str) -> list[Fraction]:
+    """Return what the effective throughput of each job is multiplied by, for one of `UTILITIES`."""
+    if utility == "normalized_throughput":
+        best = (max(job.rates.values(), default=1) for job in instance.jobs)
+        return [Fraction(1) / Fraction(rate or 1) for rate in best]
+    if utility == "inverse_time":
+        return [Fraction(1) / Fraction(job.iterations) for job in instance.jobs]
+    return [Fraction(1)] * len(instance.jobs)
+
+
+def horizon(
+    left: Sequence[Number], rows: Sequence[Mapping[str, Any]], gpus: int, slot_seconds: Number
+) -> int:
+    """Return a number of slots within which jobs can be done **(D)**; the paper states no T.
+
+    Their GPU slots, each at its slowest type, over all GPUs; plus the slots of the longest job.
+    """
+    slots = [
+        math.ceil(remaining / (min(row["rates"].values()) * slot_seconds)) if row["rates"] else 0
+        for remaining, row in zip(left, rows, strict=True)
+    ]
+    area = sum(n * int(row["workers"]) for n, row in zip(slots, rows, strict=True))
+    return max(1, math.ceil(area / max(1, gpus)) + max(slots, default=0))
+
+
+def _data(machines: Any, jobs: Any, slots: int, slot_seconds: Number, kind: str) -> dict[str, Any]:
+    return {
+        "dlsched": 1,
+        "problem": "utility",
+        "name": "unnamed",
+        "slots": slots,
+        "slot_seconds": slot_seconds,
+        "utility": {"kind": kind},
+        "machines": machines,
+        "jobs": jobs,
+    }
+
+
+def _types(servers: Sequence[Server]) -> dict[Id, str]:
+    """Return the type of each server's GPUs; three types in turn if none has any."""
+    typed = [server for server in servers if server.gpu_type is not None]
+    if typed and len(typed) < len(servers):
+        missing = next(server.id for server in servers if server.gpu_type is None)
+        raise OptionError(f"server {missing} has no type of GPUs, others have; state all or none")
+    if typed:
+        return {server.id: server.gpu_type or "" for server in servers}
+    return {server.id: KINDS[i % len(KINDS)] for i, server in enumerate(servers)}
+
+
+def _rates(state: ClusterState, kind_seed: int) -> dict[Id, dict[str, Number]]:
+    """Return each job's rates on the types of the state's servers."""
+    types = _types(state.servers)
+    present = set(types.values())
+    drawn = not any(server.gpu_type is not None for server in state.servers)
+
+    def rates(job: JobState) -> dict[str, Number]:
+        if job.rates:
+            return {kind: rate for kind, rate in job.rates.items() if kind in present}
+        if not drawn:
+            return dict.fromkeys(sorted(present), 1)
+        chosen = list(MODELS.values())[int(uniform(f"model:{job.id}", kind_seed) * len(MODELS))]
+        speeds = {kind: Fraction(repr(v)) for kind, v in zip(KINDS, chosen, strict=True)}
+        return {kind: speed for kind, speed in speeds.items() if kind in present}
+
+    return {job.id: rates(job) for job in (*state.running, *state.waiting)}

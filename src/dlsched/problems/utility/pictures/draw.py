@@ -1,0 +1,227 @@
+"""Pictures of utility: the jobs on every GPU by slot, and prices by slot and type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.drawing.bands import colours_array, require_drawable
+from dlsched.drawing.colours import (
+    EDGE,
+    IDLE,
+    Colouring,
+    by_name,
+    by_number,
+    choose,
+    default_of,
+    gpus_of_a_job,
+    mix,
+)
+from dlsched.drawing.labels import box_label
+from dlsched.drawing.legend import colour_entries, finish, idle_entry
+from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title, short_name
+from dlsched.figures import display
+from dlsched.problems.utility.definition.schema import Instance, Solution
+from dlsched.problems.utility.pictures.gpu_lanes import Lane, owners_of, runs_of
+from dlsched.problems.utility.pictures.unscheduled_jobs import draw_alone
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOR_BY = ("job", "gpu_type", "workers", "arrival")
+"""What boxes can be coloured by: job, type of GPU (without a schedule the fastest one for the job),
+GPUs that the job holds, slot of arrival."""
+_NAMED = 24
+"""Up to this number of GPUs, each has a lane with its machine's name."""
+
+
+def draw(
+    instance: Instance,
+    solution: Solution | None = None,
+    ax: Axes | None = None,
+    *,
+    color_by: str | None = None,
+) -> Axes:
+    """Draw a lane for every GPU, and a box for the slots in which a job holds it.
+
+    Without a solution, draw a row for each job with the slots that it would need alone.
+
+    The boxes of a gang have one colour in one column; a gang that mixes types has lanes of several.
+    More than 24 GPUs are drawn as a map of GPUs by slots, sorted by type.
+
+    Parameters
+    ----------
+    solution
+        A feasible solution.
+    ax
+        Axes to draw on; those of a new figure by default.
+    color_by
+        One of `COLOR_BY`; by default the job, or with more jobs than colours its workers.
+
+    Raises
+    ------
+    OptionError
+        If it cannot be coloured by that.
+    """
+    default = default_of([job.id for job in instance.jobs], "workers")
+    chosen = choose(color_by, COLOR_BY, default, instance.problem)
+    own = ax is None
+    jobs = _job_colours(instance, chosen)
+    if solution is None:
+        ax, entries = draw_alone(instance, jobs, ax)
+        finish(ax, f"{instance.name}: {_summary(instance, solution)}", entries, own=own)
+        return ax
+    require_drawable(sum(instance.supply.values()), instance.slots, "its GPUs and slots")
+    lanes = [
+        Lane(machine.id, kind, n)
+        for machine in instance.machines
+        for kind, count in machine.gpus.items()
+        for n in range(count)
+    ]
+    many = len(lanes) > _NAMED
+    if many:
+        lanes.sort(key=lambda lane: list(instance.supply).index(lane.kind))
+    owners = owners_of(instance, solution, lanes)
+    if ax is None:
+        ax = new_axes(1.3 + (min(3.2, 0.035 * len(lanes)) if many else 0.2 * len(lanes)))
+    kinds = by_name([*instance.supply])
+
+    def colour(lane: int, job: int) -> str:
+        return kinds.key[lanes[lane].kind] if chosen == "gpu_type" else jobs.colours[job]
+
+    if many:
+        fixed = [kinds.key[lane.kind] for lane in lanes] if chosen == "gpu_type" else None
+        _paint(ax, lanes, owners, jobs.colours, fixed)
+    else:
+        _boxes(ax, instance, lanes, owners, colour)
+    _axis(ax, instance, owners.shape[1], framed=many)
+    used = owners >= 0
+    if chosen == "gpu_type":
+        places = [list(instance.supply).index(lanes[lane].kind) for lane in np.nonzero(used)[0]]
+        entries = colour_entries(kinds, places, "types")
+    else:
+        entries = colour_entries(jobs, map(int, np.unique(owners[used])), "jobs")
+    entries += [idle_entry()] if not used.all() else []
+    finish(ax, f"{instance.name}: {_summary(instance, solution)}", entries, own=own)
+    return ax
+
+
+def _summary(instance: Instance, solution: Solution | None) -> str:
+    who = (solution.method or "a solution") if solution else "nothing scheduled"
+    size = f"{sum(instance.supply.values()):,} GPUs, {len(instance.jobs):,} jobs, "
+    return f"{size}{instance.slots} slots of {display(instance.slot_seconds)} s; {who}"
+
+
+def _job_colours(instance: Instance, color_by: str) -> Colouring:
+    if color_by in ("workers", "arrival"):
+        made = by_number([getattr(job, color_by) for job in instance.jobs])
+        return made.renamed(gpus_of_a_job if color_by == "workers" else "arrival in slot {}".format)
+    if color_by == "gpu_type":
+        fastest = [max(instance.supply, key=partial(instance.rate, job)) for job in instance.jobs]
+        made, kinds = by_name([*instance.supply, *fastest]), len(instance.supply)
+        return Colouring(made.colours[kinds:], made.labels[kinds:], made.key)
+    return by_name([job.id for job in instance.jobs])
+
+
+def _boxes(
+    ax: Axes, instance: Instance, lanes: Sequence[Lane], owners: NDArray[np.int64], colour: Any
+) -> None:
+    """Draw a named lane for each GPU."""
+    width = owners.shape[1]
+    for y, row in enumerate(owners):
+        empty: dict[str, Any] = {"facecolor": IDLE, "edgecolor": EDGE, "linewidth": 0.5}
+        ax.barh(y, width, left=0.5, height=0.84, clip_on=False, **empty)
+        for j, first, count in runs_of(row):
+            fill, edge = colour(y, j), mix(colour(y, j), "#000000", 0.55)
+            box = (first + 0.5, y - 0.42, count, 0.84)
+            ax.barh(
+                y, count, left=first + 0.5, height=0.84, color=fill, edgecolor=edge, linewidth=0.6
+            )
+            box_label(ax, box, instance.jobs[j].id, fill)
+    names = [f"{short_name(m, 10)} {short_name(kind, 8)}" if n == 0 else "" for m, kind, n in lanes]
+    ax.set_yticks(range(len(lanes)), names, fontsize=TEXT)
+    ax.set_ylim(max(len(lanes), 1) - 0.5, -0.5)
+
+
+def _paint(
+    ax: Axes,
+    lanes: Sequence[Lane],
+    owners: NDArray[np.int64],
+    colours: Sequence[str],
+    fixed: Sequence[str] | None,
+) -> None:
+    """Draw a map of GPUs by slots, and a line between the types.
+
+    Parameters
+    ----------
+    colours
+        One per job.
+    fixed
+        One per lane, instead of the jobs' colours.
+    """
+    pixels, held = np.ones((*owners.shape, 3)), owners >= 0
+    if fixed is not None:
+        pixels[held] = colours_array(fixed)[np.nonzero(held)[0]]
+    elif held.any():
+        pixels[held] = colours_array(colours)[owners[held]]
+    high, width = owners.shape
+    way = "none" if high <= 400 else "antialiased"
+    ax.imshow(pixels, extent=(0.5, width + 0.5, high - 0.5, -0.5), aspect="auto", interpolation=way)
+    kinds = list(dict.fromkeys(lane.kind for lane in lanes))
+    middles, names, top = [], [], 0
+    for kind in kinds:
+        count = sum(lane.kind == kind for lane in lanes)
+        middles.append(top + count / 2 - 0.5)
+        names.append(f"{count:,} {short_name(kind, 10)}")
+        top += count
+        if kind != kinds[-1]:
+            ax.axhline(top - 0.5, color="black", linewidth=0.8)
+    ax.set_yticks(middles, names, fontsize=TEXT)
+    ax.set_ylabel("GPUs, all of them", fontsize=TEXT)
+
+
+def _axis(ax: Axes, instance: Instance, last: int, *, framed: bool) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    after = f" (nothing runs after slot {last} of {instance.slots})" * (last < instance.slots)
+    set_labels(ax, f"slot{after}", ax.get_ylabel())
+    ax.spines[:].set_visible(framed)
+    ax.spines[:].set_edgecolor(EDGE)
+    ax.set_xlim(0.5, last + 0.5)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10))
+    ax.tick_params(axis="y", length=0)
+
+
+def draw_prices(
+    instance: Instance, prices: Mapping[str, Sequence[float]], ax: Axes | None = None
+) -> Axes:
+    """Draw the price of a GPU by slot and type as a heat map; darker is more expensive.
+
+    Parameters
+    ----------
+    prices
+        For each type one number per slot, as `lagrangian_bound` takes them.
+    ax
+        Axes to draw on; those of a new figure by default.
+    """
+    kinds = list(prices)
+    if ax is None:
+        ax = new_axes(0.9 + 0.25 * len(kinds))
+    image = ax.imshow(
+        np.array([prices[kind] for kind in kinds], dtype=float),
+        aspect="auto",
+        cmap="Greys",
+        interpolation="none",
+        extent=(0.5, instance.slots + 0.5, len(kinds) - 0.5, -0.5),
+    )
+    set_labels(ax, "slot", "type of GPU")
+    ax.set_yticks(range(len(kinds)), [short_name(kind, 10) for kind in kinds], fontsize=TEXT)
+    set_title(ax, f"{instance.name}: price of a GPU for one slot")
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.02)
+    bar.ax.tick_params(labelsize=SMALL, length=2)
+    bar.set_label("utility", fontsize=TEXT)
+    return ax

@@ -1,0 +1,165 @@
+"""The least cost of each job's work at integer prices of GPUs: in integers, without a solver.
+
+This is a program of the forms alone, for what is checked: it shares no code with pricing, the
+Lagrangian bound or their stages of work. It is a dynamic program over the amounts of work that may
+be left. An amount is known by the least sum of gains that does it: a combination of slots that does
+one does the other, too. ``least[p]`` is the least cost of doing amount p in the slots so far.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.problems.utility.definition.schema import Instance
+from dlsched.schema import granularity
+
+NEVER = 2**61
+"""The cost of work that cannot be done."""
+_HIGHEST = 2**60
+"""No sum of costs may be as high, so that sums of it and of `NEVER` fit 64 bits."""
+_MOST_SUMS = 500_000
+_MOST_AMOUNTS = 20_000
+"""With more sums of gains, or amounts that may be left, gains are rounded up."""
+_UNITS, _PER_SLOT = 2000, 16
+"""Rounded work has this many units, or if more, this many for each slot that it needs, ..."""
+_CELLS = 100_000_000
+"""... but slots times units are at most this."""
+
+Costs = NDArray[np.int64]
+"""Slots x speeds: what running in a slot at a speed costs."""
+
+
+class LeastCosts:
+    """The jobs of an instance of gangs, by the amounts of their work that may be left."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+
+    def of(self, prices: Mapping[str, Sequence[int]]) -> NDArray[np.int64]:
+        """Return jobs x slots: the least cost of a job's work from its arrival to the slot's end.
+
+        It is `NEVER` where the work cannot be done. Where gains are rounded up, work is done sooner
+        than it is, so the cost is no more than that of any slots in which the job is completed.
+
+        Parameters
+        ----------
+        prices
+            For each GPU type the price of a GPU in every slot, an integer from 0; a type left out
+            costs nothing.
+
+        Raises
+        ------
+        ValueError
+            If they are not that, or too high for integers of 64 bits.
+        """
+        inst = self.instance
+        for kind, row in prices.items():
+            if kind not in inst.supply or len(row) != inst.slots or min(row) < 0:
+                raise ValueError(f"prices of {kind} must be {inst.slots} integers from 0")
+        most = max((job.workers for job in inst.jobs), default=1)
+        if most * sum(max(row) for row in prices.values()) * inst.slots >= _HIGHEST:
+            raise ValueError("prices are too high")
+        free = [0] * inst.slots
+        table = {kind: np.array(prices.get(kind, free), dtype=np.int64) for kind in inst.supply}
+        found = np.full((len(inst.jobs), inst.slots), NEVER, dtype=np.int64)
+        for j, (job, speeds) in enumerate(zip(inst.jobs, inst.speeds, strict=True)):
+            if inst.fewest[j]:
+                cheapest = [np.min([table[k] for k in s.types], axis=0) for s in speeds]
+                first = job.arrival - 1
+                costs = job.workers * np.column_stack(cheapest)[first:]
+                found[j, first:] = self.by_slot(j, costs)
+        return found
+
+    def by_slot(self, job: int, costs: Costs) -> NDArray[np.int64]:
+        """Return the least cost of a job's work in the first slots, by their number.
+
+        Parameters
+        ----------
+        costs
+            Slots x speeds, integers from 0.
+        """
+        after = self._amounts(job)
+        least = np.full(len(after), NEVER, dtype=np.int64)
+        least[0] = 0
+        found = np.empty(len(costs), dtype=np.int64)
+        for t, cost in enumerate(costs):
+            least = np.minimum(least, (least[after] + cost).min(axis=1))
+            found[t] = least[-1]
+        return found
+
+    def suffices(self, job: int, gains: Sequence[int], need: int) -> bool:
+        """Whether all slots that complete a job also have gains, in other units, of the need.
+
+        Parameters
+        ----------
+        gains
+            Of a slot at each speed, integers from 0.
+        need
+            What the gains of the job's slots are said to add up to, at least.
+        """
+        inst = self.instance
+        exact, iterations = [Fraction(s.gain) for s in inst.speeds[job]], inst.jobs[job].iterations
+        if all(g * iterations >= need * e for g, e in zip(gains, exact, strict=True)):
+            return True  # no gain is rounded down
+        slots = inst.slots - inst.jobs[job].arrival + 1
+        costs = np.array([gains] * slots, dtype=np.int64)
+        return bool(self.by_slot(job, costs)[-1] >= need)
+
+    def _amounts(self, job: int) -> NDArray[np.int64]:
+        """Return amounts x speeds: the amount left after a slot; 0 is none, the last one all."""
+        inst = self.instance
+        gains = [Fraction(speed.gain) for speed in inst.speeds[job]]
+        step = granularity(gains)
+        need = -(-inst.jobs[job].iterations // step)
+        row = tuple(min(int(gain / step), int(need)) for gain in gains)
+        return _amounts(row, int(need), inst.slots)
+
+
+@lru_cache(maxsize=1024)
+def _amounts(gains: tuple[int, ...], need: int, slots: int) -> NDArray[np.int64]:
+    """Return the table of `LeastCosts._amounts` for work in whole numbers, rounded up if large."""
+    table = _table(gains, need)
+    if table is None:
+        fewest = -(-need // max(gains))
+        units = min(need, max(1, min(max(_UNITS, _PER_SLOT * fewest), _CELLS // slots)))
+        table = _table([-(-gain * units // need) for gain in gains], units, limited=False)
+        assert table is not None
+    return table
+
+
+def _table(gains: Sequence[int], need: int, limited: bool = True) -> NDArray[np.int64] | None:
+    """Return the table; None if there are too many sums or amounts."""
+    sums = _sums(gains, need, limited)
+    if sums is None:
+        return None
+
+    def least_sum(left: int) -> int:
+        """Return the least sum that does the work that is left."""
+        return sums[bisect_left(sums, left)]
+
+    after: dict[int, list[int]] = {}
+    new = {least_sum(need)}
+    while new:
+        after |= {amount: [least_sum(max(0, amount - g)) for g in gains] for amount in new}
+        new = {left for amount in new for left in after[amount]} - after.keys()
+        if limited and len(after) > _MOST_AMOUNTS:
+            return None
+    number = {amount: p for p, amount in enumerate(sorted(after))}
+    return np.array([[number[left] for left in after[amount]] for amount in number], dtype=np.int64)
+
+
+def _sums(gains: Sequence[int], need: int, limited: bool) -> list[int] | None:
+    """Return all sums of gains up to the first that are enough, in order; None if too many."""
+    top = need + max(gains)
+    sums = {0}
+    for gain in sorted(set(gains)):
+        if limited and len(sums) * (top // gain + 1) > _MOST_SUMS:
+            return None
+        sums = {total for base in sums for total in range(base, top, gain)}
+    return sorted(sums)

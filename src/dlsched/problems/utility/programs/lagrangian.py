@@ -1,0 +1,175 @@
+"""The Lagrangian dual: prices of GPUs by slot and type, and their bounds.
+
+With prices p >= 0, the utility of a schedule is at most the cost of all GPUs plus, for each job,
+the largest utility minus cost of a schedule of its own (Hadar's dual D2). One pass of `pricing`
+computes the latter for every finish slot at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.errors import OptionError
+from dlsched.problems.utility.definition.schema import Instance
+from dlsched.problems.utility.programs.pricing import Jobs, price_all
+from dlsched.problems.utility.structures.gangs import Gangs, Vector, require
+from dlsched.problems.utility.structures.work_stages import Stages
+
+EPS = float(np.finfo(float).eps)
+_HIGHEST = 2.0**600
+"""The highest scaled price, with which no sum of costs overflows."""
+_STEPS = 50_000_000
+"""A pricing pass checks the limits after jobs that take about this many steps."""
+_FINER = 4
+"""Bounds are computed far less often than prices are tried, so with finer units."""
+_TINY = 2.0**-600
+"""More than the sum of the roundings of products and sums below the normal floats."""
+
+
+@dataclass(frozen=True)
+class Priced:
+    """The scaled bound of prices, in floats, and the jobs' own best schedules at these prices."""
+
+    bound: float
+    values: Vector
+    rows: NDArray[np.int8]
+
+
+class Dual:
+    """The instance's dual: pricing, and bounds with their rounding.
+
+    Prices are scaled as the utilities of `Gangs`.
+
+    Parameters
+    ----------
+    most
+        The most units of a job's work, where it is rounded up; by default `_FINER` times those of
+        `Gangs`.
+    """
+
+    def __init__(self, gangs: Gangs, most: int | None = None) -> None:
+        self.gangs, self.instance = gangs, gangs.instance
+        self.most = most or _FINER * gangs.most_units
+        width = max(1, max(map(len, gangs.of), default=0))
+        self.of = np.zeros((len(gangs.of), width), dtype=np.int64)
+        for j, row in enumerate(gangs.of):
+            self.of[j, : len(row)] = row
+        self.holds = gangs.contains(gangs.masks)
+        self.supply = np.array([self.instance.supply[k] for k in gangs.kinds], dtype=np.int64)
+
+    @cached_property
+    def rounded_up(self) -> Stages:
+        """The jobs' work with gains rounded up, where it is not exact."""
+        return Stages(self.instance, True, self.most)
+
+    @cached_property
+    def rounded_down(self) -> Stages:
+        """The jobs' work with gains rounded down, where it is not exact."""
+        return Stages(self.instance, False, self.gangs.most_units)
+
+    def by_mask(self, prices: Vector) -> Vector:
+        """Return slots x masks: the price of the cheapest type of each."""
+        return np.ascontiguousarray(self._each(prices).min(axis=2, initial=np.inf))
+
+    def _each(self, prices: Vector) -> Vector:
+        """Return slots x masks x types: the price of a type, infinite where not in the mask."""
+        return np.where(self.holds[None, :, :], prices[:, None, :], np.inf)
+
+    def price(self, prices: Vector, round_down: bool = False) -> Priced:
+        """Price every job's schedules at slots x types.
+
+        With `round_down` the gains of work are rounded down instead of up: the schedules finish in
+        exact numbers, and the bound is not valid.
+
+        Raises
+        ------
+        Stopped
+            If there is a reason to stop before the last job.
+        """
+        inst, gangs = self.instance, self.gangs
+        work = self.rounded_down if round_down else self.rounded_up
+        values = np.zeros(len(inst.jobs))
+        rows = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
+        jobs = Jobs(
+            self.of, work.after, work.begin, work.end, work.speeds, gangs.first, gangs.workers,
+            gangs.worth,
+        )  # fmt: skip
+        by_mask = self.by_mask(prices)
+        for part in self._parts(work):
+            require(gangs.stop)
+            some = Jobs._make(array[part] for array in jobs)._replace(after=work.after)
+            price_all(by_mask, some, inst.must_finish, values[part], rows[part])
+        return Priced(float(prices.sum(axis=0) @ self.supply + values.sum()), values, rows)
+
+    def _parts(self, work: Stages) -> Iterator[slice]:
+        """Yield ranges of jobs that take about `_STEPS` each."""
+        steps = (work.end - work.begin) * work.speeds * self.instance.slots
+        first, total = 0, 0
+        for j, each in enumerate(steps.tolist()):
+            if total and total + each > _STEPS:
+                yield slice(first, j)
+                first, total = j, 0
+            total += each
+        yield slice(first, len(steps))
+
+    def bound(self, prices: Vector, priced: Priced) -> Fraction:
+        """Return the bound in the instance's own unit, valid in exact arithmetic.
+
+        Sums are exact, and each value is raised by its largest rounding error: it is a utility
+        minus a sum of at most one cost per slot, each a product, so the error is at most slots + 8
+        roundings of the larger of the two, and `_TINY` for those of the smallest floats. If a job
+        must finish and cannot, even alone, the bound is -1, as no utility is below 0.
+        """
+        total = Fraction(0)
+        for count, column in zip(self.supply.tolist(), prices.T.tolist(), strict=True):
+            total += count * sum(map(Fraction, column), Fraction(0))
+        for j, value in enumerate(priced.values.tolist()):
+            if value == -np.inf:
+                return Fraction(-1)
+            largest = 2 * float(self.gangs.worth[j].max(initial=0)) + abs(value)
+            total += Fraction(value)
+            total += Fraction((self.instance.slots + 8) * EPS * largest + _TINY)
+        return total * Fraction(2) ** self.gangs.exponent
+
+
+def lagrangian_bound(
+    instance: Instance, prices: Mapping[str, Sequence[float]], units: int | None = None
+) -> Fraction:
+    """Return a utility that no schedule exceeds, from prices alone; no solver is involved.
+
+    It is negative if some job must finish and cannot, even alone. A price far above all utilities
+    is lowered, and the bound is that of the lower price.
+
+    Parameters
+    ----------
+    prices
+        For each GPU type the price of one GPU in every slot, none negative; a type left out costs
+        nothing.
+    units
+        About the most units of a job's work, where it is rounded; more are slower and tighter.
+
+    Raises
+    ------
+    OptionError
+        If a type is unknown, a price is negative or not finite, or their number is not that of the
+        slots; and for a forking instance, whose machines would need prices of their own.
+    """
+    gangs = Gangs(instance)
+    matrix = np.zeros((instance.slots, len(gangs.kinds)))
+    for kind, row in prices.items():
+        if kind not in gangs.kinds:
+            raise OptionError(f"no machine has a GPU of type {kind!r}; there are {gangs.kinds}")
+        values = np.array(row, dtype=float)
+        if values.shape != (instance.slots,) or not (values >= 0).all() or np.isinf(values).any():
+            raise OptionError(f"prices of {kind} must be {instance.slots} finite numbers from 0")
+        with np.errstate(over="ignore"):
+            scaled = np.ldexp(values, -gangs.exponent)
+        matrix[:, gangs.kinds.index(kind)] = np.minimum(scaled, _HIGHEST)
+    dual = Dual(gangs, units)
+    return dual.bound(matrix, dual.price(matrix))

@@ -1,0 +1,130 @@
+"""The restricted master of Dantzig-Wolfe: at most one known schedule per job, within Hall's rows.
+
+Utilities are scaled as in `Gangs`, because HiGHS's tolerances are absolute.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.problems.utility.structures.gangs import Gangs, Indices, Levels, Vector
+from dlsched.result import Termination
+from dlsched.run import Run
+from dlsched.solvers.incremental import IncrementalProgram
+from dlsched.solvers.standard_form import StandardForm
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+_MISSING = 1e3
+"""What the master pays for a job that must finish and has no schedule; the largest utility is 1."""
+
+
+class Columns:
+    """Schedules of single jobs: for each column its job, and its row of speeds by slot."""
+
+    def __init__(self, gangs: Gangs) -> None:
+        self.gangs = gangs
+        self.jobs: list[int] = []
+        self.rows: list[NDArray[np.int8]] = []
+        self.known: set[tuple[int, bytes]] = set()
+
+    def add(self, levels: Levels) -> int:
+        """Add the jobs' rows, one each, that are not empty; return how many are new."""
+        before = len(self.jobs)
+        for j in np.flatnonzero((levels >= 0).any(axis=1)).tolist():
+            key = (j, levels[j].tobytes())
+            if key not in self.known:
+                self.known.add(key)
+                self.jobs.append(j)
+                self.rows.append(levels[j].copy())
+        return len(self.jobs) - before
+
+    def matrix(
+        self, cuts: Indices | None = None, first: int = 0
+    ) -> tuple[sparse.csc_array, Vector]:
+        """Return the columns from the first on, and their scaled utilities.
+
+        Rows are periods x sets of types, then jobs; a slot is a period, unless the first slots of
+        periods, and the end, are given.
+        """
+        from scipy import sparse
+
+        gangs, width = self.gangs, len(self.gangs.sets)
+        cuts = np.arange(gangs.instance.slots + 1) if cuts is None else cuts
+        periods = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
+        rows = len(periods) and (periods[-1] + 1) * width
+        utilities = np.zeros(len(self.jobs) - first)
+        at, into, entries = [], [], []
+        for c, (j, row) in enumerate(zip(self.jobs[first:], self.rows[first:], strict=True)):
+            used = np.flatnonzero(row >= 0)
+            utilities[c] = gangs.worth[j, used[-1]]
+            masks = np.array(gangs.of[j], dtype=np.int64)[row[used]]
+            t, s = np.nonzero(gangs.within[masks])
+            at += [periods[used[t]] * width + s, np.array([rows + j])]
+            into.append(np.full(len(t) + 1, c))
+            entries.append(np.append(np.full(len(t), float(gangs.workers[j])), 1.0))
+        shape = (rows + len(gangs.workers), len(utilities))
+        if not entries:
+            return sparse.csc_array(shape), utilities
+        data = (np.concatenate(entries), (np.concatenate(at), np.concatenate(into)))
+        return sparse.csc_array(sparse.coo_array(data, shape=shape)), utilities
+
+    def limits(self, cuts: Indices | None = None) -> tuple[Vector, Vector]:
+        """Return the lower and upper limits of the rows, those of periods as in `matrix`."""
+        inst = self.gangs.instance
+        lengths = np.ones(inst.slots) if cuts is None else np.diff(cuts)
+        capacity = np.outer(lengths, self.gangs.capacity).ravel().astype(float)
+        least = np.full(len(inst.jobs), 1.0 if inst.must_finish else -np.inf)
+        return (
+            np.append(np.full(len(capacity), -np.inf), least),
+            np.append(capacity, np.ones(len(inst.jobs))),
+        )
+
+    def integer_master(self) -> StandardForm:
+        """Return the integer program over the columns."""
+        A, utilities = self.matrix()
+        lower, upper = self.limits()
+        return StandardForm.of(A, lower, upper, np.ones(len(utilities)), utilities, sense="max")
+
+
+class Master:
+    """The linear relaxation of the master; columns are added as they become known.
+
+    Parameters
+    ----------
+    cuts
+        The first slots of periods, and the end; a row of a period is the sum of those of its slots.
+    """
+
+    def __init__(self, columns: Columns, run: Run, cuts: Indices) -> None:
+        self.columns, self.cuts, self.size = columns, cuts, 0
+        self.program = IncrementalProgram(run, maximize=True)
+        self.program.add_rows(*columns.limits(cuts))
+        if columns.gangs.instance.must_finish:  # jobs without a schedule yet, at a high price
+            first = (len(cuts) - 1) * len(columns.gangs.sets)
+            for row in range(first, first + len(columns.gangs.workers)):
+                self.program.add_column(-_MISSING, 0.0, 1.0, [row], [1.0])
+
+    def extend(self) -> None:
+        """Add the columns that are new."""
+        A, utilities = self.columns.matrix(self.cuts, self.size)
+        self.program.add_columns(utilities, A)
+        self.size += len(utilities)
+
+    def solve(self) -> tuple[float, Vector] | None:
+        """Return the optimum and the prices of types, slots x types; ``None`` if stopped."""
+        if not self.size:
+            self.extend()
+        if self.program.solve() is not Termination.PROVED:
+            return None
+        gangs = self.columns.gangs
+        lengths = np.diff(self.cuts)
+        shape = len(lengths), len(gangs.sets)
+        duals = self.program.duals[: shape[0] * shape[1]]
+        by_set = np.maximum(0.0, duals).reshape(shape)
+        by_type = by_set @ gangs.contains(gangs.sets).astype(float)
+        return self.program.objective, np.repeat(by_type, lengths, axis=0)

@@ -1,0 +1,114 @@
+"""What a schedule can use that is no worse than an incumbent, by prices.
+
+At prices p no schedule is worth more than L(p), the sum of what the GPUs cost and of the jobs' own
+best values, see `dual`. If job j runs at a speed in a slot, its own value is at most that of its
+best schedule that does so, and L(p) falls by the difference. If it falls below the incumbent's
+utility, no schedule that is as good has this run. The same holds for the slots in which j may
+finish, and for its not running. Jobs do no more work than they need in such schedules.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.problems.utility.programs.lagrangian import Dual
+from dlsched.problems.utility.structures.gangs import Indices, Levels, Vector
+from dlsched.problems.utility.structures.work_stages import After
+
+_ROUNDING = 1e-9
+"""Allowance for rounding errors, relative to the bound."""
+
+
+class Part(NamedTuple):
+    """A part of an instance's schedules, by job id.
+
+    Attributes
+    ----------
+    runs
+        The slots, from 1, and speeds in which a job may run.
+    ends
+        The slots in which it may finish.
+    certain
+        The jobs that finish in all of these schedules.
+    """
+
+    runs: dict[str, set[tuple[int, int]]]
+    ends: dict[str, range]
+    certain: set[str]
+
+
+def restrict(dual: Dual, prices: Vector, levels: Levels, value: float) -> Part:
+    """Return a part that has every schedule worth more than a given one, and that one.
+
+    Parameters
+    ----------
+    prices
+        Slots x types.
+    levels, value
+        The given schedule, in which all jobs finish that must, and its scaled utility.
+    """
+    gangs, inst = dual.gangs, dual.instance
+    priced, by_mask, work = dual.price(prices), dual.by_mask(prices), dual.rounded_up
+    least = value - _ROUNDING * max(priced.bound, value)
+    part = Part({}, {}, set())
+    for j, job in enumerate(inst.jobs):
+        rest = priced.bound - priced.values[j]
+        of = np.array(gangs.of[j], dtype=np.int64)
+        runs = levels[j][:, None] == np.arange(len(of))
+        ends = runs.any(axis=1) & (np.arange(inst.slots) == _last(levels[j]))
+        if inst.fewest[j]:
+            after = work.after[work.begin[j] : work.end[j], : len(of)]
+            cost = gangs.workers[j] * by_mask[:, of]
+            through, ending = _best(cost, after, int(gangs.first[j]), gangs.worth[j])
+            runs |= rest + through >= least
+            ends |= rest + ending >= least
+        last = _last(np.where(ends, 0, -1))
+        runs[last + 1 :] = False
+        part.runs[job.id] = {(t + 1, v) for t, v in np.argwhere(runs).tolist()}
+        part.ends[job.id] = range(int(ends.argmax()) + 1, last + 2)
+        if inst.must_finish or rest < least:
+            part.certain.add(job.id)
+    return part
+
+
+def _last(row: NDArray[np.int8] | Indices) -> int:
+    """Return the index of the last entry that is not negative, -1 if there is none."""
+    used = np.flatnonzero(row >= 0)
+    return int(used[-1]) if len(used) else -1
+
+
+def _best(cost: Vector, after: After, first: int, worth: Vector) -> tuple[Vector, Vector]:
+    """Return the values of a job's best schedules, by a slot and speed of theirs, and by finish.
+
+    Parameters
+    ----------
+    cost
+        Slots x speeds.
+    after
+        Stages x speeds: the stage after a slot.
+    first, worth
+        The index of the first slot, and the utility by finish slot.
+    """
+    slots, speeds = cost.shape
+    stages = len(after)
+    columns, ends = np.ascontiguousarray(after.T), after.T == 0
+    # From each stage, what is left of the best schedule that is in a slot or later.
+    later = np.full((slots + 1, stages), -np.inf)
+    for t in range(slots - 1, first - 1, -1):
+        row = np.where(ends, worth[t], later[t + 1][columns]) - cost[t][:, None]
+        np.maximum(later[t + 1, 1:], row[:, 1:].max(axis=0), out=later[t, 1:])
+    through, ending = np.full((slots, speeds), -np.inf), np.full(slots, -np.inf)
+    before = np.full(stages, -np.inf)  # minus the cost of what leads to a stage
+    before[-1] = 0.0
+    for t in range(first, slots):
+        done = before - cost[t][:, None]
+        whole = done + np.where(ends, worth[t], later[t + 1][columns])
+        through[t] = whole[:, 1:].max(axis=1)
+        ending[t] = np.where(ends, whole, -np.inf)[:, 1:].max()
+        for v in range(speeds):
+            np.maximum.at(before, columns[v, 1:], done[v, 1:])
+        before[0] = -np.inf
+    return through, ending

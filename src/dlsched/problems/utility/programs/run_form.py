@@ -1,0 +1,150 @@
+"""The rows of runs, for the form of runs: when each job runs, at which speed.
+
+Rows are derived from the instance in integers. Of what finds schedules only `work.units` is called,
+for a row's integers: it may come from doubles, so each is checked against the program of the least
+costs before it is used, and replaced by one rounded up if it does not hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from dlsched.forms.form import Row
+from dlsched.forms.limit import poll
+from dlsched.problems.utility.definition.schema import Instance
+from dlsched.problems.utility.programs.finish_form import Finishes, priced_row
+from dlsched.problems.utility.structures.work_units import UNITS, units
+
+Run = tuple[int, int, int]
+"""A job, a slot, counted from 0, and a speed."""
+MOST_SETS = 127
+"""More sets of types are refused."""
+
+
+def runs_of(found: Finishes) -> list[Run]:
+    """Return the runs of jobs, up to their last finish that may matter."""
+    inst = found.instance
+    return [
+        (j, t, v)
+        for j, (job, row) in enumerate(zip(inst.jobs, found.worth, strict=True))
+        for t in range(job.arrival - 1, max(row, default=-1) + 1)
+        for v in range(len(inst.speeds[j]))
+    ]
+
+
+def rows_of_runs(found: Finishes, first: int) -> Iterator[Row]:
+    """Yield the rows; the columns of finishes are followed by those of runs, from `first` on."""
+    column = {run: first + c for c, run in enumerate(runs_of(found))}
+    for j, row in enumerate(found.worth):
+        if row:
+            yield from _rows_of_job(found, j, column)
+    yield from _capacity(found, column)
+
+
+def _rows_of_job(found: Finishes, j: int, column: dict[Run, int]) -> Iterator[Row]:
+    """Yield that a job runs until it finishes, does its work by then, and costs what it has to."""
+    inst, job = found.instance, found.instance.jobs[j]
+    arrival, last, speeds = job.arrival - 1, max(found.worth[j]), inst.speeds[j]
+    gains, need = units_of(found, j)
+    done: dict[int, int] = {}
+
+    def ends(value: int, low: int, high: int) -> dict[int, int]:
+        """Return the cells of a number times the finishes from a slot to another."""
+        return found.by_column({(j, f): value for f in found.worth[j] if low <= f <= high})
+
+    for t in range(arrival, last + 1):
+        poll()
+        runs = [column[j, t, v] for v in range(len(speeds))]
+        done |= {c: gain for c, gain in zip(runs, gains, strict=True) if gain}
+        ones = dict.fromkeys(runs, 1)
+        yield Row(ones | ends(-1, t, last), None, 0)
+        if t in found.worth[j]:
+            yield Row(ones | ends(-1, t, t), 0, None)
+            yield Row(done | ends(-need, 0, t), 0, None)
+    for prices, _, least in found.priced:
+        cells = found.by_column({(j, f): least[j][f] for f in found.worth[j]})
+        for t in range(arrival, last + 1):
+            for v, speed in enumerate(speeds):
+                price = min(prices[k][t] if k in prices else 0 for k in speed.types)
+                if price:
+                    cells[column[j, t, v]] = -job.workers * price
+        if cells:
+            yield priced_row(cells, 0)
+
+
+def units_of(found: Finishes, j: int) -> tuple[Sequence[int], int]:
+    """Return a job's gains of a slot at each speed, and the work, in whole units.
+
+    All slots that complete the job have gains of at least the work.
+    """
+    job, speeds = found.instance.jobs[j], found.instance.speeds[j]
+    gains, iterations = [Fraction(speed.gain) for speed in speeds], Fraction(job.iterations)
+    stated = units(gains, iterations, found.instance.slots - job.arrival + 1, up=True)
+    if found.costs.suffices(j, stated.gains, stated.need):
+        return stated.gains, stated.need
+    return [math.ceil(gain / iterations * UNITS) for gain in gains], UNITS
+
+
+def _capacity(found: Finishes, column: dict[Run, int]) -> Iterator[Row]:
+    """Yield Hall's condition in every slot, for every union of sets of types that a speed may use.
+
+    Gangs that can use only the types of a set have no more GPUs than these.
+    """
+    inst = found.instance
+    bit = {kind: 1 << k for k, kind in enumerate(inst.supply)}
+    types = [[sum(bit[kind] for kind in s.types) for s in speeds] for speeds in inst.speeds]
+    unions = _unions({mask for row in types for mask in row})
+    users: dict[tuple[int, int], dict[int, dict[int, int]]] = {}
+    for (j, t, v), c in column.items():
+        for union in unions:
+            if types[j][v] & ~union == 0:
+                own = users.setdefault((t, union), {}).setdefault(j, {})
+                own[c] = inst.jobs[j].workers
+    for (_, union), jobs in sorted(users.items()):
+        poll()
+        capacity = sum(inst.supply[kind] for kind in bit if bit[kind] & union)
+        cells = {c: n for own in jobs.values() for c, n in own.items()}
+        if sum(cells.values()) > capacity:
+            yield Row(cells, None, capacity)
+            yield from _whole_gangs(inst, jobs, capacity)
+
+
+def _unions(sets: set[int]) -> list[int]:
+    """Return all unions of sets, which are bit masks.
+
+    Raises
+    ------
+    ValueError
+        If they are too many.
+    """
+    found = set(sets)
+    new = found
+    while new:
+        new = {a | b for a in new for b in sets} - found
+        found |= new
+        if len(found) > MOST_SETS:
+            raise ValueError(f"there are more than {MOST_SETS} sets of types")
+    return sorted(found)
+
+
+def _whole_gangs(
+    instance: Instance, jobs: dict[int, dict[int, int]], capacity: int
+) -> Iterator[Row]:
+    """Yield rows of gangs in whole blocks of some size, each with one smaller gang i if that helps.
+
+    A gang has as many blocks as fit in its GPUs, and all gangs at most as many as the capacity has,
+    or, if i runs, as are left beside it.
+    """
+    need = {j: instance.jobs[j].workers for j in jobs}
+    for size in sorted(set(need.values())):
+        most = capacity // size
+        blocks = {c: need[j] // size for j, own in jobs.items() for c in own if need[j] >= size}
+        total = sum(n // size for n in need.values())
+        lifted = {i: most - (capacity - n) // size for i, n in need.items() if n < size}
+        helpful = [i for i, n in lifted.items() if n and total + n > most]
+        for i in helpful:
+            yield Row(blocks | dict.fromkeys(jobs[i], lifted[i]), None, most)
+        if size > 1 and total > most and not helpful:
+            yield Row(blocks, None, most)

@@ -1,0 +1,321 @@
+"""Gang jobs as arrays: speeds, sets of types, and the assignment of speeds to machines.
+
+Machines matter only through their GPUs of each type, so methods decide at which speed a job runs in
+a slot, not on which GPUs. A set of gangs fits if Hall's condition holds: for every set of types,
+the gangs that can use only these types need no more GPUs than there are of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.errors import OptionError
+from dlsched.problems.utility.definition.check import completions, progress
+from dlsched.problems.utility.definition.schema import Instance, Solution
+from dlsched.problems.utility.structures.insertion_arrays import Demands, demands_of
+from dlsched.problems.utility.structures.work_units import UNITS, Work
+from dlsched.result import Termination
+
+Indices = NDArray[np.int64]
+Vector = NDArray[np.float64]
+Levels = NDArray[np.int8]
+"""Jobs x slots: the index of the speed at which a job runs, -1 where it does not."""
+Stop = Callable[[], Termination | None]
+"""Returns why to stop now, ``None`` to go on, as `Run.stop_reason`."""
+
+MOST_SETS = 127
+"""The most unions of speeds' types, each of which is a row of Hall's condition.
+
+It also limits the speeds of a job, whose indices have 8 bits.
+"""
+UNIT_STEPS = 1_200_000_000
+"""The number of units of work is chosen so that a pricing pass takes about this many steps, ..."""
+FEWEST_UNITS = 300
+"""... but not below this."""
+
+
+class Stopped(Exception):
+    """Work was stopped by a limit or an interrupt.
+
+    Attributes
+    ----------
+    termination
+        Which of them.
+    """
+
+    def __init__(self, termination: Termination) -> None:
+        self.termination = termination
+        super().__init__(termination.sentence)
+
+
+def require_gangs(instance: Instance) -> None:
+    """Raise `OptionError` if the instance's jobs fork."""
+    if instance.forking:
+        raise OptionError(
+            "this method schedules gangs, and the instance is forking; use milp or hadare"
+        )
+
+
+def require(stop: Stop) -> None:
+    """Raise `Stopped` if there is a reason to stop."""
+    reason = stop()
+    if reason is not None:
+        raise Stopped(reason)
+
+
+class Gangs:
+    """The instance's gang jobs as arrays.
+
+    Attributes
+    ----------
+    stop
+        Why to stop, if there is a reason; callers look at it between jobs.
+    kinds
+        The GPU types; sets of them are bit masks.
+    masks
+        The sets of types that a speed of some job may use.
+    sets
+        All unions of these; Hall's condition needs no others.
+    capacity
+        GPUs of each of `sets`.
+    within
+        masks x sets: whether the mask is a subset of the set.
+    of
+        For each job, and each of its speeds, the position of its mask in `masks`.
+
+    Raises
+    ------
+    OptionError
+        If the instance is forking, or there are more than `MOST_SETS` unions.
+    """
+
+    def __init__(self, instance: Instance, stop: Stop = lambda: None) -> None:
+        require_gangs(instance)
+        self.instance, self.stop = instance, stop
+        self.kinds = tuple(instance.supply)
+        bit = {kind: 1 << i for i, kind in enumerate(self.kinds)}
+        rows = [[sum(bit[k] for k in s.types) for s in speeds] for speeds in instance.speeds]
+        self.masks = sorted({mask for row in rows for mask in row})
+        self.of = [[self.masks.index(mask) for mask in row] for row in rows]
+        self.sets = self._unions()
+        contains = self.contains(self.sets)
+        supply = np.array([instance.supply[kind] for kind in self.kinds], dtype=np.int64)
+        self.capacity = contains @ supply
+        self.within = ~(self.contains(self.masks) @ ~contains.T)
+        self.workers = np.array([job.workers for job in instance.jobs], dtype=np.int64)
+        self.first = np.array([job.arrival - 1 for job in instance.jobs], dtype=np.int64)
+
+    def contains(self, masks: Sequence[int]) -> NDArray[np.bool_]:
+        """Return masks x kinds: whether each type is in the set."""
+        bits = [[mask >> i & 1 for i in range(len(self.kinds))] for mask in masks]
+        return np.array(bits, dtype=bool).reshape(len(masks), len(self.kinds))
+
+    def _unions(self) -> list[int]:
+        found = set(self.masks)
+        frontier = set(found)
+        while frontier:
+            frontier = {a | b for a in frontier for b in self.masks} - found
+            found |= frontier
+            if len(found) > MOST_SETS:
+                raise OptionError(
+                    f"the jobs rank {len(self.kinds)} GPU types in too many ways: over {MOST_SETS} "
+                    f"sets of types; merge types that are alike"
+                )
+        return sorted(found)
+
+    @cached_property
+    def exponent(self) -> int:
+        """Scaled utilities are in units of two to this power.
+
+        The largest that a job can have is then between 1/2 and 1, whatever the instance's own
+        unit is, as the tolerances of solvers are absolute.
+        """
+        inst = self.instance
+        most = max(
+            (
+                Fraction(inst.worth(job, least))
+                for job, least in zip(inst.jobs, inst.fewest, strict=True)
+                if least
+            ),
+            default=Fraction(0),
+        )
+        if not most:
+            return 0
+        e = most.numerator.bit_length() - most.denominator.bit_length()
+        return e + (most >= Fraction(2) ** e)
+
+    def unscaled(self, value: float) -> float:
+        """Return a scaled utility in the instance's own unit; infinite if it overflows."""
+        try:
+            return math.ldexp(value, self.exponent)
+        except OverflowError:
+            return math.inf
+
+    @cached_property
+    def worth(self) -> Vector:
+        """Jobs x slots: the scaled utility of finishing in a slot.
+
+        In slots from its arrival in which a job cannot finish yet, that of the first one in which
+        it could; 0 before its arrival, and everywhere if it can never finish. The relative error
+        is at most 2 EPS, or the absolute one the smallest float.
+        """
+        inst, unit = self.instance, Fraction(2) ** self.exponent
+        table = np.zeros((len(inst.jobs), inst.slots))
+        for j, (job, least) in enumerate(zip(inst.jobs, inst.fewest, strict=True)):
+            if not least:
+                continue
+            first, last = job.arrival - 1, inst.slots - job.arrival + 1
+            if inst.utility.kind == "effective_throughput":
+                highest = float(inst.worth(job, least) / unit)
+                row = highest * (least / np.arange(least, last + 1))
+            else:
+                row = np.array([float(inst.worth(job, c) / unit) for c in range(least, last + 1)])
+            table[j, first : first + least - 1] = row[0]
+            table[j, first + least - 1 :] = row
+        return table
+
+    @cached_property
+    def most_units(self) -> int:
+        """The most units into which a job's work is divided, by the size of the instance."""
+        runs = max(1, len(self.instance.jobs) * self.instance.slots * 3)
+        return min(UNITS, max(FEWEST_UNITS, UNIT_STEPS // runs))
+
+    @cached_property
+    def rounded_down(self) -> Work:
+        """The jobs' work with gains rounded down: what finishes by it finishes exactly."""
+        return Work(self.instance, up=False, most=self.most_units)
+
+    @cached_property
+    def demands(self) -> Demands:
+        """What the jobs need, for compiled insertion."""
+        return demands_of(self)
+
+    def free(self, levels: Levels) -> Indices:
+        """Return slots x sets: the GPUs left free by a schedule."""
+        left = np.tile(self.capacity, (self.instance.slots, 1))
+        for j, row in enumerate(levels):
+            self.book(left, j, row)
+        return left
+
+    def book(self, free: Indices, job: int, row: NDArray[np.int8], sign: int = 1) -> None:
+        """Subtract the GPUs of a job's row of levels from the free ones; add them with sign -1."""
+        slots = np.flatnonzero(row >= 0)
+        masks = np.array(self.of[job], dtype=np.int64)[row[slots]]
+        free[slots] -= sign * self.workers[job] * self.within[masks]
+
+    def solution(self, levels: Levels) -> Solution:
+        """Return the schedule on machines; a greedy rule keeps each gang on few of them."""
+        inst = self.instance
+        schedule: dict[str, list[dict[str, object]]] = {job.id: [] for job in inst.jobs}
+        known: dict[tuple[tuple[int, int], ...], dict[int, dict[str, dict[str, int]]]] = {}
+        for t in range(inst.slots):
+            jobs = np.flatnonzero(levels[:, t] >= 0).tolist()
+            running = tuple((j, int(levels[j, t])) for j in jobs)
+            if running not in known:
+                known[running] = place(inst, self._types(running))
+            for j, gpus in known[running].items():
+                schedule[inst.jobs[j].id].append({"slot": t + 1, "gpus": gpus})
+        return Solution(schedule={name: tuple(rows) for name, rows in schedule.items() if rows})
+
+    def _types(self, running: Sequence[tuple[int, int]]) -> dict[int, dict[str, int]]:
+        """Return the GPUs of each type that every gang gets: a maximum flow.
+
+        A greedy rule is tried first, gangs that can use the fewest types first; it is enough where
+        these sets of types are nested.
+        """
+        speeds = self.instance.speeds
+        free, given = dict(self.instance.supply), {}
+        for j, level in sorted(running, key=lambda pair: len(speeds[pair[0]][pair[1]].types)):
+            order = sorted(speeds[j][level].types, key=lambda k: (-free[k], k))
+            given[j] = take(free, order, int(self.workers[j]))
+            if sum(given[j].values()) < self.workers[j]:
+                return self._flow(running)
+        return {j: given[j] for j, _ in running}
+
+    def _flow(self, running: Sequence[tuple[int, int]]) -> dict[int, dict[str, int]]:
+        from scipy import sparse
+        from scipy.sparse.csgraph import maximum_flow
+
+        supply = self.instance.supply
+        source, first_kind = len(running), len(running) + 1
+        sink = first_kind + len(supply)
+        capacity = np.zeros((sink + 1, sink + 1), dtype=np.int32)
+        capacity[first_kind:sink, sink] = list(supply.values())
+        for i, (j, level) in enumerate(running):
+            capacity[source, i] = need = int(self.workers[j])
+            types = self.instance.speeds[j][level].types
+            for k, kind in enumerate(supply, first_kind):
+                capacity[i, k] = need if kind in types else 0
+        flow = maximum_flow(sparse.csr_array(capacity), source, sink).flow.toarray()
+        return {
+            j: {kind: int(gpus) for kind, gpus in zip(supply, row, strict=True) if gpus}
+            for (j, _), row in zip(running, flow[:source, first_kind:sink], strict=True)
+        }
+
+
+def levels_of(instance: Instance, solution: Solution) -> Levels:
+    """Return the rows of speeds of the jobs that finish in a feasible solution."""
+    done = completions(instance, solution.schedule)
+    levels = np.full((len(instance.jobs), instance.slots), -1, dtype=np.int8)
+    for j, job in enumerate(instance.jobs):
+        gains = [speed.gain for speed in instance.speeds[j]]
+        for held in solution.schedule[job.id] if job.id in done else ():
+            levels[j, held.slot - 1] = gains.index(progress(instance, job, held))
+    return levels
+
+
+def take(free: dict[str, int], kinds: Sequence[str], need: int) -> dict[str, int]:
+    """Take up to `need` GPUs of these types in turn; return those taken by type."""
+    taken: dict[str, int] = {}
+    for kind in kinds:
+        count = min(need, free[kind])
+        if count:
+            taken[kind] = count
+            free[kind] -= count
+            need -= count
+    return taken
+
+
+def place(
+    instance: Instance,
+    counts: Mapping[int, Mapping[str, int]],
+    free: list[dict[str, int]] | None = None,
+) -> dict[int, dict[str, dict[str, int]]]:
+    """Assign the GPUs of gangs, given by type, to machines.
+
+    Largest gangs first; each on the machine with the fewest free GPUs of a type that has all it
+    needs, else on those with the most.
+
+    Parameters
+    ----------
+    counts
+        For each job its GPUs by type.
+    free
+        The free GPUs of each machine, reduced in place; all of them by default.
+    """
+    machines = instance.machines
+    if free is None:
+        free = [dict(machine.gpus) for machine in machines]
+    placed: dict[int, dict[str, dict[str, int]]] = {j: {} for j in counts}
+    for j in sorted(counts, key=lambda j: -sum(counts[j].values())):
+        for kind, need in counts[j].items():
+            left = need
+            while left:
+                options = [m for m, gpus in enumerate(free) if gpus.get(kind, 0)]
+                whole = [m for m in options if free[m][kind] >= left]
+                if whole:
+                    m = min(whole, key=lambda m: free[m][kind])
+                else:
+                    m = max(options, key=lambda m: free[m][kind])
+                taken = min(left, free[m][kind])
+                free[m][kind] -= taken
+                left -= taken
+                row = placed[j].setdefault(machines[m].id, {})
+                row[kind] = row.get(kind, 0) + taken
+    return placed

@@ -1,0 +1,220 @@
+"""A job's work in whole units: exact if small integers are, otherwise rounded up or down.
+
+A job is complete when the gains of its slots add up to its iterations. Only the set of combinations
+of slots that are enough matters, and small integers often have the same set: one slot of 7 or two
+of 4 iterations complete a job of 6, as 2 and 1 units complete one of 2. Such integers make the
+program of pricing smaller, and the relaxation of the integer program tighter.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.problems.utility.definition.schema import Instance
+from dlsched.schema import granularity
+
+UNITS = 2000
+"""The most units into which a job's work is divided, unless it needs nearly as many slots."""
+_PER_SLOT = 16
+"""A longer job may have this many units for each slot that it needs at its fastest."""
+_CELLS = 100_000_000
+"""The most slots times units of a job: the size of its program."""
+_MOST_COMBINATIONS = 50_000
+"""With more combinations of slots to distinguish, no integers are searched for."""
+_EXACT_INTEGERS = 2**50
+"""Products of numbers below this and `UNITS` fit 64 bits."""
+_MOST_SPEEDS = 4
+"""With more speeds, gains are rounded all alike."""
+_TIGHTEST, _CANDIDATES = 32, 40
+"""Combinations that are tested first, and numbers of units that are then tested in full."""
+
+Combinations: TypeAlias = NDArray[np.int64]
+"""Rows of slots at each speed."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """Gains of a slot at each speed, and the work to be done, in whole units.
+
+    With `exact`, a combination of slots of the horizon does the work in units if and only if it
+    does the iterations.
+    """
+
+    gains: tuple[int, ...]
+    need: int
+    exact: bool
+
+
+def units(
+    gains: Sequence[Fraction], iterations: Fraction, slots: int, up: bool, most: int = UNITS
+) -> Units:
+    """Return a job's work in whole units.
+
+    Exact with the fewest units found, if at most `most` units distinguish the combinations of
+    slots. Otherwise gains are rounded up, so that whatever does the iterations does the units, or
+    down, so that whatever does the units does the iterations; a job that can finish at its fastest
+    still can after rounding down.
+
+    Parameters
+    ----------
+    gains
+        Iterations of a slot at each speed, fastest first; all above 0.
+    slots
+        The most slots that can be used.
+    """
+    step = granularity(gains)
+    need = int(-(-iterations // step))
+    whole = [min(int(g / step), need) for g in gains]
+    fewest = -(-need // whole[0])
+    if fewest > slots:
+        return Units((0,) * len(whole), 1, exact=True)
+    if whole[-1] == whole[0]:
+        return Units((1,) * len(whole), fewest, exact=True)
+    limit = max(most, min(_PER_SLOT * fewest, _CELLS // slots))
+    found = _integers(tuple(whole), need, slots, min(limit, UNITS))
+    if found is None and need <= limit:
+        found = Units(tuple(whole), need, exact=True)
+    return found or _rounded(whole, need, fewest, up, limit)
+
+
+@lru_cache(maxsize=4096)
+def _integers(gains: tuple[int, ...], need: int, slots: int, most: int) -> Units | None:
+    """Return the fewest units, of those tested, in which the same combinations do the work."""
+    both = _combinations(list(gains), need, slots)
+    if both is None:
+        return None
+    enough, short = both
+    # Tight combinations first, as most candidates fail there.
+    value = np.array(gains, dtype=float) / float(need) if need < 2**1000 else None
+    if value is not None:
+        enough = enough[np.argsort(enough @ value, kind="stable")]
+        short = short[np.argsort(-(short @ value), kind="stable")]
+    counts = range(1, min(most, need) + 1)
+    found: list[tuple[int, tuple[int, ...]]] = []
+    first, second = (rows[:_TIGHTEST].astype(float) for rows in (enough, short))
+    for table in _tables(list(gains), need, len(counts)):
+        n, weights = np.arange(1, len(counts) + 1), table.astype(float)  # products are exact
+        fits = ((first @ weights).min(axis=0, initial=1 << 60) >= n) & (
+            (second @ weights).max(axis=0, initial=0) < n
+        )
+        fewest = np.flatnonzero(fits)[:_CANDIDATES].tolist()
+        found += [(i + 1, tuple(table[:, i].tolist())) for i in fewest]
+    for count, row in sorted(found)[:_CANDIDATES]:
+        units_of = np.array(row)
+        if (enough @ units_of).min(initial=count) >= count > (short @ units_of).max(initial=0):
+            return Units(row, count, exact=True)
+    return None
+
+
+def _tables(gains: list[int], need: int, most: int) -> list[NDArray[np.int64]]:
+    """Return speeds x numbers of units: the gains rounded down or up, each speed on its own.
+
+    With more than `_MOST_SPEEDS` speeds, all are rounded alike. Where combinations of slots differ
+    from the work by next to nothing, some above and others below, rounding all alike may not
+    separate them.
+    """
+    if need < _EXACT_INTEGERS:
+        product = np.array(gains, dtype=np.int64)[:, None] * np.arange(1, most + 1)
+        down, up = product // need, -(-product // need)
+        nearest = (2 * product + need) // (2 * need)
+    else:
+        rows = [[(g * n, need) for n in range(1, most + 1)] for g in gains]
+        down = np.array([[a // b for a, b in row] for row in rows], dtype=np.int64)
+        up = np.array([[-(-a // b) for a, b in row] for row in rows], dtype=np.int64)
+        nearest = down
+    if len(gains) > _MOST_SPEEDS:
+        return [down, nearest, up]
+    choices = itertools.product((False, True), repeat=len(gains))
+    return [np.where(np.array(choice)[:, None], up, down) for choice in choices]
+
+
+def _combinations(
+    gains: list[int], need: int, slots: int
+) -> tuple[Combinations, Combinations] | None:
+    """Return combinations of slots that do the work, with all minimal ones, and those that do not,
+    with all maximal ones; ``None`` if they are too many.
+    """  # fmt: skip
+    heads = np.zeros((1, 0), dtype=np.int64)
+    small = need < _EXACT_INTEGERS
+    done = np.zeros(1, dtype=np.int64 if small else object)
+    for gain in gains[:-1]:
+        most = min(slots, -(-need // gain))
+        if len(heads) * (most + 1) > _MOST_COMBINATIONS:
+            return None
+        count = np.arange(most + 1)
+        total = done[:, None] + gain * (count if small else count.astype(object))[None, :]
+        used = heads.sum(axis=1)[:, None] + count[None, :]
+        # A minimal combination exceeds the work by less than a slot.
+        keep = (np.asarray(total < need + gains[0], dtype=bool)) & (used <= slots)
+        where, each = np.nonzero(keep)
+        heads = np.column_stack([heads[where], count[each]])
+        done = total[keep]
+    last = gains[-1]
+    left = slots - heads.sum(axis=1)
+    over = np.asarray(done >= need, dtype=bool)
+    more = np.asarray(-((done - need) // last), dtype=object)  # slots of the last speed that do it
+    more = np.where(over, 0, more)
+    possible = np.asarray(more <= left, dtype=bool)
+    enough = np.column_stack([heads[possible], more[possible].astype(np.int64)])
+    under = ~over
+    fewer = np.minimum(left[under], np.asarray((need - 1 - done[under]) // last, dtype=object))
+    short = np.column_stack([heads[under], fewer.astype(np.int64)])
+    return enough, short
+
+
+def _rounded(gains: list[int], need: int, fewest: int, up: bool, most: int) -> Units:
+    """Return rounded gains, at the number of units where rounding changes them least."""
+    if most < 2 * fewest:  # too long a job: every slot counts as one of the fastest, or not at all
+        row = (1,) * len(gains) if up else tuple(int(g == gains[0]) for g in gains)
+        return Units(row, fewest, exact=False)
+    counts = np.arange(max(1, most // 4), most + 1)
+    share = np.array([float(Fraction(g, need)) for g in gains])[:, None]
+    shares = share * counts
+    rounded = np.ceil(shares) if up else np.floor(shares)
+    slots = np.array([float(min(-(-need // g), 1 << 60)) for g in gains])[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.abs(rounded / np.maximum(shares, 1e-300) - 1).max(axis=0)
+        wrong = np.ceil(counts / rounded) != slots
+    # First of all, each speed alone should take as many slots as exactly, above all the fastest.
+    off = np.minimum(off, 1.0) + 2.0 ** np.arange(len(gains), 0, -1) @ wrong
+    n = int(counts[int(off.argmin())])
+    scaled = [-(-g * n // need) if up else g * n // need for g in gains]
+    return Units(tuple(scaled), n, exact=False)
+
+
+class Work:
+    """Gains and needs of all jobs, as arrays for the compiled loops.
+
+    Attributes
+    ----------
+    gains
+        Jobs x speeds, in units.
+    needs, speeds
+        By job: units of work, and the number of speeds.
+    """
+
+    def __init__(self, instance: Instance, up: bool, most: int = UNITS) -> None:
+        count = len(instance.jobs)
+        width = max((len(s) for s in instance.speeds), default=0)
+        self.gains = np.zeros((count, max(1, width)), dtype=np.int64)
+        self.needs = np.ones(count, dtype=np.int64)
+        self.speeds = np.zeros(count, dtype=np.int64)
+        known: dict[object, Units] = {}
+        for j, (job, speeds) in enumerate(zip(instance.jobs, instance.speeds, strict=True)):
+            if speeds:
+                slots = instance.slots - job.arrival + 1
+                key = (tuple(s.gain for s in speeds), job.iterations, slots)
+                if key not in known:
+                    exact = [Fraction(g) for g in key[0]]
+                    known[key] = units(exact, Fraction(job.iterations), slots, up, most)
+                self.gains[j, : len(speeds)] = known[key].gains
+                self.needs[j] = known[key].need
+            self.speeds[j] = len(speeds)

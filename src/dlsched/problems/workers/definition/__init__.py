@@ -1,0 +1,1 @@
+"""What the problem is: schema, check by the definition, brute force."""

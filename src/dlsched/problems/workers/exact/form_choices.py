@@ -1,0 +1,18 @@
+"""Which forms to try for the proof of a level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dlsched.forms.choice import FormChoice
+from dlsched.problems.workers.definition.schema import Instance, Solution
+from dlsched.problems.workers.heuristics.choice import choose
+from dlsched.run import Run
+
+
+def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
+    """Yield the forms to try for a level, the most promising first."""
+    method = choose(instance)
+    if method in ("milp", "arc_flow"):
+        yield FormChoice("patterns" if method == "milp" else "arcs")
+    yield FormChoice("model")

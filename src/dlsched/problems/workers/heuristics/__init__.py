@@ -1,0 +1,143 @@
+"""Lyra's best-fit decreasing for workers (section 5.3), two variants of it, and two baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from dlsched.errors import OptionError
+from dlsched.problems.workers.definition.schema import Instance, Job, Pool, Solution
+from dlsched.problems.workers.heuristics.chosen_first import best_trial
+from dlsched.problems.workers.structures.best_fit import (
+    Pools,
+    place_base,
+    place_workers,
+    preferred,
+    solution_of,
+    training_first,
+)
+from dlsched.problems.workers.structures.fleet import BestFit, FirstFit, Fleet, Taken
+from dlsched.registry.own import method
+
+
+@method("workers", kind="heuristic")
+def bfd(instance: Instance, rng: np.random.Generator) -> Solution:
+    """Best-fit decreasing: jobs by GPUs per worker, base workers before flexible, job by job.
+
+    Lyra, section 5.3: jobs with larger workers first, each worker on the non-empty server that fits
+    it best, else on an empty one; elastic jobs prefer loan servers, others training servers; base
+    and flexible workers of loan servers are in separate groups. Section 6: heterogeneous jobs come
+    after all others, with base workers on training servers and flexible workers on loan servers
+    whenever possible. Ties between jobs go to the one with more GPUs, then to the file's order.
+    """
+    return _place(instance, BestFit(instance), _decreasing(instance), preferred)
+
+
+@method("workers", kind="heuristic")
+def bases_first(instance: Instance, rng: np.random.Generator) -> Solution:
+    """Best-fit decreasing with the base workers of all jobs before any flexible worker.
+
+    The other reading of Lyra, section 5.3, which does not say when flexible workers are placed;
+    apart from that it is `bfd`.
+    """
+    order = _decreasing(instance)
+    return _place(instance, BestFit(instance), order, preferred, bases_first=True)
+
+
+@method("workers", kind="heuristic")
+def confined_first(instance: Instance, rng: np.random.Generator) -> Solution:
+    """As `bfd`, but jobs that must be on training servers come first, of this library.
+
+    In `bfd` inelastic jobs that could be on loan servers fill training servers before jobs that
+    have no other choice.
+    """
+    order = sorted(_decreasing(instance), key=lambda job: len(job.pools))
+    return _place(instance, BestFit(instance), order, preferred)
+
+
+@method("workers", kind="heuristic")
+def chosen_first(instance: Instance, rng: np.random.Generator, trials: int = 4) -> Solution:
+    """Of this library: as many jobs as fit in number, chosen first, then placed by best fit.
+
+    The jobs with the least base GPUs are chosen, as long as the workers of every size fit in number
+    on the servers of their pools. They are placed as by `confined_first`, the others after them,
+    smallest first. Further trials place flexible workers with few GPUs first, or all base workers
+    before any flexible one, and begin with the chosen jobs for which there was no room.
+
+    Parameters
+    ----------
+    trials
+        Most placements, of which the best by all levels is returned; it is the first one that
+        places all workers of all jobs.
+    """
+    if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
+        raise OptionError(f"trials={trials!r} must be a whole number from 1")
+    best = best_trial(instance, _decreasing(instance), trials)
+    return solution_of(instance, best.bases, best.flexible)
+
+
+@method("workers", kind="baseline")
+def naive_bfd(instance: Instance, rng: np.random.Generator) -> Solution:
+    """Best-fit decreasing without groups, and all jobs prefer training servers.
+
+    Lyra, section 7.2 and Table 6: elastic jobs are treated as inelastic ones.
+
+    Raises
+    ------
+    OptionError
+        If the instance has separate groups, which its placements would not keep.
+    """
+    if instance.separate_groups:
+        raise OptionError(
+            f"naive_bfd has no groups; set separate_groups to false in {instance.name}"
+        )
+    return _place(instance, BestFit(instance), _decreasing(instance), training_first)
+
+
+@method("workers", kind="baseline")
+def first_fit(instance: Instance, rng: np.random.Generator) -> Solution:
+    """First fit, a baseline of this library: jobs and servers in the file's order.
+
+    Pools and groups are those of `bfd` (Lyra, section 5.3).
+    """
+    return _place(instance, FirstFit(instance), instance.jobs, preferred)
+
+
+def _decreasing(instance: Instance) -> list[Job]:
+    """Return the jobs by GPUs per worker, then by all their GPUs, heterogeneous ones last."""
+    return sorted(
+        instance.jobs,
+        key=lambda job: (
+            job.heterogeneous,
+            -job.gpus_per_worker,
+            -(job.base + job.flexible) * job.gpus_per_worker,
+        ),
+    )
+
+
+def _place(
+    instance: Instance,
+    fleet: Fleet,
+    jobs: Iterable[Job],
+    pools: Pools,
+    *,
+    bases_first: bool = False,
+) -> Solution:
+    """Place jobs in their order; one whose base workers do not all fit is left out."""
+    bases: dict[str, Taken] = {}
+    flexible: dict[str, Taken] = {}
+    waiting: list[tuple[Job, tuple[Pool, ...]]] = []
+    for job in jobs:
+        placed = place_base(fleet, job, pools)
+        if placed is None:
+            continue
+        bases[job.id], home = placed
+        more = pools(job, "flexible") if job.heterogeneous else (home,)
+        if bases_first:
+            waiting.append((job, more))
+        else:
+            flexible[job.id] = place_workers(fleet, job, "flexible", job.flexible, more)
+    for job, more in waiting:
+        flexible[job.id] = place_workers(fleet, job, "flexible", job.flexible, more)
+    return solution_of(instance, bases, flexible)

@@ -1,0 +1,154 @@
+"""Free GPUs of the servers while workers are placed one after the other, with undo."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from dlsched.problems.workers.definition.schema import Instance, Kind, Pool
+
+Taken = list[tuple[int, int]]
+"""Position of a server, and number of workers that it gets."""
+
+
+class Fleet(Protocol):
+    """What decides which server a worker goes to."""
+
+    def place(self, pool: Pool, kind: Kind, size: int, count: int) -> Taken:
+        """Place up to `count` workers of `size` GPUs; return where, with fewer if room ends."""
+
+    def undo(self) -> None:
+        """Take back what was placed since the last `keep`."""
+
+    def keep(self) -> None:
+        """Keep what was placed."""
+
+
+class BestFit:
+    """The non-empty server with the least free GPUs that fits; else the smallest empty one.
+
+    For each pool and group there is a sorted list of keys, free GPUs x number of servers + position
+    of the server, so that the best server is found by bisection. A server that has got a worker
+    keeps getting workers of the job while they fit: it is then the fullest that fits.
+
+    Parameters
+    ----------
+    instance
+        The servers, and whether groups are separate.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self.count = max(1, len(instance.servers))
+        self.separate = instance.separate_groups
+        self.pool: list[Pool] = [server.pool for server in instance.servers]
+        self.free = [server.free for server in instance.servers]
+        self.group: list[str] = []
+        self.keys: dict[tuple[Pool, str], list[int]] = {}
+        self.changes: list[tuple[int, int, str]] = []  # server, free GPUs and group before
+        for s, server in enumerate(instance.servers):
+            group = "empty" if server.empty else (self.separate and server.group) or "open"
+            self.group.append(group)
+            if server.free:
+                self.keys.setdefault((server.pool, group), []).append(self.free[s] * self.count + s)
+        for keys in self.keys.values():
+            keys.sort()
+
+    def place(self, pool: Pool, kind: Kind, size: int, count: int) -> Taken:
+        """Place up to `count` workers; ties go to the own group, then to the file's order."""
+        group = kind if self.separate and pool == "loan" else "open"
+        own, unused = self.listed(pool, group), self.listed(pool, "empty")
+        other = self.listed(pool, "open") if group != "open" else []
+        n, least = self.count, size * self.count
+        taken: Taken = []
+        while count:
+            keys, i = own, bisect_left(own, least)
+            j = bisect_left(other, least)
+            # A server of the own group comes before an open one with as many GPUs free.
+            if j < len(other) and (i == len(own) or other[j] // n < own[i] // n):
+                keys, i = other, j
+            if i == len(keys):
+                keys, i = unused, bisect_left(unused, least)
+                if i == len(keys):
+                    break
+            free, s = divmod(keys.pop(i), n)
+            self.changes.append((s, free, self.group[s]))
+            workers = min(count, free // size)
+            taken.append((s, workers))
+            count -= workers
+            self.free[s], self.group[s] = free - workers * size, group
+            insort(own, self.free[s] * n + s)
+        return taken
+
+    def listed(self, pool: Pool, group: str) -> list[int]:
+        """Return the sorted keys of the servers of a group."""
+        return self.keys.setdefault((pool, group), [])
+
+    def move(self, s: int, free: int, group: str) -> None:
+        """Give a server other free GPUs and another group."""
+        keys = self.listed(self.pool[s], self.group[s])
+        del keys[bisect_left(keys, self.free[s] * self.count + s)]
+        self.free[s], self.group[s] = free, group
+        insort(self.listed(self.pool[s], group), free * self.count + s)
+
+    def undo(self) -> None:
+        """Take back what was placed since the last `keep`."""
+        while self.changes:
+            self.move(*self.changes.pop())
+
+    def keep(self) -> None:
+        """Keep what was placed."""
+        self.changes.clear()
+
+    def release(self, taken: Iterable[tuple[int, int]], size: int, gpus: Sequence[int]) -> None:
+        """Free the GPUs of workers that leave; a server without workers becomes empty."""
+        for s, workers in taken:
+            free = self.free[s] + workers * size
+            self.move(s, free, "empty" if free == gpus[s] else self.group[s])
+
+
+class FirstFit:
+    """The first server in the file's order that fits."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.separate = instance.separate_groups
+        self.free = [server.free for server in instance.servers]
+        self.group: list[str | None] = [
+            server.group if self.separate and server.pool == "loan" else None
+            for server in instance.servers
+        ]
+        self.members: dict[Pool, list[int]] = {"training": [], "loan": []}
+        for s, server in enumerate(instance.servers):
+            self.members[server.pool].append(s)
+        self.start: dict[tuple[Pool, Kind, int], int] = {}
+        self.changes: list[tuple[int, int, str | None]] = []
+
+    def place(self, pool: Pool, kind: Kind, size: int, count: int) -> Taken:
+        """Place up to `count` workers, each on the first server that fits."""
+        own = kind if self.separate and pool == "loan" else None
+        members = self.members[pool]
+        taken: Taken = []
+        i = self.start.get((pool, kind, size), 0)  # servers before it have no room
+        while count and i < len(members):
+            s = members[i]
+            workers = min(count, self.free[s] // size)
+            if workers and self.group[s] in (None, own):
+                self.changes.append((s, self.free[s], self.group[s]))
+                taken.append((s, workers))
+                count -= workers
+                self.free[s] -= workers * size
+                self.group[s] = own
+            if count:
+                i += 1
+        self.start[pool, kind, size] = i
+        return taken
+
+    def undo(self) -> None:
+        """Take back what was placed since the last `keep`."""
+        while self.changes:
+            s, self.free[s], self.group[s] = self.changes.pop()
+        self.start.clear()
+
+    def keep(self) -> None:
+        """Keep what was placed."""
+        self.changes.clear()
