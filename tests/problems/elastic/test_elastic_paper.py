@@ -6,7 +6,7 @@ import pytest
 
 import dlsched
 from dlsched.problems.elastic import Instance
-from dlsched.problems.elastic.heuristics import completion_times
+from dlsched.problems.elastic.structures import completion_times
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 import dlsched
 from dlsched.problems.elastic import Instance
-from dlsched.problems.elastic.heuristics import completion_times
+from dlsched.problems.elastic.structures import completion_times
 
 
 def epoch(training: int, loan: int, *jobs: dict[str, Any], speed: float = 0.5) -> Instance:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 import dlsched
 from dlsched.problems.reclaiming import exact
 from dlsched.problems.reclaiming.definition.schema import Instance
-from dlsched.problems.reclaiming.exact import components, frontier
+from dlsched.problems.reclaiming.programs import components, frontier
 from dlsched.run import Run
 from dlsched.testing import check_problem, oracles
 from dlsched.testing.strategies import reclaiming

@@ -12,8 +12,8 @@ import dlsched
 from dlsched.problems.workers import Instance, exact
 from dlsched.problems.workers.definition.check import check
 from dlsched.problems.workers.definition.oracle import brute_force
-from dlsched.problems.workers.heuristics import choice
 from dlsched.problems.workers.instances.strategy import instances
+from dlsched.problems.workers.programs import choice
 from dlsched.problems.workers.programs.pattern_program import Program
 from dlsched.problems.workers.structures.patterns import (
     maximal_patterns,

@@ -2,7 +2,7 @@
 
 from dlsched.problems.elastic.definition.check import LEVELS, check, explain
 from dlsched.problems.elastic.definition.schema import Instance, Solution
-from dlsched.problems.elastic.heuristics.completion_times import Completion, jct
+from dlsched.problems.elastic.structures.completion_times import Completion, jct
 from dlsched.registry import Problem
 
 PROBLEM = Problem(

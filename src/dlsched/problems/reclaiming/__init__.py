@@ -2,9 +2,9 @@
 
 from dlsched.problems.reclaiming.definition.check import LEVELS, check, explain
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
-from dlsched.problems.reclaiming.exact.components import choose
 from dlsched.problems.reclaiming.exact.frontier import frontier
 from dlsched.problems.reclaiming.exact.nearest import nearest_optimum
+from dlsched.problems.reclaiming.programs.components import choose
 from dlsched.registry import Problem
 
 __all__ = ["PROBLEM", "Instance", "Solution", "frontier", "nearest_optimum"]

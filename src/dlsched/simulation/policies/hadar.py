@@ -33,9 +33,10 @@ class Hadar(BasePolicy):
 
     Problem: ``utility``. In each round the prices of all GPUs, per machine and type, start from no
     use (gamma at zero), and the jobs of the largest payoffs run; a job's utility is its effective
-    throughput from submission to completion. See `dlsched.problems.utility.heuristics.hadar` for the repairs
-    of Algorithm 2. The horizon, of which the paper states nothing, is
-    `dlsched.problems.utility.instances.state.horizon`, and grows when it turns out too short **(D)**.
+    throughput from submission to completion. See `dlsched.problems.utility.heuristics.hadar` for
+    the repairs of Algorithm 2. The horizon, of which the paper states nothing, is
+    `dlsched.problems.utility.instances.state.horizon`, and grows when it turns out too short
+    **(D)**.
 
     A job that gets as many GPUs of each type as it holds stays on its servers **(D)**: the rate
     depends on the types alone. A job that completes within a round leaves its GPUs idle until the

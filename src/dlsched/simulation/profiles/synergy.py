@@ -33,8 +33,8 @@ def synergy(
     """Give each job a model, and the workload the models' matrices of throughput.
 
     A job keeps its model if all jobs name models that have a profile. Otherwise they all get one by
-    the split, see `dlsched.problems.sensitivity.instances.job_models.Assignment`, and as many iterations as fit
-    their running time at the proportional share (section 5.1).
+    the split, see `dlsched.problems.sensitivity.instances.job_models.Assignment`, and as many
+    iterations as fit their running time at the proportional share (section 5.1).
 
     Parameters
     ----------

@@ -229,7 +229,7 @@ class Instance(schema.Instance):
     def choices(self) -> tuple[tuple[Item, ...], ...]:
         """For each job its numbers of workers from min to max, with the GPUs and the reduction.
 
-        Of an instance with one capacity; `dlsched.problems.elastic.definition.two_pools.choices` of one with two.
+        Of an instance with one capacity; one with two has `choices` of the module `two_pools`.
         """
         return tuple(
             tuple(

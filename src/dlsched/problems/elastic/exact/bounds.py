@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dlsched.objective import Bound
 from dlsched.problems.elastic.definition.schema import Instance
 from dlsched.problems.elastic.programs import two_pools_lagrangian as pool_lagrangian
-from dlsched.problems.elastic.programs.lagrangian import Relaxation, relax
+from dlsched.problems.elastic.programs.lagrangian import launch_bound, reduction_bound, relax
 from dlsched.problems.elastic.structures import two_pools_knapsack as pool_knapsack
-from dlsched.problems.elastic.structures.knapsack import Items, items_of
+from dlsched.problems.elastic.structures.knapsack import items_of
 from dlsched.registry.own import method
 from dlsched.result import Claim, Status
 from dlsched.run import Run
@@ -41,14 +40,3 @@ def _with_pools(instance: Instance, run: Run) -> Claim:
         [pool_lagrangian.reduction_bound(items, relaxation)],
     ]
     return Claim(status=Status.NO_SOLUTION, bounds=bounds)
-
-
-def launch_bound(items: Items) -> Bound:
-    """Return the bound of level 1: the number of smallest base demands that fit."""
-    return Bound(items.most_launched, "certified", "smallest base demands")
-
-
-def reduction_bound(items: Items, relaxation: Relaxation) -> Bound:
-    """Return the relaxation's bound of level 2."""
-    value = items.seconds(relaxation.bound >> relaxation.shift)
-    return Bound(value, "certified", "hull relaxation")

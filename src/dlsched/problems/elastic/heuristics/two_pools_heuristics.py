@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 from dlsched.problems.elastic.definition.schema import Instance, Solution
 from dlsched.problems.elastic.definition.two_pools_choices import fastest_time, solution_of
-from dlsched.problems.elastic.heuristics.two_pools_epoch import Epoch
 from dlsched.problems.elastic.programs.knapsack_search import Search
 from dlsched.problems.elastic.structures.items import Ratio
 from dlsched.problems.elastic.structures.knapsack import assemble
+from dlsched.problems.elastic.structures.two_pools_epoch import Epoch
 from dlsched.result import Claim
 from dlsched.run import Run
 from dlsched.schema import Number

@@ -9,9 +9,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.problems.elastic.exact.bounds import launch_bound, reduction_bound
 from dlsched.problems.elastic.programs.incumbent import Incumbent
-from dlsched.problems.elastic.programs.lagrangian import Relaxation, relax
+from dlsched.problems.elastic.programs.lagrangian import (
+    Relaxation,
+    launch_bound,
+    reduction_bound,
+    relax,
+)
 from dlsched.problems.elastic.structures.knapsack import Items
 from dlsched.problems.elastic.structures.knapsack_table import fill_table, proves, read_table
 

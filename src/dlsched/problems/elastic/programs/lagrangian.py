@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.objective import Bound
 from dlsched.problems.elastic.structures.items import SAFE, Ints
 from dlsched.problems.elastic.structures.knapsack import Items
 
@@ -119,3 +120,14 @@ def _best_items(
 
 def _gpus(items: Items, chosen: NDArray[np.int64]) -> int:
     return sum(items.gpus[chosen].tolist())
+
+
+def launch_bound(items: Items) -> Bound:
+    """Return the bound of level 1: the number of smallest base demands that fit."""
+    return Bound(items.most_launched, "certified", "smallest base demands")
+
+
+def reduction_bound(items: Items, relaxation: Relaxation) -> Bound:
+    """Return the relaxation's bound of level 2."""
+    value = items.seconds(relaxation.bound >> relaxation.shift)
+    return Bound(value, "certified", "hull relaxation")

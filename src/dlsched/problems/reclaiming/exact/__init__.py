@@ -12,7 +12,9 @@ from dlsched.objective import Bound
 from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.definition.check import evaluate
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution, solution_of
-from dlsched.problems.reclaiming.exact.components import (
+from dlsched.problems.reclaiming.heuristics import lyra
+from dlsched.problems.reclaiming.heuristics.densest import densest, few_jobs
+from dlsched.problems.reclaiming.programs.components import (
     SMALL,
     Component,
     Costs,
@@ -25,8 +27,6 @@ from dlsched.problems.reclaiming.exact.components import (
     solve_part,
     split,
 )
-from dlsched.problems.reclaiming.heuristics import lyra
-from dlsched.problems.reclaiming.heuristics.densest import densest, few_jobs
 from dlsched.problems.reclaiming.programs.fixed_jobs import Reduced
 from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination

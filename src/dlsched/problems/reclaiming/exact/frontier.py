@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dlsched.problems.reclaiming.definition.schema import Instance
-from dlsched.problems.reclaiming.exact.components import (
+from dlsched.problems.reclaiming.heuristics import lyra
+from dlsched.problems.reclaiming.programs.components import (
     SMALL,
     Costs,
     Units,
@@ -17,7 +18,6 @@ from dlsched.problems.reclaiming.exact.components import (
     merge_singles,
     split,
 )
-from dlsched.problems.reclaiming.heuristics import lyra
 from dlsched.run import Run
 
 if TYPE_CHECKING:

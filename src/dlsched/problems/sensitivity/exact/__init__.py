@@ -12,7 +12,7 @@ from dlsched.objective import SOLVER_PRECISION, Bound, relative_gap
 from dlsched.problems.sensitivity import model
 from dlsched.problems.sensitivity.definition.check import check, evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
-from dlsched.problems.sensitivity.exact.bounds import pooled_bounds, precision_reason, split_bound
+from dlsched.problems.sensitivity.exact.bounds import precision_reason
 from dlsched.problems.sensitivity.exact.first_solutions import first_solutions
 from dlsched.problems.sensitivity.exact.milp import solve_model
 from dlsched.problems.sensitivity.exact.numbered_servers import (
@@ -27,6 +27,7 @@ from dlsched.problems.sensitivity.programs.lagrangian import Cutoff, Lagrangian,
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
+from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bound
 from dlsched.problems.sensitivity.structures.free_resources import solution_of
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
 from dlsched.registry.own import method

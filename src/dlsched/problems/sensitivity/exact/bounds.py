@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-from fractions import Fraction
-
-import numpy as np
-
-from dlsched.errors import SolverFailure
-from dlsched.objective import SOLVER_PRECISION, Bound
+from dlsched.objective import Bound
 from dlsched.problems.sensitivity.definition.schema import Instance
 from dlsched.problems.sensitivity.programs.cvxpy_reference import (
     solver_version,
     stage_one,
     stage_two,
 )
-from dlsched.problems.sensitivity.programs.pooled import pooled_program
+from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bound
 from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run
-from dlsched.schema import granularity
 from dlsched.solvers import highs
-from dlsched.solvers.certificate import dual_bound, round_to_granularity
 
 _MOST_PAIRS = 100_000
 """Upper limit of pairs of server and job for stage two, a dense linear program over them."""
@@ -45,40 +37,6 @@ def precision_reason(gap: float) -> str:
         f"proved optimal within {gap:.1e} of the throughput: smaller differences are beyond the "
         "solver's precision"
     )
-
-
-def split_bound(instance: Instance) -> Bound:
-    """Return the bound on split jobs: those with more GPUs than a server, unless jobs may wait."""
-    larger = sum(instance.profile(job).gpus > instance.servers.gpus for job in instance.jobs)
-    forced = 0 if instance.may_wait else larger
-    return Bound(forced, "certified", "jobs larger than a server")
-
-
-def pooled_bounds(instance: Instance, run: Run) -> list[Bound]:
-    """Return the bounds on the throughput with pooled servers; see `pooled`."""
-    how = "duals of the pooled cluster's LP"
-    if not instance.jobs:
-        return [Bound(0, "certified", how)]
-    form, options = pooled_program(instance)
-    step = granularity(c.throughput for _, c in options)
-    duals, outcome = np.zeros(form.shape[0]), None
-    with contextlib.suppress(SolverFailure):
-        relaxed = highs.solve(form, 0, run, relax=True)
-        duals = duals if relaxed.duals is None else relaxed.duals
-    certified = dual_bound(form, 0, duals)
-    bounds = []
-    if certified is not None:
-        bounds.append(Bound(round_to_granularity(certified, step, "max"), "certified", how))
-    with contextlib.suppress(SolverFailure):
-        outcome = highs.solve(form, 0, run, quiet=True)
-    if outcome is not None and outcome.bound is not None:
-        # Plus the solver's tolerance, which is one of sums with the largest throughput where jobs
-        # cannot have that.
-        largest = max(outcome.bound, *(float(choice.throughput) for _, choice in options))
-        claimed = Fraction(outcome.bound) + Fraction(SOLVER_PRECISION * largest)
-        value = round_to_granularity(claimed, step, "max")
-        bounds.append(Bound(value, "claimed", "highs on the pooled cluster"))
-    return bounds
 
 
 @method("sensitivity", kind="reference", preload=("cvxpy", "scipy.sparse"))

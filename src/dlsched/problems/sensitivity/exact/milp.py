@@ -10,8 +10,9 @@ from dlsched.objective import TOLERANCE, Bound, relative_gap
 from dlsched.problems.sensitivity import model
 from dlsched.problems.sensitivity.definition.check import check, evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
-from dlsched.problems.sensitivity.exact.bounds import precision_reason, split_bound
+from dlsched.problems.sensitivity.exact.bounds import precision_reason
 from dlsched.problems.sensitivity.exact.first_solutions import best_of, first_solutions
+from dlsched.problems.sensitivity.programs.pooled import split_bound
 from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
 from dlsched.run import Run

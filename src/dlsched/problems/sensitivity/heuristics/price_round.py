@@ -10,7 +10,6 @@ from typing import NamedTuple
 from dlsched.objective import Bound
 from dlsched.problems.sensitivity.definition.check import evaluate
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Solution
-from dlsched.problems.sensitivity.exact.bounds import pooled_bounds, split_bound
 from dlsched.problems.sensitivity.heuristics.balance import balanced, best_choices
 from dlsched.problems.sensitivity.heuristics.diving import Dive
 from dlsched.problems.sensitivity.heuristics.round_patterns import given_by, solution_from
@@ -19,6 +18,7 @@ from dlsched.problems.sensitivity.programs.lagrangian import Prices
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Master, relax
+from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bound
 from dlsched.problems.sensitivity.structures.free_resources import Placed, solution_of
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
 from dlsched.registry.own import method

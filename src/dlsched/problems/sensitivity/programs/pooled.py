@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from dlsched.errors import SolverFailure
+from dlsched.objective import SOLVER_PRECISION, Bound
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance
 from dlsched.problems.sensitivity.structures.scaled_units import capacity_row
 from dlsched.run import Run
 from dlsched.schema import Id, granularity
 from dlsched.solvers import highs
+from dlsched.solvers.certificate import dual_bound, round_to_granularity
 from dlsched.solvers.standard_form import StandardForm
 
 _ROUNDING = 1e-6
@@ -125,3 +129,37 @@ def pooled_targets(instance: Instance, run: Run) -> Targets | None:
     prices = np.abs(outcome.duals[-3:-1] * form.row_upper[-3:-1])
     weights = prices / prices.sum() if prices.sum() > 0 else np.full(2, 0.5)
     return Targets(choices, (float(weights[0]), float(weights[1])))
+
+
+def split_bound(instance: Instance) -> Bound:
+    """Return the bound on split jobs: those with more GPUs than a server, unless jobs may wait."""
+    larger = sum(instance.profile(job).gpus > instance.servers.gpus for job in instance.jobs)
+    forced = 0 if instance.may_wait else larger
+    return Bound(forced, "certified", "jobs larger than a server")
+
+
+def pooled_bounds(instance: Instance, run: Run) -> list[Bound]:
+    """Return the bounds on the throughput with pooled servers; see `pooled`."""
+    how = "duals of the pooled cluster's LP"
+    if not instance.jobs:
+        return [Bound(0, "certified", how)]
+    form, options = pooled_program(instance)
+    step = granularity(c.throughput for _, c in options)
+    duals, outcome = np.zeros(form.shape[0]), None
+    with contextlib.suppress(SolverFailure):
+        relaxed = highs.solve(form, 0, run, relax=True)
+        duals = duals if relaxed.duals is None else relaxed.duals
+    certified = dual_bound(form, 0, duals)
+    bounds = []
+    if certified is not None:
+        bounds.append(Bound(round_to_granularity(certified, step, "max"), "certified", how))
+    with contextlib.suppress(SolverFailure):
+        outcome = highs.solve(form, 0, run, quiet=True)
+    if outcome is not None and outcome.bound is not None:
+        # Plus the solver's tolerance, which is one of sums with the largest throughput where jobs
+        # cannot have that.
+        largest = max(outcome.bound, *(float(choice.throughput) for _, choice in options))
+        claimed = Fraction(outcome.bound) + Fraction(SOLVER_PRECISION * largest)
+        value = round_to_granularity(claimed, step, "max")
+        bounds.append(Bound(value, "claimed", "highs on the pooled cluster"))
+    return bounds

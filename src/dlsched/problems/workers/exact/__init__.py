@@ -6,8 +6,8 @@ from dlsched.errors import OptionError
 from dlsched.problems.workers import model
 from dlsched.problems.workers.definition.schema import Instance
 from dlsched.problems.workers.heuristics import chosen_first
-from dlsched.problems.workers.heuristics.choice import MOST_ARCS, MOST_PATTERNS
 from dlsched.problems.workers.programs.arc_program import ArcProgram, arcs_exceed
+from dlsched.problems.workers.programs.choice import MOST_ARCS, MOST_PATTERNS
 from dlsched.problems.workers.programs.pattern_program import Program
 from dlsched.problems.workers.structures.patterns import patterns_exceed
 from dlsched.registry.own import method

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dlsched.problems.workers import model
 from dlsched.problems.workers.definition.schema import Instance
-from dlsched.problems.workers.heuristics.choice import choose
 from dlsched.problems.workers.programs.arc_program import ArcProgram
+from dlsched.problems.workers.programs.choice import choose
 from dlsched.problems.workers.programs.pattern_program import Program
 from dlsched.registry.own import method
 from dlsched.result import Claim

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dlsched.forms.choice import FormChoice
 from dlsched.problems.workers.definition.schema import Instance, Solution
-from dlsched.problems.workers.heuristics.choice import choose
+from dlsched.problems.workers.programs.choice import choose
 from dlsched.run import Run
 
 

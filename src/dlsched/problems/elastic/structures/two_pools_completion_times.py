@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dlsched.problems.elastic.definition.schema import Instance, Job
 from dlsched.problems.elastic.definition.two_pools_choices import Split, base_of
-from dlsched.problems.elastic.heuristics.two_pools_epoch import Epoch
+from dlsched.problems.elastic.structures.two_pools_epoch import Epoch
 from dlsched.schema import Number
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from dlsched.errors import OptionError
 from dlsched.problems.elastic.definition.schema import Instance, Job
 from dlsched.problems.elastic.definition.two_pools_choices import fastest_time
-from dlsched.problems.elastic.heuristics.two_pools_completion_times import PoolShares
+from dlsched.problems.elastic.structures.two_pools_completion_times import PoolShares
 from dlsched.schema import Number
 
 
