@@ -12,11 +12,10 @@ import networkx as nx
 import pytest
 
 import dlsched
+from dlsched.registry import layout
 
 SRC = Path(__file__).parents[1] / "src"
 DEFINITION = ("schema", "check", "oracle")
-METHODS = {"model", "exact", "heuristics", "bounds", "generate", "draw", "strategy", "state"}
-"""What the modules of the definition may not import, not even by way of others."""
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 
 
@@ -120,14 +119,24 @@ def test_problems_do_not_import_each_other() -> None:
     assert [found for found in owners if len(set(found)) > 1] == []
 
 
+@pytest.mark.parametrize("name", dlsched.list_problems())
+def test_folders_of_a_problem_are_layers(name: str) -> None:
+    """A problem's package has model.py and the seven folders, which import those above alone."""
+    package = SRC / "dlsched" / "problems" / name
+    folders = {path.name for path in package.iterdir() if path.is_dir()} - {"__pycache__"}
+    assert folders == set(layout.FOLDERS)
+    assert {path.name for path in package.glob("*.py")} == {"__init__.py", "model.py"}
+    assert layout.upward_imports(f"dlsched.problems.{name}") == []
+
+
 @pytest.mark.parametrize("part", DEFINITION)
 @pytest.mark.parametrize("name", dlsched.list_problems())
 def test_the_definition_stands_alone(name: str, part: str) -> None:
     """Schema, checker and brute force share no code with the methods that they test."""
     package = f"dlsched.problems.{name}"
-    used = nx.descendants(graph(), f"{package}.{part}")
+    used = nx.descendants(graph(), f"{package}.definition.{part}")
     own = {module for module in used if module.startswith(f"{package}.")}
-    assert not {module for module in own if module.rpartition(".")[2] in METHODS}
+    assert not {module for module in own if module.split(".")[3] != "definition"}
     assert not any(module.startswith("dlsched.solvers") for module in used)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dlsched.errors import OptionError, UnknownName
 from dlsched.objective import ByLevel, Level
-from dlsched.registry import registered
+from dlsched.registry import layout, registered
 from dlsched.registry.methods import Kind, Method, MethodLike, function_name
 from dlsched.result import Report, Violation
 from dlsched.schema.envelope import Instance
@@ -45,9 +44,10 @@ class Problem:
     size
         The instance's field whose length says how large an instance is, as ``"jobs"``.
     package
-        Name of its package. The modules ``exact``, ``heuristics`` and ``bounds`` hold the methods;
-        ``model``, ``generate``, ``draw``, ``oracle``, ``strategy`` and ``state`` are imported when
-        first asked for.
+        Name of its package, whose modules are in the folders of `dlsched.registry.layout`, or all
+        in the package itself. The folders ``exact`` and ``heuristics`` hold the methods; ``model``,
+        ``generate``, ``draw``, ``oracle``, ``strategy`` and ``state`` are imported when first asked
+        for.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Problem:
 
     def has_module(self, name: str) -> bool:
         """Whether the package has a module of this name."""
-        return importlib.util.find_spec(f"{self.package}.{name}") is not None
+        return layout.module_name(self.package, name) is not None
 
     def module(self, name: str) -> Any:
         """Import one of the package's modules.
@@ -78,9 +78,10 @@ class Problem:
         OptionError
             If the package has none of that name.
         """
-        if not self.has_module(name):
+        found = layout.module_name(self.package, name)
+        if found is None:
             raise OptionError(f"the problem {self.name} has no module {name!r} in {self.package}")
-        return importlib.import_module(f"{self.package}.{name}")
+        return importlib.import_module(found)
 
     def check(self, instance: Instance, solution: Solution) -> Report:
         """Check a solution against the definition, and that it was made for the instance.

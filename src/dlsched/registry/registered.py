@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import sys
 import warnings
@@ -12,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from dlsched.errors import OptionError
+from dlsched.registry.layout import method_modules
 from dlsched.registry.methods import Method
 from dlsched.registry.names import METHODS_GROUP, PACKAGE, entries
 
@@ -28,14 +28,13 @@ def load_methods(package: str) -> None:
     OptionError
         If another package's module cannot be imported.
     """
-    for module in ("exact", "heuristics", "bounds"):
-        if importlib.util.find_spec(f"{package}.{module}"):
-            try:
-                importlib.import_module(f"{package}.{module}")
-            except (Exception, SystemExit) as error:  # another package's code may raise anything
-                if package.startswith(f"{PACKAGE}."):
-                    raise
-                raise OptionError(f"cannot load {package}.{module}: {error!r}") from error
+    for module in method_modules(package):
+        try:
+            importlib.import_module(module)
+        except (Exception, SystemExit) as error:  # another package's code may raise anything
+            if package.startswith(f"{PACKAGE}."):
+                raise
+            raise OptionError(f"cannot load {module}: {error!r}") from error
 
 
 @cache

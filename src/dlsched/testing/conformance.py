@@ -16,6 +16,7 @@ from dlsched.testing.trials import Broken
 
 CHECKS: dict[str, Callable[[Subject], Finding | None]] = {
     "parts": conformance_checks.parts,
+    "layers": conformance_checks.layers,
     "methods": conformance_checks.methods,
     "generator": conformance_checks.generator,
     "json": conformance_checks.json_round_trip,

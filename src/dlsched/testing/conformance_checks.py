@@ -18,7 +18,7 @@ from dlsched.errors import OptionError
 from dlsched.evaluation import evaluate_claim
 from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Objective, relative_gap
 from dlsched.refutation import beaten_level
-from dlsched.registry import Kind, Method, Problem, call
+from dlsched.registry import Kind, Method, Problem, call, layout
 from dlsched.result import Result, Status, Termination
 from dlsched.run import Run
 from dlsched.schema.document import Document
@@ -117,6 +117,12 @@ def parts(subject: Subject) -> None:
         require(not missing, f"{subject.problem.package}.{module} has no {', '.join(missing)}")
     size = subject.problem.size
     require(hasattr(subject.example(), size), f"instances have no field {size!r}, PROBLEM.size")
+
+
+def layers(subject: Subject) -> None:
+    """The package's folders import only those above them, in the order of `layout.FOLDERS`."""
+    upward = layout.upward_imports(subject.problem.package)
+    require(not upward, "; ".join(upward))
 
 
 def methods(subject: Subject) -> None:

@@ -1,0 +1,107 @@
+"""Where the modules of a problem's package are: seven folders, or all in the package itself."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from dlsched.errors import OptionError
+
+FOLDERS = {
+    "definition": "what the problem is: schema, check by the definition, brute force",
+    "structures": "the instance as arrays, and the partial solutions that methods update",
+    "instances": "where instances come from: generators, drawn ones for tests, states, files",
+    "programs": "linear and integer programs beside the model; forms of proofs",
+    "heuristics": "the paper's heuristic, baselines, and those of this library",
+    "exact": "exact methods, bounds, and which forms a proof tries",
+    "pictures": "drawings",
+}
+"""From top to bottom each folder imports only those above it; ``model`` stands with programs."""
+MODEL = "model"
+
+_FOLDER_OF = {
+    **dict.fromkeys(("schema", "check", "oracle"), "definition"),
+    **dict.fromkeys(("generate", "library", "strategy", "state"), "instances"),
+    **dict.fromkeys(("forms",), "programs"),
+    **dict.fromkeys(("bounds", "form_choices"), "exact"),
+    **dict.fromkeys(("draw",), "pictures"),
+}
+"""The folder of each module that dlsched looks for by name."""
+_METHODS = ("exact", "heuristics", "bounds")
+
+
+def module_name(package: str, name: str) -> str | None:
+    """Return the full name of a package's module of this name, or ``None`` if it has none.
+
+    It is in the package itself or in the folder of modules of that name.
+    """
+    places = [f"{package}.{name}"]
+    if name in _FOLDER_OF and importlib.util.find_spec(f"{package}.{_FOLDER_OF[name]}"):
+        places.append(f"{package}.{_FOLDER_OF[name]}.{name}")
+    return next((place for place in places if importlib.util.find_spec(place)), None)
+
+
+def method_modules(package: str) -> Iterator[str]:
+    """Yield the modules that register a package's methods.
+
+    They are the folders ``exact`` and ``heuristics`` with all modules in them; where a package has
+    no folders, its modules ``exact``, ``heuristics`` and ``bounds``.
+    """
+    for name in _METHODS:
+        home = f"{package}.{name}"
+        spec = importlib.util.find_spec(home)
+        if spec is None:
+            continue
+        yield home
+        for module in pkgutil.iter_modules(spec.submodule_search_locations or ()):
+            yield f"{home}.{module.name}"
+
+
+def upward_imports(package: str) -> list[str]:
+    """Return the imports of a package's modules that go against the order of `FOLDERS`.
+
+    Each as ``file: imports module``; none for a package without folders.
+
+    Raises
+    ------
+    OptionError
+        If there is no such package.
+    """
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise OptionError(f"there is no package {package}")
+    root = Path(next(iter(spec.submodule_search_locations)))
+    found = []
+    for file in sorted(root.rglob("*.py")):
+        here = _rank(file.relative_to(root).with_suffix("").parts)
+        if here is None:
+            continue
+        for target in _imported(file.read_text(encoding="utf-8"), package):
+            there = _rank(target.split("."))
+            if there is not None and there > here:
+                found.append(f"{file.relative_to(root)}: imports {package}.{target}")
+    return found
+
+
+def _rank(parts: tuple[str, ...] | list[str]) -> int | None:
+    order = list(FOLDERS)
+    if parts[0] == MODEL:
+        return order.index("programs")
+    return order.index(parts[0]) if parts[0] in FOLDERS else None
+
+
+def _imported(text: str, package: str) -> Iterator[str]:
+    """Yield the modules of a package that a module imports, without the package's name."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name.startswith(f"{package}."):
+                yield name.removeprefix(f"{package}.")
