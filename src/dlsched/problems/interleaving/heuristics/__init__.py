@@ -94,7 +94,12 @@ def least_loss(instance: Instance, run: Run) -> Solution:
     return solution_of(instance, initial_groups(instance, run))
 
 
-@method("interleaving", kind="heuristic", preload=(".local", *MATCHING_LIBRARIES), small=few_jobs)
+@method(
+    "interleaving",
+    kind="heuristic",
+    preload=(".heuristics.exchange_search", *MATCHING_LIBRARIES),
+    small=few_jobs,
+)
 def swap(instance: Instance, run: Run, *, passes: int = 100) -> Solution:
     """Local search from Muri's groups: jobs change places, or move to a group that is not full.
 
@@ -109,7 +114,12 @@ def swap(instance: Instance, run: Run, *, passes: int = 100) -> Solution:
 @method(
     "interleaving",
     kind="heuristic",
-    preload=(".local", ".pairs", "highspy", *MATCHING_LIBRARIES),
+    preload=(
+        ".heuristics.exchange_search",
+        ".heuristics.pair_search",
+        "highspy",
+        *MATCHING_LIBRARIES,
+    ),
     small=few_jobs,
 )
 def regroup(instance: Instance, run: Run, *, rounds: int = 3) -> Solution:

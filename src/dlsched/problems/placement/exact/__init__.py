@@ -32,7 +32,12 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, no_collection
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
-LIBRARIES = (".local", ".squares", ".lumps", *SOLVER_LIBRARIES)
+LIBRARIES = (
+    ".heuristics.local_search",
+    ".programs.least_squares_bound",
+    ".programs.cell_bound",
+    *SOLVER_LIBRARIES,
+)
 """What `milp` preloads."""
 TANGENT_ROUNDS = 12
 _LEAST_INCREASE = 1e-3

@@ -19,7 +19,7 @@ from dlsched.result import Claim, Status
 from dlsched.run import Run
 
 
-@method("placement", kind="bound", preload=(".squares",), small=few_tables)
+@method("placement", kind="bound", preload=(".programs.least_squares_bound",), small=few_tables)
 def storage(instance: Instance, run: Run) -> Claim:
     """The least storage imbalance (3) with indivisible tables, at any size; traffic and (2) at 0.
 
@@ -29,7 +29,12 @@ def storage(instance: Instance, run: Run) -> Claim:
     return _claim(value, "search over the largest tables, the others divisible")
 
 
-@method("placement", kind="bound", preload=(".squares", ".lumps"), small=few_tables)
+@method(
+    "placement",
+    kind="bound",
+    preload=(".programs.least_squares_bound", ".programs.cell_bound"),
+    small=few_tables,
+)
 def indivisible_bound(instance: Instance, run: Run) -> Claim:
     """`storage`, and the least GPU imbalance (2) with indivisible jobs, by type and priority.
 
@@ -41,7 +46,12 @@ def indivisible_bound(instance: Instance, run: Run) -> Claim:
     return _claim(value, "searches over the largest tables and jobs")
 
 
-@method("placement", kind="bound", preload=(".squares", ".lumps"), small=few_tables)
+@method(
+    "placement",
+    kind="bound",
+    preload=(".programs.least_squares_bound", ".programs.cell_bound"),
+    small=few_tables,
+)
 def home_tree(
     instance: Instance, run: Run, tables: int = 16, nodes: int = 10_000, job_nodes: int = 30
 ) -> Claim:
@@ -66,7 +76,12 @@ def home_tree(
     return _claim(value, "a tree over the homes of tables")
 
 
-@method("placement", kind="bound", preload=(".squares", ".lumps"), small=few_tables)
+@method(
+    "placement",
+    kind="bound",
+    preload=(".programs.least_squares_bound", ".programs.cell_bound"),
+    small=few_tables,
+)
 def relaxation(instance: Instance, run: Run, rounds: int = TANGENT_ROUNDS) -> Claim:
     """The model's linear relaxation with the rows of `indivisible_bound`, in exact arithmetic.
 
@@ -85,7 +100,12 @@ def relaxation(instance: Instance, run: Run, rounds: int = TANGENT_ROUNDS) -> Cl
     return _relaxed(refinement)
 
 
-@method("placement", kind="bound", preload=(".squares", ".lumps"), small=few_tables)
+@method(
+    "placement",
+    kind="bound",
+    preload=(".programs.least_squares_bound", ".programs.cell_bound"),
+    small=few_tables,
+)
 def relaxation_tree(instance: Instance, run: Run, tables: int = 16, nodes: int = 50) -> Claim:
     """A tree over the homes of the tables of which most bytes are read, above `relaxation`.
 

@@ -39,7 +39,7 @@ _MANY_TABLES = 100
 """From here on the first schedule is one with soft limits; the others alternate."""
 
 
-@method("placement", kind="heuristic", preload=(".local",), small=some_tables)
+@method("placement", kind="heuristic", preload=(".heuristics.local_search",), small=some_tables)
 def hill_climbing(instance: Instance, run: Run, days: int | None = None) -> Claim:
     """Tables by the gain of their best move, each re-evaluated before it moves (section 3.4).
 
@@ -61,7 +61,7 @@ def hill_climbing(instance: Instance, run: Run, days: int | None = None) -> Clai
                   run)  # fmt: skip
 
 
-@method("placement", kind="heuristic", preload=(".local",))
+@method("placement", kind="heuristic", preload=(".heuristics.local_search",))
 def annealing(
     instance: Instance, run: Run, restarts: int = _RESTARTS, moves: int | None = None
 ) -> Claim:
@@ -86,7 +86,7 @@ def annealing(
     return _claim(instance, data, state, run)
 
 
-@method("placement", kind="heuristic", preload=(".local",), small=few_tables)
+@method("placement", kind="heuristic", preload=(".heuristics.local_search",), small=few_tables)
 def short_annealing(instance: Instance, run: Run, trials: int = SHORT_TRIALS) -> Claim:
     """`annealing` with so few trials that it takes about ten times the time of `hill_climbing`.
 
@@ -105,7 +105,7 @@ def short_annealing(instance: Instance, run: Run, trials: int = SHORT_TRIALS) ->
     return _claim(instance, data, state, run)
 
 
-@method("placement", kind="baseline", preload=(".local",), small=some_tables)
+@method("placement", kind="baseline", preload=(".heuristics.local_search",), small=some_tables)
 def no_moves(instance: Instance, run: Run) -> Claim:
     """Every table where it is today; one without a home in the region with most free storage."""
     data = arrays(instance)

@@ -46,7 +46,12 @@ def _is_weighted(instance: Instance) -> bool:
     return len({job.weight for job in instance.jobs}) > 1
 
 
-@method("reclaiming", kind="exact", preload=(".emptying", *SOLVER_LIBRARIES), small=_needs_no_loops)
+@method(
+    "reclaiming",
+    kind="exact",
+    preload=(".heuristics.densest_loops", *SOLVER_LIBRARIES),
+    small=_needs_no_loops,
+)
 def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     """Integer program: first the preempted weight, then, held at its optimum, the collateral.
 

@@ -26,7 +26,7 @@ def few_jobs(instance: Instance) -> bool:
     return len(instance.jobs) <= _FEW_JOBS
 
 
-@method("reclaiming", kind="heuristic", preload=(".emptying",), small=few_jobs)
+@method("reclaiming", kind="heuristic", preload=(".heuristics.densest_loops",), small=few_jobs)
 def densest(instance: Instance, run: Run, rounds: int = 0) -> Solution:
     """Preempt the jobs of the server with the least weight for what that empties, and repeat.
 

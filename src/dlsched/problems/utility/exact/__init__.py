@@ -76,7 +76,7 @@ def few_runs(instance: Instance) -> bool:
     return not instance.forking and instance.runs <= _FEW_RUNS
 
 
-@method("utility", kind="exact", preload=(".pricing", *SOLVER_LIBRARIES), small=few_runs)
+@method("utility", kind="exact", preload=(".programs.pricing", *SOLVER_LIBRARIES), small=few_runs)
 def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     """Columns are the jobs' schedules, priced by one dynamic program for all finish slots at once.
 

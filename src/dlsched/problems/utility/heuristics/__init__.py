@@ -30,7 +30,7 @@ def few_gpus(instance: Instance) -> bool:
     return states and len(instance.jobs) * instance.slots <= 200
 
 
-@method("utility", kind="heuristic", preload=(".knapsack",), small=few_gpus)
+@method("utility", kind="heuristic", preload=(".heuristics.hadar_program",), small=few_gpus)
 def hadar(instance: Instance, run: Run) -> Claim:
     """Hadar's Algorithms 1 and 2 (section III-C), repaired: the jobs of the largest payoffs.
 
@@ -42,7 +42,7 @@ def hadar(instance: Instance, run: Run) -> Claim:
     return _hadar(instance, run, by_machine=True)
 
 
-@method("utility", kind="heuristic", preload=(".knapsack",), small=few_gpus)
+@method("utility", kind="heuristic", preload=(".heuristics.hadar_program",), small=few_gpus)
 def hadar_pooled(instance: Instance, run: Run) -> Claim:
     """`hadar` with one price for each type over all machines.
 
@@ -52,7 +52,7 @@ def hadar_pooled(instance: Instance, run: Run) -> Claim:
     return _hadar(instance, run, by_machine=False)
 
 
-@method("utility", kind="baseline", preload=(".knapsack",), small=few_gpus)
+@method("utility", kind="baseline", preload=(".heuristics.hadar_program",), small=few_gpus)
 def hadar_literal(instance: Instance, run: Run) -> Claim:
     """Algorithm 2 closer to its text: jobs in turn, until the first that does not fit.
 
@@ -113,7 +113,9 @@ def srtf(instance: Instance, run: Run) -> Claim:
     return _simulate(instance, order, run)
 
 
-@method("utility", kind="heuristic", preload=(".neighbourhood", ".ordering"))
+@method(
+    "utility", kind="heuristic", preload=(".heuristics.remove_insert", ".heuristics.order_search")
+)
 def insertion(instance: Instance, run: Run, rounds: int = 500) -> Claim:
     """Jobs inserted one by one, each at its earliest finish; search over orders, then schedules.
 
