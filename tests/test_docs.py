@@ -70,7 +70,7 @@ def test_pictures_page_has_every_colouring() -> None:
     rows = re.findall(r"^\| (\w+) \|.*\| ([^|]*) \|$", text, re.M)
     stated = {name: set(re.findall(r"`(\w+)`", last)) for name, last in rows}
     for name in registry.BUILT_IN:
-        draw = importlib.import_module(f"dlsched.problems.{name}.draw")
+        draw = importlib.import_module(f"dlsched.problems.{name}.pictures.draw")
         assert stated[name] == {*draw.COLOR_BY, *getattr(draw, "COLOR_BY_OF_MANY", ())}, name
 
 

@@ -165,7 +165,9 @@ def test_what_the_check_calls_is_listed() -> None:
 def imported(name: str) -> list[str]:
     """Return the modules of a problem that its forms and its model reach by imports."""
     package = f"dlsched.problems.{name}."
-    tops = [f"{package}{part}" for part in ("forms", "model") if f"{package}{part}" in MODULES]
+    tops = [
+        f"{package}{part}" for part in ("programs.forms", "model") if f"{package}{part}" in MODULES
+    ]
     reached = set(tops).union(*(nx.descendants(graph(), top) for top in tops))
     return sorted(module.removeprefix("dlsched.") for module in reached if package in module)
 

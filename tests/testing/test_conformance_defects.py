@@ -16,7 +16,7 @@ import hypothesis
 import pytest
 
 from dlsched import registry
-from dlsched.registry import names, registered
+from dlsched.registry import layout, names, registered
 from dlsched.testing import check_problem
 
 PAGE = (Path(__file__).parents[2] / "docs" / "add-a-problem.md").read_text(encoding="utf-8")
@@ -39,6 +39,11 @@ GREEDY = """
 """
 DEFECTS: dict[str, tuple[str, str, str, str, str]] = {
     "no oracle": ("oracle", "def brute_force", "def enumerate_sets", "parts", "has no brute_force"),
+    "the definition imports a picture": (
+        "oracle", "from dlsched_admission.definition.check import check",
+        "from dlsched_admission.definition.check import check\nfrom dlsched_admission.pictures import draw",
+        "layers", "definition/oracle.py: imports dlsched_admission.pictures.draw",
+    ),
     "no proof": ("exact", "Exact because", "Optimal, as", "methods", "no 'Exact because'"),
     "generator ignores the seed": (
         "generate", "    sizes, weights =", "    rng = np.random.default_rng(0)\n    sizes, weights =",
@@ -120,7 +125,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     def write(files: dict[str, str]) -> None:
         for name, text in files.items():
             path = tmp_path / name
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(exist_ok=True, parents=True)
             path.write_text(text, encoding="utf-8")
         monkeypatch.syspath_prepend(tmp_path)
 
@@ -136,7 +141,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 def test_defects_are_found(install: Install, defect: str) -> None:
     """The check fails, and its message names the defect."""
     module, passage, planted, name, message = DEFECTS[defect]
-    file = f"{PACKAGE}/{module}.py"
+    file = next(f for f in FILES if f.endswith((f"/{module}.py", f"/{module}/__init__.py")))
     assert FILES[file].count(passage) == 1
     text = FILES[file].replace(passage, planted)
     if module == "bounds":
@@ -151,3 +156,18 @@ def test_defects_are_found(install: Install, defect: str) -> None:
     found = check_problem("admission", checks=[name])
     assert [finding.kind for finding in found.findings] == [name]
     assert message in found.findings[0].message
+
+
+def test_a_package_without_folders_is_found(install: Install) -> None:
+    """The same modules may all be in the package itself."""
+    folder = rf"{PACKAGE}([./])(?:{'|'.join(layout.FOLDERS)})[./](?!__init__)"
+    flat = {
+        re.sub(folder, rf"{PACKAGE}\1", name).replace("/__init__.py", ".py")
+        if name.count("/") > 1
+        else name: re.sub(folder, rf"{PACKAGE}\1", text)
+        for name, text in FILES.items()
+    }
+    assert f"{PACKAGE}/exact.py" in flat and f"{PACKAGE}/bounds.py" in flat
+    install(flat)
+    found = check_problem("admission", checks=["parts", "layers", "methods", "generator"])
+    assert found.findings == []
