@@ -2,8 +2,9 @@
 
     python benchmarks/placement.py [SECTION ...]
 
-Sections: enumerated, random, proven, teams, thousand, day, overload, replicas, relaxation, bounds,
-own, rate, stronger, stronger_thousand, hour, open. Figures go to figures/placement.md.
+Sections: enumerated, random, proven, teams, thousand, day, overload, headline, replicas,
+candidates, relaxation, bounds, own, rate, stronger,
+stronger_thousand, hour, open. Figures go to figures/placement.md.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from semidefinite import Semidefinite
 
 import dlsched
 from dlsched import library
-from dlsched.problems.placement import Instance
+from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement.arrays import arrays
 from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.heuristics import hill_climb, initial_homes
 from dlsched.problems.placement.layout import COST
 from dlsched.problems.placement.local import DRAWS, anneal
 from dlsched.problems.placement.model import Whole
-from dlsched.problems.placement.replicas import co_location, replicate
+from dlsched.problems.placement.replicas import Replica, co_location, replicate
 from dlsched.problems.placement.totals import state_of
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
@@ -222,6 +223,152 @@ def overload() -> Iterator[str]:
             f"| {utilization} | {one[0]:.3f} | {two[0]:.3f} | {two[0] / one[0]:.2f} | {one[1]:.3f} "
             f"| {two[1]:.3f} | {one[2]:.2f} | {two[2]:.2f} |"
         )
+
+
+HEADLINE_SEEDS = range(1, 11)
+HIGH = 3
+"""Priorities from 1 to this count as high; the paper does not say which do."""
+
+
+def headline() -> Iterator[str]:
+    """Yield demand over supply of the worst region, before and after the first version's climb."""
+    yield "## Demand over supply of regions (MAST, section 5.6), 1,000 x 10 x 3,000, version 1\n"
+    yield "Before: the homes of today. After: `hill_climbing` for the objective of version 1. Per"
+    yield "cent reduced is of the worst region's ratio. Nowhere: GPU hours of training jobs without"
+    yield "a region that has their tables and GPU types. At home: the other ones. High: priorities"
+    yield f"1 to {HIGH}; the deviation is over the regions. Storage is 3 times the bytes.\n"
+    starts = {
+        "as drawn": "homes at random, by free storage",
+        "users": "the drawn homes after `hill_climbing` on traffic alone: who chooses a region puts"
+        " data and jobs together, and does not look at the GPUs of others",
+    }
+    for name, words in starts.items():
+        found: dict[str, list[list[float]]] = {"homes": [], "copies": []}
+        for seed in HEADLINE_SEEDS:
+            inst = dlsched.generate(
+                "placement", seed, version="v1", storage_utilization=1 / 3, **THOUSAND
+            )
+            assert isinstance(inst, Instance)
+            if name == "users":
+                inst = moved_by_traffic(inst)
+            for counting, cells in found.items():
+                cells.append(before_and_after(inst, counting == "copies"))
+        for counting, cells in found.items():
+            what = "at their homes" if counting == "homes" else "with copies by the paper's rule"
+            yield f"\nStart {name}: {words}. Demand {what}, {name}-{counting}.\n"
+            yield (
+                "| seed | worst, high, before | after | reduced | deviation, before "
+                "| deviation, after | worst, all, before | worst, all, after | all, reduced "
+                "| nowhere, before | nowhere, after | at home, before | at home, after |"
+            )
+            yield "|" + "---|" * 13
+            table = np.array(cells)
+            for label, row in [
+                *zip(HEADLINE_SEEDS, table, strict=True),
+                ("mean", table.mean(axis=0)),
+            ]:
+                b = [f"{v:.2f}" for v in row[:6]]
+                p = [f"{v:.1f} %" for v in row[6:]]
+                yield (
+                    f"| {label} | {b[0]} | {b[1]} | {p[0]} | {b[2]} | {b[3]} | {b[4]} | {b[5]} "
+                    f"| {p[1]} | {' | '.join(p[2:])} |"
+                )
+
+
+def moved_by_traffic(inst: Instance) -> Instance:
+    """Return the instance with the homes that hill climbing chooses for the traffic alone."""
+    weights = inst.weights.model_copy(update={"gpu": 0})
+    traffic = inst.model_copy(update={"weights": weights})
+    home = dlsched.solve(traffic, "hill_climbing").solution.home
+    tables = tuple(t.model_copy(update={"home": home[t.id]}) for t in inst.tables)
+    return inst.model_copy(update={"tables": tables})
+
+
+def before_and_after(inst: Instance, copied: bool) -> list[float]:
+    """Return the cells of a row of `headline`: ratios, then percentages."""
+    cells = []
+    for rule in ("no_moves", "hill_climbing"):
+        solution = dlsched.solve(inst, rule).solution
+        copies = replicate(inst, solution, hot_quota=0) if copied else ()
+        high, nowhere, home = load_of_regions(inst, solution, copies, HIGH)
+        every, _, _ = load_of_regions(inst, solution, copies, 7)
+        cells.append((high.max(), high.std(), every.max(), nowhere, home))
+    a, b = cells
+    saved = [100 * (1 - b[i] / a[i]) for i in (0, 2)]
+    return [a[0], b[0], a[1], b[1], a[2], b[2], *saved, a[3], b[3], a[4], b[4]]
+
+
+def load_of_regions(
+    inst: Instance, solution: Solution, copies: tuple[Replica, ...], highest: int
+) -> tuple[np.ndarray, float, float]:
+    """Return GPU hours demanded over supplied by region, and per cent nowhere and at home.
+
+    A training job counts at its home if that has its GPU types, else, of the regions with all of
+    its tables and types, in the one with the highest supply of its first type, as in section 3.5.
+    """
+    at: dict[str, set[str]] = {name: {region} for name, region in solution.home.items()}
+    homes = {name: inst.region_index[region] for name, region in solution.home.items()}
+    for copy in copies:
+        at[copy.table].add(copy.region)
+    supply = np.array([float(sum(r.gpu_supply.values())) for r in inst.regions])
+    demand = np.zeros(len(supply))
+    total = home = 0.0
+    for job in inst.jobs:
+        hours = float(sum(job.gpu_hours.values()))
+        if job.kind != "ml" or job.priority > highest or not hours:
+            continue
+        total += hours
+        types = [kind for kind, amount in job.gpu_hours.items() if amount]
+        able = [r for r, x in enumerate(inst.regions) if all(x.gpu_supply.get(k) for k in types)]
+        region = inst.region_of(job, homes)
+        if region in able:
+            home += hours
+            demand[region] += hours
+            continue
+        shared = set.intersection(*(at[name] for name in job.tables))
+        hosts = [r for r in able if inst.regions[r].id in shared]
+        if hosts:
+            demand[max(hosts, key=lambda r: inst.regions[r].gpu_supply[types[0]])] += hours
+    return demand / supply, 100 * (1 - demand.sum() / total), 100 * home / total
+
+
+def candidates() -> Iterator[str]:
+    """Yield in how many regions a training job can run with replicas (Figure 7)."""
+    yield "## Figure 7: candidate regions of a training job, 1,000 x 10 x 3,000\n"
+    yield "Per cent of the training jobs with GPUs that have so many regions with all their tables"
+    yield "and GPU types. `hill_climbing`, version 2; copies by the paper's rules, hot tables up to"
+    yield "a share of all bytes. Storage is 3 times the bytes; the last column is what copies take"
+    yield "of all bytes.\n"
+    yield "| hot share, seed | none | two or more | four or more | copies |\n|---|---|---|---|---|"
+    for share in (0.05, 0.5):
+        for seed in range(1, 6):
+            inst = dlsched.generate("placement", seed, storage_utilization=1 / 3, **THOUSAND)
+            home = dlsched.solve(inst, "hill_climbing").solution
+            size = {table.id: float(table.size) for table in inst.tables}
+            copies = replicate(inst, home, hot_quota=int(share * sum(size.values())))
+            counts = np.array(regions_of_jobs(inst, home, copies))
+            shares = [100 * float(np.mean(part)) for part in (counts < 1, counts > 1, counts > 3)]
+            part = sum(size[copy.table] for copy in copies) / sum(size.values())
+            yield (
+                f"| {share}, {seed} | "
+                + " | ".join(f"{x:.2f} %" for x in shares)
+                + f" | {100 * part:.0f} % |"
+            )
+
+
+def regions_of_jobs(inst: Instance, solution: Solution, copies: tuple[Replica, ...]) -> list[int]:
+    """Return for each training job with GPUs the number of regions that can run it."""
+    at: dict[str, set[str]] = {name: {region} for name, region in solution.home.items()}
+    for copy in copies:
+        at[copy.table].add(copy.region)
+    found = []
+    for job in inst.jobs:
+        types = [kind for kind, hours in job.gpu_hours.items() if hours]
+        if job.kind == "ml" and types:
+            shared = set.intersection(*(at[name] for name in job.tables))
+            able = (r for r in inst.regions if all(r.gpu_supply.get(k) for k in types))
+            found.append(sum(r.id in shared for r in able))
+    return found
 
 
 def replicas() -> Iterator[str]:
@@ -504,7 +651,9 @@ SECTIONS = {
     "thousand": thousand,
     "day": day,
     "overload": overload,
+    "headline": headline,
     "replicas": replicas,
+    "candidates": candidates,
     "relaxation": relaxation,
     "bounds": bounds,
     "stronger": stronger,
