@@ -138,8 +138,8 @@ def solutions() -> Iterator[str]:
     yield f"{SOLUTION_SEEDS[-1]} each, allocation 97 %. Better: at the first level that differs of"
     yield "what is preempted and starts, by priority. Late: each cluster that may have the workload"
     yield "makes a plan, the best one is taken (section 4.1; for (2) of the region to which it is"
-    yield "bound on arrival). Least loaded: that cluster alone is tried. The sign test has two sides"
-    yield "and no ties.\n"
+    yield "bound on arrival). Least loaded: that cluster alone is tried. The sign test has two"
+    yield "sides and no ties.\n"
     made = list(batches(SOLUTION_SEEDS))
     found = {
         label: [dlsched.solve(inst, name, **options).objective for inst in made]

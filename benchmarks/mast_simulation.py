@@ -201,9 +201,9 @@ def allocation() -> Iterator[str]:
     """Yield the allocation rate by the size of the clusters (Figure 5)."""
     load, quota = LOADS["load-2.5"]
     yield f"## Figure 5: GPUs allocated by the size of the clusters, load {load:g}, `mast`\n"
-    yield f"4 regions of 2 clusters with one type of GPU, {HOURS} hours, means of {len(SEEDS)} seeds."
-    yield "Lost to room: share of the GPU hours free while a workload"
-    yield "waits. The paper has 98 % allocated.\n"
+    yield f"4 regions of 2 clusters with one type of GPU, {HOURS} hours, means of"
+    yield f"{len(SEEDS)} seeds. Lost to room: share of the GPU hours free while a workload waits."
+    yield "The paper has 98 % allocated.\n"
     yield (
         "| GPUs of a cluster | workloads | largest | allocated | least | most | lost to room "
         "| CPU s |"

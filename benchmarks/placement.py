@@ -3,7 +3,8 @@
     python benchmarks/placement.py [SECTION ...]
 
 Sections: enumerated, random, proven, teams, thousand, day, overload, headline, replicas,
-candidates, relaxation, bounds, own, rate, stronger, stronger_thousand, hour, open. Figures go to figures/placement.md.
+candidates, relaxation, bounds, own, rate, stronger, stronger_thousand, hour, open. They go to
+figures/placement.md.
 """
 
 from __future__ import annotations
