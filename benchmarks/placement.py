@@ -271,8 +271,8 @@ def headline() -> Iterator[str]:
                 yield f"| {seed} | {_ratios_and_shares(row)} |"
             fewer = int((table[:, 1] < table[:, 0]).sum())
             means.append(f"| {key} | {fewer} | {_ratios_and_shares(table.mean(axis=0))} |")
-    yield f"\nMeans of the {len(HEADLINE_SEEDS)} seeds. Less: seeds in which the worst ratio, high, is"
-    yield "less afterwards.\n"
+    yield f"\nMeans of the {len(HEADLINE_SEEDS)} seeds. Less: seeds in which the worst ratio, high,"
+    yield "is less afterwards.\n"
     yield f"| counting | less | {HEADLINE} |"
     yield "|" + "---|" * 14
     yield from means
