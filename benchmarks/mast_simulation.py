@@ -171,7 +171,8 @@ def latency() -> Iterator[str]:
     yield f"hours; percentiles over {len(SEEDS)} seeds together. A wait counts as over quota if it"
     yield "began so.\n"
     yield (
-        "| load | waits within quota | P50 | P95 | longest | over quota | P50 | P95 | longest |\n"
+        "| load | waits within quota | P50, within | P95, within | longest, within | over quota "
+        "| P50, over | P95, over | longest, over |\n"
         "|---|---|---|---|---|---|---|---|---|"
     )
     for name, (load, quota) in LOADS.items():
@@ -272,7 +273,7 @@ def methods() -> Iterator[str]:
     yield "optima are proved.\n"
     yield (
         "| seed | workloads | mast | joint | exact | bound | saved by exact | makespan saved "
-        "| preemptions, mast | exact | better passes | CPU s, mast | exact |"
+        "| preemptions, mast | preemptions, exact | better passes | CPU s, mast | CPU s, exact |"
     )
     yield "|" + "---|" * 13
     means: dict[str, list[float]] = {}
