@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 from dlsched import registry
 from dlsched.api.certifying import certified, contested
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
-from dlsched.api.starting import best_of, heuristics_of, no_worse
+from dlsched.api.starting import best_of, heuristics_of, no_worse, prepare_all
 from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.evaluation import evaluate_claim
 from dlsched.objective import Bounds
@@ -95,8 +95,8 @@ def solve(
     chosen = owner.resolve(method, inst)
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
-    starts = heuristics_of(owner, chosen, inst, time_limit).before
-    registry.prepare_all([chosen, *starts], owner.package, on_stage, inst)
+    chosen.prepare(owner.package, on_stage, inst)
+    prepare_all(heuristics_of(owner, chosen, inst, time_limit).before, owner, on_stage, inst)
     cores = os.cpu_count() or 1
     if threads > cores:
         logger.info("%d threads instead of %d: there are no more cores", cores, threads)
@@ -148,7 +148,7 @@ def _started(
         return claim
     try:
         with run.paused():
-            registry.prepare_all(heuristics.after, owner.package, run.on_stage, instance)
+            prepare_all(heuristics.after, owner, run.on_stage, instance)
         known = best_of(heuristics.after, owner, instance, run)
     except KeyboardInterrupt:  # the solution that is there must not be lost
         return claim

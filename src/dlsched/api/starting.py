@@ -17,7 +17,7 @@ from dlsched.errors import OptionError
 from dlsched.objective import Objective
 from dlsched.registry import Method, Problem
 from dlsched.result import Claim, Status
-from dlsched.run import Run, Stage
+from dlsched.run import Run, Stage, StageListener
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 
@@ -55,6 +55,14 @@ def heuristics_of(
         if time_limit is None
         else Heuristics(starts, fallbacks)
     )
+
+
+def prepare_all(
+    methods: Sequence[Method], owner: Problem, listener: StageListener | None, instance: Instance
+) -> None:
+    """Import and compile what methods need, before a clock starts."""
+    for method in methods:
+        method.prepare(owner.package, listener, instance)
 
 
 def best_of(

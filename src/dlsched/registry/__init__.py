@@ -2,7 +2,7 @@
 
 from dlsched.registry.calls import call
 from dlsched.registry.lookup import problem, usable_problems
-from dlsched.registry.methods import Kind, Method, MethodLike, prepare_all
+from dlsched.registry.methods import Kind, Method, MethodLike
 from dlsched.registry.names import (
     BUILT_IN,
     METHODS_GROUP,
@@ -24,7 +24,6 @@ __all__ = [
     "call",
     "is_problem",
     "method",
-    "prepare_all",
     "problem",
     "problem_names",
     "usable_problems",

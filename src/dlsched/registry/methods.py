@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -162,16 +162,18 @@ class Method:
 
         With an instance, nothing is compiled if its loops will run as Python.
         """
-        prepare_all([self], package, on_stage, instance)
 
-    def import_preload(self, package: str, on_stage: StageListener | None = None) -> None:
-        """Import what `preload` names."""
+        def on_compile(module: str) -> None:
+            announce(on_stage, Stage.COMPILING, f"the loops of {module}, once per machine")
+
         announce(on_stage, Stage.LOADING, f"the method {self.name} and its libraries")
         for name in self.preload:
             if name.partition(".")[0] in EXTRAS:
                 require(name, f"the method {self.name}")
             else:
                 importlib.import_module(name, package)
+        if instance is None or not self.interprets(instance, package):
+            prepare(*self._loops(package), on_compile=on_compile)
 
     def validate_options(self, options: Mapping[str, Any]) -> None:
         """Check options before anything runs: their names, and their types.
@@ -215,30 +217,3 @@ def function_name(function: Callable[..., Any]) -> str:
 def module_of(function: Callable[..., Any]) -> str:
     """Return the module a callable comes from; objects and partials have that of their type."""
     return str(getattr(function, "__module__", type(function).__module__))
-
-
-def prepare_all(
-    methods: Sequence[Method],
-    package: str,
-    on_stage: StageListener | None = None,
-    instance: Instance | None = None,
-) -> None:
-    """Prepare methods of one package together, so that all cores compile until all is done.
-
-    Those whose loops may run as Python come last: whether they do depends on what is compiled by
-    then, and the modules that they import are not to be compiled for the others.
-    """
-
-    def on_compile(module: str) -> None:
-        announce(on_stage, Stage.COMPILING, f"the loops of {module}, once per machine")
-
-    perhaps_python = [m for m in methods if instance is not None and m.small and m.small(instance)]
-    compiled = [m for m in methods if m not in perhaps_python]
-    for method in compiled:
-        method.import_preload(package, on_stage)
-    loops = dict.fromkeys(name for method in compiled for name in method._loops(package))
-    prepare(*loops, on_compile=on_compile)
-    for method in perhaps_python:
-        method.import_preload(package, on_stage)
-        if instance is None or not method.interprets(instance, package):
-            prepare(*method._loops(package), on_compile=on_compile)
