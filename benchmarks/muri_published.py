@@ -1,6 +1,6 @@
 """Muri's published simulator: its printed figures, and what optimal groups are worth in it.
 
-    python benchmarks/muri_published.py [trace3 trace1 exact exact_large weights shapes
+    python benchmarks/muri_published.py [trace3 trace1 trace2 trace4 exact exact_large weights shapes
                                          bottlenecks noise audits]
 
 Needs the traces of ../shared/data/muri. Every simulation is audited from its log. Tables have
@@ -12,7 +12,6 @@ machine does.
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -30,9 +29,6 @@ DATA = Path(__file__).parents[1].parent / "shared/data/muri"
 TRACES = ("trace1", "trace1_pr", "trace3", "trace3_pr")
 METRICS = ("mean_jct", "makespan", "p99_jct")
 MURI = ("muri_s", "muri_l")
-BOTTLENECKS = (("bert", "gpt2"), ("vgg16", "vgg19"), ("resnet18", "shufflenet_v2_x1_0"),
-               ("a2c", "dqn"))  # fmt: skip
-"""Models by what limits them, in the order in which Figure 13 adds them."""
 NOISE = (0.2, 0.4, 0.6, 0.8, 1.0)
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "worst_order": ("muri_l, worst order", {"worst_order": True}),
@@ -55,14 +51,20 @@ class Run(NamedTuple):
 @cache
 def workload(trace: str) -> Workload:
     """Return a trace; those with _pr have all jobs at 0."""
-    name, _, together = trace.partition("_")
-    return Workload.from_trace(DATA / f"{name}.csv", "muri", together=bool(together))
+    path = DATA / f"{trace.removesuffix('_pr')}.csv"
+    return Workload.from_trace(path, "muri", together=trace.endswith("_pr"), resources=3)
 
 
 @cache
 def published() -> Any:
     """Return what the authors printed."""
-    return json.loads((DATA / "published.json").read_text(encoding="utf-8"))
+    first, more = (
+        json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("published", "published_more")
+    )
+    figures = {v: first["figures"][v] | more["figures"][v] for v in VARIANTS}
+    known = {"traces": first["traces"] | more["traces"], "figures": figures}
+    return first | known | {"figure_13": more["figure_13"]}
 
 
 def measure(jobs: Workload, policy: str, **options: Any) -> Run:
@@ -102,6 +104,16 @@ def trace3() -> Iterator[str]:
 def trace1() -> Iterator[str]:
     """Yield trace 1, with arrivals and with all jobs at 0."""
     yield from family("trace1")
+
+
+def trace2() -> Iterator[str]:
+    """Yield trace 2, with arrivals and with all jobs at 0."""
+    yield from family("trace2")
+
+
+def trace4() -> Iterator[str]:
+    """Yield trace 4, with arrivals and with all jobs at 0."""
+    yield from family("trace4")
 
 
 def family(name: str) -> Iterator[str]:
@@ -210,50 +222,36 @@ def mean(trace: str, policy: str, **options: Any) -> float:
     return result(trace, policy, **options).metrics["mean_jct"]
 
 
-def mixed(kinds: int, seed: int = 0) -> Workload:
-    """Return trace 3 with models of so many kinds of bottleneck, as Figure 13 has it.
-
-    Each job keeps its GPUs, submission and duration; its model is drawn from those allowed, and
-    its iteration is that of the model with as many GPUs, or the nearest number measured.
-    """
-    source = workload("trace3").model_dump(mode="json", exclude_defaults=True)
-    measured = {(job["model"], job["gpus"]): job for job in source["jobs"]}
-    rng = random.Random(seed)
-    models = [model for pair in BOTTLENECKS[:kinds] for model in pair]
-    for job in source["jobs"]:
-        model = rng.choice(models)
-        near = min(
-            (gpus for name, gpus in measured if name == model),
-            key=lambda gpus: (abs(gpus - job["gpus"]), gpus),
-        )
-        profile = measured[model, near]
-        job |= {key: profile[key] for key in ("model", "iteration_time", "stages", "restart")}
-        job["iterations"] = max(1, round(job["work"] / float(job["iteration_time"])))
-    return Workload.parse(source | {"name": f"trace3, {kinds} kinds"}, "mixed")
-
-
 def bottlenecks() -> Iterator[str]:
-    """Yield the shape of Figure 13."""
+    """Yield Figure 13 on the authors' jobs."""
     yield "## Figure 13: kinds of bottleneck\n"
     yield (
-        "Trace 3 with models drawn from the first kinds of GPU, network, storage, CPU (seed 0): "
-        "mean completion time of SRTF over Muri-S and of Tiresias over Muri-L, as in the other "
-        "tables and with `split`, which dissolves groups that take longer than their jobs one "
-        "after another; and the values that the authors printed for their own draw.\n"
+        "The authors' jobs with models of one, two and three kinds of bottleneck, and trace 3 with "
+        "four. Seconds of mean completion time, theirs as published; `split` dissolves groups that "
+        "take longer than their jobs one after another.\n"
     )
-    printed = ((1.05, 1.01), (1.42, 1.49), (2.12, 3.41), (2.26, 3.92))
-    yield "| kinds | SRTF / Muri-S | split | printed | Tiresias / Muri-L | split | printed |"
+    yield (
+        "| kinds | policy | mean completion s | published | difference | ratio over Muri "
+        "| published ratio |"
+    )
     yield "|" + "---|" * 7
-    for kinds, values in enumerate(printed, 1):
-        jobs, cells = mixed(kinds), []
-        for (policy, muri), value in zip((("srtf", MURI[0]), ("tiresias", MURI[1])), values,
-                                         strict=True):  # fmt: skip
+    for kinds in range(1, 5):
+        jobs = workload(f"job_type_{kinds}" if kinds < 4 else "trace3")
+        printed = published()["figure_13"][f"job_type_{kinds}"]
+        for policy, muri in (("srtf", MURI[0]), ("tiresias", MURI[1])):
             base = measure(jobs, policy).metrics["mean_jct"]
-            for split in (False, True):
-                ours = base / measure(jobs, muri, split=split).metrics["mean_jct"]
-                cells.append(f"{ours:.2f}")
-            cells.append(f"{value:.2f}")
-        yield f"| {kinds} | {' | '.join(cells)} |"
+            theirs = printed[policy]["mean_jct"]
+            yield (
+                f"| {kinds} | {policy} | {base:,.4f} | {theirs:,.4f} | {base / theirs - 1:+.1e} "
+                "| | |"
+            )
+            for split in (True, False):
+                ours = measure(jobs, muri, split=split).metrics["mean_jct"]
+                known = printed[muri]["mean_jct"]
+                yield (
+                    f"| {kinds} | {muri}{', split' if split else ''} | {ours:,.4f} | {known:,.4f} "
+                    f"| {ours / known - 1:+.1e} | {base / ours:.2f} | {theirs / known:.2f} |"
+                )
 
 
 def noise() -> Iterator[str]:
@@ -297,6 +295,8 @@ def audits() -> Iterator[str]:
 SECTIONS = {
     "trace3": trace3,
     "trace1": trace1,
+    "trace2": trace2,
+    "trace4": trace4,
     "exact": exact,
     "exact_large": exact_large,
     "weights": weights,
