@@ -1,7 +1,7 @@
 """Muri's published simulator: its printed figures, and what optimal groups are worth in it.
 
-    python benchmarks/muri_published.py [trace3 trace1 trace2 trace4 exact exact_large weights shapes
-                                         bottlenecks noise audits]
+    python benchmarks/muri_published.py [trace3 trace1 trace2 trace4 exact exact_large weights
+                                         shapes bottlenecks noise audits]
 
 Needs the traces of ../shared/data/muri. Every simulation is audited from its log. Tables have
 ours, the published value and their relative difference; figures are in

@@ -68,7 +68,7 @@ def trace(name: str) -> Iterator[str]:
         s = run.summary
         others = heuristic.setdefault(policy, [])
         shares = [100 * (1 - s["mean_jct"] / other) for other in (*others[:1], *others[1:2])]
-        saved = [f"{share:.1f}" for share in shares[:1] + [min(shares)]] if shares else ["", ""]
+        saved = [f"{share:.1f}" for share in [*shares[:1], min(shares)]] if shares else ["", ""]
         if method == "muri_needed":
             saved[1] = ""
         if method != "exact":
