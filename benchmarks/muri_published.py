@@ -192,37 +192,64 @@ def optimum(traces: tuple[str, ...], weigh_by: str) -> Iterator[str]:
             yield f"| {trace} | {policy} | {' | '.join(cells)} |"
 
 
+RATIOS = {
+    "SRTF and SRSF": ("muri_s", ("srtf", "srsf")),
+    "Tiresias and AntMan": ("muri_l", ("tiresias", "antman")),
+    "Themis, repeated in shape only,": ("muri_l", ("themis",)),
+}
+"""The tables of ratios: policies, and the Muri that they are compared with."""
+
+
 def shapes() -> Iterator[str]:
-    """Yield ratios of mean completion times as in Figures 9 to 12, beside the printed ones."""
-    yield "## Figures 9 to 12: mean completion time over Muri's, ours and printed\n"
-    yield "| policy | over | " + " | ".join(TRACES) + " |\n" + "|" + "---|" * 6
-    pairs = {"muri_s": ("srtf", "srsf"), "muri_l": ("tiresias", "antman", "themis")}
-    for muri, others in pairs.items():
-        for policy in others:
-            cells = []
+    """Yield the ratios of Figures 9 to 12, beside those of the printed figures."""
+    yield "## Figures 9 to 12: ratios over Muri's, ours and printed\n"
+    titles = [f"{metric}, ours | {metric}, printed" for metric in METRICS]
+    for label, (muri, policies) in RATIOS.items():
+        yield f"{label} over {muri}.\n"
+        yield f"| policy | trace | {' | '.join(titles)} |\n" + "|" + "---|" * 8
+        for policy in policies:
             for trace in TRACES:
-                ours = mean(trace, policy) / mean(trace, muri)
                 printed = published()["traces"][trace]
-                cells.append(
-                    f"{ours:.2f} ({printed[policy]['mean_jct'] / printed[muri]['mean_jct']:.2f})"
-                )
-            yield f"| {policy} | {muri} | {' | '.join(cells)} |"
+                ours = [result(trace, name).metrics for name in (policy, muri)]
+                yield f"| {policy} | {trace} | {over(*ours, printed[policy], printed[muri])} |"
+        yield ""
+    yield "Variants of Muri-L over Muri-L as it is.\n"
+    yield f"| variant | trace | {' | '.join(titles[:2])} |\n" + "|" + "---|" * 6
     for variant, (label, options) in VARIANTS.items():
-        printed = published()["figures"][variant]
-        cells = []
+        for trace, printed in published()["figures"][variant].items():
+            if trace in TRACES:
+                base = published()["traces"][trace]["muri_l"]
+                ours = [result(trace, "muri_l", **each).metrics for each in (options, {})]
+                yield f"| {label} | {trace} | {over(*ours, printed, base, METRICS[:2])} |"
+    yield "\nAntMan over Muri-L with groups of at most so many jobs.\n"
+    yield f"| groups | trace | {' | '.join(titles[:2])} |\n" + "|" + "---|" * 6
+    for size in (2, 3):
+        for trace in ("trace1_pr", "trace3_pr"):
+            printed = published()["figures"][f"max_group_{size}"][trace]
+            antman = published()["traces"][trace]["antman"]
+            limited = result(trace, "muri_l", max_group_size=size).metrics
+            ours = [result(trace, "antman").metrics, limited]
+            yield f"| {size} | {trace} | {over(*ours, antman, printed, METRICS[:2])} |"
+    yield "\nAntMan over Tiresias and over Themis.\n"
+    yield f"| over | trace | {' | '.join(titles)} |\n" + "|" + "---|" * 8
+    for other in ("tiresias", "themis"):
         for trace in TRACES:
-            if trace in printed:
-                ours = mean(trace, "muri_l", **options) / mean(trace, "muri_l")
-                base = published()["traces"][trace]["muri_l"]["mean_jct"]
-                cells.append(f"{ours:.2f} ({printed[trace]['mean_jct'] / base:.2f})")
-            else:
-                cells.append("-")
-        yield f"| {label} | muri_l | {' | '.join(cells)} |"
+            printed = published()["traces"][trace]
+            ours = [result(trace, name).metrics for name in ("antman", other)]
+            yield f"| {other} | {trace} | {over(*ours, printed['antman'], printed[other])} |"
 
 
-def mean(trace: str, policy: str, **options: Any) -> float:
-    """Return a mean completion time."""
-    return result(trace, policy, **options).metrics["mean_jct"]
+def over(
+    ours: dict[str, float],
+    our_base: dict[str, float],
+    printed: dict[str, float],
+    printed_base: dict[str, float],
+    metrics: tuple[str, ...] = METRICS,
+) -> str:
+    """Return the cells of ratios, ours and printed, of each metric."""
+    return " | ".join(
+        f"{ours[m] / our_base[m]:.2f} | {printed[m] / printed_base[m]:.2f}" for m in metrics
+    )
 
 
 def bottlenecks() -> Iterator[str]:
