@@ -43,7 +43,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Every loop compiled, which takes most of a minute on a new machine.
+# Every loop compiled: done at installation, so after a change of the code only what it touches.
 loops: $(READY)
 	$(BIN)/python tests/loops.py
 
@@ -82,6 +82,8 @@ library: $(READY)
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@echo "Compiling all loops, once per machine; this takes about half a minute to a minute." >&2
+	-$(BIN)/python tests/loops.py
 	touch $@
 
 clean:

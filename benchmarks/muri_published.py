@@ -1,7 +1,7 @@
 """Muri's published simulator: its printed figures, and what optimal groups are worth in it.
 
-    python benchmarks/muri_published.py [trace3 trace1 exact exact_large weights shapes
-                                         bottlenecks noise audits]
+    python benchmarks/muri_published.py [trace3 trace1 trace2 trace4 exact exact_large weights
+                                         shapes bottlenecks noise audits]
 
 Needs the traces of ../shared/data/muri. Every simulation is audited from its log. Tables have
 ours, the published value and their relative difference; figures are in
@@ -12,7 +12,6 @@ machine does.
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -30,9 +29,6 @@ DATA = Path(__file__).parents[1].parent / "shared/data/muri"
 TRACES = ("trace1", "trace1_pr", "trace3", "trace3_pr")
 METRICS = ("mean_jct", "makespan", "p99_jct")
 MURI = ("muri_s", "muri_l")
-BOTTLENECKS = (("bert", "gpt2"), ("vgg16", "vgg19"), ("resnet18", "shufflenet_v2_x1_0"),
-               ("a2c", "dqn"))  # fmt: skip
-"""Models by what limits them, in the order in which Figure 13 adds them."""
 NOISE = (0.2, 0.4, 0.6, 0.8, 1.0)
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "worst_order": ("muri_l, worst order", {"worst_order": True}),
@@ -55,14 +51,20 @@ class Run(NamedTuple):
 @cache
 def workload(trace: str) -> Workload:
     """Return a trace; those with _pr have all jobs at 0."""
-    name, _, together = trace.partition("_")
-    return Workload.from_trace(DATA / f"{name}.csv", "muri", together=bool(together))
+    path = DATA / f"{trace.removesuffix('_pr')}.csv"
+    return Workload.from_trace(path, "muri", together=trace.endswith("_pr"), resources=3)
 
 
 @cache
 def published() -> Any:
     """Return what the authors printed."""
-    return json.loads((DATA / "published.json").read_text(encoding="utf-8"))
+    first, more = (
+        json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("published", "published_more")
+    )
+    figures = {v: first["figures"][v] | more["figures"][v] for v in VARIANTS}
+    known = {"traces": first["traces"] | more["traces"], "figures": figures}
+    return first | known | {"figure_13": more["figure_13"]}
 
 
 def measure(jobs: Workload, policy: str, **options: Any) -> Run:
@@ -104,6 +106,16 @@ def trace1() -> Iterator[str]:
     yield from family("trace1")
 
 
+def trace2() -> Iterator[str]:
+    """Yield trace 2, with arrivals and with all jobs at 0."""
+    yield from family("trace2")
+
+
+def trace4() -> Iterator[str]:
+    """Yield trace 4, with arrivals and with all jobs at 0."""
+    yield from family("trace4")
+
+
 def family(name: str) -> Iterator[str]:
     """Yield all policies, Muri with other matchings, and the variants of Figures 11 and 12."""
     yield f"## {name}: printed figures, and ours\n"
@@ -125,9 +137,12 @@ def family(name: str) -> Iterator[str]:
             again = published()["rerun"][trace]["muri_s"]
             rows.append(("muri_s, split, rerun", "muri_s", {"split": True}, again))
         rows += [(policy, policy, {}, values) for policy, values in known.items()]
-        rows += [(f"{p} (muri)", p, {"method": "muri"}, known[p]) for p in MURI]
+        if name in ("trace2", "trace4"):  # other matchings and variants take an hour there
+            rows = [row for row in rows if not row[2]]
+        else:
+            rows += [(f"{p} (muri)", p, {"method": "muri"}, known[p]) for p in MURI]
         for variant, (label, options) in VARIANTS.items():
-            if trace in figures[variant]:
+            if trace in figures[variant] and name not in ("trace2", "trace4"):
                 rows.append((label, "muri_l", options, figures[variant][trace]))
         for label, policy, options, values in rows:
             yield f"| {trace} | {label} | {beside(result(trace, policy, **options), values)} |"
@@ -177,83 +192,96 @@ def optimum(traces: tuple[str, ...], weigh_by: str) -> Iterator[str]:
             yield f"| {trace} | {policy} | {' | '.join(cells)} |"
 
 
+RATIOS = {
+    "SRTF and SRSF": ("muri_s", ("srtf", "srsf")),
+    "Tiresias and AntMan": ("muri_l", ("tiresias", "antman")),
+    "Themis, repeated in shape only,": ("muri_l", ("themis",)),
+}
+"""The tables of ratios: policies, and the Muri that they are compared with."""
+
+
 def shapes() -> Iterator[str]:
-    """Yield ratios of mean completion times as in Figures 9 to 12, beside the printed ones."""
-    yield "## Figures 9 to 12: mean completion time over Muri's, ours and printed\n"
-    yield "| policy | over | " + " | ".join(TRACES) + " |\n" + "|" + "---|" * 6
-    pairs = {"muri_s": ("srtf", "srsf"), "muri_l": ("tiresias", "antman", "themis")}
-    for muri, others in pairs.items():
-        for policy in others:
-            cells = []
+    """Yield the ratios of Figures 9 to 12, beside those of the printed figures."""
+    yield "## Figures 9 to 12: ratios over Muri's, ours and printed\n"
+    titles = [f"{metric}, ours | {metric}, printed" for metric in METRICS]
+    for label, (muri, policies) in RATIOS.items():
+        yield f"{label} over {muri}.\n"
+        yield f"| policy | trace | {' | '.join(titles)} |\n" + "|" + "---|" * 8
+        for policy in policies:
             for trace in TRACES:
-                ours = mean(trace, policy) / mean(trace, muri)
                 printed = published()["traces"][trace]
-                cells.append(
-                    f"{ours:.2f} ({printed[policy]['mean_jct'] / printed[muri]['mean_jct']:.2f})"
-                )
-            yield f"| {policy} | {muri} | {' | '.join(cells)} |"
+                ours = [result(trace, name).metrics for name in (policy, muri)]
+                yield f"| {policy} | {trace} | {over(*ours, printed[policy], printed[muri])} |"
+        yield ""
+    yield "Variants of Muri-L over Muri-L as it is.\n"
+    yield f"| variant | trace | {' | '.join(titles[:2])} |\n" + "|" + "---|" * 6
     for variant, (label, options) in VARIANTS.items():
-        printed = published()["figures"][variant]
-        cells = []
+        for trace, printed in published()["figures"][variant].items():
+            if trace in TRACES:
+                base = published()["traces"][trace]["muri_l"]
+                ours = [result(trace, "muri_l", **each).metrics for each in (options, {})]
+                yield f"| {label} | {trace} | {over(*ours, printed, base, METRICS[:2])} |"
+    yield "\nAntMan over Muri-L with groups of at most so many jobs.\n"
+    yield f"| groups | trace | {' | '.join(titles[:2])} |\n" + "|" + "---|" * 6
+    for size in (2, 3):
+        for trace in ("trace1_pr", "trace3_pr"):
+            printed = published()["figures"][f"max_group_{size}"][trace]
+            antman = published()["traces"][trace]["antman"]
+            limited = result(trace, "muri_l", max_group_size=size).metrics
+            ours = [result(trace, "antman").metrics, limited]
+            yield f"| {size} | {trace} | {over(*ours, antman, printed, METRICS[:2])} |"
+    yield "\nAntMan over Tiresias and over Themis.\n"
+    yield f"| over | trace | {' | '.join(titles)} |\n" + "|" + "---|" * 8
+    for other in ("tiresias", "themis"):
         for trace in TRACES:
-            if trace in printed:
-                ours = mean(trace, "muri_l", **options) / mean(trace, "muri_l")
-                base = published()["traces"][trace]["muri_l"]["mean_jct"]
-                cells.append(f"{ours:.2f} ({printed[trace]['mean_jct'] / base:.2f})")
-            else:
-                cells.append("-")
-        yield f"| {label} | muri_l | {' | '.join(cells)} |"
+            printed = published()["traces"][trace]
+            ours = [result(trace, name).metrics for name in ("antman", other)]
+            yield f"| {other} | {trace} | {over(*ours, printed['antman'], printed[other])} |"
 
 
-def mean(trace: str, policy: str, **options: Any) -> float:
-    """Return a mean completion time."""
-    return result(trace, policy, **options).metrics["mean_jct"]
-
-
-def mixed(kinds: int, seed: int = 0) -> Workload:
-    """Return trace 3 with models of so many kinds of bottleneck, as Figure 13 has it.
-
-    Each job keeps its GPUs, submission and duration; its model is drawn from those allowed, and
-    its iteration is that of the model with as many GPUs, or the nearest number measured.
-    """
-    source = workload("trace3").model_dump(mode="json", exclude_defaults=True)
-    measured = {(job["model"], job["gpus"]): job for job in source["jobs"]}
-    rng = random.Random(seed)
-    models = [model for pair in BOTTLENECKS[:kinds] for model in pair]
-    for job in source["jobs"]:
-        model = rng.choice(models)
-        near = min(
-            (gpus for name, gpus in measured if name == model),
-            key=lambda gpus: (abs(gpus - job["gpus"]), gpus),
-        )
-        profile = measured[model, near]
-        job |= {key: profile[key] for key in ("model", "iteration_time", "stages", "restart")}
-        job["iterations"] = max(1, round(job["work"] / float(job["iteration_time"])))
-    return Workload.parse(source | {"name": f"trace3, {kinds} kinds"}, "mixed")
+def over(
+    ours: dict[str, float],
+    our_base: dict[str, float],
+    printed: dict[str, float],
+    printed_base: dict[str, float],
+    metrics: tuple[str, ...] = METRICS,
+) -> str:
+    """Return the cells of ratios, ours and printed, of each metric."""
+    return " | ".join(
+        f"{ours[m] / our_base[m]:.2f} | {printed[m] / printed_base[m]:.2f}" for m in metrics
+    )
 
 
 def bottlenecks() -> Iterator[str]:
-    """Yield the shape of Figure 13."""
+    """Yield Figure 13 on the authors' jobs."""
     yield "## Figure 13: kinds of bottleneck\n"
     yield (
-        "Trace 3 with models drawn from the first kinds of GPU, network, storage, CPU (seed 0): "
-        "mean completion time of SRTF over Muri-S and of Tiresias over Muri-L, as in the other "
-        "tables and with `split`, which dissolves groups that take longer than their jobs one "
-        "after another; and the values that the authors printed for their own draw.\n"
+        "The authors' jobs with models of one, two and three kinds of bottleneck, and trace 3 with "
+        "four. Seconds of mean completion time, theirs as published; `split` dissolves groups that "
+        "take longer than their jobs one after another.\n"
     )
-    printed = ((1.05, 1.01), (1.42, 1.49), (2.12, 3.41), (2.26, 3.92))
-    yield "| kinds | SRTF / Muri-S | split | printed | Tiresias / Muri-L | split | printed |"
+    yield (
+        "| kinds | policy | mean completion s | published | difference | ratio over Muri "
+        "| published ratio |"
+    )
     yield "|" + "---|" * 7
-    for kinds, values in enumerate(printed, 1):
-        jobs, cells = mixed(kinds), []
-        for (policy, muri), value in zip((("srtf", MURI[0]), ("tiresias", MURI[1])), values,
-                                         strict=True):  # fmt: skip
+    for kinds in range(1, 5):
+        jobs = workload(f"job_type_{kinds}" if kinds < 4 else "trace3")
+        printed = published()["figure_13"][f"job_type_{kinds}"]
+        for policy, muri in (("srtf", MURI[0]), ("tiresias", MURI[1])):
             base = measure(jobs, policy).metrics["mean_jct"]
-            for split in (False, True):
-                ours = base / measure(jobs, muri, split=split).metrics["mean_jct"]
-                cells.append(f"{ours:.2f}")
-            cells.append(f"{value:.2f}")
-        yield f"| {kinds} | {' | '.join(cells)} |"
+            theirs = printed[policy]["mean_jct"]
+            yield (
+                f"| {kinds} | {policy} | {base:,.4f} | {theirs:,.4f} | {base / theirs - 1:+.1e} "
+                "| | |"
+            )
+            for split in (True, False):
+                ours = measure(jobs, muri, split=split).metrics["mean_jct"]
+                known = printed[muri]["mean_jct"]
+                yield (
+                    f"| {kinds} | {muri}{', split' if split else ''} | {ours:,.4f} | {known:,.4f} "
+                    f"| {ours / known - 1:+.1e} | {base / ours:.2f} | {theirs / known:.2f} |"
+                )
 
 
 def noise() -> Iterator[str]:
@@ -297,6 +325,8 @@ def audits() -> Iterator[str]:
 SECTIONS = {
     "trace3": trace3,
     "trace1": trace1,
+    "trace2": trace2,
+    "trace4": trace4,
     "exact": exact,
     "exact_large": exact_large,
     "weights": weights,

@@ -2,8 +2,9 @@
 
     python benchmarks/placement.py [SECTION ...]
 
-Sections: enumerated, random, proven, teams, thousand, day, overload, replicas, relaxation, bounds,
-own, rate, stronger, stronger_thousand, hour, open. Figures go to figures/placement.md.
+Sections: enumerated, random, proven, teams, thousand, day, overload, headline, replicas,
+candidates, relaxation, bounds, own, rate, stronger, stronger_thousand, hour, open. They go to
+figures/placement.md.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from semidefinite import Semidefinite
 
 import dlsched
 from dlsched import library
-from dlsched.problems.placement import Instance
+from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.heuristics import hill_climb, initial_homes
 from dlsched.problems.placement.heuristics.local_search import DRAWS, anneal
-from dlsched.problems.placement.instances.replicas import co_location, replicate
+from dlsched.problems.placement.instances.replicas import Replica, co_location, replicate
 from dlsched.problems.placement.model import Whole
 from dlsched.problems.placement.structures.arrays import arrays
 from dlsched.problems.placement.structures.flat_state import COST
@@ -108,8 +109,8 @@ def proven() -> Iterator[str]:
     """Yield milp at 15 and 30 tables, and the gaps of the heuristics to it."""
     yield "## 15 x 4 x 20 and 30 x 4 x 40 (tables, regions, jobs), 120 s\n"
     yield "Heuristics: per cent above the optimum. Certified: |cost - bound| / cost.\n"
-    head = "| size | version | seed | status | s | cost | gap | certified | annealing | s "
-    yield head + "| hill_climbing | no_moves |\n|" + "---|" * 12
+    head = "| size | version | seed | status | s | cost | gap | certified | annealing "
+    yield head + "| annealing, s | hill_climbing | no_moves |\n|" + "---|" * 12
     for tables, jobs in ((15, 20), (30, 40)):
         for version in ("v2", "v1"):
             for seed in range(1, 6):
@@ -156,8 +157,11 @@ def teams() -> Iterator[str]:
 def thousand() -> Iterator[str]:
     """Yield 1,000 tables in 10 regions."""
     yield "## 1,000 x 10 x 3,000\n"
-    head = "| seed | no_moves | hill_climbing, one day | hill_climbing | s | annealing | s "
-    yield head + "| below hill_climbing | `indivisible_bound` | s | gap |\n|" + "---|" * 11
+    head = "| seed | no_moves | hill_climbing, one day | hill_climbing | hill_climbing, s "
+    head += (
+        "| annealing | annealing, s | below hill_climbing | `indivisible_bound` | bound, s | gap |"
+    )
+    yield head + "\n|" + "---|" * 11
     for seed in (1, 2, 3):
         inst = dlsched.generate("placement", seed, **THOUSAND)
         today = cost(dlsched.solve(inst, "no_moves"))
@@ -197,7 +201,8 @@ def overload() -> Iterator[str]:
     yield "## v2 against v1 on overload (MAST, section 5.6)\n"
     yield "Placements by annealing for each version's objective, 200 x 6 x 600, five seeds' means;"
     yield "overload is the GPU hours wanted beyond a region's supply, as a share of all wanted.\n"
-    yield "| demand / supply | overload, v1 | v2 | v2 / v1 | traffic, v1 | v2 | placed, v1 | v2 |"
+    head = "| demand / supply | overload, v1 | v2 | v2 / v1 | traffic, v1 | traffic, v2 "
+    yield head + "| placed, v1 | placed, v2 |"
     yield "|" + "---|" * 8
     for utilization in (0.5, 0.7, 0.9, 1.1):
         rows: dict[str, list[list[float]]] = {"v1": [], "v2": []}
@@ -222,6 +227,178 @@ def overload() -> Iterator[str]:
             f"| {utilization} | {one[0]:.3f} | {two[0]:.3f} | {two[0] / one[0]:.2f} | {one[1]:.3f} "
             f"| {two[1]:.3f} | {one[2]:.2f} | {two[2]:.2f} |"
         )
+
+
+HEADLINE_SEEDS = range(1, 11)
+HIGH = 3
+"""Priorities from 1 to this count as high; the paper does not say which do."""
+
+
+def headline() -> Iterator[str]:
+    """Yield demand over supply of the worst region, before and after the first version's climb."""
+    yield "## Demand over supply of regions (MAST, section 5.6), 1,000 x 10 x 3,000, version 1\n"
+    yield "Before: the homes of today. After: `hill_climbing` for the objective of version 1."
+    yield "Reduced: part of the worst region's ratio. Nowhere: of the GPU hours of training jobs of"
+    yield "high priority those that count in no region with GPUs. At home: those whose tables have"
+    yield f"one home, which has their GPU types. High: priorities 1 to {HIGH}. Ratios, deviations:"
+    yield "over the regions with GPUs, of all types together. Storage is 3 times the bytes.\n"
+    means = []
+    starts = {
+        "as drawn": "homes at random, by free storage",
+        "users": "the drawn homes after `hill_climbing` on traffic alone: who chooses a region puts"
+        " data and jobs together, and does not look at the GPUs of others",
+    }
+    countings = {
+        "homes": "at the home of all tables of a job, as in expression 2; without one nowhere",
+        "copies": "at home, else, with copies by the paper's rules, in the region with the"
+        " highest supply of those with all tables and types",
+        "spread": "as before, but in the least loaded of these regions, most hours first",
+    }
+    for name, words in starts.items():
+        found: dict[str, list[list[float]]] = {counting: [] for counting in countings}
+        for seed in HEADLINE_SEEDS:
+            inst = dlsched.generate(
+                "placement", seed, version="v1", storage_utilization=1 / 3, **THOUSAND
+            )
+            assert isinstance(inst, Instance)
+            if name == "users":
+                inst = moved_by_traffic(inst)
+            for counting, cells in found.items():
+                cells.append(before_and_after(inst, counting))
+        for counting, cells in found.items():
+            key = f"{name.split()[-1]}-{counting}"
+            yield f"\n{key}: start {name}, {words}. Demand {countings[counting]}.\n"
+            yield f"| seed | {HEADLINE} |"
+            yield "|" + "---|" * 13
+            table = np.array(cells)
+            for seed, row in zip(HEADLINE_SEEDS, table, strict=True):
+                yield f"| {seed} | {_ratios_and_shares(row)} |"
+            fewer = int((table[:, 1] < table[:, 0]).sum())
+            means.append(f"| {key} | {fewer} | {_ratios_and_shares(table.mean(axis=0))} |")
+    yield f"\nMeans of the {len(HEADLINE_SEEDS)} seeds. Less: seeds in which the worst ratio, high,"
+    yield "is less afterwards.\n"
+    yield f"| counting | less | {HEADLINE} |"
+    yield "|" + "---|" * 14
+    yield from means
+
+
+HEADLINE = (
+    "worst, high, before | after | reduced | deviation, before | deviation, after "
+    "| worst, all, before | worst, all, after | all, reduced | nowhere, before | nowhere, after "
+    "| at home, before | at home, after"
+)
+
+
+def _ratios_and_shares(row: np.ndarray) -> str:
+    """Return the cells of `HEADLINE`."""
+    b = [f"{v:.2f}" for v in row[:6]]
+    p = [f"{v:.1f} %" for v in row[6:]]
+    return " | ".join([b[0], b[1], p[0], *b[2:], p[1], *p[2:]])
+
+
+def moved_by_traffic(inst: Instance) -> Instance:
+    """Return the instance with the homes that hill climbing chooses for the traffic alone."""
+    weights = inst.weights.model_copy(update={"gpu": 0})
+    traffic = inst.model_copy(update={"weights": weights})
+    home = dlsched.solve(traffic, "hill_climbing").solution.home
+    tables = tuple(t.model_copy(update={"home": home[t.id]}) for t in inst.tables)
+    return inst.model_copy(update={"tables": tables})
+
+
+def before_and_after(inst: Instance, counting: str) -> list[float]:
+    """Return the cells of a row of `headline`: ratios, then percentages."""
+    cells = []
+    for rule in ("no_moves", "hill_climbing"):
+        solution = dlsched.solve(inst, rule).solution
+        copies = () if counting == "homes" else replicate(inst, solution)
+        high, nowhere, home = load_of_regions(inst, solution, copies, counting, HIGH)
+        every, _, _ = load_of_regions(inst, solution, copies, counting, 7)
+        cells.append((high.max(), high.std(), every.max(), nowhere, home))
+    a, b = cells
+    saved = [100 * (1 - b[i] / a[i]) for i in (0, 2)]
+    return [a[0], b[0], a[1], b[1], a[2], b[2], *saved, a[3], b[3], a[4], b[4]]
+
+
+def load_of_regions(
+    inst: Instance,
+    solution: Solution,
+    copies: tuple[Replica, ...],
+    counting: str,
+    highest: int,
+) -> tuple[np.ndarray, float, float]:
+    """Return GPU hours demanded over supplied by region with GPUs, per cent nowhere and at home.
+
+    Training jobs count by one of the rules of `headline`.
+    """
+    at: dict[str, set[str]] = {name: {region} for name, region in solution.home.items()}
+    homes = {name: inst.region_index[region] for name, region in solution.home.items()}
+    for copy in copies:
+        at[copy.table].add(copy.region)
+    supply = np.array([float(sum(r.gpu_supply.values())) for r in inst.regions])
+    demand = np.zeros(len(supply))
+    total = home = 0.0
+    left = []
+    for job in inst.jobs:
+        hours = float(sum(job.gpu_hours.values()))
+        if job.kind != "ml" or job.priority > highest or not hours:
+            continue
+        total += hours
+        types = [kind for kind, amount in job.gpu_hours.items() if amount]
+        able = [r for r, x in enumerate(inst.regions) if all(x.gpu_supply.get(k) for k in types)]
+        region = inst.region_of(job, homes)
+        home += hours * (region in able)
+        if region in able or (region is not None and counting == "homes"):
+            demand[region] += hours
+        elif counting != "homes":
+            shared = set.intersection(*(at[name] for name in job.tables))
+            left.append((hours, types[0], [r for r in able if inst.regions[r].id in shared]))
+    for hours, kind, hosts in sorted(left, key=lambda row: -row[0]):
+        if hosts and counting == "copies":
+            demand[max(hosts, key=lambda r: inst.regions[r].gpu_supply[kind])] += hours
+        elif hosts:
+            demand[min(hosts, key=lambda r: demand[r] / supply[r])] += hours
+    some = supply > 0
+    nowhere = 100 * (1 - demand[some].sum() / total)
+    return demand[some] / supply[some], nowhere, 100 * home / total
+
+
+def candidates() -> Iterator[str]:
+    """Yield in how many regions a training job can run with replicas (Figure 7)."""
+    yield "## Figure 7: candidate regions of a training job, 1,000 x 10 x 3,000\n"
+    yield "Per cent of the training jobs with GPUs that have so many regions with all their tables"
+    yield "and GPU types. `hill_climbing`, version 2; copies by the paper's rules, hot tables up to"
+    yield "a share of all bytes. Storage is 3 times the bytes; the last column is what copies take"
+    yield "of all bytes.\n"
+    yield "| hot share, seed | none | two or more | four or more | copies |\n|---|---|---|---|---|"
+    for share in (0.05, 0.5):
+        for seed in range(1, 6):
+            inst = dlsched.generate("placement", seed, storage_utilization=1 / 3, **THOUSAND)
+            home = dlsched.solve(inst, "hill_climbing").solution
+            size = {table.id: float(table.size) for table in inst.tables}
+            copies = replicate(inst, home, hot_quota=int(share * sum(size.values())))
+            counts = np.array(regions_of_jobs(inst, home, copies))
+            shares = [100 * float(np.mean(part)) for part in (counts < 1, counts > 1, counts > 3)]
+            part = sum(size[copy.table] for copy in copies) / sum(size.values())
+            yield (
+                f"| {share}, {seed} | "
+                + " | ".join(f"{x:.2f} %" for x in shares)
+                + f" | {100 * part:.0f} % |"
+            )
+
+
+def regions_of_jobs(inst: Instance, solution: Solution, copies: tuple[Replica, ...]) -> list[int]:
+    """Return for each training job with GPUs the number of regions that can run it."""
+    at: dict[str, set[str]] = {name: {region} for name, region in solution.home.items()}
+    for copy in copies:
+        at[copy.table].add(copy.region)
+    found = []
+    for job in inst.jobs:
+        types = [kind for kind, hours in job.gpu_hours.items() if hours]
+        if job.kind == "ml" and types:
+            shared = set.intersection(*(at[name] for name in job.tables))
+            able = (r for r in inst.regions if all(r.gpu_supply.get(k) for k in types))
+            found.append(sum(r.id in shared for r in able))
+    return found
 
 
 def replicas() -> Iterator[str]:
@@ -410,7 +587,8 @@ def opened() -> Iterator[str]:
     yield "`home_tree`: 0.1190 after 212 s); `relaxation_tree` with 100 nodes at 200 tables, 219 s"
     yield "(`relaxation`: 0.5605 after 10 s), with 30 nodes and two threads at 1,000 tables,"
     yield "6,367 s (section `hour`; `relaxation`: 0.1865).\n"
-    yield "| instance | cost before | after | bound before | after | method | gap before | after |"
+    head = "| instance | cost before | cost after | bound before | bound after | method "
+    yield head + "| gap before | gap after |"
     yield "|" + "---|" * 8
     for name, (old_cost, old_bound) in OPEN_BEFORE.items():
         solution = dlsched.load_solution(library.solution_file(name))
@@ -504,7 +682,9 @@ SECTIONS = {
     "thousand": thousand,
     "day": day,
     "overload": overload,
+    "headline": headline,
     "replicas": replicas,
+    "candidates": candidates,
     "relaxation": relaxation,
     "bounds": bounds,
     "stronger": stronger,

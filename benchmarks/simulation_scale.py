@@ -106,7 +106,7 @@ def traced(label: str, own: str, public: str) -> str:
 
 
 def _muri(trace: str, policy: str) -> Simulation:
-    jobs = Workload.from_trace(SHARED / "muri" / f"{trace}.csv", profiles="muri")
+    jobs = Workload.from_trace(SHARED / "muri" / f"{trace}.csv", profiles="muri", resources=3)
     return simulate(jobs, Cluster.uniform(), policy, variant="published")
 
 

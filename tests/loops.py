@@ -8,7 +8,9 @@ from __future__ import annotations
 from dlsched.preparation import prepare
 from dlsched.registry import problem, problem_names
 
+modules = set[str]()
 for name in problem_names():
     owner = problem(name)
     parts = {part for m in owner.methods.values() for part in m.preload if part.startswith(".")}
-    prepare(*sorted(owner.package + part for part in parts))
+    modules |= {owner.package + part for part in parts}
+prepare(*sorted(modules))  # all at once, so that no core waits at the end of each problem

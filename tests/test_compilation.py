@@ -208,3 +208,19 @@ def test_another_process_compiles_a_share(case: str, hits: int, tmp_path: Path) 
         check=True,
     )
     assert int(ran.stdout) >= hits and (hits or int(ran.stdout) == 0)
+
+
+def test_installation_compiles_the_loops_and_says_so() -> None:
+    """What makes the environment fills the cache of loops after a line about how long it takes."""
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("make is not installed")
+    root = Path(__file__).parents[1]
+    told = subprocess.run(
+        [make, "-nB", ".venv/.ready"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    steps = [
+        next(i for i, line in enumerate(told) if part in line)
+        for part in ("pip install", "once per machine", "tests/loops.py", "touch")
+    ]
+    assert steps == sorted(steps)

@@ -55,12 +55,14 @@ def objections_page(name: str) -> str:
 
 def _row(claim: dict[str, Any]) -> str:
     measured = filled(claim["measured"], claim)
-    because = filled(claim.get("because", ""), claim)
+    verdict = f"**{claim['verdict']}**"
+    if "setting" in claim:
+        measured += f" *{claim['setting']}* Reading: {claim['reading']}."
+        verdict += f": {filled(claim['because'], claim)}"
     origin = [_links(claim, "../benchmarks/figures"), f"`{claim['command']}`", _seconds(claim)]
     return (
-        f"| {claim['section']} | {claim['claim']} "
-        f"| {measured} *{claim.get('setting', '')}* Reading: {claim.get('reading', '')}. "
-        f"| **{claim['verdict']}**: {because} | {'; '.join(filter(None, origin))} |"
+        f"| {claim['section']} | {claim['claim']} | {measured} | {verdict} "
+        f"| {'; '.join(filter(None, origin))} |"
     )
 
 

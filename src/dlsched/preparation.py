@@ -141,7 +141,7 @@ def _notice() -> Iterator[None]:
 
     Not if the log is read at level INFO, as by the command line, since it says so already.
     """
-    text = "dlsched: compiling loops, once per machine ..."
+    text = "dlsched: compiling loops, once per machine; this may take up to a minute ..."
     timer = threading.Timer(_NOTICE_AFTER, print, [text], {"file": sys.stderr, "flush": True})
     timer.daemon = True
     told = logging.getLogger("dlsched").isEnabledFor(logging.INFO)

@@ -230,6 +230,35 @@ def test_jobs_of_two_types_in_two_clusters() -> None:
     for methods, count in ((starts, 1), (waits, 0)):
         for method in methods:
             assert len(dlsched.solve(instance, method).solution.start) == count, method
+    for method in ("regional_queue", "global_queue"):
+        assert not dlsched.solve(instance, method, late=True).solution.start, method
+
+
+def test_late_binding_tries_every_cluster() -> None:
+    """A workload that fits the cluster of more load only starts with late binding (section 4.1)."""
+    clusters = [
+        {"id": name, "machines": [
+            {"id": f"{name}{k}", "gpu_type": "A", "gpus": gpus, "cpus": 9, "memory": 9}
+            for k, gpus in enumerate(sizes)]}
+        for name, sizes in (("idle", (2, 2)), ("used", (8, 4)))
+    ]  # fmt: skip
+    running = {"id": "v", "tenant": "n", "within_quota": True, "seconds": 1, "jobs": [
+        {"id": "j", "cluster": "used", "gpus": 8, "cpus": 1, "memory": 1,
+         "on": {"used0#0": 1}}]}  # fmt: skip
+    job = {"id": "j", "gpu_type": "A", "tasks": 1, "gpus": 4, "cpus": 1, "memory": 1}
+    instance = Instance(
+        name="late",
+        lowest_priority=1,
+        regions=[{"id": "r", "clusters": clusters}],
+        tenants=[{"id": "n", "priority": 1, "gpu_quota": 99, "cpu_quota": 99}],
+        running=[running],
+        pending=[{"id": "w", "tenant": "n", "age": 0, "jobs": [job]}],
+    )
+    for method in ("regional_queue", "global_queue"):
+        started = [
+            len(dlsched.solve(instance, method, late=late).solution.start) for late in (False, True)
+        ]
+        assert started == [0, 1], method
 
 
 def test_the_last_job_may_find_no_cluster() -> None:

@@ -82,7 +82,8 @@ def ends(done: Simulation) -> list[float]:
 def trace(name: str) -> Workload:
     """Return a trace of the authors; those with _pr have all jobs at 0."""
     file, _, together = name.partition("_")
-    return Workload.from_trace(MEASURED / f"{file}.csv", "muri", together=bool(together))
+    path = MEASURED / f"{file}.csv"
+    return Workload.from_trace(path, "muri", together=bool(together), resources=3)
 
 
 @cache

@@ -24,9 +24,10 @@ from dlsched.state import ClusterState, JobState, Server
 class Mast(BasePolicy):
     """Every waiting workload by priority and credit, wherever its data is: problem ``dispatch``.
 
-    A job is a workload of one job; its priority is `Job.priority`, 1 the highest. At every arrival
-    and completion the waiting ones are ranked (section 4.2), and the problem says what starts where
-    and who is preempted for it (4.3). What the paper leaves open:
+    A job is a workload of one job, whose data is where `Job.regions` says: no replica of a solution
+    of ``placement`` reaches it **(D)**. Its priority is `Job.priority`, 1 the highest. At every
+    arrival and completion the waiting ones are ranked (section 4.2), and the problem says what
+    starts where and who is preempted for it (4.3). What the paper leaves open:
 
     - Whether a workload is within quota is decided when it starts, and holds until it stops
       **(D)**. The quotas are `Workload.quotas`, of GPUs only **(D)**.

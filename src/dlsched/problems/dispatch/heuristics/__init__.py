@@ -94,17 +94,35 @@ def local(instance: Instance, rng: Any) -> Solution:
 
 
 @method("dispatch", kind="baseline")
-def regional_queue(instance: Instance, rng: Any) -> Solution:
-    """Solution (2): bound on arrival to a region; its queue tries the cluster of least load."""
-    return _bound(instance, region=True, one_cluster=True)
+def regional_queue(instance: Instance, rng: Any, late: bool = False) -> Solution:
+    """Solution (2): bound on arrival to a region, whose queue gives a workload to one cluster.
+
+    Parameters
+    ----------
+    late
+        Whether each cluster of the region makes a plan and the best one is taken, which is the
+        paper's late binding (section 4.1); else the cluster of least load alone is tried **(D)**.
+    """
+    return _bound(instance, region=True, one_cluster=True, late=late)
 
 
 @method("dispatch", kind="baseline")
-def global_queue(instance: Instance, rng: Any) -> Solution:
-    """Solution (3): one queue by rank; the cluster of least load allocates, no other is tried."""
+def global_queue(instance: Instance, rng: Any, late: bool = False) -> Solution:
+    """Solution (3): one queue by rank, which gives a workload to one cluster.
+
+    Parameters
+    ----------
+    late
+        Whether each cluster makes a plan and the best one is taken, which is the paper's late
+        binding (section 4.1); else the cluster of least load alone is tried **(D)**.
+    """
     fleet = Fleet(instance)
     loads, dispatcher = Loads(fleet), Dispatcher(fleet)
-    dispatcher.dispatch(startable(instance), lambda r: loads.clusters(r, bound=False))
+
+    def sites(ranked: Ranked) -> dict[int, list[int]]:
+        return loads.candidates(ranked, True) if late else loads.clusters(ranked, bound=False)
+
+    dispatcher.dispatch(startable(instance), sites, one_cluster=True)
     return dispatcher.solution()
 
 
@@ -114,8 +132,11 @@ def regional(instance: Instance, rng: Any) -> Solution:
     return _bound(instance, region=True, one_cluster=False)
 
 
-def _bound(instance: Instance, region: bool, one_cluster: bool) -> Solution:
-    """Bind workloads on arrival; then start them by rank where they are bound."""
+def _bound(instance: Instance, region: bool, one_cluster: bool, late: bool = False) -> Solution:
+    """Bind workloads on arrival; then start them by rank where they are bound.
+
+    With one cluster of a region, that of least load is tried, with `late` each of them.
+    """
     fleet = Fleet(instance)
     loads, dispatcher = Loads(fleet), Dispatcher(fleet)
 
@@ -128,7 +149,7 @@ def _bound(instance: Instance, region: bool, one_cluster: bool) -> Solution:
 
     def sites(ranked: Ranked) -> dict[int, list[int]]:
         found = bound[ranked.position]
-        if not (region and one_cluster):
+        if late or not (region and one_cluster):
             return found
         kind, _ = loads.demand(ranked)
         return {
@@ -136,7 +157,7 @@ def _bound(instance: Instance, region: bool, one_cluster: bool) -> Solution:
             for r, own in found.items()
         }
 
-    dispatcher.dispatch(startable(instance), sites)
+    dispatcher.dispatch(startable(instance), sites, one_cluster)
     return dispatcher.solution()
 
 

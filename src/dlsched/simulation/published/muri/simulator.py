@@ -188,6 +188,6 @@ def _jobs(workload: Workload, stages: bool) -> list[JobState]:
                 "is missing, or has fewer than two of the three stages above 0"
                 if missing[0] == "stages"
                 else "is missing or 0",
-                'read a trace that states it, with profiles="muri"',
+                'read a trace that states it, with profiles="muri" and resources=3',
             )
     return states(workload)
