@@ -18,7 +18,7 @@ import dlsched
 from dlsched import library
 from dlsched.objective import bound_from_data, gap, number_from_data
 from dlsched.problems.interleaving import PROBLEM, Instance
-from dlsched.problems.interleaving.exact import column_generation
+from dlsched.problems.interleaving.exact import group_columns
 from dlsched.registry import call
 from dlsched.result import Point
 from dlsched.run import Run
@@ -89,7 +89,7 @@ def course(instance: Instance, limit: float, many: int, later: float = LATER) ->
 
     run = ProcessorRun(time_limit=limit, on_progress=note)
     run.began = time.process_time()
-    with patch.object(column_generation, "MANY_PROFILES", many):
+    with patch.object(group_columns, "MANY_PROFILES", many):
         claim = call(PROBLEM.methods["column_generation"], instance, run, {})
     taken.points.append(Point(run.elapsed(), claim.objective[0], float(claim.bounds[0][0].value)))
     return taken
@@ -112,7 +112,7 @@ def bound() -> Iterator[str]:
     for jobs, limit in LIMITS.items():
         for seed in SEEDS:
             instance = dlsched.generate("interleaving", seed, jobs=jobs)
-            taken = course(instance, limit, column_generation.MANY_PROFILES)
+            taken = course(instance, limit, group_columns.MANY_PROFILES)
             yield f"| {jobs} | {seed} | sample, box | {taken.cells()} |"
             if (jobs, seed) in SMOOTHED:
                 before = course(instance, taken.points[-1].seconds, NEVER, np.inf)
@@ -131,10 +131,10 @@ def small() -> Iterator[str]:
             instance = dlsched.generate("interleaving", seed, jobs=jobs)
             seconds, values = [], []
             for many in (NEVER, 1):
-                with patch.object(column_generation, "MANY_PROFILES", many):
+                with patch.object(group_columns, "MANY_PROFILES", many):
                     began = time.process_time()
-                    pool = column_generation.Pool(instance)
-                    search = column_generation.Search(pool, Run())
+                    pool = group_columns.Pool(instance)
+                    search = group_columns.Search(pool, Run())
                     search.update_incumbent(_greedy(pool, instance))
                     search.solve_relaxation(share=1.0)
                     seconds.append(time.process_time() - began)
@@ -143,7 +143,7 @@ def small() -> Iterator[str]:
             yield f"| {jobs} | {seed} | {seconds[0]:.2f} | {seconds[1]:.2f} | {differ:.1e} |"
 
 
-def _greedy(pool: column_generation.Pool, instance: Instance) -> column_generation.Groups:
+def _greedy(pool: group_columns.Pool, instance: Instance) -> group_columns.Groups:
     size = len(instance.resources)
     jobs = range(len(instance.jobs))
     return pool.groups_of_jobs([jobs[i : i + size] for i in range(0, len(jobs), size)])

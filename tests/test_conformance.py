@@ -36,5 +36,5 @@ def test_conformance(name: str, check: str, examples: int, monkeypatch: pytest.M
 
 def test_unknown_checks_are_refused() -> None:
     """The error names the checks that there are."""
-    with pytest.raises(dlsched.OptionError, match="must be among parts, methods"):
+    with pytest.raises(dlsched.OptionError, match="must be among parts, layers, methods"):
         check_problem("reclaiming", checks=["speed"])

@@ -78,7 +78,8 @@ def test_compiled_loops_are_used_where_there_are_any() -> None:
     instance, method = dlsched.load("placement-small-01"), owner.methods["no_moves"]
     method.prepare(owner.package)
     assert not method.interprets(instance, owner.package)
-    assert preparation.is_ready(f"{owner.package}.local")
+    loops = f"{owner.package}.heuristics.local_search"
+    assert preparation.is_ready(loops, package=owner.package)
 
 
 @loop

@@ -29,8 +29,10 @@ compile_named(work["names"])
 """
 
 
-def prepare(*modules: str, on_compile: Callable[[str], None] | None = None) -> None:
-    """Import modules; compile their entries and those of what they import from their packages.
+def prepare(
+    *modules: str, package: str | None = None, on_compile: Callable[[str], None] | None = None
+) -> None:
+    """Import modules; compile their entries and those of what they import from their package.
 
     What is in numba's cache is loaded instead, in milliseconds. On a terminal, a compilation that
     takes more than a second is announced on standard error.
@@ -39,10 +41,12 @@ def prepare(*modules: str, on_compile: Callable[[str], None] | None = None) -> N
     ----------
     *modules
         Full names.
+    package
+        The package that they are part of, in any of its folders; each module's own by default.
     on_compile
         Called with the name of each module that has loops which are in no cache.
     """
-    missing = _missing(modules)
+    missing = _missing(modules, package)
     uncached = [
         entry
         for entry in missing
@@ -60,9 +64,9 @@ def prepare(*modules: str, on_compile: Callable[[str], None] | None = None) -> N
             entry.compile()
 
 
-def is_ready(*modules: str) -> bool:
+def is_ready(*modules: str, package: str | None = None) -> bool:
     """Return whether `prepare` has nothing to compile or load from numba's cache."""
-    return not _missing(modules)
+    return not _missing(modules, package)
 
 
 def compile_named(names: Sequence[tuple[str, str]]) -> None:
@@ -121,15 +125,15 @@ def _send(process: subprocess.Popen[bytes], share: Sequence[Loop]) -> None:
         pipe.write(json.dumps({"path": sys.path, "names": names}).encode())
 
 
-def _missing(modules: Sequence[str]) -> list[Loop]:
+def _missing(modules: Sequence[str], package: str | None) -> list[Loop]:
     """Return the entries that are not compiled in this process."""
     for module in modules:
         importlib.import_module(module)
-    packages = {module.rpartition(".")[0] for module in modules}
+    homes = {package or module.rpartition(".")[0] for module in modules}
     return [
         entry
         for module in modules_with_entries()
-        if module.rpartition(".")[0] in packages
+        if any(module.startswith(f"{home}.") for home in homes)
         for entry in entries(module)
         if not entry.ready
     ]

@@ -71,7 +71,7 @@ def _modules() -> list[str]:
             for module in method.preload:
                 if module.startswith("."):
                     importlib.import_module(module, owner.package)
-    return sorted(m for m in sys.modules if m.rpartition(".")[0] in packages)
+    return sorted(m for m in sys.modules if ".".join(m.split(".")[:3]) in packages)
 
 
 def _is_writable(folder: str) -> bool:

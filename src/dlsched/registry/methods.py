@@ -146,7 +146,9 @@ class Method:
 
     def interprets(self, instance: Instance, package: str) -> bool:
         """Whether its loops run as Python on an instance; see `small`."""
-        return bool(self.small and self.small(instance)) and not is_ready(*self._loops(package))
+        return bool(self.small and self.small(instance)) and not is_ready(
+            *self._loops(package), package=package
+        )
 
     def _loops(self, package: str) -> list[str]:
         """Return the modules of the package that `preload` names."""
@@ -173,7 +175,7 @@ class Method:
             else:
                 importlib.import_module(name, package)
         if instance is None or not self.interprets(instance, package):
-            prepare(*self._loops(package), on_compile=on_compile)
+            prepare(*self._loops(package), package=package, on_compile=on_compile)
 
     def validate_options(self, options: Mapping[str, Any]) -> None:
         """Check options before anything runs: their names, and their types.

@@ -9,7 +9,7 @@ import pytest
 import dlsched
 from dlsched.problems.dispatch import Instance, Solution
 from dlsched.problems.dispatch.definition.check import evaluate
-from dlsched.problems.dispatch.heuristics import counted, mast_solution
+from dlsched.problems.dispatch.heuristics import counted_plan, mast_solution
 from dlsched.problems.dispatch.heuristics.fill_remaining import filled
 from dlsched.problems.dispatch.instances.generate import examples
 from dlsched.run import Run
@@ -46,7 +46,7 @@ def test_a_priority_without_loss_needs_no_program(monkeypatch: pytest.MonkeyPatc
     def refuse(*args: Any, **options: Any) -> None:
         raise AssertionError("a program was solved")
 
-    monkeypatch.setattr(counted.highs, "solve", refuse)
+    monkeypatch.setattr(counted_plan.highs, "solve", refuse)
     assert dlsched.solve(instance, "counted").solution.start == mast_solution(instance).start
 
 
@@ -55,7 +55,7 @@ def test_a_limit_returns_the_plan_of_mast() -> None:
     instance = dlsched.generate("dispatch", 2, machines=20)
     start = mast_solution(instance)
     run = Run(time_limit=1e-9)
-    assert evaluate(instance, counted.Counted(instance, run, start, 0.01, 10, 4).solve()) == (
+    assert evaluate(instance, counted_plan.Counted(instance, run, start, 0.01, 10, 4).solve()) == (
         evaluate(instance, filled(instance, start))
     )
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import dlsched
-from dlsched.problems.elastic import Instance
-from dlsched.problems.elastic.structures import completion_times
+from dlsched.problems.elastic import Instance, jct
 
 
 @pytest.mark.parametrize(
@@ -21,13 +20,13 @@ from dlsched.problems.elastic.structures import completion_times
 )
 def test_tables_3_and_4(name: str, rule: str | list[str], printed: float) -> None:
     """The mean completion times equal the printed ones."""
-    assert round(float(completion_times(dlsched.load(name), rule).mean), 2) == printed
+    assert round(float(jct(dlsched.load(name), rule).mean), 2) == printed
 
 
 def test_completion_times_of_table_4() -> None:
     """Favouring A, B completes at 24 s and A at 100 s; favouring B, at 20 s and 106.67 s."""
-    first = completion_times(dlsched.load("lyra-table4"), ["A", "B"]).times
-    second = completion_times(dlsched.load("lyra-table4"), "shortest").times
+    first = jct(dlsched.load("lyra-table4"), ["A", "B"]).times
+    second = jct(dlsched.load("lyra-table4"), "shortest").times
     assert first == {"B": 24, "A": 100}
     assert (second["B"], round(float(second["A"]), 2)) == (20, 106.67)
 
@@ -55,7 +54,7 @@ def test_started_jobs_keep_their_base() -> None:
          "min_running_time": t}
         for name, w, t in (("A", 4, 10), ("B", 6, 10), ("C", 4, 100))
     ]  # fmt: skip
-    times = completion_times(Instance(name="x", capacity=8, jobs=jobs), ["A", "B", "C"]).times
+    times = jct(Instance(name="x", capacity=8, jobs=jobs), ["A", "B", "C"]).times
     assert times == {"A": 10, "C": 100, "B": 110}
 
 
@@ -64,11 +63,11 @@ def test_a_job_that_never_fits_is_an_error() -> None:
     job = {"id": "A", "gpus_per_worker": 9, "min_workers": 1, "max_workers": 1,
            "min_running_time": 1}  # fmt: skip
     with pytest.raises(dlsched.OptionError, match="needs more GPUs"):
-        completion_times(Instance(name="x", capacity=8, jobs=[job]))
+        jct(Instance(name="x", capacity=8, jobs=[job]))
 
 
 def test_unknown_rules_are_refused() -> None:
     """A rule is a known name or a permutation of the ids."""
     for rule in ("longest_first", ["A"], ["A", "A"]):
         with pytest.raises(dlsched.OptionError):
-            completion_times(dlsched.load("lyra-table2"), rule)
+            jct(dlsched.load("lyra-table2"), rule)

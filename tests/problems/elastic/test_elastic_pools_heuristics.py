@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import dlsched
-from dlsched.problems.elastic import Instance
-from dlsched.problems.elastic.structures import completion_times
+from dlsched.problems.elastic import Instance, jct
 
 
 def epoch(training: int, loan: int, *jobs: dict[str, Any], speed: float = 0.5) -> Instance:
@@ -136,7 +135,7 @@ def test_without_loan_the_rules_are_those_of_one_capacity(seed: int) -> None:
         plain = {j: {"training": n} for j, n in given(one, name).items()}
         assert given(two, name) == plain
     for rule in ("shortest", "longest", "equal"):
-        assert completion_times(two, rule) == completion_times(one, rule)
+        assert jct(two, rule) == jct(one, rule)
 
 
 def test_completion_times_on_two_pools_by_hand() -> None:
@@ -148,19 +147,19 @@ def test_completion_times_on_two_pools_by_hand() -> None:
     made = epoch(2, 1, job("a", 2, 2, 30), job("b", 1, 1, 30, fungible=True, running=True,
                  base_pool="loan"), job("c", 1, 2, 20))  # fmt: skip
     made = made.model_copy(update={"pools": epoch(2, 0).pools})
-    assert completion_times(made, ["a", "b", "c"]).times == {"a": 30, "b": 60, "c": 50}
+    assert jct(made, ["a", "b", "c"]).times == {"a": 30, "b": 60, "c": 50}
 
 
 def test_started_jobs_stay_where_their_base_is() -> None:
     """The elastic e starts on loan; when training is free again, it stays there."""
     made = epoch(2, 2, job("i", 2, 2, 10), job("e", 1, 2, 10, fungible=True))
-    assert completion_times(made, ["i", "e"]).times == {"i": 10, "e": 20}
+    assert jct(made, ["i", "e"]).times == {"i": 10, "e": 20}
 
 
 def test_a_job_that_never_fits_is_named() -> None:
     """The error has the GPUs of both pools."""
     with pytest.raises(dlsched.OptionError, match="'a' needs more GPUs than there are: 1 and 5"):
-        completion_times(epoch(1, 5, job("a", 2, 2, 1)))
+        jct(epoch(1, 5, job("a", 2, 2, 1)))
 
 
 def test_the_generator_adds_pools_to_the_same_jobs() -> None:

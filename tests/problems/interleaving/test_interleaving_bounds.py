@@ -105,7 +105,7 @@ def test_solving_compiles_nothing_beyond_the_declared_signatures() -> None:
     ):
         for method in ("column_generation", "aggregated", "swap", "regroup", "lagrangian"):
             dlsched.solve(made, method)
-    for module in ("pricing", "local", "pairs"):
+    for module in ("programs.pricing", "heuristics.exchange_search", "heuristics.pair_search"):
         found = entries(f"dlsched.problems.interleaving.{module}")
         assert found
         for entry in found:

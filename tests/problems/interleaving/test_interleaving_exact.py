@@ -102,7 +102,7 @@ def test_an_interrupt_leaves_a_solution_and_a_bound() -> None:
 
 def test_no_progress_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the integer program would be too large, the search ends after `rounds`, unproved."""
-    monkeypatch.setattr("dlsched.problems.interleaving.exact.column_generation._MOST_COLUMNS", 4)
+    monkeypatch.setattr("dlsched.problems.interleaving.exact.group_columns._MOST_COLUMNS", 4)
     instance = dlsched.generate("interleaving", 1, jobs=16)
     result = dlsched.solve(instance, "column_generation", rounds=0)
     assert (result.status, result.termination) == ("feasible", "iteration_limit")
@@ -130,7 +130,7 @@ def test_same_seed_same_answer() -> None:
 @pytest.mark.parametrize("many", [1, 10**6])
 def test_the_number_of_threads_may_change(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a call with two threads one with a single thread is proved, which once it was not."""
-    monkeypatch.setattr("dlsched.problems.interleaving.exact.column_generation.MANY_PROFILES", many)
+    monkeypatch.setattr("dlsched.problems.interleaving.exact.group_columns.MANY_PROFILES", many)
     instance = dlsched.generate("interleaving", 1, jobs=20)
     for threads in (1, 2, 1):
         result = dlsched.solve(instance, "column_generation", threads=threads)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.problems.interleaving import Instance
-from dlsched.problems.interleaving.exact import column_generation
+from dlsched.problems.interleaving.exact import group_columns
 from dlsched.problems.interleaving.exact.bounds import lagrangian_bound
 from dlsched.problems.interleaving.heuristics import initial_groups
 from dlsched.problems.interleaving.programs import large_relaxation
@@ -131,7 +131,7 @@ def test_the_exact_method_proves_the_optimum_with_it(monkeypatch: pytest.MonkeyP
     """With this relaxation for 24 jobs, column generation finds the same optimum."""
     instance = dlsched.generate("interleaving", 2, jobs=24)
     best = dlsched.solve(instance, "column_generation")
-    monkeypatch.setattr(column_generation, "MANY_PROFILES", 1)
+    monkeypatch.setattr(group_columns, "MANY_PROFILES", 1)
     again = dlsched.solve(instance, "column_generation")
     assert (again.status, best.status) == ("optimal", "optimal")
     assert abs(again.objective[0] - best.objective[0]) < 1e-9
@@ -143,7 +143,7 @@ def test_a_method_that_fails_leaves_the_smoothed_relaxation(
     """If the interior-point method gives no prices, the bound is the smoothed relaxation's."""
     instance = dlsched.generate("interleaving", 2, jobs=24)
     expected = dlsched.solve(instance, "column_generation").certified[0].value
-    monkeypatch.setattr(column_generation, "MANY_PROFILES", 1)
+    monkeypatch.setattr(group_columns, "MANY_PROFILES", 1)
     monkeypatch.setattr(large_relaxation.InteriorMaster, "solve", lambda *_: None)
     again = dlsched.solve(instance, "column_generation")
     assert again.status == "optimal"

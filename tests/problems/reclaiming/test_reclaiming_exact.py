@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 import dlsched
-from dlsched.problems.reclaiming import exact
+from dlsched.problems.reclaiming import exact, frontier
 from dlsched.problems.reclaiming.definition.schema import Instance
-from dlsched.problems.reclaiming.programs import components, frontier
+from dlsched.problems.reclaiming.programs import components
 from dlsched.run import Run
 from dlsched.testing import check_problem, oracles
 from dlsched.testing.strategies import reclaiming

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 import dlsched
+from dlsched.problems.reclaiming import frontier
 from dlsched.problems.reclaiming.definition.schema import Instance
-from dlsched.problems.reclaiming.exact import frontier
 from dlsched.testing import oracles
 from dlsched.testing.strategies import reclaiming
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched.compilation import entries
 from dlsched.problems.utility import Instance, model
-from dlsched.problems.utility.exact import dantzig_wolfe
+from dlsched.problems.utility.exact import schedule_columns
 from dlsched.problems.utility.exact.bounds import lagrangian_bound
 from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.programs.lagrangian import Dual
@@ -46,7 +46,7 @@ def test_exact_methods_equal_brute_force(instance: Instance) -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let dantzig_wolfe end its search after two rounds without a better incumbent."""
-    monkeypatch.setattr(dantzig_wolfe, "_PATIENCE", 2)
+    monkeypatch.setattr(schedule_columns, "_PATIENCE", 2)
 
 
 @given(strategies.utility(), st.integers(0, 10**6))

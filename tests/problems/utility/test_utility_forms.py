@@ -118,14 +118,16 @@ def test_units_are_checked_before_they_are_a_row(instance: Instance, seed: int) 
 def test_forms_share_nothing_with_what_finds() -> None:
     """The forms' modules import the definition, each other, and `units`, which is checked."""
     folder = Path(run_form.__file__).parent
-    home, own = "dlsched.problems.utility.", ("forms", "finishes", "running", "least_costs")
+    home, own = "dlsched.problems.utility.", ("forms", "finish_form", "run_form", "finish_costs")
     for name in own:
         tree = ast.parse((folder / f"{name}.py").read_text())
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(home):
                 module = str(node.module).removeprefix(home)
                 names = {alias.name for alias in node.names}
-                assert module in (*own, "schema") or (module, names) == ("work", {"UNITS", "units"})
+                allowed = {"definition.schema", *(f"programs.{each}" for each in own)}
+                units = ("structures.work_units", {"UNITS", "units"})
+                assert module in allowed or (module, names) == units
 
 
 def _point(found: Finishes, form: Form, instance: Instance, solution: Solution) -> list[int]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched.problems.utility import Instance, model
 from dlsched.problems.utility.exact import solve_model
-from dlsched.problems.utility.exact.dantzig_wolfe import Search
+from dlsched.problems.utility.exact.schedule_columns import Search
 from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.programs.reduced_cost_fixing import Part, restrict

@@ -8,7 +8,7 @@ from dlsched.errors import OptionError
 from dlsched.problems.dispatch.definition.check import evaluate
 from dlsched.problems.dispatch.definition.ranking import Ranked, rank, startable
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
-from dlsched.problems.dispatch.heuristics.counted import NODES, TRIES, WITHIN, Counted
+from dlsched.problems.dispatch.heuristics.counted_plan import NODES, TRIES, WITHIN, Counted
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.heuristics.improve import ROUNDS, improve
 from dlsched.problems.dispatch.heuristics.table1_scopes import Loads, bind_on_arrival

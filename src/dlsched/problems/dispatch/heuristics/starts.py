@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from dlsched.problems.dispatch import heuristics
 from dlsched.problems.dispatch.definition.check import evaluate
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
-from dlsched.problems.dispatch.heuristics.counted import count
+from dlsched.problems.dispatch.heuristics.counted_plan import count
 from dlsched.problems.dispatch.heuristics.improve import ROUNDS, improve
 from dlsched.result import Claim, Start, Status, Termination
 from dlsched.run import Run

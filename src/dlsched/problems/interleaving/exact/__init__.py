@@ -9,7 +9,7 @@ from dlsched.errors import OptionError
 from dlsched.objective import Bound
 from dlsched.problems.interleaving import model
 from dlsched.problems.interleaving.definition.schema import Instance, Solution
-from dlsched.problems.interleaving.exact.column_generation import COLUMN_LIBRARIES, Search
+from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES, Search
 from dlsched.problems.interleaving.heuristics import initial_groups
 from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES, SCALE, match
 from dlsched.problems.interleaving.heuristics.muri import improve

@@ -9,7 +9,7 @@ import numpy as np
 
 from dlsched.objective import Bound
 from dlsched.problems.interleaving.definition.schema import Instance
-from dlsched.problems.interleaving.exact.column_generation import COLUMN_LIBRARIES, Search
+from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES, Search
 from dlsched.problems.interleaving.heuristics import initial_groups
 from dlsched.problems.interleaving.programs.column_pool import Enumerated, Pool, Prices
 from dlsched.problems.interleaving.structures.group_counts import (

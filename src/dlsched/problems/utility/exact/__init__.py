@@ -10,7 +10,7 @@ from typing import Any
 from dlsched.objective import Bound
 from dlsched.problems.utility import model
 from dlsched.problems.utility.definition.schema import Instance, Solution
-from dlsched.problems.utility.exact.dantzig_wolfe import Search
+from dlsched.problems.utility.exact.schedule_columns import Search
 from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.programs.reduced_cost_fixing import Part
 from dlsched.problems.utility.structures.gangs import Stopped, levels_of

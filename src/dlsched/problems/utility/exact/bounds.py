@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dlsched.objective import Bound
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.exact.dantzig_wolfe import LAGRANGIAN, Search
+from dlsched.problems.utility.exact.schedule_columns import LAGRANGIAN, Search
 from dlsched.problems.utility.programs.lagrangian import lagrangian_bound
 from dlsched.problems.utility.structures.gangs import Stopped
 from dlsched.registry.own import method
