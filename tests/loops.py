@@ -13,4 +13,5 @@ for name in problem_names():
     owner = problem(name)
     parts = {part for m in owner.methods.values() for part in m.preload if part.startswith(".")}
     modules |= {owner.package + part for part in parts}
-prepare(*sorted(modules))  # all at once, so that no core waits at the end of each problem
+# All at once, so that no core waits at the end of each problem.
+prepare(*sorted(modules), package="dlsched.problems")
