@@ -272,7 +272,7 @@ def rounds() -> Iterator[str]:
     yield "| jobs | muri, s | round one, s | dense by | s | dense / muri | same weight |"
     yield "|---|---|---|---|---|---|---|"
     dlsched.solve(dlsched.generate("interleaving", 9, jobs=16), "muri")
-    drawn = [unlike(seed, jobs) for seed, jobs in ((1, 256), (1, 1000), (2, 1000), (3, 1000))]
+    drawn = [unlike(seed, jobs) for seed, jobs in ((1, 256), (1, 1000))]
     for label, instance in (
         *((f"{n}", dlsched.generate("interleaving", 1, jobs=n)) for n in (256, 512, 1000)),
         *((f"{len(made.jobs)} {made.name}", made) for made in drawn),
