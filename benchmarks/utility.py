@@ -437,10 +437,9 @@ def theorem2() -> Iterator[str]:
     """Yield ratios of the optimum to Hadar's rules on a stream of gangs, beside 2 alpha."""
     yield "## Theorem 2: a stream of gangs, one arrival a slot\n"
     yield (
-        "One type, four GPUs. Job i arrives in slot i, holds three GPUs for two slots, and is worth "
-        "1 + i / 100 if it runs at once, else 0.1. `hadar` decides anew in each slot, as Algorithm "
-        "1's scheduler does in each round, and gives the GPUs to the newest job, which is worth "
-        "most.\n"
+        "One type, four GPUs. Job i arrives in slot i, holds three GPUs for two slots, and is "
+        "worth 1 + i / 100 if it runs at once, else 0.1. `hadar` decides anew in each slot, and "
+        "gives the GPUs to the newest job, which is worth most.\n"
     )
     yield "| slots | optimum, proved | `hadar` | ratio | `hadar_literal` | ratio | 2 alpha |"
     yield "|" + "---|" * 7
