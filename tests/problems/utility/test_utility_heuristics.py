@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,36 @@ def test_theorem_2_does_not_hold_below_the_capacity_either() -> None:
     assert prices.table[0][-1] / prices.table[0][0] == pytest.approx(128 / 3)
     ratio = 8 / dlsched.solve(smaller, "hadar_literal").objective[0]
     assert ratio == 8 > 2 * prices.alpha == pytest.approx(7.507, abs=1e-3)
+
+
+def test_theorem_2_does_not_hold_for_the_repaired_program_either() -> None:
+    """Job i arrives in slot i, holds 3 of 4 GPUs for two slots, and is worth 1 + i / 100 at once.
+
+    Every second job can run. `hadar` decides in each slot anew, and the newest job is worth most.
+    """
+    slots = 40
+    jobs = [
+        {
+            "arrival": i,
+            "workers": 3,
+            "iterations": 2,
+            "rates": {"A": 1},
+            "utilities": [1 + Fraction(i, 100)] * 2 + [Fraction(1, 10)] * (slots - 2),
+        }
+        for i in range(1, slots + 1)
+    ]
+    stream = Instance(
+        name="stream",
+        slots=slots,
+        slot_seconds=1,
+        machines=[{"id": "m", "gpus": {"A": 4}}],
+        utility={"kind": "table"},
+        jobs=[{"id": f"j{i}"} | job for i, job in enumerate(jobs)],
+    )
+    found = dlsched.solve(stream, "hadar").objective[0]
+    reached = sum(1 + Fraction(i, 100) for i in range(1, slots + 1, 2))
+    assert reached == 24 and float(found) == pytest.approx(1.39)
+    assert reached / found > 2 * Prices(stream, list(range(slots))).alpha
 
 
 @pytest.mark.parametrize("seed", range(24))
