@@ -23,21 +23,12 @@ import dlsched
 from dlsched import library
 from dlsched.preparation import prepare
 from dlsched.problems.utility import Instance
-<<<<<<< HEAD
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Utility
-from dlsched.problems.utility.heuristics.hadar import Hadar
+from dlsched.problems.utility.heuristics.hadar import Hadar, Prices
 from dlsched.problems.utility.heuristics.hadare import divisible_load
 from dlsched.problems.utility.instances.from_gavel_throughputs import from_throughputs
 from dlsched.problems.utility.structures.slot_simulation import Rounds
-=======
-from dlsched.problems.utility.check import completions
-from dlsched.problems.utility.forking import divisible_load
-from dlsched.problems.utility.hadar import Hadar, Prices
-from dlsched.problems.utility.measured import from_throughputs
-from dlsched.problems.utility.rounds import Rounds
-from dlsched.problems.utility.schema import Utility
->>>>>>> main
 from dlsched.testing import oracles
 
 RULES = (
