@@ -11,12 +11,17 @@ _NAMED = ("simulation", "proofs", "gavel", "profiling", "traces", "bench")
 """Folders of the package that are named if the section used them; the rest serves all."""
 
 
-def code_version() -> str:
-    """Return the commit of the code, and which parts of the package this process has imported."""
+def commit_of_code() -> str:
+    """Return the commit that is checked out, with ``+`` if source files differ from it."""
     commit = git("rev-parse", "--short=8", "HEAD").strip()
     changed = "+" if git("status", "--porcelain", "src", "benchmarks/*.py").strip() else ""
+    return f"{commit or 'unknown'}{changed}"
+
+
+def code_version(commit: str) -> str:
+    """Return what a section says of its code: the commit, and the parts that were imported."""
     parts = ", ".join(_parts()) or "no part of the package"
-    return f"the code of commit {commit or 'unknown'}{changed} ({parts})."
+    return f"the code of commit {commit} ({parts})."
 
 
 def git(*arguments: str) -> str:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from code_version import code_version
+from code_version import code_version, commit_of_code
 from machine import machine
 
 import dlsched
@@ -52,12 +52,12 @@ def write(name: str, sections: Mapping[str, Section], chosen: list[str]) -> None
         if chosen and section not in chosen:
             continue
         lines = [f"<!-- {section} -->"]
-        start = time.perf_counter()
+        start, commit = time.perf_counter(), commit_of_code()
         for line in measure():
             print(line, flush=True)
             lines.append(line)
         seconds = time.perf_counter() - start
-        lines.append(f"\nMeasured in {seconds:,.0f} s with {code_version()}")
+        lines.append(f"\nMeasured in {seconds:,.0f} s with {code_version(commit)}")
         lines.append(f"\nMachine: {machine()}")
         # Read now: another process may have measured another section meanwhile.
         kept = _read(file) | {section: "\n".join(lines)}
