@@ -180,7 +180,8 @@ def test_another_dlsched(cluster: Cluster, tmp_path: Path) -> None:
     about = tmp_path / "older" / "dlsched-0.0.9.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: dlsched\nVersion: 0.0.9\n")
-    with (tmp_path / "changed/dlsched/problems/reclaiming/heuristics/__init__.py").open("a") as file:
+    edited = tmp_path / "changed/dlsched/problems/reclaiming/heuristics/__init__.py"
+    with edited.open("a") as file:
         file.write("# changed\n")
     older = cluster.add(path=tmp_path / "older")
     changed = cluster.add(path=tmp_path / "changed")
