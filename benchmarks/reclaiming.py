@@ -20,7 +20,7 @@ from reclaiming_rules import rules, scattered
 import dlsched
 from dlsched.problems.reclaiming import Instance, nearest_optimum
 from dlsched.problems.reclaiming.exact import frontier
-from dlsched.result import Result
+from dlsched.results.result import Result
 
 SEEDS = 10
 SERVERS = 520

@@ -13,16 +13,16 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from dlsched.library import LibraryEntry
+from dlsched.objective import Bounds, Objective, closed, gap
+from dlsched.table import strongest
 from make import HERE, index_line, make, published, write_index
 from rich.console import Console
 
 import dlsched
 from dlsched import library
-from dlsched.library import LibraryEntry
-from dlsched.objective import Bounds, Objective, closed, gap
 from dlsched.registry import BUILT_IN, problem
 from dlsched.schema import Solution
-from dlsched.table import strongest
 
 
 def open_entries() -> dict[str, tuple[str, LibraryEntry]]:

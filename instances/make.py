@@ -20,15 +20,15 @@ from typing import Annotated, Any
 
 import pyomo.environ as pyo
 import typer
+from dlsched.files import write_bytes
+from dlsched.library import LibraryEntry
+from dlsched.objective import Bounds, Objective, number_to_data
 from rich.console import Console
 from rich.progress import track
 
 import dlsched
 from dlsched import library
 from dlsched.errors import OptionError
-from dlsched.files import write_bytes
-from dlsched.library import LibraryEntry
-from dlsched.objective import Bounds, Objective, number_to_data
 from dlsched.registry import BUILT_IN, problem
 from dlsched.schema import Instance
 from dlsched.traces import read_trace, snapshot

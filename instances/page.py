@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dlsched import library, registry
 from dlsched.figures import display, percent
 from dlsched.files import write_bytes
 from dlsched.objective import bound_from_data, gap, number_from_data
+
+from dlsched import library, registry
 from dlsched.registry import problem_names
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "instances.md"

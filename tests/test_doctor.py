@@ -15,11 +15,11 @@ import pytest
 from typer.testing import CliRunner
 
 import dlsched
-from dlsched import library
 from dlsched.cli import app
 from dlsched.doctor import Examination, compiled, examine, machine, packages, solvers
 from dlsched.doctor.core import core_at_work
-from dlsched.result import Termination
+from dlsched.problems import library
+from dlsched.results.result import Termination
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +188,7 @@ def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_the_cache_of_compiled_loops(tmp_path: Path) -> None:
     """An empty cache has none of the loops; what is compiled is found there by other processes."""
     look = (
-        "from dlsched.compilation import entries;"
+        "from dlsched.solvers.compilation import entries;"
         "from dlsched.doctor.compiled import compiled_loops as c; x = c();"
         "print(x.cached, x.total, x.writable, *x.folders);"
     )

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dlsched.compilation import entries
 from dlsched.doctor.finding import Finding
 from dlsched.errors import describe
 from dlsched.registry import BUILT_IN, problem
+from dlsched.solvers.compilation import entries
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dlsched import api, library
+from dlsched import api
 from dlsched.doctor.finding import Finding
 from dlsched.errors import describe
-from dlsched.result import Status
+from dlsched.problems import library
+from dlsched.results.result import Status
 
 EXAMPLE, METHOD = "lyra-fig5", "milp"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dlsched.doctor.finding import Finding
 from dlsched.errors import SolverMissing, describe
-from dlsched.result import Termination
+from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.backend import find_backend

@@ -11,7 +11,7 @@ from dlsched.problems.dispatch.definition.check import evaluate
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.heuristics.counted_plan import count
 from dlsched.problems.dispatch.heuristics.improve import ROUNDS, improve
-from dlsched.result import Claim, Start, Status, Termination
+from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.precision import BEYOND_PRECISION
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.objective import Bound
 from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.definition.check import evaluate
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution, solution_of
@@ -29,7 +28,8 @@ from dlsched.problems.reclaiming.programs.components import (
 )
 from dlsched.problems.reclaiming.programs.fixed_jobs import Reduced
 from dlsched.registry.own import method
-from dlsched.result import Claim, Status, Termination
+from dlsched.results.objective import Bound
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.definition.check import evaluate
 from dlsched.problems.reclaiming.definition.schema import Instance
-from dlsched.result import Claim
+from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.schema import Number, simplify
 from dlsched.solvers.levels import solve_levels
