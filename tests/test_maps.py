@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 
-import maps  # noqa: E402
+import maps
 
 
 def test_maps_are_of_today() -> None:
