@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from dlsched.errors import SolverFailure as SolverFailure
     from dlsched.errors import SolverMissing as SolverMissing
     from dlsched.errors import UnknownName as UnknownName
-    from dlsched.problems import library as library
     from dlsched.registry import method as method
     from dlsched.results.objective import Bound as Bound
     from dlsched.results.objective import ByLevel as ByLevel
@@ -107,7 +106,7 @@ _NAMES = {
 """The public names, by the module that has them; a test compares them with the imports above."""
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = {"library": "problems.library"}
-"""Modules that are public by another name than their own."""
+"""Modules that are public by another name than their own, as ``dlsched.problems.library``."""
 _ALIASES = {"methods": "list_methods", "instances": "list_instances"}
 
 __all__ = [*_MODULE_OF, *_ALIASES]  # noqa: PLE0604

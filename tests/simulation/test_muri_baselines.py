@@ -22,10 +22,10 @@ from dlsched.simulation import (
     Simulation,
     State,
     Workload,
-    engine,
     simulate,
 )
 from dlsched.simulation.audit import audit
+from dlsched.simulation.engine import engine
 from dlsched.simulation.engine.speeds import idle_speed
 from dlsched.simulation.log import COMPARED
 from dlsched.simulation.measures import metrics
