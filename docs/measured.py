@@ -130,8 +130,8 @@ GAPS: dict[str, _Gaps] = {
         size=_first("GPUs"),
         columns=("swap", "muri", "greedy"),
         x="GPUs of the cluster",
-        note="Heads of queues with 48 profiles, the mean of the seeds, all proved; muri_needed and "
-        "least_loss equal muri here.",
+        note="Heads of queues with 48 profiles, the mean of the seeds, all proved; muri_needed "
+        "equals muri here.",
     ),
     "utility": _utility("8 jobs, 20 slots, 6 GPUs", 8),
     "placement": _Gaps(
