@@ -156,7 +156,7 @@ GAPS: dict[str, _Gaps] = {
     "sensitivity": _Gaps(
         "Proven optima, measured profiles, seed 1",
         size=_first("servers"),
-        columns=("water_filling", "tune", "tune_public", "proportional"),
+        columns=("tune", "tune_public", "proportional"),
         x="servers of 8 GPUs",
         keep=lambda row: row["status"] == "optimal",
         note="The mean over workloads, all proved.",
