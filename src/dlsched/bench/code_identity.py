@@ -29,8 +29,16 @@ Code = Mapping[str, str]
 
 LIBRARY = "code of dlsched"
 _HARMLESS = (
-    *("bench", "cli", "display", "doctor", "drawing", "problems", "testing"),
-    *("charts.py", "figures.py", "plotting.py", "profiles.py", "records.py", "submission.py"),
+    *("bench", "cli", "display", "drawing", "problems", "testing"),
+    *(
+        "charts.py",
+        "doctor.py",
+        "figures.py",
+        "plotting.py",
+        "profiles.py",
+        "records.py",
+        "submission.py",
+    ),
 )
 """Parts of dlsched that no result depends on; of `bench` and `problems` some count, see below."""
 _NOT_OF_PROBLEMS = ("simulation", "traces")
