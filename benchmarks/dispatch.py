@@ -230,9 +230,7 @@ def one() -> Iterator[str]:
     yield "All 100 workloads, one at a time on the same state, seed 6. `mast` is the median of 5 in"
     yield "CPU ms, without building the arrays (`Fleet`); the proof, of the first 30 of the"
     yield "ranking, starts from its plan, in CPU s. Large: with a CPU job of 100 tasks or more."
-    yield "Missed: a better plan by preempted jobs or their youth exists. At commit 259a7d8, which"
-    yield "made plans with victims in every cluster that is full, the same took at most 9.1 ms"
-    yield "without preemption, with it 6.0 ms (large: 12.2) in the median, 17.1 (12.9) at most.\n"
+    yield "Missed: a better plan by preempted jobs or their youth exists.\n"
     yield (
         "| allocation | preempts | large | workloads | mast, ms: median | mast, ms: most "
         "| proof, s: median | proof, s: most | missed |"

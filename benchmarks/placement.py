@@ -3,7 +3,7 @@
     python benchmarks/placement.py [SECTION ...]
 
 Sections: enumerated, random, proven, teams, thousand, day, overload, headline, replicas,
-candidates, relaxation, bounds, own, rate, stronger, stronger_thousand, hour, open. They go to
+candidates, relaxation, few, own, rate, stronger, stronger_thousand, hour, open. They go to
 figures/placement.md.
 """
 
@@ -18,7 +18,6 @@ import numpy as np
 from figures import arguments, cell, write
 from hypothesis import given, settings
 from rules_table import Rule, least, rows, shipped
-from semidefinite import Semidefinite
 
 import dlsched
 from dlsched import library
@@ -462,34 +461,6 @@ def relaxation() -> Iterator[str]:
             )
 
 
-def bounds() -> Iterator[str]:
-    """Yield bounds at sizes where nothing is proved."""
-    yield "## Bounds at 1,000 x 10 x 3,000 and 200 x 5 x 600\n"
-    yield "Best is annealing's. Fewer jobs: `milp`, 60 s, on the jobs that read most bytes, with"
-    yield "other jobs' traffic and all GPUs at 0; it may be added to the GPU part of"
-    yield "`indivisible_bound`."
-    yield "Semidefinite: `semidefinite.py`, 300 steps at 200 tables, 100 at 1,000.\n"
-    head = "| size | best | `indivisible_bound` | 20 jobs | 60 jobs | 200 jobs "
-    yield head + "| semidefinite | s |\n|" + "---|" * 8
-    for sizes in ({"tables": 200, "regions": 5, "jobs": 600}, THOUSAND):
-        inst = dlsched.generate("placement", 1, **sizes)
-        best = cost(dlsched.solve(inst, "annealing"))
-        indivisible = float(dlsched.bound(inst, "indivisible_bound")[0].value)
-        fewer = []
-        for count in (20, 60, 200):
-            result = dlsched.solve(heaviest(inst, count), "milp", time_limit=60)
-            fewer.append(f"{float(result.bound[0].value):.4f}")
-        name = " x ".join(map(str, sizes.values()))
-        began = time.perf_counter()
-        convex = Semidefinite(inst).ascend(300 if sizes["tables"] == 200 else 100)
-        fewer += [f"{convex:.4f}", f"{time.perf_counter() - began:.0f}"]
-        yield (
-            f"| {name} | {best:.3f} | {indivisible:.4f} | "
-            + " | ".join(fewer)
-            + " |"
-        )
-
-
 BOUNDS = {
     "indivisible_bound": {},
     "home_tree": {},
@@ -602,16 +573,6 @@ def opened() -> Iterator[str]:
         )
 
 
-def heaviest(inst: Instance, count: int) -> Instance:
-    """Return the instance with only the jobs that read most bytes, at unchanged weight."""
-    size = {table.id: table.size for table in inst.tables}
-    read = {job.id: sum(size[name] for name in job.tables) for job in inst.jobs}
-    jobs = sorted(inst.jobs, key=lambda job: -read[job.id])[:count]
-    part = sum(read[job.id] for job in jobs) / sum(read.values())
-    weights = inst.weights.model_copy(update={"gpu": 0, "traffic": float(part)})
-    return inst.model_copy(update={"jobs": tuple(jobs), "weights": weights})
-
-
 def own() -> Iterator[str]:
     """Yield the paper's heuristic, this library's, and the exact method."""
     yield "## The paper's heuristic, this library's, the exact method\n"
@@ -684,7 +645,6 @@ SECTIONS = {
     "replicas": replicas,
     "candidates": candidates,
     "relaxation": relaxation,
-    "bounds": bounds,
     "few": few,
     "stronger": stronger,
     "stronger_thousand": stronger_thousand,
