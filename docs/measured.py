@@ -228,7 +228,7 @@ def time_chart(problem: str) -> Chart:
     """Return the chart of seconds by size, of the exact method and of other solvers."""
     if problem == "workers":
         note = "The mean of two seeds, all four levels. Open markers: not all proved within 30 s."
-        return own_times(problem, "Both exact methods by size", "servers of 8 GPUs", note)
+        return own_times(problem, "The exact methods by size", "servers of 8 GPUs", note)
     found = tables((FIGURES / "peers.md").read_text(encoding="utf-8"))[problem][0]
     rows = [row for row in found if "resources=2" not in row["instance"]]
     x, points = "", dict[str, list[Point]]()
