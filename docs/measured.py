@@ -119,7 +119,7 @@ GAPS: dict[str, _Gaps] = {
     "elastic": _Gaps(
         "Heuristics by size",
         size=_first("items"),
-        columns=("greedy", "lyra", "afs", "fifo"),
+        columns=("prices", "lyra", "afs", "fifo"),
         x="items of the knapsack",
         y="gap in launched jobs, %",
         note="The mean of five seeds, all proved.",
@@ -130,8 +130,8 @@ GAPS: dict[str, _Gaps] = {
         size=_first("GPUs"),
         columns=("swap", "muri", "greedy"),
         x="GPUs of the cluster",
-        note="Heads of queues with 48 profiles, the mean of the seeds, all proved; muri_needed and "
-        "least_loss equal muri here.",
+        note="Heads of queues with 48 profiles, the mean of the seeds, all proved; muri_needed "
+        "equals muri here.",
     ),
     "utility": _utility("8 jobs, 20 slots, 6 GPUs", 8),
     "placement": _Gaps(
@@ -147,7 +147,7 @@ GAPS: dict[str, _Gaps] = {
     "dispatch": _Gaps(
         "Batches of 15 workloads, 3 regions of 2 clusters",
         size=_first("machines"),
-        columns=("joint", "mast", "top_k", "federated"),
+        columns=("counted", "mast", "top_k", "federated"),
         x="machines of a cluster",
         y="instances below the optimum, %",
         note="The share of ten instances, all proved, on which what starts or is preempted is "
@@ -156,7 +156,7 @@ GAPS: dict[str, _Gaps] = {
     "sensitivity": _Gaps(
         "Proven optima, measured profiles, seed 1",
         size=_first("servers"),
-        columns=("water_filling", "tune", "tune_public", "proportional"),
+        columns=("tune", "tune_public", "proportional"),
         x="servers of 8 GPUs",
         keep=lambda row: row["status"] == "optimal",
         note="The mean over workloads, all proved.",
@@ -228,7 +228,7 @@ def time_chart(problem: str) -> Chart:
     """Return the chart of seconds by size, of the exact method and of other solvers."""
     if problem == "workers":
         note = "The mean of two seeds, all four levels. Open markers: not all proved within 30 s."
-        return own_times(problem, "Both exact methods by size", "servers of 8 GPUs", note)
+        return own_times(problem, "The exact methods by size", "servers of 8 GPUs", note)
     found = tables((FIGURES / "peers.md").read_text(encoding="utf-8"))[problem][0]
     rows = [row for row in found if "resources=2" not in row["instance"]]
     x, points = "", dict[str, list[Point]]()

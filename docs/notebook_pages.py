@@ -2,7 +2,8 @@
 
     python docs/notebook_pages.py      runs all of them and keeps their output in the files
 
-A test runs them again and compares what they print.
+A test runs them again and compares what they print. Not by mkdocs-jupyter, which needs thirteen
+more packages (nbconvert, jupytext and theirs) for what `page` does.
 """
 
 from __future__ import annotations

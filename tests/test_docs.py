@@ -52,9 +52,8 @@ def test_api_page_has_every_public_name() -> None:
     """The reference lists what `dlsched` exports: each name once, and no other."""
     text = (ROOT / "docs" / "api.md").read_text()
     listed = re.findall(r"^::: dlsched\.(\w+)$", text[: text.index("## Sweeps")], re.M)
-    old_names = ["instances", "methods"]
     assert listed[:4] == ["load", "solve", "verify", "compare"]
-    assert sorted(listed + old_names) == sorted(dlsched.__all__)
+    assert sorted(listed) == sorted(dlsched.__all__)
 
 
 def test_api_page_links_the_fields_of_every_problem() -> None:

@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from dlsched.schema.envelope import Instance as Instance
     from dlsched.schema.solution import Solution as Solution
 
-    instances, methods = list_instances, list_methods
-
 __version__ = "0.1.0"
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
@@ -106,17 +104,15 @@ _NAMES = {
 """The public names, by the module that has them; a test compares them with the imports above."""
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = {"library": "problems.library"}
-"""Modules that are public by another name than their own, as ``dlsched.problems.library``."""
-_ALIASES = {"methods": "list_methods", "instances": "list_instances"}
+"""Modules that are public at the root, by where they are."""
 
-__all__ = [*_MODULE_OF, *_ALIASES]  # noqa: PLE0604
+__all__ = [*_MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name, or a module of the package, when it is first used."""
-    origin = _ALIASES.get(name, name)
-    if origin in _MODULE_OF:
-        found = getattr(import_module(f"dlsched.{_MODULE_OF[origin]}"), origin)
+    if name in _MODULE_OF:
+        found = getattr(import_module(f"dlsched.{_MODULE_OF[name]}"), name)
     elif name in _MODULES:
         found = import_module(f"dlsched.{_MODULES[name]}")
     elif not name.startswith("_") and find_spec(f"dlsched.{name}") is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import errno
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -155,41 +154,6 @@ def test_damaged_record() -> None:
     base.close()
     with Store("out") as reader, pytest.raises(dlsched.InstanceError, match="the run of lyra on"):
         statistics.evaluate_rows(reader.rows())
-
-
-OLD_NAMES = {
-    1: {"resolved_method": "solved_by", "seconds": "total_seconds"},
-    2: {"seconds": "total_seconds"},
-}
-
-
-@pytest.mark.parametrize("version", OLD_NAMES)
-def test_results_of_older_versions(version: int, settled: Callable[[str], Rows]) -> None:
-    """Old column and status names are read, also from a database that is not written to."""
-    with sqlite3.connect("out/results.sqlite") as base:
-        base.execute("UPDATE runs SET termination = 'time_limit', reason = 'time limit'")
-        base.execute("UPDATE runs SET status = 'wall_timeout', record = NULL WHERE seed = 3")
-    base.close()
-    before = settled("out")
-    with sqlite3.connect("out/results.sqlite") as base:
-        base.execute("UPDATE runs SET status = 'overrun' WHERE seed = 3")
-        base.execute("DROP VIEW results")
-        base.execute("ALTER TABLE runs DROP COLUMN termination")
-        for new, old in OLD_NAMES[version].items():
-            base.execute(f"ALTER TABLE runs RENAME COLUMN {new} TO {old}")
-        base.execute(
-            "CREATE VIEW results AS SELECT runs.* FROM plan JOIN runs USING (key) ORDER BY position"
-        )
-        base.execute(f"PRAGMA user_version = {version}")
-    base.close()
-    assert settled("out") == before
-    evaluated = statistics.evaluate_rows(Store("out").rows())
-    assert {run.ending for run in evaluated} == {"limit", "failed"}
-    again: list[Any] = []
-    run_suite("suite.toml", "out", resume=True, on_row=lambda row, left: again.append(row))
-    assert again == [] and settled("out") == before
-    with Store("out") as reader:
-        assert reader.base.execute("PRAGMA user_version").fetchone()[0] == store.VERSION
 
 
 def test_instance_changed_after_the_plan() -> None:

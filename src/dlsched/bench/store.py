@@ -24,7 +24,6 @@ from dlsched.display.table import data_frame
 from dlsched.errors import InstanceError, plain
 from dlsched.extras import require
 from dlsched.registry.labels import distinguish
-from dlsched.results.result import Termination
 from dlsched.schema.files import replace_file
 
 if TYPE_CHECKING:
@@ -75,10 +74,7 @@ TABLE = "results.csv"
 SALVAGED = "salvaged.csv"
 """The readable rows of a damaged database."""
 VERSION = 3
-"""Version of the tables; versions 1 and 2 are read, and converted when written to."""
-_KNOWN = (1, 2, VERSION)
-_OLD_NAMES = {"solved_by": "resolved_method", "total_seconds": "seconds"}
-_OLD_STATUS = {"overrun": "wall_timeout"}
+"""Version of the tables."""
 _REMEDY = "finished runs are kept: remove the cause, then continue with --resume"
 _BUSY = "another sweep is writing there"
 
@@ -113,7 +109,7 @@ class Store:
                 uri = f"{file.resolve().as_uri()}?mode={'rwc' if write else 'ro'}"
                 self.base = sqlite3.connect(uri, uri=True, isolation_level=None)
                 self.base.row_factory = sqlite3.Row
-                self._make() if write else self._validate_version(_KNOWN)
+                self._make() if write else self._validate_version((VERSION,))
         except InstanceError:
             self._release()
             raise
@@ -138,8 +134,8 @@ class Store:
         if self.lock:
             self.lock.release()
 
-    def _validate_version(self, known: Sequence[int]) -> int:
-        """Return the version of the tables; raise if it is unknown."""
+    def _validate_version(self, known: Sequence[int]) -> None:
+        """Raise if the version of the tables is unknown."""
         try:
             version: int = self.base.execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.DatabaseError as error:
@@ -150,11 +146,10 @@ class Store:
             what = "is not what this version of dlsched writes"
             remedy = "run the suite again, in another folder"
             raise InstanceError(str(self.folder / FILE), "", what, remedy)
-        return version
 
     def _make(self) -> None:
-        """Create the tables, or convert those of an older version in one transaction."""
-        version = self._validate_version((0, *_KNOWN))
+        """Create the tables that are missing, in one transaction."""
+        self._validate_version((0, VERSION))
         found = self.base.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
             raise sqlite3.DatabaseError(found.partition("\n")[2] or found)
@@ -163,11 +158,6 @@ class Store:
         columns = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
         with self.base:
             self.base.execute("BEGIN")
-            rows = []
-            if version not in (0, VERSION):
-                rows = [_current(row) for row in self.base.execute("SELECT * FROM runs")]
-                self.base.execute("DROP VIEW results")
-                self.base.execute("DROP TABLE runs")
             for statement in (
                 f"TABLE IF NOT EXISTS runs ({columns})",
                 "TABLE IF NOT EXISTS plan (position INTEGER PRIMARY KEY, key TEXT)",
@@ -176,8 +166,6 @@ class Store:
                 " ORDER BY position",
             ):
                 self.base.execute(f"CREATE {statement}")
-            for row in rows:
-                self._insert(row)
             self.base.execute(f"PRAGMA user_version = {VERSION}")
 
     def _insert(self, row: Mapping[str, Any]) -> None:
@@ -243,7 +231,7 @@ class Store:
             ):
                 base.row_factory = sqlite3.Row
                 for row in base.execute(f"SELECT * FROM runs ORDER BY rowid {order}"):
-                    found.setdefault(str(row["key"]), _current(row))
+                    found.setdefault(str(row["key"]), dict(row))
         solutions = sum(1 for _ in self.folder.glob("solutions/*/*.sol.json.gz"))
         kept = [f"{solutions} solutions in {self.folder / 'solutions'}"]
         if found:
@@ -311,14 +299,4 @@ class Store:
     def _results(self, which: str) -> list[dict[str, Any]]:
         sql = f"SELECT * FROM results WHERE {which}"
         with self._clear_errors():
-            return distinguish([_current(row) for row in self.base.execute(sql, (SIMULATION,))])
-
-
-def _current(row: sqlite3.Row) -> dict[str, Any]:
-    """Return a row of any version as a row of this one."""
-    found = {_OLD_NAMES.get(name, name): row[name] for name in row.keys()}  # noqa: SIM118
-    if "termination" not in found:  # then the reason is the only place that has it
-        limit = "time limit" in found["reason"] and found["kind"] is not None
-        found["termination"] = str(Termination.TIME_LIMIT) if limit else None
-        found["status"] = _OLD_STATUS.get(found["status"], found["status"])
-    return found
+            return distinguish([dict(row) for row in self.base.execute(sql, (SIMULATION,))])

@@ -38,7 +38,7 @@ COMMANDS = {
     "submit-check": "Check a solution of a library instance and compare it with the best known "
     "solution.",
     "plot": "Draw an instance, with a solution or without.",
-    "doctor": "Show versions, extras, solvers, the compiled cache and resources; try the core.",
+    "doctor": "Show versions, solvers and the cache of compiled loops; try the core.",
 }
 """The commands, with the first lines of their docstrings, for `dlsched --help`."""
 

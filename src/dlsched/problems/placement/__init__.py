@@ -14,7 +14,7 @@ PROBLEM = Problem(
     definition=check,
     explain=explain,
     exact="milp",
-    bound="storage",
+    bound="indivisible_bound",
     size="tables",
     package=__name__,
 )

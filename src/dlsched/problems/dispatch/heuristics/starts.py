@@ -10,7 +10,6 @@ from dlsched.problems.dispatch import heuristics
 from dlsched.problems.dispatch.definition.check import evaluate
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.heuristics.counted_plan import count
-from dlsched.problems.dispatch.heuristics.improve import ROUNDS, improve
 from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.precision import BEYOND_PRECISION
@@ -47,7 +46,7 @@ def improved(instance: Instance, run: Run, search: ExactSearch) -> Claim:
             claim = search(run, best)
         best = _better(instance, claim.solution, best)
     if claim.status is Status.FEASIBLE and claim.termination not in _NO_MORE:
-        for plan in (_joint, _counted, *_BASELINES):
+        for plan in (_counted, *_BASELINES):
             if plan in _BASELINES or not run.stop_reason():  # no limit stops a baseline
                 best = _better(instance, best, plan(instance, run, best))
         if claim.termination is Termination.TIME_LIMIT and not run.stop_reason():
@@ -59,10 +58,6 @@ def improved(instance: Instance, run: Run, search: ExactSearch) -> Claim:
     if claim.status is Status.OPTIMAL:  # of values that are equal to the solver
         claim = replace(claim, termination=Termination.TOLERANCES, reason=BEYOND_PRECISION)
     return replace(claim, solution=best, status=Status.FEASIBLE, objective=None)
-
-
-def _joint(instance: Instance, run: Run, best: Solution) -> Solution:
-    return improve(instance, run.nested(), ROUNDS)
 
 
 def _counted(instance: Instance, run: Run, best: Solution) -> Solution:
