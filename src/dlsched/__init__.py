@@ -106,7 +106,7 @@ _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names
 _MODULES = {"library": "problems.library"}
 """Modules that are public at the root, by where they are."""
 
-__all__ = [*_MODULE_OF]
+__all__ = [*_MODULE_OF]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
