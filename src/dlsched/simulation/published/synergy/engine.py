@@ -54,7 +54,8 @@ def run(
         the round's throughput that servers need not attain), or a method of the problem
         sensitivity, as ``"exact"``.
     order
-        One of ``fifo``, ``srtf``, ``las``, ``ftf``, ``drf``, ``tetris``.
+        One of ``fifo``, ``srtf``, ``las``, ``drf``, ``tetris``, ``ftf_least`` (or ``ftf``: the
+        public code's), and ``ftf_largest``, which the public code does not have.
     **options
         Options of `dlsched.solve` for a method of sensitivity.
 

@@ -117,10 +117,15 @@ def las(job: SimulatedJob, _moment: Moment) -> float:
     return job.attained * job.gpus
 
 
-def ftf(job: SimulatedJob, moment: Moment) -> float:
+def ftf_least(job: SimulatedJob, moment: Moment) -> float:
     """Return the time since arrival with the remaining time, over the time at the fair share."""
     elapsed = moment.time - job.arrival + job.remaining(moment.fair)
     return elapsed / (job.seconds * job.total)
+
+
+def ftf_largest(job: SimulatedJob, moment: Moment) -> float:
+    """Return minus that, for Themis's order, which the public code does not have."""
+    return -ftf_least(job, moment)
 
 
 def drf(job: SimulatedJob, moment: Moment) -> float:
@@ -143,7 +148,9 @@ KEYS: Mapping[str, Callable[[SimulatedJob, Moment], float]] = {
     "fifo": fifo,
     "srtf": srtf,
     "las": las,
-    "ftf": ftf,
+    "ftf": ftf_least,
+    "ftf_least": ftf_least,
+    "ftf_largest": ftf_largest,
     "drf": drf,
     "tetris": tetris,
 }
