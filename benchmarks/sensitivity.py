@@ -210,9 +210,9 @@ def synergy_opt() -> Iterator[str]:
     yield "Synergy-OPT: stage one by each solver (GLPK is the public code's) and stage two, through"
     yield "cvxpy. As the public code: stage one with a matrix of variables and three constraints a"
     yield "job, GLPK, and stage two, GLPK. exact: the whole problem with whole GPUs, `solve` with"
-    yield f"its checks. >: GLPK was ended after {GLPK_LIMIT} s of wall time. Below, their times over"
-    yield "TUNE's in the same instance: median, least and most. Paper: 200 times; TUNE hardly a"
-    yield "second.\n"
+    yield f"its checks. >: GLPK was ended after {GLPK_LIMIT} s of wall time. Below, their times"
+    yield "over TUNE's in the same instance: median, least and most. Paper: 200 times; TUNE hardly"
+    yield "a second.\n"
     columns = ("HiGHS", "SCIP", "GLPK", "as the public code", "exact")
     yield f"| split | GPUs a job | tune | {' | '.join(columns)} |"
     yield "|" + "---|" * (3 + len(columns))
