@@ -442,7 +442,7 @@ def trace() -> Iterator[str]:
     yield "SRTF, p99 of short jobs: 9 and 4; speed-ups up to 9.\n"
     yield table(
         ["order", "proportional", "tune", "ratio", "bound over all policies",
-         "p99 of short, proportional", "tune", "largest speed-up"]
+         "p99 of short, proportional", "p99 of short, tune", "largest speed-up"]
     )  # fmt: skip
     jobs = Workload.from_trace(PHILLY, "synergy", measured=PROFILES, limit=300)
     short = np.array([job.work < 4 * 3600 for job in jobs.jobs])
