@@ -578,10 +578,11 @@ def generated() -> Iterator[str]:
 SECTIONS = {
     section.__name__: section
     for section in (
-        static, table5_dynamic, table5_printed, figure9, figure12, figure11, figure11_seeds,
-        figures7_8, ftf, figure13, figure13_seeds, figure10, trace, optimum, mostly_language, mostly_image, generated,
+        *(static, table5_dynamic, table5_printed, figure9, figure12, figure11, figure11_seeds),
+        *(figures7_8, ftf, figure13, figure13_seeds, figure10, trace),
+        *(optimum, mostly_language, mostly_image, generated),
     )
-}  # fmt: skip
+}
 
 if __name__ == "__main__":
     write("synergy_simulation", SECTIONS, arguments())
