@@ -71,7 +71,11 @@ def drf(_state: State, jobs: Arrays, best: Best, _quick: bool) -> Keys:
 
 
 def tetris(_state: State, jobs: Arrays, best: Best, quick: bool) -> Keys:
-    """Return the remaining time, weighted by the sum of the best case's shares."""
+    """Return the remaining time, weighted by the sum of the best case's shares.
+
+    It is a key of the job alone, as in the public code; Tetris itself takes into account how a
+    demand is aligned with what a server has free.
+    """
     weighted: Keys = remaining(jobs, best, quick) * best.shares[jobs.job].sum(axis=1)
     return weighted
 
