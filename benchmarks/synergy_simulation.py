@@ -278,16 +278,10 @@ def ftf() -> Iterator[str]:
                     f"| {order} | {'1 to 8' if multi else '1'} | {load:g} | {fair:.1f} "
                     f"| {tuned:.1f} | {fair / tuned:.2f} | {time.process_time() - began:.0f} |"
                 )
-    yield "\nThe ratio with seeds 42 to 46, at the lower loads:\n"
+    yield "\nThe ratio with seeds 42 to 46:\n"
     yield table(["first", "GPUs a job", "jobs/h", *SPREAD])
-    for order in ("least", "largest"):
-        for multi, load in ((False, 8.0), (True, 4.0)):
-            found = [
-                by_seed(method, load, order=f"ftf_{order}", multi=multi)
-                for method in ("proportional", "tune")
-            ]
-            sizes = "1 to 8" if multi else "1"
-            yield f"| {order} | {sizes} | {load:g} | {spread(found[0] / found[1])} |"
+    found = [by_seed(method, 8.0, order="ftf_least") for method in ("proportional", "tune")]
+    yield f"| least | 1 | 8 | {spread(found[0] / found[1])} |"
 
 
 @recorded
