@@ -1,22 +1,27 @@
 """Sensitivity on clusters of up to 4,096 GPUs: proven optima, gaps of heuristics, Synergy-OPT.
 
-    python benchmarks/sensitivity.py [measured readings idle stage_one distinct mixes own]
+    python benchmarks/sensitivity.py [measured readings idle stage_one synergy_opt distinct mixes
+                                      own]
 
 Without arguments every section; prints markdown and writes it to benchmarks/figures/sensitivity.md.
-Times are wall-clock seconds of one process on one thread. The measured profiles are read from
-../shared/data/synergy; if there are none, the generator's are used.
+Times are processor seconds of one process on one thread, unless a section says otherwise. The
+measured profiles are read from ../shared/data/synergy; if there are none, the generator's are used.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import numpy as np
 from figures import ROOT, arguments, cell, rule_gap, write
 
 import dlsched
 from dlsched.errors import SolverMissing
 from dlsched.problems.sensitivity import Instance
+from dlsched.problems.sensitivity.heuristics import tune
 from dlsched.problems.sensitivity.instances.from_profiles import from_profiles
 from dlsched.problems.sensitivity.programs.cvxpy_reference import stage_one, stage_two
 from dlsched.results.result import Result
@@ -27,7 +32,7 @@ SIZES = (4, 16, 64, 128, 512)
 HEURISTICS = ("tune", "tune_public", "proportional")
 MIXES = ((20, 70, 10), (30, 60, 10), (60, 30, 10), (33, 33, 33), (50, 0, 50))
 """Sections 5.2 to 5.7 of the paper; thirds and halves in Figures 11 and 13."""
-SEEDS = (1, 2, 3)
+SEEDS = (1, 2, 3, 4, 5)
 READINGS = [
     {"order": order, "fit": fit, "peers": peers}
     for order in ("descending demand", "given", "gpus")
@@ -59,7 +64,8 @@ def measured() -> Iterator[str]:
     source = "measured" if PROFILES.exists() else "generated"
     yield f"## Proven optima, {source} profiles, seed 1\n"
     yield "Servers of 8 GPUs, 24 CPUs, 500 GB. Gaps of heuristics are to the proven optimum; that"
-    yield "of the optimum is to the pooled bound. Split: jobs on several servers in the optimum.\n"
+    yield "of the optimum is to the pooled bound. Split: jobs on several servers in the optimum."
+    yield "CPU seconds.\n"
     head = "| servers | image/language/speech | GPUs a job | jobs may split | jobs | status | s "
     yield head + "| split | " + " | ".join(HEURISTICS) + " | optimum to pooled |"
     yield "|" + "---|" * (9 + len(HEURISTICS))
@@ -69,15 +75,17 @@ def measured() -> Iterator[str]:
             for multi in (False, True):
                 for allow_split in (True, False) if multi else (True,):
                     inst = cluster(servers, split, multi, allow_split=allow_split)
+                    began = time.process_time()
                     best = dlsched.solve(inst, "patterns", time_limit=120)
-                    worst = max(worst, best.seconds.total)
+                    spent = time.process_time() - began
+                    worst = max(worst, spent)
                     gaps = [rule_gap(inst, name, best) for name in HEURISTICS]
                     bound = dlsched.solve(inst, "pooled").bound
                     mix = "/".join(map(str, split))
                     yield (
                         f"| {servers} | {mix} | {'1 to 4' if multi else '1'} "
                         f"| {'yes' if allow_split else 'no'} | {len(inst.jobs)} "
-                        f"| {best.status!s} | {best.seconds.total:.2f} | {best.objective[1]} | "
+                        f"| {best.status!s} | {spent:.2f} | {best.objective[1]} | "
                         + " | ".join(gaps)
                         + f" | {cell(best.gap_to(bound)[0])} |"
                     )
@@ -157,8 +165,8 @@ def idle() -> Iterator[str]:
 def stage() -> Iterator[str]:
     """Yield the table of the paper's stage one without aggregation, by solver."""
     yield "## The paper's stage one without aggregation, by solver\n"
-    yield "Stage one as Synergy states it, one binary a job and choice, through cvxpy; seconds of"
-    yield "its `solve`. Fragments: jobs fragmented at stage two's vertex. `patterns` solves"
+    yield "Stage one as Synergy states it, one binary a job and choice, through cvxpy; CPU seconds"
+    yield "of its `solve`. Fragments: jobs fragmented at stage two's vertex. `patterns` solves"
     yield "the whole problem. The ratio is HiGHS's stage one to `patterns`, in one run.\n"
     yield (
         "| servers | GPUs a job | variables | HiGHS | SCIP | GLPK | patterns "
@@ -171,25 +179,106 @@ def stage() -> Iterator[str]:
             inst = cluster(servers, SPLITS[0], multi)
             cells, first, seconds = [], None, 0.0
             for solver in ("highs", "scip", "glpk"):
-                began = time.perf_counter()
+                began = time.process_time()
                 try:
-                    found = stage_one(inst, solver)
+                    more = {"tm_lim": 10_000 * GLPK_LIMIT} if solver == "glpk" else {}
+                    found = stage_one(inst, solver, **more)
                 except SolverMissing:
                     cells.append("not installed")
                     continue
-                cells.append(f"{time.perf_counter() - began:.2f}")
+                cells.append(f"{time.process_time() - began:.2f}")
                 if first is None:
                     first, seconds = found, float(cells[-1])
                 elif abs(found.throughput - first.throughput) > 1e-6 * first.throughput:
                     cells[-1] += " (DIFFERS)"
             assert first is not None
-            whole = dlsched.solve(inst, "patterns").seconds.total
+            began = time.process_time()
+            dlsched.solve(inst, "patterns")
+            whole = time.process_time() - began
             fragmented = stage_two(inst, first).fragmented
             yield (
                 f"| {servers} | {'1 to 4' if multi else '1'} | {first.variables} | "
                 + " | ".join(cells)
                 + f" | {whole:.2f} | {seconds / whole:.2f} | {fragmented} | {3 * servers} |"
             )
+
+
+def synergy_opt() -> Iterator[str]:
+    """Yield the processor time of Synergy-OPT over that of TUNE at the size of section 5.6."""
+    yield "## Synergy-OPT's time over TUNE's, 16 servers, 128 GPUs\n"
+    yield "Median of the CPU seconds of seeds 1 to 5. TUNE: the rule alone, least of three calls."
+    yield "Synergy-OPT: stage one by each solver (GLPK is the public code's) and stage two, through"
+    yield "cvxpy. As the public code: stage one with a matrix of variables and three constraints a"
+    yield "job, GLPK, and stage two, GLPK. exact: the whole problem with whole GPUs, `solve` with"
+    yield f"its checks. >: GLPK was ended after {GLPK_LIMIT} s of wall time. Below, their times"
+    yield "over TUNE's in the same instance: median, least and most. Paper: 200 times; TUNE hardly"
+    yield "a second.\n"
+    columns = ("HiGHS", "SCIP", "GLPK", "as the public code", "exact")
+    yield f"| split | GPUs a job | tune | {' | '.join(columns)} |"
+    yield "|" + "---|" * (3 + len(columns))
+    stage_one(cluster(4, SPLITS[0], False))  # imports cvxpy
+    ratios = []
+    for mix in MIXES[:3]:
+        for multi in (False, True):
+            found = [_times(cluster(16, mix, multi, seed=seed)) for seed in SEEDS]
+            seconds = np.array([times for times, _ in found])
+            ended = np.array([ended for _, ended in found])
+            name = f"{'/'.join(map(str, mix))} | {'1 to 4' if multi else '1'}"
+            middle = len(SEEDS) // 2
+            medians = " | ".join(_statistics(seconds[:, c], ended[:, c], ".4f")[middle]
+                                 for c in range(seconds.shape[1]))  # fmt: skip
+            yield f"| {name} | {medians} |"
+            over = [
+                _statistics(seconds[:, c] / seconds[:, 0], ended[:, c], ".0f")
+                for c in range(1, seconds.shape[1])
+            ]
+            for how, place in (("median", middle), ("least", 0), ("most", -1)):
+                cells = " | ".join(column[place] for column in over)
+                ratios.append(f"| {name} | {how} | {cells} |")
+    yield "\nOver TUNE's time:\n"
+    yield f"| split | GPUs a job | of 5 seeds | {' | '.join(columns)} |"
+    yield "|" + "---|" * (3 + len(columns))
+    yield from ratios
+
+
+GLPK_LIMIT = 20
+"""Seconds of wall time after which GLPK is ended, as its search is exponential."""
+
+
+def _times(instance: Instance) -> tuple[list[float], list[bool]]:
+    """Return the CPU seconds of TUNE, of Synergy-OPT in four ways and of exact; which ended."""
+    from synergy_opt_plain import synergy_opt_plain
+
+    def two(solver: str, **options: Any) -> bool:
+        first = stage_one(instance, solver, **options)
+        stage_two(instance, first)
+        return first.optimal
+
+    works: list[Callable[[], Any]] = [
+        lambda: two("highs"),
+        lambda: two("scip"),
+        lambda: two("glpk", tm_lim=1000 * GLPK_LIMIT),
+        lambda: not math.isnan(synergy_opt_plain(instance, GLPK_LIMIT)),
+        lambda: dlsched.solve(instance, time_limit=120).status == "optimal",
+    ]
+    seconds, ended = [min(_cpu(lambda: tune(instance))[0] for _ in range(3))], [True]
+    for work in works:
+        spent, proved = _cpu(work)
+        seconds.append(spent)
+        ended.append(bool(proved))
+    return seconds, ended
+
+
+def _statistics(values: Any, ended: Any, form: str) -> list[str]:
+    """Return the values in ascending order as cells; > where one is of a search cut short."""
+    return [f"{'' if ended[i] else '> '}{values[i]:{form}}" for i in np.argsort(values)]
+
+
+def _cpu(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the CPU seconds of a call, and what it returns."""
+    began = time.process_time()
+    answer = work()
+    return time.process_time() - began, answer
 
 
 def distinct() -> Iterator[str]:
@@ -343,6 +432,7 @@ SECTIONS = {
     "readings": readings,
     "idle": idle,
     "stage_one": stage,
+    "synergy_opt": synergy_opt,
     "distinct": distinct,
     "mixes": mixes,
     "own": own,

@@ -14,6 +14,7 @@ from dlsched.simulation import Allocation, Cluster, Decision, Share
 from dlsched.simulation.api import simulate
 from dlsched.simulation.engine.state import Arrays, State
 from dlsched.simulation.policies.synergy import Synergy, _candidates
+from dlsched.simulation.policies.synergy_orders import ORDERS
 from dlsched.simulation.policies.synergy_rounds import RoundSolver
 from dlsched.simulation.workload.generators import synergy_workload
 
@@ -54,7 +55,9 @@ def test_greedy_skips_where_tune_reverts() -> None:
         ("fifo", 900, 1200),
         ("srtf", 1200, 300),
         ("las", 1200, 600),  # in turns
-        ("ftf", 1200, 600),  # at 300 s, 1 and (300 + 300) / 300
+        ("ftf", 1200, 600),  # the largest first: at 300 s, 1 and (300 + 300) / 300
+        ("ftf_largest", 1200, 600),
+        ("ftf_least", 900, 1200),
     ],
 )
 def test_orders(order: str, long: int, short: int) -> None:
@@ -139,7 +142,7 @@ def test_jobs_stay_where_they_are() -> None:
 
 
 @pytest.mark.parametrize("variant", ["paper", "published"])
-@pytest.mark.parametrize("order", ["fifo", "srtf", "las", "ftf", "drf", "tetris"])
+@pytest.mark.parametrize("order", ORDERS)
 def test_audits(order: str, variant: str) -> None:
     """Simulations of all methods, with jobs of several sizes, agree with their logs."""
     jobs = synergy_workload(20, load=60, split="60/30/10", multi=True, seed=5, scale=0.03)

@@ -133,7 +133,9 @@ def test_tune_reverts_jobs_that_release_nothing() -> None:
         ("fifo", 900, 1200),
         ("srtf", 1200, 300),
         ("las", 1200, 600),
-        ("ftf", 900, 1200),  # least first, unlike the variant of the paper
+        ("ftf", 900, 1200),  # the least first, unlike the variant of the paper
+        ("ftf_least", 900, 1200),
+        ("ftf_largest", 1200, 600),
     ],
 )
 def test_orders(order: str, long: int, short: int) -> None:

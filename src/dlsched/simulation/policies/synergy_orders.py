@@ -44,18 +44,20 @@ def las(_state: State, jobs: Arrays, _best: Best, _quick: bool) -> Keys:
     return jobs.service.astype(float)
 
 
-def ftf(state: State, jobs: Arrays, best: Best, quick: bool) -> Keys:
+def ftf_largest(state: State, jobs: Arrays, best: Best, quick: bool) -> Keys:
     """Return minus the finish-time fairness: jobs whose completion is relatively latest first.
 
-    It is the time since submission plus the remaining time, over the running time at the
-    proportional share, which stands for that on a fair share of the cluster **(D)**. The authors'
-    public code takes the least first; Themis, which the paper cites, takes the largest.
+    So does Themis, which the paper cites; the paper itself states no order.
     """
-    return -fairness(state, jobs, best, quick)
+    return -ftf_least(state, jobs, best, quick)
 
 
-def fairness(state: State, jobs: Arrays, best: Best, quick: bool) -> Keys:
-    """Return the finish-time fairness of each job."""
+def ftf_least(state: State, jobs: Arrays, best: Best, quick: bool) -> Keys:
+    """Return the finish-time fairness of each job; the authors' public code takes the least first.
+
+    It is the time since submission plus the remaining time, over the running time at the
+    proportional share, which stands for that on a fair share of the cluster **(D)**.
+    """
     work = np.array([state.workload.jobs[j].work_ticks for j in jobs.job.tolist()], float)
     elapsed = float(state.time) * TICKS - jobs.submit.astype(float)
     fair: Keys = (elapsed + remaining(jobs, best, quick)) / np.maximum(work, 1.0)
@@ -69,7 +71,11 @@ def drf(_state: State, jobs: Arrays, best: Best, _quick: bool) -> Keys:
 
 
 def tetris(_state: State, jobs: Arrays, best: Best, quick: bool) -> Keys:
-    """Return the remaining time, weighted by the sum of the best case's shares."""
+    """Return the remaining time, weighted by the sum of the best case's shares.
+
+    It is a key of the job alone, as in the public code; Tetris itself takes into account how a
+    demand is aligned with what a server has free.
+    """
     weighted: Keys = remaining(jobs, best, quick) * best.shares[jobs.job].sum(axis=1)
     return weighted
 
@@ -89,7 +95,9 @@ ORDERS: Mapping[str, Callable[[State, Arrays, Best, bool], Keys]] = {
     "fifo": fifo,
     "srtf": srtf,
     "las": las,
-    "ftf": ftf,
+    "ftf": ftf_largest,
+    "ftf_largest": ftf_largest,
+    "ftf_least": ftf_least,
     "drf": drf,
     "tetris": tetris,
 }

@@ -119,8 +119,8 @@ def tetris(
     """Tetris (section 5.7): smallest product of remaining time and resource share first.
 
     The resource share is the sum of the best-case demand's shares of the cluster's GPUs, CPUs and
-    memory, and the time is that at the best-case throughput, both as in the authors' public code;
-    the section states no algorithm. Jobs are placed as in `drf`.
+    memory, the time that at the best-case throughput, as in the public code, which has no alignment
+    with free resources as Tetris itself; the section states no algorithm. Placed as in `drf`.
 
     Parameters
     ----------

@@ -12,8 +12,9 @@ from dlsched.errors import InstanceError, UnknownName
 from dlsched.problems.sensitivity.instances.state import Rounds, Wish
 from dlsched.simulation.log import Log
 from dlsched.simulation.policies.synergy_rounds import OPT, server_size
-from dlsched.simulation.published.synergy.jobs import KEYS, STARVING, Moment, SimulatedJob, sort
+from dlsched.simulation.published.synergy.jobs import SimulatedJob
 from dlsched.simulation.published.synergy.mechanisms import Mechanism
+from dlsched.simulation.published.synergy.queue import KEYS, Queue
 from dlsched.simulation.published.synergy.record import Record
 from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.cluster import Cluster
@@ -54,7 +55,8 @@ def run(
         the round's throughput that servers need not attain), or a method of the problem
         sensitivity, as ``"exact"``.
     order
-        One of ``fifo``, ``srtf``, ``las``, ``ftf``, ``drf``, ``tetris``.
+        One of ``fifo``, ``srtf``, ``las``, ``drf``, ``tetris``, ``ftf_least`` (or ``ftf``, the
+        public code's), and ``ftf_largest``, which the public code does not have.
     **options
         Options of `dlsched.solve` for a method of sensitivity.
 
@@ -74,18 +76,19 @@ def run(
     names = [server.id for server in cluster.servers]
     record = Record(log, names, INTERVAL, mechanism.method == OPT)
     jobs = _jobs(workload, rounds)
-    present: list[SimulatedJob] = []
+    queue = Queue(jobs, order, mechanism.fair, mechanism.total)
     arrived = completed = 0
     now = 0.0
     while completed < len(jobs):
-        if not present:
+        if not len(queue.present):
             now = max(now, math.ceil(jobs[arrived].arrival / INTERVAL) * float(INTERVAL))
         while arrived < len(jobs) and jobs[arrived].arrival <= now:
-            present.append(jobs[arrived])
+            queue.add(arrived)
             arrived += 1
         began = time.perf_counter()
-        waiting = len(present) - len(record.running)
-        placed = _decide(present, mechanism, order, now)
+        waiting = len(queue.present) - len(record.running)
+        placed = mechanism.decide(queue.sorted(now), order)
+        queue.tried(mechanism.tried, now)
         seconds = time.perf_counter() - began
         record.round(now, waiting, placed, seconds, json.dumps({"method": str(mechanism.method)}))
         now += INTERVAL
@@ -93,35 +96,16 @@ def run(
             iterations = min(job.progress(INTERVAL), job.total - job.done)
             job.done += iterations
             job.attained += INTERVAL
-            job.last = now
             record.work(job.index, iterations)
             if job.done >= job.total:
-                present.remove(job)
                 record.complete(job, now)
                 completed += 1
+        queue.ran(placed, now)
         if log.pending >= COMMIT_ROWS:
             log.commit()
             if on_progress is not None:
                 on_progress(int(now * TICKS), completed, len(jobs))
     log.commit(end=now, round=INTERVAL, unit="iterations")
-
-
-def _decide(
-    present: list[SimulatedJob], mechanism: Mechanism, order: str, now: float
-) -> list[SimulatedJob]:
-    """Sort the jobs present and let the mechanism allocate; return the jobs that run."""
-    sort(present, order, Moment(now, mechanism.fair, *mechanism.total))
-    placed = mechanism.again(present, order)
-    if placed is None:
-        for job in present:
-            job.speedup = job.best_speedup
-            job.shares = {}
-        placed = mechanism.run(present, order)
-    if order != "fifo":
-        for job in present:
-            since = job.arrival if job.last is None else job.last
-            job.first = job.first or now - since > STARVING
-    return placed
 
 
 def _tables(workload: Workload) -> dict[str, dict[str, Any]]:

@@ -34,6 +34,12 @@ class Mechanism:
         round's instance.
     options
         Options of `dlsched.solve` for such a method.
+
+    Attributes
+    ----------
+    tried
+        The jobs that the last round tried to place; all others have the speed-up of their best
+        case.
     """
 
     def __init__(
@@ -44,7 +50,7 @@ class Mechanism:
         if method in (*PLACING, OPT):
             refuse_unused(self.options, str(method))
         self.known: dict[tuple[tuple[str, int], ...], Any] = {}
-        self._tried: list[SimulatedJob] = []
+        self.tried: list[SimulatedJob] = []
         self._placed: list[SimulatedJob] = []
         self._full = False
         servers = rounds.servers
@@ -63,14 +69,25 @@ class Mechanism:
         count, gpus, cpus, memory = self.size
         return count * gpus, count * cpus, count * memory
 
-    def run(self, jobs: list[SimulatedJob], order: str) -> list[SimulatedJob]:
+    def decide(self, jobs: list[SimulatedJob], order: str) -> list[SimulatedJob]:
+        """Give the sorted jobs what they get; return those that run."""
+        placed = self._again(jobs, order)
+        if placed is None:
+            for job in self.tried:
+                job.speedup = job.best_speedup
+                job.shares = {}
+            placed = self._run(jobs, order)
+        return placed
+
+    def _run(self, jobs: list[SimulatedJob], order: str) -> list[SimulatedJob]:
         """Give the jobs in order what they get; return those that run.
 
         The public code walks the whole queue while GPUs are free, under LAS only the jobs of the
         round, which TUNE takes with the largest first.
         """
         if self.method not in PLACING:
-            return self._solve(fitting(jobs, self.total[0]))
+            self.tried = fitting(jobs, self.total[0])
+            return self._solve(self.tried)
         queue: Sequence[SimulatedJob] = jobs
         if order == "las":
             queue = fitting(jobs, self.total[0])
@@ -78,9 +95,9 @@ class Mechanism:
                 queue = sorted(queue, key=lambda job: -job.gpus)
         servers = Servers(*self.size)
         place = getattr(servers, self.method)
-        self._tried, self._placed = [], []
+        self.tried, self._placed = [], []
         for job in queue:
-            self._tried.append(job)
+            self.tried.append(job)
             if job.gpus <= servers.free and place(job):
                 self._placed.append(job)
             if not servers.free:
@@ -88,15 +105,15 @@ class Mechanism:
         self._full = not servers.free
         return self._placed
 
-    def again(self, jobs: list[SimulatedJob], order: str) -> list[SimulatedJob] | None:
+    def _again(self, jobs: list[SimulatedJob], order: str) -> list[SimulatedJob] | None:
         """Return the jobs that run if the last round was the same; None if it has to be run.
 
         It was if the same jobs are tried in the same order. They then hold what they held.
         """
         if self.method not in PLACING or order == "las" or not self._placed:
             return None
-        tried = jobs[: len(self._tried)] if self._full else jobs
-        return self._placed if tried == self._tried else None
+        tried = jobs[: len(self.tried)] if self._full else jobs
+        return self._placed if tried == self.tried else None
 
     def _solve(self, jobs: list[SimulatedJob]) -> list[SimulatedJob]:
         """Solve the round's instance; a round with jobs of the same profiles is solved once."""
