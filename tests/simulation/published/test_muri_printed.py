@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from muri_cases import measured, printed, run, trace
+from muri_cases import MEASURED, measured, printed, run, trace
 
+from dlsched.simulation import Workload
 from dlsched.simulation.run import Simulation
 
 pytestmark = measured
@@ -97,3 +99,15 @@ def test_themis_by_shape(name: str) -> None:
     figures = printed()["traces"][name]
     assert mean == pytest.approx(figures["themis"]["mean_jct"], rel=0.125)
     assert mean > figures["srtf"]["mean_jct"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kinds", [1, 2, 3])
+def test_figure_13(kinds: int) -> None:
+    """With split, Muri gives all digits; Muri-L with one kind in the queues of Tiresias only."""
+    more = json.loads((MEASURED / "published_more.json").read_text(encoding="utf-8"))
+    figures = more["figure_13"][f"job_type_{kinds}"]
+    path = MEASURED / f"job_type_{kinds}.csv"
+    workload = Workload.from_trace(path, "muri", resources=3)
+    expect(run(workload, "muri_s", split=True), figures["muri_s"])
+    expect(run(workload, "muri_l", split=True, queues=kinds == 1), figures["muri_l"])

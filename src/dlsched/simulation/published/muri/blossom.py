@@ -5,91 +5,40 @@ later rounds can merge. The published figures depend on the order in which the w
 this algorithm searches: all labels start at the heaviest weight; one alternating tree is grown from
 every free vertex at once, vertices in their order; what joins the trees is scanned first in, first
 out, a blossom's vertices level by level; a label within 1e-5 of zero ends the matching.
-
-Vertices are 1 to n and blossoms n + 1 and up; 0 is no node. The weight of an edge in one direction
-may differ from that in the other by rounding, so each direction has its own.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import Any
 
-from dlsched.solvers.compilation import FloatRows, Floats, IntRows, Ints, loop
+import numpy as np
 
-FREE, EVEN, ODD = -1, 0, 1
-"""Outside the trees; at even and at odd distance from a tree's root."""
-VERTICES, NODES, MARK, HEAD, TAIL = range(5)
-"""Places in `Forest.counters`."""
-
-
-class Forest(NamedTuple):
-    """The state of the search; arrays are indexed by node.
-
-    Attributes
-    ----------
-    mate
-        Vertex to which a node is matched, 0 if none.
-    outer
-        The outermost blossom that a node is in, itself if none, 0 if the blossom is not in use.
-    side
-        `FREE`, `EVEN` or `ODD`, of outermost nodes.
-    nearest
-        The even vertex with the tightest edge to an outermost node, 0 if none.
-    tightest
-        That edge's slack.
-    parent
-        Vertex from which an odd node was reached.
-    marked
-        Number of the last search for a common ancestor that passed a node.
-    label
-        The dual variables.
-    petals, size
-        The nodes of each blossom's odd cycle, from its base, and their number.
-    petal_of
-        The petal of a blossom in which a vertex is, 0 if it is not in it.
-    start, stop, weight
-        The edge of vertices that stands for that between two nodes; weight 0 if there is none.
-    queue
-        Vertices to scan.
-    counters
-        Vertices, nodes in use, number of the search for an ancestor, ends of the queue.
-    """
-
-    mate: Ints
-    outer: Ints
-    side: Ints
-    nearest: Ints
-    tightest: Floats
-    parent: Ints
-    marked: Ints
-    label: Floats
-    petals: IntRows
-    size: Ints
-    petal_of: IntRows
-    start: IntRows
-    stop: IntRows
-    weight: FloatRows
-    queue: Ints
-    counters: Ints
-
-
-@loop
-def slack(f: Any, a: int, b: int) -> float:
-    """Return the slack of the edge between two nodes."""
-    u, v = f.start[a, b], f.stop[a, b]
-    result: float = f.label[u] + f.label[v] - f.weight[u, v] * 2.0
-    return result
+from dlsched.simulation.published.muri.forest import (
+    EVEN,
+    FREE,
+    MARK,
+    NODES,
+    ODD,
+    TAIL,
+    VERTICES,
+)
+from dlsched.solvers.compilation import loop
 
 
 @loop
 def find_nearest(f: Any, x: int) -> None:
     """Find the nearest even vertex of a node."""
-    f.nearest[x] = 0
+    # Fields are taken out of the state once: in a loop, that would count references.
+    outer, side, label, weight = f.outer, f.side, f.label, f.weight
+    stop = f.stop
+    nearest, least = 0, math.inf
     for u in range(1, f.counters[VERTICES] + 1):
-        if f.weight[u, x] > 0 and f.outer[u] != x and f.side[f.outer[u]] == EVEN:
-            tight = slack(f, u, x)
-            if f.nearest[x] == 0 or tight < f.tightest[x]:
-                f.nearest[x], f.tightest[x] = u, tight
+        if side[outer[u]] == EVEN and outer[u] != x and weight[u, x] > 0:
+            tight = label[u] + label[stop[u, x]] - weight[u, x] * 2.0
+            if tight < least:
+                nearest, least = u, tight
+    f.nearest[x], f.tightest[x] = nearest, least
 
 
 @loop
@@ -112,6 +61,9 @@ def enqueue(f: Any, x: int) -> None:
 @loop
 def set_outer(f: Any, x: int, b: int) -> None:
     """Let a blossom be the outermost one of a node and of all within it."""
+    if x <= f.counters[VERTICES]:
+        f.outer[x] = b
+        return
     waiting = [x]
     while len(waiting) > 0:
         x = waiting.pop()
@@ -179,16 +131,17 @@ def augment(f: Any, u: int, v: int) -> None:
 @loop
 def ancestor(f: Any, u: int, v: int) -> int:
     """Return the nearest common ancestor of two even nodes, 0 if they are in different trees."""
+    outer, mate, parent, marked = f.outer, f.mate, f.parent, f.marked
     f.counters[MARK] += 1
     mark = f.counters[MARK]
     while u != 0 or v != 0:
         if u != 0:
-            if f.marked[u] == mark:
+            if marked[u] == mark:
                 return u
-            f.marked[u] = mark
-            u = f.outer[f.mate[u]]
+            marked[u] = mark
+            u = outer[mate[u]]
             if u != 0:
-                u = f.outer[f.parent[u]]
+                u = outer[parent[u]]
         u, v = v, u
     return 0
 
@@ -206,6 +159,26 @@ def add_branch(f: Any, b: int, x: int, top: int) -> None:
 
 
 @loop
+def find_edges(f: Any, b: int) -> None:
+    """Find a blossom's edges to all nodes: to each the tightest of its petals'."""
+    label, weight, start, stop = f.label, f.weight, f.start, f.stop
+    nodes = f.counters[NODES]
+    chosen = np.zeros(nodes + 1, dtype=np.int64)
+    least = np.full(nodes + 1, math.inf)  # infinite while what is chosen is no edge
+    for i in range(f.size[b]):
+        petal = f.petals[b, i]
+        for x in range(1, nodes + 1):
+            tight = label[start[petal, x]] + label[stop[petal, x]] - weight[petal, x] * 2.0
+            if tight < least[x]:
+                chosen[x] = petal
+                least[x] = tight if weight[petal, x] > 0 else math.inf
+    for x in range(1, nodes + 1):
+        petal = chosen[x]
+        start[b, x], stop[b, x], weight[b, x] = start[petal, x], stop[petal, x], weight[petal, x]
+        start[x, b], stop[x, b], weight[x, b] = start[x, petal], stop[x, petal], weight[x, petal]
+
+
+@loop
 def shrink(f: Any, u: int, top: int, v: int) -> None:
     """Make a blossom of the cycle that an edge between two even nodes closes."""
     n = f.counters[VERTICES]
@@ -213,7 +186,6 @@ def shrink(f: Any, u: int, top: int, v: int) -> None:
     while b <= f.counters[NODES] and f.outer[b] != 0:
         b += 1
     f.counters[NODES] = max(b, f.counters[NODES])
-    nodes = f.counters[NODES]
     f.label[b], f.side[b] = 0.0, EVEN
     f.mate[b] = f.mate[top]
     f.petals[b, 0], f.size[b] = top, 1
@@ -221,21 +193,14 @@ def shrink(f: Any, u: int, top: int, v: int) -> None:
     reverse(f, b)
     add_branch(f, b, v, top)
     set_outer(f, b, b)
-    for x in range(1, nodes + 1):
-        f.weight[b, x] = f.weight[x, b] = 0.0
-    f.petal_of[b, :] = 0
-    # The edge of a blossom to a node is the tightest of its petals'.
+    petal_of = f.petal_of
+    petal_of[b, :] = 0
     for i in range(f.size[b]):
         petal = f.petals[b, i]
-        for x in range(1, nodes + 1):
-            if f.weight[b, x] <= 0 or slack(f, petal, x) < slack(f, b, x):
-                f.start[b, x], f.stop[b, x] = f.start[petal, x], f.stop[petal, x]
-                f.weight[b, x] = f.weight[petal, x]
-                f.start[x, b], f.stop[x, b] = f.start[x, petal], f.stop[x, petal]
-                f.weight[x, b] = f.weight[x, petal]
         for x in range(1, n + 1):
-            if f.petal_of[petal, x] != 0:
-                f.petal_of[b, x] = petal
+            if petal_of[petal, x] != 0:
+                petal_of[b, x] = petal
+    find_edges(f, b)
     find_nearest(f, b)
 
 
@@ -250,7 +215,7 @@ def expand(f: Any, b: int) -> None:
         odd, even = f.petals[b, i], f.petals[b, i + 1]
         f.parent[odd] = f.start[even, odd]
         f.side[odd], f.side[even] = ODD, EVEN
-        f.nearest[odd] = 0
+        f.nearest[odd], f.tightest[odd] = 0, math.inf
         find_nearest(f, even)
         enqueue(f, even)
     f.side[entered], f.parent[entered] = ODD, f.parent[b]
@@ -270,6 +235,7 @@ def use(f: Any, a: int, b: int) -> bool:
         f.side[v] = ODD
         even = f.outer[f.mate[v]]
         f.nearest[v] = f.nearest[even] = 0
+        f.tightest[v] = f.tightest[even] = math.inf
         f.side[even] = EVEN
         enqueue(f, even)
     elif f.side[v] == EVEN:

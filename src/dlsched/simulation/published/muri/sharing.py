@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import attrgetter
 
 from dlsched.simulation.published.muri.grouping import Buckets, Grouping
@@ -60,23 +61,35 @@ class Sharing(Policy):
 
     def decide(self, now: float) -> dict[int, Held]:
         """Select, group and place jobs."""
-        self.jobs.sort(key=BY_KEY)
-        buckets = self.grouping(self._selected(), self.gpus)
-        groups = [group for bucket in buckets.values() for group in bucket]
-        if self.split:
-            groups = self._split(groups)
+        groups = self._groups()
         self.jobs.sort(key=BY_SIZE, reverse=True)
-        return self._placed({job.index: group for group in groups for job in group.jobs})
+        held = self._placed({job.index: group for group in groups for job in group.jobs})
+        self._settle()
+        return held
 
-    def _selected(self) -> Buckets:
+    def _groups(self) -> list[Group]:
+        """Return the groups of jobs selected by least key."""
+        self.jobs.sort(key=BY_KEY)
+        return self._grouped(self.jobs)
+
+    def _settle(self) -> None:
+        """Update what depends on which jobs run."""
+
+    def _grouped(self, order: Sequence[JobState]) -> list[Group]:
+        """Return the groups of jobs selected in this order, which is that of their keys."""
+        buckets = self.grouping(self._selected(order), self.gpus)
+        groups = [group for bucket in buckets.values() for group in bucket]
+        return self._split(groups) if self.split else groups
+
+    def _selected(self, order: Sequence[JobState]) -> Buckets:
         """Return jobs by GPUs: whenever the next one fits, as many as a group can hold."""
         buckets: dict[int, list[JobState]] = {}
-        for job in self.jobs:
+        for job in order:
             buckets.setdefault(job.gpus, []).append(job)
         covered = dict.fromkeys(buckets, 0)
         passed = dict.fromkeys(buckets, 0)
         self.servers.empty()
-        for job in self.jobs:
+        for job in order:
             size = job.gpus
             passed[size] += 1
             if passed[size] > covered[size] and self.servers.place(size) is not None:

@@ -22,6 +22,7 @@ from dlsched.simulation.published.muri.kinds import Kinds
 from dlsched.simulation.published.muri.loop import Policy, replay
 from dlsched.simulation.published.muri.matchers import MATCHERS
 from dlsched.simulation.published.muri.optimum import Optimum
+from dlsched.simulation.published.muri.queued import QueuedSharing
 from dlsched.simulation.published.muri.recorder import Recorder
 from dlsched.simulation.published.muri.servers import Servers
 from dlsched.simulation.published.muri.sharing import Sharing
@@ -112,6 +113,7 @@ def make_sharing(
     max_group_size: int = LARGEST,
     worst_order: bool = False,
     split: bool = False,
+    queues: bool = False,
     profile_error: float = 0.0,
     weigh_by: str = "groups",
 ) -> Sharing:
@@ -125,7 +127,10 @@ def make_sharing(
         Whether jobs that share GPUs take turns in the worst order (Figure 11).
     split
         Whether groups that lose time are dissolved. The printed figures are without, except for
-        the mean completion time of Muri-L on trace 3.
+        the mean completion time of Muri-L on trace 3, and for Figure 13.
+    queues
+        Of Muri-L: whether jobs are in the queues of Tiresias instead of in the order of attained
+        service. Of the printed figures, only Muri-L of Figure 13 with one kind is so.
     profile_error
         Stages are known up to factors drawn from 1 minus to 1 plus this, one for each stage of each
         kind of job **(D)**; groups and their orders are chosen by these (Figure 14).
@@ -138,6 +143,8 @@ def make_sharing(
         raise OptionError(f"max_group_size={max_group_size!r} is not from 1 to {LARGEST}")
     if weigh_by not in WEIGHTS:
         raise UnknownName("weight of efficiencies", str(weigh_by), WEIGHTS)
+    if queues and known:
+        raise OptionError("queues=True is of muri_l only: Muri-S orders by remaining service")
     profiled = None
     if profile_error:
         profiled = _Profiler(profile_error, seed)
@@ -151,7 +158,8 @@ def make_sharing(
         if method == "template":
             prepare(heaviest.__module__)
         grouping = Rounds(kinds, max_group_size, MATCHERS[method])
-    return Sharing(servers, kinds, grouping, known=known, largest=max_group_size, split=split)
+    policy = QueuedSharing if queues else Sharing
+    return policy(servers, kinds, grouping, known=known, largest=max_group_size, split=split)
 
 
 class _Profiler:

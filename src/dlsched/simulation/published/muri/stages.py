@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.simulation.published.muri.blossom import (
+from dlsched.simulation.published.muri.blossom import enqueue, expand, use
+from dlsched.simulation.published.muri.forest import (
     EVEN,
     FREE,
     HEAD,
@@ -16,10 +17,6 @@ from dlsched.simulation.published.muri.blossom import (
     TAIL,
     VERTICES,
     Forest,
-    enqueue,
-    expand,
-    slack,
-    use,
 )
 from dlsched.solvers.compilation import entry, loop
 
@@ -30,83 +27,100 @@ _NEARLY = 1e-5
 @loop
 def scan(f: Any) -> bool:
     """Scan the queue's vertices and use their tight edges; return whether one augments."""
-    # Most of the time is spent here: calls with the whole state as argument would double it.
-    outer, label, weight = f.outer, f.label, f.weight
-    nearest, tightest, start, stop = f.nearest, f.tightest, f.start, f.stop
-    while f.counters[HEAD] < f.counters[TAIL]:
-        u = f.queue[f.counters[HEAD]]
-        f.counters[HEAD] += 1
-        if f.side[outer[u]] == ODD:
+    # Most of the time is spent here, and calls with the whole state as argument take long.
+    outer, side, label = f.outer, f.side, f.label
+    nearest, tightest, stop = f.nearest, f.tightest, f.stop
+    weight, doubled = f.weight, f.doubled
+    seen = np.zeros(len(outer), dtype=np.int64)  # blossoms that this vertex has been compared with
+    turn = 0
+    queue, counters = f.queue, f.counters
+    n = counters[VERTICES]
+    while counters[HEAD] < counters[TAIL]:
+        u = queue[counters[HEAD]]
+        counters[HEAD] += 1
+        if side[outer[u]] == ODD:
             continue
-        for v in range(1, f.counters[VERTICES] + 1):
-            if weight[u, v] <= 0 or outer[u] == outer[v]:
-                continue
-            tight = label[u] + label[v] - weight[u, v] * 2.0
+        turn += 1
+        for v in range(1, n + 1):
+            tight = label[u] + label[v] - doubled[u, v]
             if tight <= 0:
-                if use(f, u, v):
-                    return True
-                continue
-            x = outer[v]
-            if x != v:
-                a, b = start[u, x], stop[u, x]
-                tight = label[a] + label[b] - weight[a, b] * 2.0
-            if nearest[x] == 0 or tight < tightest[x]:
-                nearest[x], tightest[x] = u, tight
+                x = outer[v]
+                if x != outer[u] and side[x] != ODD:
+                    if use(f, u, v):
+                        return True
+                    turn += 1
+            elif outer[v] == v:
+                if tight < tightest[v]:
+                    nearest[v], tightest[v] = u, tight
+            elif seen[outer[v]] != turn and tight < math.inf:
+                x = outer[v]
+                seen[x] = turn
+                if x != outer[u]:
+                    tight = label[u] + label[stop[u, x]] - weight[u, x] * 2.0
+                    if tight < tightest[x]:
+                        nearest[x], tightest[x] = u, tight
     return False
 
 
 @loop
 def step(f: Any) -> float:
     """Return by how much labels can change before an edge becomes tight or a blossom opens."""
+    outer, side, label = f.outer, f.side, f.label
+    nearest, tightest = f.nearest, f.tightest
     n, nodes = f.counters[VERTICES], f.counters[NODES]
     least = math.inf
     for b in range(n + 1, nodes + 1):
-        if f.outer[b] == b and f.side[b] == ODD:
-            least = min(least, f.label[b] / 2.0)
+        if outer[b] == b and side[b] == ODD:
+            least = min(least, label[b] / 2.0)
     for x in range(1, nodes + 1):
-        if f.outer[x] == x and f.nearest[x] != 0:
-            if f.side[x] == FREE:
-                least = min(least, f.tightest[x])
-            elif f.side[x] == EVEN:
-                least = min(least, f.tightest[x] / 2.0)
+        if outer[x] == x and nearest[x] != 0:
+            if side[x] == FREE:
+                least = min(least, tightest[x])
+            elif side[x] == EVEN:
+                least = min(least, tightest[x] / 2.0)
     return least
 
 
 @loop
 def relabel(f: Any, amount: float) -> bool:
     """Change the labels; return False once an even vertex's label is used up: the matching ends."""
+    outer, side, label, weight = f.outer, f.side, f.label, f.weight
+    nearest, tightest, stop = f.nearest, f.tightest, f.stop
     n, nodes = f.counters[VERTICES], f.counters[NODES]
     for u in range(1, n + 1):
-        side = f.side[f.outer[u]]
-        if side == EVEN:
-            if f.label[u] <= amount or f.label[u] - amount <= _NEARLY * f.label[u]:
+        where = side[outer[u]]
+        if where == EVEN:
+            if label[u] <= amount or label[u] - amount <= _NEARLY * label[u]:
                 return False
-            f.label[u] -= amount
-        elif side == ODD:
-            f.label[u] += amount
+            label[u] -= amount
+        elif where == ODD:
+            label[u] += amount
     for b in range(n + 1, nodes + 1):
-        if f.outer[b] == b:
-            if f.side[b] == EVEN:
-                f.label[b] += amount * 2
-            elif f.side[b] == ODD:
-                f.label[b] -= amount * 2
+        if outer[b] == b:
+            if side[b] == EVEN:
+                label[b] += amount * 2
+            elif side[b] == ODD:
+                label[b] -= amount * 2
     for x in range(1, nodes + 1):
-        if f.nearest[x] != 0:
-            f.tightest[x] = slack(f, f.nearest[x], x)
+        u = nearest[x]
+        if u != 0:
+            tightest[x] = label[u] + label[stop[u, x]] - weight[u, x] * 2.0
     return True
 
 
 @loop
 def use_nearest(f: Any) -> bool:
     """Use the edges that the labels have made tight, open blossoms; return as `use` does."""
+    outer, side, label = f.outer, f.side, f.label
+    nearest, tightest = f.nearest, f.tightest
     n = f.counters[VERTICES]
     for x in range(1, f.counters[NODES] + 1):  # without the blossoms that are made meanwhile
-        near = f.nearest[x]
-        tight = near != 0 and f.outer[near] != x and f.tightest[x] <= 0
-        if f.outer[x] == x and tight and use(f, near, x):
+        near = nearest[x]
+        tight = near != 0 and tightest[x] <= 0 and outer[near] != x
+        if tight and outer[x] == x and use(f, near, x):
             return True
     for b in range(n + 1, f.counters[NODES] + 1):
-        if f.outer[b] == b and f.side[b] == ODD and f.label[b] <= 0:
+        if outer[b] == b and side[b] == ODD and label[b] <= 0:
             expand(f, b)
     return False
 
@@ -114,15 +128,22 @@ def use_nearest(f: Any) -> bool:
 @loop
 def stage(f: Any) -> bool:
     """Grow trees from all free vertices until an edge is added; return False if none can be."""
-    nodes = f.counters[NODES]
-    f.side[: nodes + 1] = FREE
+    outer, side, mate, parent = f.outer, f.side, f.mate, f.parent
+    queue, counters = f.queue, f.counters
+    n, nodes = counters[VERTICES], counters[NODES]
+    side[: nodes + 1] = FREE
     f.nearest[: nodes + 1] = 0
-    f.counters[HEAD] = f.counters[TAIL] = 0
+    f.tightest[: nodes + 1] = math.inf
+    counters[HEAD] = counters[TAIL] = 0
     for x in range(1, nodes + 1):
-        if f.outer[x] == x and f.mate[x] == 0:
-            f.parent[x] = 0
-            f.side[x] = EVEN
-            enqueue(f, x)
+        if outer[x] == x and mate[x] == 0:
+            parent[x] = 0
+            side[x] = EVEN
+            if x > n:
+                enqueue(f, x)
+            else:  # most of them; a call takes longer
+                queue[counters[TAIL]] = x
+                counters[TAIL] += 1
     if f.counters[TAIL] == 0:
         return False
     while True:
@@ -174,6 +195,7 @@ def heaviest(weights: Any) -> list[int]:
         start=np.zeros((nodes, nodes), dtype=np.int64),
         stop=np.zeros((nodes, nodes), dtype=np.int64),
         weight=np.zeros((nodes, nodes)),
+        doubled=np.full((n + 1, n + 1), -math.inf),
         queue=np.zeros(2 * n + 2, dtype=np.int64),
         counters=np.array([n, n, 0, 0, 0]),
     )
@@ -184,6 +206,7 @@ def heaviest(weights: Any) -> list[int]:
     f.start[: n + 1, : n + 1] = vertices[:, None]
     f.stop[: n + 1, : n + 1] = vertices[None, :]
     f.weight[1 : n + 1, 1 : n + 1] = weights
+    f.doubled[1:, 1:] = np.where(weights > 0, weights * 2.0, -math.inf)
     if f.weight.any():
         run_stages(f)
     mates: list[int] = (f.mate[1 : n + 1] - 1).tolist()

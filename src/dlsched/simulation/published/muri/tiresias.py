@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from dlsched.simulation.published.muri.jobs import JobState
 from dlsched.simulation.published.muri.loop import Policy
+from dlsched.simulation.published.muri.queues import Queues
 from dlsched.simulation.published.muri.recorder import Held
 from dlsched.simulation.published.muri.servers import Servers, Shares
-
-LIMITS = (3250, 7200)
-"""Attained GPU-seconds at which a job goes down from the first queue, and from the second."""
 
 
 class Tiresias(Policy):
     """GPUs are counted over the whole cluster, so that a job may be on any servers.
 
-    A running job whose service reaches its queue's limit goes to the tail of the next one, one
-    queue at an event at most. The policy wakes when the first would, by its age in whole seconds.
+    The policy wakes when the first job is due to go down a queue.
     """
 
     joins_ends = False
@@ -27,57 +23,40 @@ class Tiresias(Policy):
     def __init__(self, servers: Servers) -> None:
         super().__init__()
         self.servers = servers
-        self.queues: list[list[JobState]] = [[] for _ in range(len(LIMITS) + 1)]
-        self.queue: dict[int, int] = {}
+        self.queues = Queues()
         self.shares: dict[int, Shares] = {}
 
     def arrive(self, job: JobState) -> None:
         """Append a job to the list and to the first queue."""
         super().arrive(job)
-        self.queues[0].append(job)
-        self.queue[job.index] = 0
+        self.queues.add(job)
 
     def leave(self, ended: Sequence[JobState]) -> None:
         """Take jobs off the list and their queues."""
         super().leave(ended)
-        for job in ended:
-            self.queues[self.queue[job.index]].remove(job)
+        self.queues.remove(ended)
 
     def updated(self, job: JobState) -> None:
         """Move a job down if it has reached its queue's limit."""
-        queue = self.queue[job.index]
-        if queue < len(LIMITS) and job.attained * job.gpus >= LIMITS[queue]:
-            self.queues[queue].remove(job)
-            self.queues[queue + 1].append(job)
-            self.queue[job.index] = queue + 1
+        self.queues.update(job)
 
     def decide(self, now: float) -> dict[int, Held]:
         """Take jobs queue by queue, skipping those for which GPUs are short."""
         free = sum(self.servers.sizes)
         chosen: set[int] = set()
-        for queue in self.queues:
-            for job in queue:
-                if job.gpus <= free:
-                    free -= job.gpus
-                    chosen.add(job.index)
-                job.running = job.index in chosen
-        # Within a queue, those that run go before those that wait.
-        for queue in self.queues:
-            queue.sort(key=lambda job: not job.running)
+        for job in self.queues:
+            if job.gpus <= free:
+                free -= job.gpus
+                chosen.add(job.index)
+            job.running = job.index in chosen
+        self.queues.put_running_first()
         self.running = [job for job in self.jobs if job.running]
         self._lay_out(self.running)
         return {job.index: Held(self.shares[job.index], None, job.tau) for job in self.running}
 
     def wake(self, now: float) -> float:
         """Return when the first running job is due to go down."""
-        return min(
-            (
-                math.ceil(LIMITS[self.queue[job.index]] / job.gpus) - job.attained + now
-                for job in self.running
-                if self.queue[job.index] < len(LIMITS)
-            ),
-            default=math.inf,
-        )
+        return self.queues.wake(now, self.running)
 
     def _lay_out(self, running: Iterable[JobState]) -> None:
         """Choose servers, for the log: jobs that run on stay, others take what is free, in order.
