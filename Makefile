@@ -51,6 +51,7 @@ loops: $(READY)
 schema: $(READY)
 	$(BIN)/dlsched export --schemas docs/schema
 	$(BIN)/python docs/fields.py
+	$(BIN)/python docs/maps.py
 
 # The papers' claims and objections: every measured number is read from benchmarks/figures.
 claims: $(READY)

@@ -14,9 +14,9 @@ from figures import arguments, cell, write
 
 import dlsched
 from dlsched import registry
-from dlsched.figures import display
+from dlsched.display.figures import display
 from dlsched.registry import Kind
-from dlsched.result import Result
+from dlsched.results.result import Result
 from dlsched.schema import Instance
 
 LIMITS = (1, 10, 60)

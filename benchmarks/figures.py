@@ -12,7 +12,7 @@ from code_version import code_version, commit_of_code
 from machine import machine
 
 import dlsched
-from dlsched.result import Result
+from dlsched.results.result import Result
 from dlsched.schema import Instance
 
 ROOT = Path(__file__).resolve().parents[1]

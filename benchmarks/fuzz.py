@@ -35,9 +35,9 @@ from hypothesis import strategies as st
 from rich.progress import track
 
 import dlsched
-from dlsched.objective import Objective, relative_gap
 from dlsched.registry import Kind, Problem, problem, problem_names
-from dlsched.result import Result, Status
+from dlsched.results.objective import Objective, relative_gap
+from dlsched.results.result import Result, Status
 
 CHUNK = 100
 LIMIT = 20.0

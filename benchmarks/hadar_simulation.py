@@ -22,8 +22,8 @@ from hadar_batches import run, table
 
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.bounds import bound
-from dlsched.simulation.generators import hadar_cluster, hadar_workload
 from dlsched.simulation.run import Simulation
+from dlsched.simulation.workload.generators import hadar_cluster, hadar_workload
 
 RATES = ROOT.parent / "shared" / "data" / "gavel" / "isolated_throughputs.json"
 MEASURED = RATES if RATES.exists() else None

@@ -24,7 +24,7 @@ from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.heuristics.matching import SCALE, match
 from dlsched.problems.interleaving.structures.groups import pair_efficiencies, stage_array
 from dlsched.problems.interleaving.structures.profiles import BOTTLENECKS
-from dlsched.result import Result
+from dlsched.results.result import Result
 from dlsched.traces import pool, queue, read_trace
 
 RECORDED = ROOT.parent / "shared" / "data" / "muri"

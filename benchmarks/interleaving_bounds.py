@@ -15,12 +15,12 @@ import numpy as np
 from figures import cell
 
 import dlsched
-from dlsched import library
-from dlsched.objective import bound_from_data, gap, number_from_data
+from dlsched.problems import library
 from dlsched.problems.interleaving import PROBLEM, Instance
 from dlsched.problems.interleaving.exact import group_columns
 from dlsched.registry import call
-from dlsched.result import Point
+from dlsched.results.objective import bound_from_data, gap, number_from_data
+from dlsched.results.result import Point
 from dlsched.run import Run
 
 LIMITS = {1000: 150, 512: 40}

@@ -16,9 +16,9 @@ from lyra_cases import BASELINE, LOAN, Case, Size
 import dlsched
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.bounds import bound
-from dlsched.simulation.cluster import LOAN as LOAN_POOL
-from dlsched.simulation.generators import lyra_cluster, lyra_workload
 from dlsched.simulation.policies.ordering import OrderingPolicy
+from dlsched.simulation.workload.cluster import LOAN as LOAN_POOL
+from dlsched.simulation.workload.generators import lyra_cluster, lyra_workload
 
 DAY = 86_400
 RECLAIMING = ("random", "scf", "lyra", "densest", "exact")

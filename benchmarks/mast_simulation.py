@@ -22,8 +22,8 @@ from dlsched.problems.dispatch.definition.ranking import startable
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
-from dlsched.simulation.generators import mast_cluster, mast_workload
-from dlsched.simulation.latency import allocation_rate, preemptions, violations, waits
+from dlsched.simulation.measures.latency import allocation_rate, preemptions, violations, waits
+from dlsched.simulation.workload.generators import mast_cluster, mast_workload
 
 HOURS = 8
 SEEDS = range(5)

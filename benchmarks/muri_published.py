@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 from figures import arguments, write
 
-from dlsched.preparation import prepare
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.api import simulate
+from dlsched.solvers.preparation import prepare
 
 DATA = Path(__file__).parents[1].parent / "shared/data/muri"
 TRACES = ("trace1", "trace1_pr", "trace3", "trace3_pr")

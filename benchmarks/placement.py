@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from rules_table import Rule, least, rows, shipped
 
 import dlsched
-from dlsched import library
+from dlsched.problems import library
 from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.heuristics import hill_climb, initial_homes

@@ -17,8 +17,8 @@ from pathlib import Path
 import matplotlib as mpl
 
 import dlsched
-from dlsched.drawing.files import picture_bytes
-from dlsched.files import write_bytes
+from dlsched.display.drawing.files import picture_bytes
+from dlsched.schema.files import write_bytes
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = re.compile(r"(?<=^```console\n\$ make demo\n).*?(?=^```$)", re.M | re.S)

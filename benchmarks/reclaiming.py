@@ -19,7 +19,7 @@ from reclaiming_rules import rules, scattered
 
 import dlsched
 from dlsched.problems.reclaiming import frontier, nearest_optimum
-from dlsched.result import Result
+from dlsched.results.result import Result
 
 SEEDS = 10
 SERVERS = 520

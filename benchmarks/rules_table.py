@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 import dlsched
-from dlsched import library
-from dlsched.objective import Objective
+from dlsched.problems import library
 from dlsched.registry import problem
-from dlsched.result import Result
+from dlsched.results.objective import Objective
+from dlsched.results.result import Result
 from dlsched.run import Run
 from dlsched.schema import Instance
 

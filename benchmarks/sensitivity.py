@@ -19,7 +19,7 @@ from dlsched.errors import SolverMissing
 from dlsched.problems.sensitivity import Instance
 from dlsched.problems.sensitivity.instances.from_profiles import from_profiles
 from dlsched.problems.sensitivity.programs.cvxpy_reference import stage_one, stage_two
-from dlsched.result import Result
+from dlsched.results.result import Result
 
 PROFILES = ROOT.parent / "shared" / "data" / "synergy" / "profiles.json"
 SPLITS = ((20, 70, 10), (30, 60, 10))

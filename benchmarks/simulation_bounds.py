@@ -24,8 +24,8 @@ from dlsched.simulation.bounds.charges import mixtures
 from dlsched.simulation.bounds.demands import Demands, Mode, Resource, pool
 from dlsched.simulation.bounds.modes import demands
 from dlsched.simulation.bounds.sharing import group_facet, stage_facet, stage_sharing
-from dlsched.simulation.clock import TICKS
-from dlsched.simulation.generators import hadar_cluster, hadar_workload
+from dlsched.simulation.workload.clock import TICKS
+from dlsched.simulation.workload.generators import hadar_cluster, hadar_workload
 
 DATA = ROOT.parent / "shared" / "data"
 TRACES = ("trace1", "trace3", "trace1_pr", "trace3_pr")

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.api import simulate
-from dlsched.simulation.generators import synergy_workload
 from dlsched.simulation.run import Simulation
+from dlsched.simulation.workload.generators import synergy_workload
 
 DATA = ROOT.parent / "shared" / "data"
 PROFILES = DATA / "synergy" / "profiles.json"

@@ -20,8 +20,7 @@ from figures import arguments, cell, rule_gap, write
 from rules_table import Rule, rows, shipped
 
 import dlsched
-from dlsched import library
-from dlsched.preparation import prepare
+from dlsched.problems import library
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Utility
@@ -29,6 +28,7 @@ from dlsched.problems.utility.heuristics.hadar import Hadar, Prices
 from dlsched.problems.utility.heuristics.hadare import divisible_load
 from dlsched.problems.utility.instances.from_gavel_throughputs import from_throughputs
 from dlsched.problems.utility.structures.slot_simulation import Rounds
+from dlsched.solvers.preparation import prepare
 from dlsched.testing import oracles
 
 RULES = (

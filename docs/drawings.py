@@ -30,7 +30,7 @@ def _example(name: str) -> bytes:
     from matplotlib import pyplot as plt
 
     import dlsched
-    from dlsched.drawing.files import picture_bytes
+    from dlsched.display.drawing.files import picture_bytes
     from dlsched.registry import problem
 
     owner = problem(name)

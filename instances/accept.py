@@ -17,10 +17,10 @@ from make import write_index
 from rich.console import Console
 
 import dlsched
-from dlsched import library
+from dlsched.api.submission import Submission, check_submission
 from dlsched.errors import OptionError
-from dlsched.objective import number_to_data
-from dlsched.submission import Submission, check_submission
+from dlsched.problems import library
+from dlsched.results.objective import number_to_data
 
 
 def accept(file: Path) -> Submission:

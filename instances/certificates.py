@@ -22,8 +22,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dlsched import api, library
+from dlsched import api
 from dlsched.errors import OptionError
+from dlsched.problems import library
 
 SMALL = "small"
 

@@ -17,12 +17,12 @@ from make import HERE, index_line, make, published, write_index
 from rich.console import Console
 
 import dlsched
-from dlsched import library
-from dlsched.library import LibraryEntry
-from dlsched.objective import Bounds, Objective, closed, gap
+from dlsched.display.table import strongest
+from dlsched.problems import library
+from dlsched.problems.library import LibraryEntry
 from dlsched.registry import BUILT_IN, problem
+from dlsched.results.objective import Bounds, Objective, closed, gap
 from dlsched.schema import Solution
-from dlsched.table import strongest
 
 
 def open_entries() -> dict[str, tuple[str, LibraryEntry]]:

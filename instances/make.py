@@ -24,13 +24,13 @@ from rich.console import Console
 from rich.progress import track
 
 import dlsched
-from dlsched import library
 from dlsched.errors import OptionError
-from dlsched.files import write_bytes
-from dlsched.library import LibraryEntry
-from dlsched.objective import Bounds, Objective, number_to_data
+from dlsched.problems import library
+from dlsched.problems.library import LibraryEntry
 from dlsched.registry import BUILT_IN, problem
+from dlsched.results.objective import Bounds, Objective, number_to_data
 from dlsched.schema import Instance
+from dlsched.schema.files import write_bytes
 from dlsched.traces import read_trace, snapshot
 
 HERE = Path(__file__).parent

@@ -22,12 +22,12 @@ from make import HERE, write_index
 from rich.console import Console
 
 import dlsched
-from dlsched import library
-from dlsched.objective import Bound, bound_from_data
+from dlsched.problems import library
 from dlsched.proofs.bounds import write_bound
 from dlsched.proofs.document import write_proof
 from dlsched.proofs.prove import ProofFailed
 from dlsched.registry import problem
+from dlsched.results.objective import Bound, bound_from_data
 
 
 def prove(name: str, seconds: float) -> dict[str, object]:

@@ -5,8 +5,8 @@ python tests/loops.py
 
 from __future__ import annotations
 
-from dlsched.preparation import prepare
 from dlsched.registry import problem, problem_names
+from dlsched.solvers.preparation import prepare
 
 modules = set[str]()
 for name in problem_names():

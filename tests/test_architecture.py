@@ -15,6 +15,7 @@ import dlsched
 from dlsched.registry import layout
 
 SRC = Path(__file__).parents[1] / "src"
+PROBLEMS = set(dlsched.list_problems())
 DEFINITION = ("schema", "check", "oracle")
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 
@@ -24,7 +25,7 @@ def documented_layers() -> list[list[str]]:
     text = PAGE.read_text(encoding="utf-8")
     table = text.partition("| layer, from the top |")[2].partition("\n\n")[0]
     rows = [line.split("|")[1] for line in table.splitlines()[2:]]
-    layers = [re.findall(r"`(\w+)`", row) for row in rows]
+    layers = [re.findall(r"`([\w.]+)`", row) for row in rows]
     return [["" if name == "dlsched" else name for name in row] for row in reversed(layers)]
 
 
@@ -87,15 +88,41 @@ def test_no_circle() -> None:
 
 
 def layer(name: str) -> int:
-    """Return the number of a module's layer, from below."""
-    top = name.partition(".")[2].partition(".")[0]
-    return next(i for i, names in enumerate(LAYERS) if top in names)
+    """Return the number of a module's layer, from below: that of the longest name it is part of."""
+    parts = name.split(".")[1:]
+    names = [".".join(parts[:length]) for length in (2, 1, 0)]
+    number = {each: i for i, row in enumerate(LAYERS) for each in row}
+    return next(number[each] for each in names if each in number)
 
 
 def test_the_page_names_every_module_once() -> None:
     """The table of docs/architecture.md has each module and package of dlsched, and no other."""
+    named = [name for names in LAYERS for name in names]
     tops = {name.partition(".")[2].partition(".")[0] for name in MODULES}
-    assert sorted(name for names in LAYERS for name in names) == sorted(tops)
+    assert sorted(name for name in named if "." not in name) == sorted(tops)
+    assert {f"dlsched.{name}" for name in named if "." in name} <= set(MODULES)
+
+
+def test_the_root_has_six_modules_at_most() -> None:
+    """A reader sees at the root only what the library consists of."""
+    modules = {path.stem for path in (SRC / "dlsched").glob("*.py")}
+    assert len(modules - {"__init__", "__main__"}) <= 6
+
+
+SIMULATION = ["workload", "log", "measures", "engine", "policies", "published", "bounds", "audit"]
+"""Folders of the simulator: none imports one that stands after it; what is left stands last."""
+
+
+def test_the_simulator_has_layers() -> None:
+    """Folders of the simulator import those below them alone."""
+
+    def number(name: str) -> int:
+        part = name.split(".")[2]
+        return SIMULATION.index(part) if part in SIMULATION else len(SIMULATION)
+
+    inside = [edge for edge in graph().edges
+              if all(name.startswith("dlsched.simulation.") for name in edge)]  # fmt: skip
+    assert [edge for edge in inside if number(edge[1]) > number(edge[0])] == []
 
 
 def test_no_layer_imports_a_higher_one() -> None:
@@ -114,7 +141,7 @@ def test_the_check_of_proofs_imports_no_search() -> None:
 
 def test_problems_do_not_import_each_other() -> None:
     """A problem's package imports no other problem's."""
-    owners = [[n.split(".")[2] for n in edge if n.count(".") > 1 and ".problems." in n]
+    owners = [[n.split(".")[2] for n in edge if n.split(".")[2:3] and n.split(".")[2] in PROBLEMS]
               for edge in graph().edges]  # fmt: skip
     assert [found for found in owners if len(set(found)) > 1] == []
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from dlsched.compilation import Loop, entries, loop
-from dlsched.preparation import divided
 from dlsched.registry import problem, problem_names
+from dlsched.solvers.compilation import Loop, entries, loop
+from dlsched.solvers.preparation import divided
 
 COMPILED = [
     name
@@ -114,8 +114,8 @@ def test_a_loop_that_is_no_entry_runs_as_python_if_python_calls_it() -> None:
 
 
 CALLED = """
-from dlsched.compilation import Loop, entries, loop
-from dlsched.preparation import divided
+from dlsched.solvers.compilation import Loop, entries, loop
+from dlsched.solvers.preparation import divided
 
 LIMIT = 2.0
 
@@ -124,7 +124,7 @@ def called(x):
     return x + 1.0
 """
 CALLING = """
-from dlsched.compilation import entry
+from dlsched.solvers.compilation import entry
 from digest_called import LIMIT, called
 
 @entry("float64(float64)")
@@ -186,7 +186,8 @@ OTHER_PROCESS = """
 import sys
 if sys.argv[1] == "fails":
     sys.executable = "/no/such/python"
-from dlsched import compilation, preparation
+from dlsched.solvers import compilation
+from dlsched.solvers import preparation
 preparation.os.cpu_count = lambda: 2
 told = []
 preparation.prepare("dlsched.problems.interleaving.heuristics.pair_search", on_compile=told.append)

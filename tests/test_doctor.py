@@ -15,10 +15,11 @@ import pytest
 from typer.testing import CliRunner
 
 import dlsched
-from dlsched import doctor, library
+from dlsched import doctor
 from dlsched.cli import app
 from dlsched.doctor import Examination, examine
-from dlsched.result import Termination
+from dlsched.problems import library
+from dlsched.results.result import Termination
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +169,7 @@ def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_the_cache_of_compiled_loops(tmp_path: Path) -> None:
     """An empty cache has none of the loops; what is compiled is found there by other processes."""
     look = (
-        "from dlsched.compilation import entries;"
+        "from dlsched.solvers.compilation import entries;"
         "from dlsched.doctor import compiled_loops as c; x = c();"
         "print(x.cached, x.total, x.writable, *x.folders);"
     )

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched import preparation
-from dlsched.compilation import entry, interpreted, loop
 from dlsched.registry import Method, problem, problem_names
+from dlsched.solvers import preparation
+from dlsched.solvers.compilation import entry, interpreted, loop
 from dlsched.testing import strategies
 
 METHODS = [

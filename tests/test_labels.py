@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import dlsched
 from dlsched.bench.instance_spec import InstanceSpec
 from dlsched.cli import app
-from dlsched.labels import distinguish, labelled, method_labels
+from dlsched.registry.labels import distinguish, labelled, method_labels
 from dlsched.traces import pool, queue, read_trace, snapshot
 
 VALUES = [1, 1.0, "1", True, "True", None, "None", [1], "[1]", {"1": 0.5}, Fraction(1, 2), "1/2",

@@ -11,10 +11,10 @@ import pytest
 from _pytest.mark import ParameterSet
 
 import dlsched
-from dlsched import library
-from dlsched.objective import SOLVER_PRECISION, bound_from_data, closed, number_from_data
+from dlsched.api.submission import check_submission
+from dlsched.problems import library
 from dlsched.registry import problem
-from dlsched.submission import check_submission
+from dlsched.results.objective import SOLVER_PRECISION, bound_from_data, closed, number_from_data
 from dlsched.traces import read_trace
 
 NAMES = library.names()

@@ -14,10 +14,11 @@ import pytest
 from matplotlib import pyplot as plt
 
 import dlsched
-from dlsched import library, registry
-from dlsched.drawing.colours import PALETTE, text_on
-from dlsched.drawing.files import FORMATS, picture_bytes
-from dlsched.drawing.style import SMALL, WIDTHS
+from dlsched import registry
+from dlsched.display.drawing.colours import PALETTE, text_on
+from dlsched.display.drawing.files import FORMATS, picture_bytes
+from dlsched.display.drawing.style import SMALL, WIDTHS
+from dlsched.problems import library
 
 EXAMPLES = {
     "reclaiming": "lyra-fig5",

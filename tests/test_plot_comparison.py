@@ -13,7 +13,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 import dlsched
-from dlsched.drawing.style import SMALL, WIDTHS
+from dlsched.display.drawing.style import SMALL, WIDTHS
 
 KINDS = ("gaps", "gap_profile", "profile", "time", "gap_by_size")
 

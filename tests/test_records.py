@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.objective import Bound, bound_from_data, number_from_data, number_to_data
 from dlsched.problems.reclaiming.instances.generate import examples
+from dlsched.results.objective import Bound, bound_from_data, number_from_data, number_to_data
 from dlsched.testing.strategies import reclaiming
 
 

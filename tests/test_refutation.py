@@ -6,8 +6,8 @@ from pathlib import Path
 import dlsched
 from dlsched import Bound, Claim, Status
 from dlsched.bench.store import TYPES
+from dlsched.display.table import COLUMNS
 from dlsched.problems.reclaiming import Solution
-from dlsched.table import COLUMNS
 
 POOR = ("4", "6")
 """Servers of Lyra's Figure 5 that preempt two jobs at a collateral of four GPUs."""

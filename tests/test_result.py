@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dlsched.objective import Bound, ByLevel, Level, gap, relative_gap
+from dlsched.results.objective import Bound, ByLevel, Level, gap, relative_gap
 
 LEVELS = (Level("few", "min", "jobs"), Level("many", "max", "GPUs"))
 numbers = st.one_of(st.integers(-50, 50), st.fractions(-5, 5))

@@ -14,7 +14,7 @@ import pytest
 
 import dlsched
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
-from dlsched.result import Point, Status, Termination
+from dlsched.results.result import Point, Status, Termination
 from dlsched.run import Run
 
 

@@ -19,11 +19,12 @@ import networkx as nx
 import pytest
 
 import dlsched
-from dlsched import library, registry
-from dlsched.compilation import interpreted
+from dlsched import registry
+from dlsched.problems import library
 from dlsched.proofs.available import MODEL, Forms
 from dlsched.proofs.document import read_proof
 from dlsched.run import Run
+from dlsched.solvers.compilation import interpreted
 from test_architecture import MODULES, graph
 
 ROOT = Path(__file__).parents[1]

@@ -11,11 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 import dlsched
-from dlsched import library
+from dlsched.api.submission import check_submission
 from dlsched.cli import app
+from dlsched.problems import library
 from dlsched.run import Run
 from dlsched.schema import Instance, Solution
-from dlsched.submission import check_submission
 
 NAME = "reclaiming-520-52"
 

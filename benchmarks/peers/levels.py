@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from dlsched import Claim, Status, Termination
-from dlsched.objective import Bound
 from dlsched.registry import problem
+from dlsched.results.objective import Bound
 from dlsched.run import Run
 from dlsched.schema import Instance
 from dlsched.solvers.certificate import round_to_granularity

@@ -11,13 +11,13 @@ from benchmarks.peers.levels import stopped
 
 from dlsched import Claim, Status
 from dlsched.errors import OptionError
-from dlsched.objective import Bound
 from dlsched.problems.interleaving.structures.groups import (
     pair_efficiencies,
     solution_of,
     stage_array,
 )
 from dlsched.problems.placement import model as placement
+from dlsched.results.objective import Bound
 from dlsched.run import Run
 from dlsched.schema import Instance
 

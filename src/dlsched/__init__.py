@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from dlsched.api import save as save
     from dlsched.api import solve as solve
     from dlsched.api import verify as verify
+    from dlsched.display.plotting import plot as plot
+    from dlsched.display.plotting import plot_comparison as plot_comparison
     from dlsched.errors import DlschedError as DlschedError
     from dlsched.errors import ExtraMissing as ExtraMissing
     from dlsched.errors import InstanceChanged as InstanceChanged
@@ -38,17 +40,15 @@ if TYPE_CHECKING:
     from dlsched.errors import SolverFailure as SolverFailure
     from dlsched.errors import SolverMissing as SolverMissing
     from dlsched.errors import UnknownName as UnknownName
-    from dlsched.objective import Bound as Bound
-    from dlsched.objective import ByLevel as ByLevel
-    from dlsched.plotting import plot as plot
-    from dlsched.plotting import plot_comparison as plot_comparison
     from dlsched.registry import method as method
-    from dlsched.result import Claim as Claim
-    from dlsched.result import Report as Report
-    from dlsched.result import Result as Result
-    from dlsched.result import Status as Status
-    from dlsched.result import Termination as Termination
-    from dlsched.result import Violation as Violation
+    from dlsched.results.objective import Bound as Bound
+    from dlsched.results.objective import ByLevel as ByLevel
+    from dlsched.results.result import Claim as Claim
+    from dlsched.results.result import Report as Report
+    from dlsched.results.result import Result as Result
+    from dlsched.results.result import Status as Status
+    from dlsched.results.result import Termination as Termination
+    from dlsched.results.result import Violation as Violation
     from dlsched.run import Run as Run
     from dlsched.run import Stage as Stage
     from dlsched.run import StageEvent as StageEvent
@@ -93,16 +93,18 @@ _NAMES = {
         "SolverMissing",
         "UnknownName",
     ],
-    "objective": ["Bound", "ByLevel"],
-    "plotting": ["plot", "plot_comparison"],
+    "display.plotting": ["plot", "plot_comparison"],
     "registry": ["method"],
-    "result": ["Claim", "Report", "Result", "Status", "Termination", "Violation"],
+    "results.objective": ["Bound", "ByLevel"],
+    "results.result": ["Claim", "Report", "Result", "Status", "Termination", "Violation"],
     "run": ["Run", "Stage", "StageEvent"],
     "schema.envelope": ["Instance"],
     "schema.solution": ["Solution"],
 }
 """The public names, by the module that has them; a test compares them with the imports above."""
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
+_MODULES = {"library": "problems.library"}
+"""Modules that are public by another name than their own, as ``dlsched.problems.library``."""
 
 __all__ = [*_MODULE_OF]  # noqa: PLE0604
 
@@ -111,6 +113,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name, or a module of the package, when it is first used."""
     if name in _MODULE_OF:
         found = getattr(import_module(f"dlsched.{_MODULE_OF[name]}"), name)
+    elif name in _MODULES:
+        found = import_module(f"dlsched.{_MODULES[name]}")
     elif not name.startswith("_") and find_spec(f"dlsched.{name}") is not None:
         found = import_module(f"dlsched.{name}")
     else:

@@ -20,14 +20,15 @@ from pathlib import Path
 from typing import Any
 
 import dlsched
-from dlsched import api, library
-from dlsched.compilation import entries
+from dlsched import api
 from dlsched.errors import SolverMissing, describe
+from dlsched.problems import library
 from dlsched.registry import BUILT_IN, problem
-from dlsched.result import Status, Termination
+from dlsched.results.result import Status, Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.backend import find_backend
+from dlsched.solvers.compilation import entries
 from dlsched.solvers.pyomo_backend import INTERFACES
 from dlsched.solvers.standard_form import StandardForm
 

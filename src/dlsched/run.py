@@ -22,10 +22,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from dlsched.display.figures import display, percent
 from dlsched.errors import OptionError
-from dlsched.figures import display, percent
-from dlsched.objective import relative_gap
-from dlsched.result import Point, Report, Termination
+from dlsched.results.objective import relative_gap
+from dlsched.results.result import Point, Report, Termination
 from dlsched.schema.solution import Solution
 
 logger = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 
 import dlsched
 from dlsched.cli import app
-from dlsched.files import MAX_BYTES
+from dlsched.schema.files import MAX_BYTES
 
 # name: (the file's bytes, the field that the error names, words of the error)
 MALFORMED: dict[str, tuple[bytes, str, str]] = {

@@ -13,8 +13,8 @@ from bad_input_data import ELASTIC, SOLUTION, TEXT, changed, paths, swap
 from typer.testing import CliRunner
 
 import dlsched
-from dlsched import library
 from dlsched.cli import app
+from dlsched.problems import library
 
 LONG = "7" * 5000
 """More digits than Python turns into an int, or an int into text."""

@@ -12,15 +12,20 @@ from dlsched.bench import code_identity
 USED = [
     "api/solving.py",
     "bench/execution.py",
-    "evaluation.py",
+    "api/evaluation.py",
     "problems/elastic/exact/__init__.py",
     "registry/methods.py",
     "schema/quantities.py",
-    "forms/form.py",
+    "proofs/forms/form.py",
     "solvers/levels.py",
-    "table.py",
+    "display/table.py",
 ]
-UNUSED = ["bench/store.py", "cli/solve.py", "problems/placement/exact/__init__.py", "plotting.py"]
+UNUSED = [
+    "bench/store.py",
+    "cli/solve.py",
+    "problems/placement/exact/__init__.py",
+    "display/plotting.py",
+]
 
 
 @pytest.mark.parametrize("name", USED + UNUSED)

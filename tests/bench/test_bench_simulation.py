@@ -19,7 +19,7 @@ from dlsched.bench.simulations import load_simulation, simulation_rows
 from dlsched.bench.task import Task
 from dlsched.bench.workload_spec import WorkloadSpec, bound_of
 from dlsched.cli import app
-from dlsched.result import Report, Violation
+from dlsched.results.result import Report, Violation
 from dlsched.simulation import Simulation, Workload, simulate
 
 SUITE = """

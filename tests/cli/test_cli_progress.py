@@ -20,7 +20,7 @@ from rich.console import Console
 
 import dlsched
 from dlsched.cli import progress
-from dlsched.result import Point
+from dlsched.results.result import Point
 from dlsched.run import Run, Stage
 
 COMMAND = [sys.executable, "-c", "from dlsched.cli import main; main()"]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from dlsched import library
 from dlsched.bench.statistics import evaluate_rows
 from dlsched.cli.output import Column, put_table
 from dlsched.cli.sweep import put_sweep
 from dlsched.cli.verdict import put_comparison
+from dlsched.problems import library
 from dlsched.registry import problem, problem_names
 
 WIDTHS = [80, 100, 160, 200]

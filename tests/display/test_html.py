@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import dlsched
-from dlsched import library
 from dlsched.display import picture
+from dlsched.problems import library
 from dlsched.schema.link import linked_instance
 
 ELEMENTS = {"div", "p", "b", "code", "table", "tr", "td", "th", "img"}

@@ -12,11 +12,12 @@ import pytest
 from pydantic import Field
 
 import dlsched
-from dlsched import Bound, Report, Status, Termination, Violation, library
-from dlsched.objective import ByLevel, Level
+from dlsched import Bound, Report, Status, Termination, Violation
+from dlsched.problems import library
 from dlsched.problems.elastic.definition.schema import Instance as ElasticInstance
 from dlsched.problems.elastic.definition.schema import Job
-from dlsched.result import Limits, Result, Seconds, Start
+from dlsched.results.objective import ByLevel, Level
+from dlsched.results.result import Limits, Result, Seconds, Start
 from dlsched.run import Run
 from dlsched.schema import Document, Id, Instance, Solution
 from dlsched.testing import check_heuristic, worst_case

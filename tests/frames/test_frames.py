@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched import library
-from dlsched.frames.layout import tables
-from dlsched.frames.read import Reader
+from dlsched.problems import library
 from dlsched.registry import problem, problem_names
 from dlsched.schema import Document, Id, Instance
+from dlsched.schema.frames.layout import tables
+from dlsched.schema.frames.read import Reader
 from dlsched.testing import strategies
 
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import dlsched
-from dlsched import library
 from dlsched.cli import app
 from dlsched.errors import InstanceError
+from dlsched.problems import library
 from dlsched.proofs.bounds import BoundProof, read_bound, write_bound
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.prove import ProofFailed, prove_bound

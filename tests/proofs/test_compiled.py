@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dlsched.forms.compiled import form_of
-from dlsched.forms.form import Form
+from dlsched.proofs.forms.compiled import form_of
+from dlsched.proofs.forms.form import Form
 from dlsched.solvers.standard_form import StandardForm
 
 checked = settings(derandomize=True, deadline=None, max_examples=200)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dlsched.forms.form import Form, Row
 from dlsched.proofs.cuts import Cut, InvalidCut, row_of, with_cuts
+from dlsched.proofs.forms.form import Form, Row
 
 checked = settings(derandomize=True, deadline=None, max_examples=150)
 SMALL = st.integers(-5, 5)

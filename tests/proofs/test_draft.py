@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dlsched.forms.draft import Draft
+from dlsched.proofs.forms.draft import Draft
 
 EXACT = st.one_of(
     st.integers(-6, 6).map(Fraction),

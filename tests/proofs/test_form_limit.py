@@ -8,11 +8,11 @@ from fractions import Fraction
 import pytest
 
 import dlsched
-from dlsched.forms.draft import Draft
-from dlsched.forms.limit import Unbuilt, poll, until
 from dlsched.proofs.available import Forms
 from dlsched.proofs.document import read_proof
-from dlsched.status import Termination
+from dlsched.proofs.forms.draft import Draft
+from dlsched.proofs.forms.limit import Unbuilt, poll, until
+from dlsched.results.status import Termination
 
 
 def after(calls: int) -> Callable[[], Termination | None]:
@@ -26,7 +26,7 @@ def after(calls: int) -> Callable[[], Termination | None]:
 )
 def test_a_limit_ends_the_building_of_a_form(name: str) -> None:
     """It strikes between two rows; without one, the form is built."""
-    instance, file = dlsched.load(name), dlsched.library.proof_file(name)
+    instance, file = dlsched.load(name), dlsched.problems.library.proof_file(name)
     assert file is not None
     proof = read_proof(file)
     level, targets = proof.levels[0], [level.target for level in proof.levels]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched import registry
-from dlsched.forms.choice import FormChoice
 from dlsched.proofs.available import Forms
+from dlsched.proofs.forms.choice import FormChoice
 from dlsched.proofs.levels import aim, kind_of
 from dlsched.proofs.prove import prove_solution
 from dlsched.proofs.search import Search, Unproved

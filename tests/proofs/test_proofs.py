@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 import dlsched
-from dlsched import library
 from dlsched.cli import app
 from dlsched.errors import InstanceError
+from dlsched.problems import library
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import proof_from_data, read_proof, write_proof
 from dlsched.proofs.prove import ProofFailed

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dlsched.errors import SolverFailure
-from dlsched.forms.form import Form, Goal, Row
 from dlsched.proofs.cuts import with_cuts
+from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.proofs.levels import aim, kind_of
 from dlsched.proofs.relaxation import Relaxation
 from dlsched.proofs.search import Search, Unproved

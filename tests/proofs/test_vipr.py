@@ -15,12 +15,12 @@ import pytest
 
 import dlsched
 from dlsched.errors import OptionError
-from dlsched.forms.form import Row
 from dlsched.proofs import vipr
 from dlsched.proofs.available import Forms
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.cuts import Cut, with_cuts
 from dlsched.proofs.document import LevelProof
+from dlsched.proofs.forms.form import Row
 from dlsched.proofs.levels import aim
 
 SENSES = {"G": 1, "L": -1, "E": 0}

@@ -13,15 +13,8 @@ from typing import Any, ClassVar
 
 from simulation_cases import RandomPolicy, random_workload
 
-from dlsched.simulation import (
-    Cluster,
-    Decision,
-    Simulation,
-    State,
-    Workload,
-    engine,
-    simulate,
-)
+from dlsched.simulation import Cluster, Decision, Simulation, State, Workload, simulate
+from dlsched.simulation.engine import engine
 
 CLUSTER = Cluster.uniform(servers=4, gpus=4)
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from simulation_cases import RandomPolicy, profiled_case, random_case
 
-from dlsched.simulation import metrics, simulate
+from dlsched.simulation import simulate
 from dlsched.simulation.audit import KINDS, audit
 from dlsched.simulation.log import Log
+from dlsched.simulation.measures import metrics
 
 SEEDS = range(24)
 

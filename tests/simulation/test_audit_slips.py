@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from simulation_cases import RandomPolicy, profiled_case, random_case
 
-from dlsched.simulation import metrics, simulate
+from dlsched.simulation import simulate
 from dlsched.simulation.audit import audit
 from dlsched.simulation.log import TABLES, Log
+from dlsched.simulation.measures import metrics
 
 
 @cache

@@ -14,7 +14,7 @@ from dlsched.simulation.bounds.charges import best_charges, groups, mixtures, va
 from dlsched.simulation.bounds.demands import Demands, Mode, Resource
 from dlsched.simulation.bounds.program import Multipliers
 from dlsched.simulation.bounds.sharing import group_facet, stage_facet, stage_sharing
-from dlsched.simulation.speeds import least_iteration_time
+from dlsched.simulation.engine.speeds import least_iteration_time
 
 
 def shared_workload(seed: int, jobs: int = 6) -> Workload:

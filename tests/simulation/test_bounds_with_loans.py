@@ -12,7 +12,7 @@ from dlsched.simulation.bounds.capacity import Capacity
 from dlsched.simulation.bounds.demands import Pool
 from dlsched.simulation.bounds.makespan import pooled_work
 from dlsched.simulation.bounds.modes import gpu_classes
-from dlsched.simulation.generators import lyra_workload
+from dlsched.simulation.workload.generators import lyra_workload
 
 MORE_LATER = ((0, 1), (10, 3))
 """One GPU, and from 10 on three."""

@@ -11,9 +11,9 @@ import dlsched
 from dlsched.errors import DlschedError, InstanceError, OptionError, UnknownName
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.instances import state as adapter
+from dlsched.registry.cluster_state import ClusterState, JobState, Server
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
-from dlsched.simulation.generators import hadar_cluster, hadar_workload
-from dlsched.state import ClusterState, JobState, Server
+from dlsched.simulation.workload.generators import hadar_cluster, hadar_workload
 from dlsched.traces import read_trace
 
 MEASURED = Path(__file__).parents[3] / "shared" / "data" / "gavel" / "isolated_throughputs.json"

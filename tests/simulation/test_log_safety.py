@@ -28,7 +28,7 @@ from dlsched.simulation import (
 )
 from dlsched.simulation.audit import audit
 from dlsched.simulation.log import TABLES, Log, LogError
-from dlsched.simulation.metrics import summary
+from dlsched.simulation.measures.metrics import summary
 
 HOLD = """
 import sys

@@ -10,6 +10,7 @@ import pytest
 from test_resume import tables
 
 from dlsched.simulation import Allocation, BasePolicy, Cluster, Decision, Share, Workload, simulate
+from dlsched.simulation.engine.positions import Positions
 from dlsched.simulation.policies.ordering import (
     Fifo,
     Las,
@@ -19,7 +20,6 @@ from dlsched.simulation.policies.ordering import (
     of_job_alone,
 )
 from dlsched.simulation.policies.tiresias import Tiresias
-from dlsched.simulation.positions import Positions
 
 
 class Backfill(Fifo):

@@ -13,7 +13,7 @@ import dlsched
 from dlsched.errors import OptionError, UnknownName
 from dlsched.problems.elastic import Instance
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
-from dlsched.simulation.engine import Engine
+from dlsched.simulation.engine.engine import Engine
 from dlsched.simulation.log import COMPARED, Log
 from dlsched.simulation.policies import make_policy
 from dlsched.simulation.policies.lyra_baselines import most_goodput

@@ -10,7 +10,7 @@ from dlsched.errors import OptionError
 from dlsched.problems.elastic.instances import state as elastic
 from dlsched.problems.reclaiming.instances import state as reclaiming
 from dlsched.problems.workers.instances import state as workers
-from dlsched.state import ClusterState, JobState, Server
+from dlsched.registry.cluster_state import ClusterState, JobState, Server
 
 SERVERS = (Server("t1", 8), Server("i1", 4, "loan"), Server("i2", 4, "loan"))
 RUNNING = JobState(

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from dlsched.errors import OptionError, UnknownName
 from dlsched.simulation import Workload
-from dlsched.simulation.generators import inference_load, lyra_cluster, lyra_workload
-from dlsched.simulation.generators.lyra import SCENARIOS, loan_schedule
+from dlsched.simulation.workload.generators import inference_load, lyra_cluster, lyra_workload
+from dlsched.simulation.workload.generators.lyra import SCENARIOS, loan_schedule
 
 
 def areas(workload: Workload) -> NDArray[np.float64]:

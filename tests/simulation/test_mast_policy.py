@@ -8,8 +8,8 @@ import pytest
 
 from dlsched.errors import OptionError
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
-from dlsched.simulation.generators import mast_cluster, mast_workload
-from dlsched.simulation.latency import allocation_rate, preemptions, violations, waits
+from dlsched.simulation.measures.latency import allocation_rate, preemptions, violations, waits
+from dlsched.simulation.workload.generators import mast_cluster, mast_workload
 
 CLUSTER = Cluster.of(
     [{"gpus": 8, "region": "east"}, {"gpus": 8, "region": "west", "gpu_type": None}]

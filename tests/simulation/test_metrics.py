@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dlsched.simulation import Allocation, Cluster, Decision, Share, Simulation, Workload, simulate
-from dlsched.simulation.metrics import rank
+from dlsched.simulation.measures.metrics import rank
 
 
 def make(*jobs: dict[str, object], servers: int = 1, gpus: int = 1) -> Simulation:

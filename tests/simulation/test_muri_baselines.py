@@ -22,15 +22,15 @@ from dlsched.simulation import (
     Simulation,
     State,
     Workload,
-    engine,
-    metrics,
     simulate,
 )
 from dlsched.simulation.audit import audit
-from dlsched.simulation.lanes import stretches
+from dlsched.simulation.engine import engine
+from dlsched.simulation.engine.speeds import idle_speed
 from dlsched.simulation.log import COMPARED
-from dlsched.simulation.plots import draw_timeline
-from dlsched.simulation.speeds import idle_speed
+from dlsched.simulation.measures import metrics
+from dlsched.simulation.pictures.charts import draw_timeline
+from dlsched.simulation.pictures.lanes import stretches
 
 BALANCED = {"priority": 0, "stages": [1, 2, 1]}
 """A guaranteed job that leaves 3/4, 1/2 and 3/4 of its resources idle."""

@@ -11,9 +11,9 @@ import pytest
 
 from dlsched.errors import OptionError
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
-from dlsched.simulation.lanes import stretches
-from dlsched.simulation.metrics import frame
-from dlsched.simulation.plots import draw_distribution, draw_over_time, draw_timeline
+from dlsched.simulation.measures.metrics import frame
+from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time, draw_timeline
+from dlsched.simulation.pictures.lanes import stretches
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from dlsched.simulation import (
     Workload,
     simulate,
 )
-from dlsched.simulation.progress import Progress
+from dlsched.simulation.engine.progress import Progress
 
 CLUSTER = Cluster.uniform(servers=2, gpus=2)
 Decide = Callable[[State], Any]

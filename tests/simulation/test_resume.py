@@ -15,7 +15,8 @@ import pytest
 import simulation_child
 from simulation_cases import RandomPolicy, random_case
 
-from dlsched.simulation import Cluster, Workload, engine, simulate
+from dlsched.simulation import Cluster, Workload, simulate
+from dlsched.simulation.engine import engine
 from dlsched.simulation.log import COMPARED, Log, LogError
 
 CHILD = Path(simulation_child.__file__)

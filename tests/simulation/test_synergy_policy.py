@@ -12,10 +12,10 @@ from synergy_cases import MATRICES, ends, server, workload
 from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.simulation import Allocation, Cluster, Decision, Share
 from dlsched.simulation.api import simulate
-from dlsched.simulation.generators import synergy_workload
+from dlsched.simulation.engine.state import Arrays, State
 from dlsched.simulation.policies.synergy import Synergy, _candidates
 from dlsched.simulation.policies.synergy_rounds import RoundSolver
-from dlsched.simulation.state import Arrays, State
+from dlsched.simulation.workload.generators import synergy_workload
 
 
 def test_best_case_speeds_a_job_up() -> None:

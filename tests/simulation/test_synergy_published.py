@@ -14,7 +14,7 @@ from dlsched.errors import InstanceError, UnknownName
 from dlsched.problems.sensitivity.instances.job_models import Assignment, measured_models
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.api import simulate
-from dlsched.simulation.generators import synergy_workload
+from dlsched.simulation.workload.generators import synergy_workload
 
 MEASURED = Path(__file__).parents[2].parent / "shared" / "data" / "synergy"
 PROFILES = MEASURED / "profiles.json"

@@ -12,7 +12,7 @@ from forms import INF, make_form
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dlsched.result import Status
+from dlsched.results.result import Status
 from dlsched.run import Run
 from dlsched.solvers import certificate, highs
 from dlsched.solvers.certificate import dual_bound, round_to_granularity

@@ -16,7 +16,7 @@ from forms import INF, hard_instance, make_form
 from dlsched.errors import SolverFailure
 from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.definition.schema import Solution
-from dlsched.result import Point, Status, Termination
+from dlsched.results.result import Point, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.session import TERMINATIONS, Session

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.errors import OptionError, SolverDisagreement
-from dlsched.objective import Bound
 from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.definition.check import check
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.problems.workers.programs.pattern_program import Program
-from dlsched.result import Point, Status, Termination
+from dlsched.results.objective import Bound
+from dlsched.results.result import Point, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.levels import relax_first_level, solve_levels

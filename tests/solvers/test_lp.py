@@ -13,10 +13,10 @@ import pytest
 from readers import highs_optimum, scip_optimum
 
 import dlsched
-from dlsched import library
-from dlsched.objective import number_from_data
+from dlsched.problems import library
 from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.registry import problem
+from dlsched.results.objective import number_from_data
 from dlsched.solvers.lp import lp_names, lp_text
 
 EXAMPLES = [f"{name}-small-03" for name in dlsched.list_problems()] + ["lyra-fig5"]

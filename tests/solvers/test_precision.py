@@ -11,8 +11,8 @@ import pyomo.environ as pyo
 import pytest
 from scipy import sparse
 
-from dlsched.objective import ByLevel, Level
-from dlsched.result import Report, Status, Termination, Violation
+from dlsched.results.objective import ByLevel, Level
+from dlsched.results.result import Report, Status, Termination, Violation
 from dlsched.run import Run
 from dlsched.solvers.levels import solve_levels
 from dlsched.solvers.precision import BEYOND_PRECISION, LARGEST_TERM, undecided_row

@@ -10,7 +10,7 @@ from forms import INF, make_form
 
 import dlsched
 from dlsched.problems.reclaiming.definition.schema import Instance
-from dlsched.result import Status
+from dlsched.results.result import Status
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.pyomo_backend import _TERMINATIONS, INTERFACES, PyomoBackend

@@ -17,7 +17,7 @@ from scipy import sparse
 
 import dlsched
 from dlsched.errors import SolverFailure
-from dlsched.result import Point, Termination
+from dlsched.results.result import Point, Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.incremental import IncrementalProgram

@@ -12,7 +12,7 @@ import dlsched
 from dlsched.problems.placement import Instance as Placement
 from dlsched.problems.placement import Solution as PlacementSolution
 from dlsched.problems.reclaiming import Solution as ReclaimingSolution
-from dlsched.result import Claim
+from dlsched.results.result import Claim
 from dlsched.schema import Instance
 from dlsched.testing import check_heuristic
 

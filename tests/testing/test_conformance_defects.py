@@ -145,7 +145,7 @@ def test_defects_are_found(install: Install, defect: str) -> None:
     assert FILES[file].count(passage) == 1
     text = FILES[file].replace(passage, planted)
     if module == "bounds":
-        text = text.replace("from dlsched.result", "from dlsched import Bound\nfrom dlsched.result")
+        text = text.replace("\nfrom dlsched", "\nfrom dlsched import Bound\nfrom dlsched", 1)
     if module == "schema":
         text = text.replace(
             "import model_validator", "import Field, model_validator\nimport numpy as np"

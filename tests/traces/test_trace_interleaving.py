@@ -11,7 +11,7 @@ import pytest
 import dlsched
 from dlsched import OptionError
 from dlsched.problems.interleaving.instances.state import stages
-from dlsched.state import JobState
+from dlsched.registry.cluster_state import JobState
 from dlsched.traces import Trace, TraceJob, pool, queue, read_trace, snapshot
 
 TIMES = (Fraction(1, 4), Fraction(1, 2), Fraction(1))

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import dlsched
-from dlsched import library
 from dlsched.cli import app
+from dlsched.problems import library
 from dlsched.problems.reclaiming.definition.oracle import brute_force
 from dlsched.traces import FORMATS, read_trace, snapshot
 

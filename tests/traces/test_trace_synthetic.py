@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from dlsched import OptionError, library
+from dlsched import OptionError
+from dlsched.problems import library
 from dlsched.traces import read_trace, synthesise
 from dlsched.traces.synthetic import SIZES
 from dlsched.traces.writer import trace_text

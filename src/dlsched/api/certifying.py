@@ -6,12 +6,12 @@ import logging
 from dataclasses import replace
 
 from dlsched.errors import DlschedError, describe
-from dlsched.objective import Bound, Bounds, gap, stronger
 from dlsched.proofs.check import CheckedProof, check_proof
 from dlsched.proofs.document import Proof
 from dlsched.proofs.prove import prove_solution
-from dlsched.refutation import beaten_level, refutation
-from dlsched.result import Result, Status, Termination
+from dlsched.results.objective import Bound, Bounds, gap, stronger
+from dlsched.results.refutation import beaten_level, refutation
+from dlsched.results.result import Result, Status, Termination
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 from dlsched.schema.link import link_instance

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from dlsched import registry
 from dlsched.api.loading import InstanceLike, load
 from dlsched.api.solving import solve
+from dlsched.display.table import Failure, comparison_rows, data_frame
 from dlsched.errors import SolverDisagreement, describe
-from dlsched.labels import distinguish, method_labels
 from dlsched.registry import MethodLike
-from dlsched.result import Result
+from dlsched.registry.labels import distinguish, method_labels
+from dlsched.results.result import Result
 from dlsched.schema.envelope import Instance
-from dlsched.table import Failure, comparison_rows, data_frame
 
 if TYPE_CHECKING:
     import pandas
@@ -45,9 +45,9 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        The columns are described in `dlsched.table.COLUMNS`. ``gap`` is to the bound that the
-        method itself proved, ``gap_to_best`` to the best bound known. Different instances with one
-        name have 8 digits of their digest added to it.
+        The columns are described in `dlsched.display.table.COLUMNS`. ``gap`` is to the bound that
+        the method itself proved, ``gap_to_best`` to the best bound known. Different instances with
+        one name have 8 digits of their digest added to it.
     """
     return data_frame(comparison(instances, methods, on_answer=on_answer, **solve_options))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dlsched import registry
-from dlsched.frames.layout import columns
-from dlsched.frames.read import Reader
 from dlsched.schema.envelope import SCHEMA_VERSION, AnyInstance
+from dlsched.schema.frames.layout import columns
+from dlsched.schema.frames.read import Reader
 
 
 def from_frames(problem: str, /, **parts: Any) -> AnyInstance:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dlsched import registry
 from dlsched.errors import OptionError
-from dlsched.labels import labelled
+from dlsched.registry.labels import labelled
 from dlsched.registry.option_types import validate_types
 from dlsched.schema.envelope import AnyInstance
 

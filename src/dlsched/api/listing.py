@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dlsched import library, registry
+from dlsched import registry
+from dlsched.problems import library
 
 if TYPE_CHECKING:
     import pandas

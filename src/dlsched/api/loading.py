@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from dlsched import library, registry
+from dlsched import registry
+from dlsched.api.records import load_result
 from dlsched.errors import InstanceError
-from dlsched.files import read_json, write_json
-from dlsched.records import load_result
+from dlsched.problems import library
 from dlsched.registry import Problem
-from dlsched.result import Result
+from dlsched.results.result import Result
 from dlsched.schema.envelope import SCHEMA_VERSION, AnyInstance, Instance
+from dlsched.schema.files import read_json, write_json
 from dlsched.schema.quantities import shown
 from dlsched.schema.solution import AnySolution, Solution
 

@@ -10,7 +10,7 @@ from dlsched import registry
 from dlsched.api.loading import InstanceLike, load
 from dlsched.api.proving import ProofLike, vipr_texts
 from dlsched.errors import InstanceError, OptionError
-from dlsched.files import validate_target, write_bytes
+from dlsched.schema.files import validate_target, write_bytes
 from dlsched.solvers.lp import lp_text
 from dlsched.solvers.mps import mps_text
 

@@ -12,13 +12,13 @@ from typing import Any, TypeGuard
 
 from dlsched import registry
 from dlsched.api.certifying import certified, contested
+from dlsched.api.evaluation import evaluate_claim
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.api.starting import best_of, heuristics_of, no_worse, prepare_all
 from dlsched.errors import DlschedError, OptionError, describe
-from dlsched.evaluation import evaluate_claim
-from dlsched.objective import Bounds
 from dlsched.registry import Kind, Method, MethodLike, Problem
-from dlsched.result import Claim, Point, Result, Start, Status, Termination
+from dlsched.results.objective import Bounds
+from dlsched.results.result import Claim, Point, Result, Start, Status, Termination
 from dlsched.run import Run, Stage, StageListener, announce
 from dlsched.schema.envelope import Instance
 from dlsched.schema.link import link_instance

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from dlsched import registry
 from dlsched.errors import OptionError
-from dlsched.objective import Objective
 from dlsched.registry import Method, Problem
-from dlsched.result import Claim, Status
+from dlsched.results.objective import Objective
+from dlsched.results.result import Claim, Status
 from dlsched.run import Run, Stage, StageListener
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution

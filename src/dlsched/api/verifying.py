@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dlsched import library, registry
+from dlsched import registry
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.errors import InstanceError
-from dlsched.objective import Bounds, gap
-from dlsched.result import Report
+from dlsched.problems import library
+from dlsched.results.objective import Bounds, gap
+from dlsched.results.result import Report
 
 
 def verify(

@@ -29,22 +29,20 @@ Code = Mapping[str, str]
 
 LIBRARY = "code of dlsched"
 _HARMLESS = (
-    *("bench", "cli", "display", "drawing", "problems", "testing"),
-    *(
-        "charts.py",
-        "doctor.py",
-        "figures.py",
-        "plotting.py",
-        "profiles.py",
-        "records.py",
-        "submission.py",
-    ),
+    *("bench/", "cli/", "display/", "doctor", "problems/", "testing/"),
+    *("api/records.py", "api/submission.py", "results/performance_profiles.py"),
 )
-"""Parts of dlsched that no result depends on; of `bench` and `problems` some count, see below."""
-_NOT_OF_PROBLEMS = ("simulation", "traces")
+"""How the files begin that no result depends on, but for those of `_OF_ROWS` and of a problem."""
+_NOT_OF_PROBLEMS = ("simulation/", "traces/")
 """Parts that stand above the problems, on which only simulations depend."""
-_OF_ROWS = ("execution", "instance_spec", "simulations", "workload_spec")
-"""Modules of `bench` that make the rows."""
+_OF_ROWS = (
+    *(
+        f"bench/{name}.py"
+        for name in ("execution", "instance_spec", "simulations", "workload_spec")
+    ),
+    *("display/__init__.py", "display/table.py", "problems/__init__.py", "problems/library.py"),
+)
+"""Files in those folders that make the rows, or their instances."""
 _OF_SOLVERS = ("cvxopt", "pyscipopt")
 """Packages that other solvers come with."""
 _SHOWN = 12
@@ -128,13 +126,11 @@ def library_digest(problem: str) -> str:
 def _library_files(root: Path, problem: str) -> Iterator[Path]:
     simulated = problem == SIMULATION
     harmless = _HARMLESS if simulated else (*_HARMLESS, *_NOT_OF_PROBLEMS)
-    for part in root.iterdir():
-        if part.name not in harmless:
-            yield from part.rglob("*.py") if part.is_dir() else part.parent.glob(part.name)
-    problems = root / "problems"
-    yield from problems.rglob("*.py") if simulated else (problems / problem).rglob("*.py")
-    for name in _OF_ROWS:
-        yield from (root / "bench").glob(f"{name}.py")
+    counted = (*_OF_ROWS, "problems/" if simulated else f"problems/{problem}/")
+    for file in root.rglob("*.py"):
+        name = file.relative_to(root).as_posix()
+        if name.startswith(counted) or not name.startswith(harmless):
+            yield file
 
 
 def homes(problem: str, method: str, options: Mapping[str, Any]) -> Iterator[str]:

@@ -21,12 +21,12 @@ from dlsched.bench.machine import machine, versions
 from dlsched.bench.simulations import run_simulation
 from dlsched.bench.task import Task
 from dlsched.bench.workload_spec import SIMULATION, WorkloadSpec
+from dlsched.display.table import Failure, run_columns
 from dlsched.errors import describe, plain
-from dlsched.files import json_text
-from dlsched.result import Result
+from dlsched.results.result import Result
+from dlsched.results.status import FAILED
+from dlsched.schema.files import json_text
 from dlsched.schema.quantities import to_json
-from dlsched.status import FAILED
-from dlsched.table import Failure, run_columns
 
 MOST_RECORD = 64 * 2**20
 """The longest record that is stored, in characters; a longer one loses points of the trajectory."""

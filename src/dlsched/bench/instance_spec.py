@@ -8,9 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from dlsched import api, library
+from dlsched import api
 from dlsched.errors import DlschedError
-from dlsched.labels import labelled
+from dlsched.problems import library
+from dlsched.registry.labels import labelled
 from dlsched.schema.envelope import Instance
 
 

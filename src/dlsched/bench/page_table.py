@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched.bench import statistics
 from dlsched.bench.simulations import SHOWN
-from dlsched.figures import display, percent, seconds
+from dlsched.display.figures import display, percent, seconds
 
 if TYPE_CHECKING:
     import pandas

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dlsched import charts, profiles, registry
+from dlsched import registry
 from dlsched.bench import statistics
 from dlsched.bench.statistics import EvaluatedRun
+from dlsched.display import charts
+from dlsched.results import performance_profiles as profiles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,11 +18,11 @@ from dlsched.bench.simulation_report import Section
 from dlsched.bench.simulations import simulation_rows
 from dlsched.bench.statistics import EvaluatedRun
 from dlsched.bench.store import Store
+from dlsched.display.figures import display
+from dlsched.display.table import data_frame
 from dlsched.extras import require
-from dlsched.figures import display
-from dlsched.files import write_bytes
-from dlsched.status import FAILED
-from dlsched.table import data_frame
+from dlsched.results.status import FAILED
+from dlsched.schema.files import write_bytes
 
 if TYPE_CHECKING:
     import pandas

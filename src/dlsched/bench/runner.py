@@ -63,7 +63,7 @@ def run_suite(
     Returns
     -------
     pandas.DataFrame
-        One row per run, in the order of the suite; `dlsched.table.COLUMNS` has the columns.
+        One row per run, in the order of the suite; `dlsched.display.table.COLUMNS` has the columns.
         Simulations come last; see `dlsched.bench.simulations.simulation_rows`.
 
     Raises

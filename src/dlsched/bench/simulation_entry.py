@@ -25,11 +25,11 @@ from dlsched.schema.fields import Amount, Count, Id, PositiveCount
 from dlsched.schema.flaws import Flaw
 from dlsched.simulation import Cluster
 from dlsched.simulation.api import VARIANTS
-from dlsched.simulation.cluster import TRAINING
+from dlsched.simulation.engine.policy import interval_ticks
 from dlsched.simulation.policies import find_policy, make_policy, policy_options
-from dlsched.simulation.policy import interval_ticks
-from dlsched.simulation.profiles import FILES, validate_options
 from dlsched.simulation.published import PUBLISHED
+from dlsched.simulation.workload.cluster import TRAINING
+from dlsched.simulation.workload.profiles import FILES, validate_options
 
 _UNIFORM = ("servers", "gpus", "cpus", "memory")
 """Fields that say what all servers have."""

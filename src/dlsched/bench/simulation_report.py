@@ -12,7 +12,7 @@ from dlsched.bench.simulations import Row, load_simulation, table_rows
 from dlsched.bench.store import Store
 from dlsched.errors import InstanceError
 from dlsched.simulation import Simulation
-from dlsched.simulation.plots import draw_distribution, draw_over_time
+from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time
 
 _LABELS = ("policy", "method", "options")
 _SIZE = (7.2, 4.2)

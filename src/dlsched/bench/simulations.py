@@ -123,7 +123,7 @@ def _gap(value: float, bound: float) -> float:
 def simulation_rows(rows: Iterable[Row]) -> list[Row]:
     """Return one flat row per simulation, without the record.
 
-    Columns are those of `dlsched.table.COLUMNS`, where ``method`` is the policy and
+    Columns are those of `dlsched.display.table.COLUMNS`, where ``method`` is the policy and
     ``resolved_method`` what solves its problem, then all metrics by name, and
     ``<metric>_bound``, ``<metric>_gap`` of those that have a bound.
 

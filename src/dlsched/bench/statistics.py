@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dlsched import library, profiles, registry
+from dlsched import registry
+from dlsched.api.records import result_from_data
+from dlsched.display.table import best_columns, best_known, gaps_to
 from dlsched.errors import InstanceError, describe
-from dlsched.objective import SLACK, Objective
-from dlsched.profiles import Fit, Steps
-from dlsched.records import result_from_data
-from dlsched.result import Result
-from dlsched.table import best_columns, best_known, gaps_to
+from dlsched.problems import library
+from dlsched.results import performance_profiles as profiles
+from dlsched.results.objective import SLACK, Objective
+from dlsched.results.performance_profiles import Fit, Steps
+from dlsched.results.result import Result
 
 if TYPE_CHECKING:
     import pandas
@@ -39,7 +41,7 @@ class EvaluatedRun:
     Attributes
     ----------
     row
-        The row of the store, with the columns of `dlsched.table.best_columns` and ``refuted``.
+        The row of the store, with the columns of `display.table.best_columns` and ``refuted``.
     label
         The method with its options, as tables name it.
     objective
@@ -104,7 +106,7 @@ def _evaluate_instance(group: Sequence[tuple[Row, Result]]) -> Iterator[Evaluate
 
 
 def run_rows(evaluated: Iterable[EvaluatedRun]) -> list[Row]:
-    """Return one flat row per run, without the record; `dlsched.table.COLUMNS` has the columns."""
+    """Return one flat row per run, without the record; `display.table.COLUMNS` has the columns."""
     return [
         {name: value for name, value in run.row.items() if name != "record"} for run in evaluated
     ]

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, Self
 from dlsched.bench.execution import Outcome
 from dlsched.bench.safe_csv import csv_bytes
 from dlsched.bench.workload_spec import SIMULATION
+from dlsched.display.table import data_frame
 from dlsched.errors import InstanceError, plain
 from dlsched.extras import require
-from dlsched.files import replace_file
-from dlsched.labels import distinguish
-from dlsched.table import data_frame
+from dlsched.registry.labels import distinguish
+from dlsched.schema.files import replace_file
 
 if TYPE_CHECKING:
     import filelock
@@ -63,7 +63,7 @@ TYPES: dict[str, str] = {
     "solution_sha256": "TEXT",
     "record": "TEXT",
 }
-"""The columns of ``runs`` with their SQL types; `dlsched.table.COLUMNS` has their meaning.
+"""The columns of ``runs`` with their SQL types; `dlsched.display.table.COLUMNS` has their meaning.
 ``record`` is the result as JSON, without its solution: the trajectory, certified bounds, exact
 fractions."""
 

@@ -42,13 +42,14 @@ from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from dlsched import api, library, registry
+from dlsched import api, registry
 from dlsched.bench import code_identity
 from dlsched.bench.instance_spec import InstanceSpec
 from dlsched.bench.simulation_entry import SimulationEntry
 from dlsched.bench.task import Limits, Task
 from dlsched.bench.workload_spec import WorkloadSpec
 from dlsched.errors import DlschedError, InstanceError, OptionError
+from dlsched.problems import library
 from dlsched.schema.document import Document
 from dlsched.schema.fields import Amount, Count, Id, PositiveAmount, PositiveCount
 from dlsched.schema.flaws import Flaw

@@ -12,11 +12,11 @@ from dlsched.cli.flags import INSTANCE_HELP, Json
 from dlsched.cli.output import put_json, stdout_for_answers
 from dlsched.cli.progress import count, point, say
 from dlsched.cli.verdict import put_comparison, status_of
+from dlsched.display.table import Failure
 from dlsched.registry import problem
-from dlsched.result import Result, Termination
+from dlsched.results.result import Result, Termination
 from dlsched.run import Stage
 from dlsched.solvers.backend import find_backend
-from dlsched.table import Failure
 
 
 def compare(

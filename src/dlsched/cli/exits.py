@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from dlsched.display.figures import printable
 from dlsched.errors import (
     DlschedError,
     ExtraMissing,
@@ -21,7 +22,6 @@ from dlsched.errors import (
     SolverMissing,
     UnknownName,
 )
-from dlsched.figures import printable
 
 _LONGEST = 1000
 clearing: list[Callable[[], None]] = []

@@ -16,10 +16,10 @@ from dlsched.cli.output import put_json, put_line
 from dlsched.cli.progress import say
 from dlsched.cli.settings import named_after, target
 from dlsched.errors import OptionError
-from dlsched.files import write_bytes
 from dlsched.proofs.check import InvalidProof
 from dlsched.registry import problem, usable_problems
 from dlsched.run import Stage
+from dlsched.schema.files import write_bytes
 
 FORMATS = ("lp", "mps", "vipr")
 SUFFIXES = [f".{name}{packed}" for name in FORMATS for packed in ("", ".gz")]

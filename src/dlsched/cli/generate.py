@@ -17,12 +17,12 @@ from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
 from dlsched.cli.progress import say
 from dlsched.cli.settings import parameters, settings, target
+from dlsched.display.figures import printable
 from dlsched.errors import DlschedError, OptionError
-from dlsched.figures import printable
-from dlsched.files import json_text
+from dlsched.registry.cluster_state import adapter
 from dlsched.run import Stage
 from dlsched.schema.envelope import Instance
-from dlsched.state import adapter
+from dlsched.schema.files import json_text
 from dlsched.traces import parse_duration, read_trace, snapshot
 
 _SHARED = ("elastic", "spread")

@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from dlsched import library, registry
+from dlsched import registry
 from dlsched.cli.flags import Json
 from dlsched.cli.output import Column, put_json, put_table
-from dlsched.figures import display
-from dlsched.objective import bound_from_data
+from dlsched.display.figures import display
+from dlsched.problems import library
 from dlsched.registry import Problem
+from dlsched.results.objective import bound_from_data
 from dlsched.simulation.policies import find_policy, list_policies
 
 

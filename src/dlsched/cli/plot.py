@@ -17,21 +17,21 @@ from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import put_json, put_line
 from dlsched.cli.progress import say
 from dlsched.cli.settings import target
-from dlsched.drawing.files import FORMATS, picture_bytes
-from dlsched.drawing.style import WIDTHS
+from dlsched.display.drawing.files import FORMATS, picture_bytes
+from dlsched.display.drawing.style import WIDTHS
+from dlsched.display.figures import shorten
+from dlsched.display.plotting import plot as plot_on_axes
 from dlsched.errors import OptionError
 from dlsched.extras import require
-from dlsched.figures import shorten
-from dlsched.files import write_bytes
-from dlsched.plotting import plot as plot_on_axes
 from dlsched.run import Stage
+from dlsched.schema.files import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 class Width(StrEnum):
-    """The width of a picture; `dlsched.drawing.style.WIDTHS` has the inches."""
+    """The width of a picture; `dlsched.display.drawing.style.WIDTHS` has the inches."""
 
     SINGLE = "single"
     DOUBLE = "double"

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from dlsched.cli.exits import clearing
 from dlsched.cli.text import wrapped
-from dlsched.figures import printable
-from dlsched.result import Point
+from dlsched.display.figures import printable
+from dlsched.results.result import Point
 from dlsched.run import Stage, describe_point
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.files import validate_target
+from dlsched.schema.files import validate_target
 from dlsched.schema.quantities import shown
 
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}

@@ -17,9 +17,9 @@ from dlsched.errors import OptionError
 from dlsched.run import Stage
 from dlsched.simulation import Cluster, Simulation, Workload
 from dlsched.simulation import simulate as run_simulation
-from dlsched.simulation.clock import TICKS
 from dlsched.simulation.policies import find_policy, policy_options
-from dlsched.simulation.profiles import profile_options
+from dlsched.simulation.workload.clock import TICKS
+from dlsched.simulation.workload.profiles import profile_options
 
 _DAY = 86400
 _SHOWN = 5

@@ -9,17 +9,17 @@ from typing import Annotated
 import typer
 
 from dlsched import api
+from dlsched.api.submission import check_submission
 from dlsched.cli.exits import Exit
 from dlsched.cli.flags import Json
 from dlsched.cli.output import Column, put_json, put_line, put_table
 from dlsched.cli.progress import say
 from dlsched.cli.settings import target
+from dlsched.display.figures import percent
 from dlsched.errors import OptionError
-from dlsched.figures import percent
-from dlsched.objective import number_to_data
+from dlsched.results.objective import number_to_data
 from dlsched.run import Stage
 from dlsched.schema.solution import Credit
-from dlsched.submission import check_submission
 
 VERDICTS = {
     "improves": "improves the best known solution",

@@ -13,9 +13,9 @@ from dlsched.bench.simulations import SHOWN, Row, table_rows
 from dlsched.bench.statistics import EvaluatedRun
 from dlsched.cli.output import Column, LeftOut, put_line, put_table
 from dlsched.cli.progress import count, note, say
-from dlsched.figures import percent, seconds
+from dlsched.display.figures import percent, seconds
+from dlsched.results.status import FAILED
 from dlsched.run import Stage
-from dlsched.status import FAILED
 
 MOST_LINES = 20
 _COUNTS = {"runs": 0, "proven": 2, "feasible": 3, "bound only": 7, "no solution": 6, "failed": 0}

@@ -7,11 +7,11 @@ from typing import Any
 
 from dlsched.cli.exits import Exit
 from dlsched.cli.output import Column, LeftOut, fields, put_table
-from dlsched.figures import display, percent, seconds
+from dlsched.display.figures import display, percent, seconds
 from dlsched.registry import Kind, problem
-from dlsched.result import Result, Status, Termination, default_termination
-from dlsched.status import FAILED
-from dlsched.summary import status_text
+from dlsched.results.result import Result, Status, Termination, default_termination
+from dlsched.results.status import FAILED
+from dlsched.results.summary import status_text
 
 
 def put_result(result: Result) -> None:
@@ -66,7 +66,7 @@ def exit_status(result: Result) -> Exit:
 
 
 def put_comparison(rows: Sequence[dict[str, Any]]) -> None:
-    """Write the rows of `dlsched.table.comparison_rows`, a table per problem."""
+    """Write the rows of `dlsched.display.table.comparison_rows`, a table per problem."""
     left_out = LeftOut()
     for name in dict.fromkeys(row["problem"] for row in rows):
         levels = [level.name for level in problem(name).levels]

@@ -1,4 +1,1 @@
-"""How results and documents show themselves in a Python shell and in a notebook."""
-
-from dlsched.display import html as html
-from dlsched.display import text as text
+"""How objects show themselves: text, HTML, tables, charts, and what all pictures share."""

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from html import escape as escape_html
 from typing import Any
 
-from dlsched.content import Part, is_number, number_text, parts, values
+from dlsched.display.figures import percent, shorten
 from dlsched.display.picture import picture
+from dlsched.display.rendering import html
 from dlsched.display.text import (
     LABELS,
     kinds_of,
@@ -20,13 +21,12 @@ from dlsched.display.text import (
     verdict,
 )
 from dlsched.errors import plain
-from dlsched.figures import percent, shorten
-from dlsched.objective import Bound, ByLevel
-from dlsched.rendering import html
-from dlsched.result import Report, Result, Violation
+from dlsched.results.objective import Bound, ByLevel
+from dlsched.results.result import Report, Result, Violation
+from dlsched.results.summary import ending, meaning, next_step, setting, status_text, times
+from dlsched.schema.content import Part, is_number, number_text, parts, values
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
-from dlsched.summary import ending, meaning, next_step, setting, status_text, times
 
 _LONGEST, _ROWS = 200, 10
 """Characters of a cell; rows of violations."""

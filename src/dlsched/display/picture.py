@@ -7,11 +7,11 @@ import logging
 from html import escape
 from typing import Any
 
-from dlsched.content import entries
-from dlsched.drawing.files import picture_bytes
+from dlsched.display.drawing.files import picture_bytes
+from dlsched.display.plotting import plot
 from dlsched.extras import require
-from dlsched.plotting import plot
-from dlsched.result import Result
+from dlsched.results.result import Result
+from dlsched.schema.content import entries
 from dlsched.schema.envelope import Instance
 from dlsched.schema.link import linked_instance
 from dlsched.schema.solution import Solution

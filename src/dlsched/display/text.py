@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from dlsched.content import Part, number_text, parts, values
+from dlsched.display.figures import percent, shorten
+from dlsched.display.rendering import text
 from dlsched.errors import DlschedError
-from dlsched.figures import percent, shorten
-from dlsched.objective import Level
 from dlsched.registry import is_problem, problem
-from dlsched.rendering import text
-from dlsched.result import Report, Result, Violation
+from dlsched.results.objective import Level
+from dlsched.results.result import Report, Result, Violation
+from dlsched.results.summary import status_text
+from dlsched.schema.content import Part, number_text, parts, values
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
-from dlsched.summary import status_text
 
 LABELS = ("dlsched", "problem", "name", "source", "notes", "instance", "instance_sha256", "method")
 """The fields that every instance or solution has; a heading has what matters of them."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dlsched.gavel.checker import Share
 from dlsched.gavel.jobs import Job
 from dlsched.gavel.pairs import PairShare, pair_shares
-from dlsched.result import Seconds
+from dlsched.results.result import Seconds
 
 if TYPE_CHECKING:
     import pandas

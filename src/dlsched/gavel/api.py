@@ -17,7 +17,7 @@ from dlsched.gavel.optimum import Solved
 from dlsched.gavel.policies import solve
 from dlsched.gavel.program import Program
 from dlsched.gavel.rates import Alone, Pairs, Rates
-from dlsched.result import Seconds
+from dlsched.results.result import Seconds
 from dlsched.run import Run
 
 

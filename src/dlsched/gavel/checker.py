@@ -20,7 +20,7 @@ from dlsched.gavel.measures import (
     value,
 )
 from dlsched.gavel.rates import Alone, Pairs, Rates
-from dlsched.result import Violation
+from dlsched.results.result import Violation
 from dlsched.schema.flaws import Flaw
 from dlsched.schema.quantities import exact
 

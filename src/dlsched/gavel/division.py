@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.gavel.groups import Option
-from dlsched.result import Termination
+from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.outcome import Vector

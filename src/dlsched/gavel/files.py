@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.errors import InstanceError
-from dlsched.files import read_json
 from dlsched.gavel.nested import is_nested, read_nested
 from dlsched.gavel.rates import Rates
+from dlsched.schema.files import read_json
 
 ALONE = ("job_type", "scale_factor", "iterations_per_second")
 PAIRS = (

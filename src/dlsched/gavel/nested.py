@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.errors import InstanceError
-from dlsched.files import read_json
+from dlsched.schema.files import read_json
 
 Alone = dict[tuple[str, int], dict[str, Any]]
 Pairs = dict[tuple[str, str, int, str], tuple[Any, Any]]

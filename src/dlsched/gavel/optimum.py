@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dlsched.errors import SolverFailure
 from dlsched.gavel.rows import Rows
-from dlsched.result import Termination
+from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.certificate import dual_bound

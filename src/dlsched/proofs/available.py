@@ -8,9 +8,9 @@ from typing import Any
 
 from dlsched import registry
 from dlsched.errors import UnknownName
-from dlsched.forms.compiled import form_of
-from dlsched.forms.form import Form
-from dlsched.forms.restricted import Restricted
+from dlsched.proofs.forms.compiled import form_of
+from dlsched.proofs.forms.form import Form
+from dlsched.proofs.forms.restricted import Restricted
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
 from dlsched.solvers.standard_form import compile_model

@@ -16,12 +16,12 @@ from typing import Any
 
 from dlsched import registry
 from dlsched.errors import InstanceError
-from dlsched.files import read_json, write_json
 from dlsched.proofs.available import Forms
 from dlsched.proofs.check import InvalidProof, check_level
 from dlsched.proofs.document import KINDS, LevelProof, level_from_data, text_of
 from dlsched.proofs.levels import bound_aim
 from dlsched.schema.envelope import Instance
+from dlsched.schema.files import read_json, write_json
 
 VERSION = 1
 _REMEDY = "make it again: dlsched prove INSTANCE --bound VALUE"

@@ -9,10 +9,10 @@ from functools import partial
 
 from dlsched import registry
 from dlsched.errors import DlschedError
-from dlsched.forms.form import Form
 from dlsched.proofs.available import Forms
 from dlsched.proofs.cuts import InvalidCut, with_cuts
 from dlsched.proofs.document import Kind, LevelProof, Proof
+from dlsched.proofs.forms.form import Form
 from dlsched.proofs.levels import Aim, aim
 from dlsched.proofs.tree import InvalidTree, check_tree
 from dlsched.schema.envelope import Instance

@@ -36,7 +36,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dlsched.forms.form import Form, Row
+from dlsched.proofs.forms.form import Form, Row
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dlsched.errors import InstanceError
-from dlsched.files import read_json, write_json
-from dlsched.forms.parameters import ratio
 from dlsched.proofs.cuts import Cut
+from dlsched.proofs.forms.parameters import ratio
 from dlsched.proofs.tree import Leaf, Node, Split
+from dlsched.schema.files import read_json, write_json
 from dlsched.schema.quantities import to_json
 
 VERSION = 1

@@ -8,13 +8,13 @@ from fractions import Fraction
 
 from dlsched import registry
 from dlsched.errors import DlschedError, OptionError
-from dlsched.forms.choice import FormChoice
-from dlsched.forms.form import Form
-from dlsched.forms.limit import Unbuilt, until
 from dlsched.proofs.available import MODEL, Forms
 from dlsched.proofs.bounds import BoundProof
 from dlsched.proofs.cuts import Cut, with_cuts
 from dlsched.proofs.document import KINDS, Kind, LevelProof, Proof
+from dlsched.proofs.forms.choice import FormChoice
+from dlsched.proofs.forms.form import Form
+from dlsched.proofs.forms.limit import Unbuilt, until
 from dlsched.proofs.levels import Aim, aim, bound_aim, kind_of
 from dlsched.proofs.search import Search, Stopped, TooManyNodes, Unproved
 from dlsched.proofs.separation import keep, renumbered, separate

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import SolverFailure
-from dlsched.forms.form import Form, Row
-from dlsched.result import Termination
+from dlsched.proofs.forms.form import Form, Row
+from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers.incremental import IncrementalProgram
 from dlsched.solvers.outcome import Vector

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.forms.form import Form
+from dlsched.proofs.forms.form import Form
 from dlsched.proofs.leaves import leaf_of
 from dlsched.proofs.levels import Aim
 from dlsched.proofs.relaxation import Relaxation, Solved

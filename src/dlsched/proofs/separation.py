@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.forms.form import Form, Row
 from dlsched.proofs.cuts import Cut, InvalidCut, row_of
+from dlsched.proofs.forms.form import Form, Row
 from dlsched.proofs.levels import Aim
 from dlsched.proofs.relaxation import INF, Flags, Relaxation, Solved
 from dlsched.run import Run

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dlsched.forms.form import Form, Row
-from dlsched.forms.parameters import MOST_BITS
+from dlsched.proofs.forms.form import Form, Row
+from dlsched.proofs.forms.parameters import MOST_BITS
 
 
 @dataclass(frozen=True)

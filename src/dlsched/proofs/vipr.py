@@ -12,10 +12,10 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 
 from dlsched.errors import OptionError, plain
-from dlsched.forms.form import Form, Row
 from dlsched.proofs.available import Forms
 from dlsched.proofs.cuts import with_cuts
 from dlsched.proofs.document import LevelProof, Proof
+from dlsched.proofs.forms.form import Form, Row
 from dlsched.proofs.levels import Aim, aim
 from dlsched.proofs.tree import Leaf, Split
 from dlsched.proofs.vipr_cuts import Derivation, derivation_of, lines_of, sparse

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from dlsched.forms.form import Form, Row
 from dlsched.proofs.cuts import Cut
+from dlsched.proofs.forms.form import Form, Row
 
 
 class Distance(NamedTuple):

@@ -7,15 +7,15 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-from dlsched.compilation import interpreted
 from dlsched.errors import InstanceChanged
 from dlsched.registry.lookup import problem
 from dlsched.registry.methods import Method
 from dlsched.registry.problems import Problem
-from dlsched.result import Claim
+from dlsched.results.result import Claim
 from dlsched.run import Run, Stage
 from dlsched.schema.envelope import SCHEMA_VERSION, Instance
 from dlsched.schema.solution import Solution
+from dlsched.solvers.compilation import interpreted
 
 
 def call(method: Method, instance: Instance, run: Run, options: Mapping[str, Any]) -> Claim:

@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 
 from dlsched.errors import OptionError
 from dlsched.extras import EXTRAS, require
-from dlsched.preparation import is_ready, prepare
 from dlsched.registry.option_types import validate_types
 from dlsched.registry.trusted import is_trusted
-from dlsched.result import Claim
+from dlsched.results.result import Claim
 from dlsched.run import Stage, StageListener, announce
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+from dlsched.solvers.preparation import is_ready, prepare
 
 SOLVE_KEYWORDS = {
     "instance",

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dlsched.errors import OptionError, UnknownName
-from dlsched.objective import ByLevel, Level
 from dlsched.registry import layout, registered
 from dlsched.registry.methods import Kind, Method, MethodLike, function_name
-from dlsched.result import Report, Violation
+from dlsched.results.objective import ByLevel, Level
+from dlsched.results.result import Report, Violation
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 

@@ -14,8 +14,8 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from dlsched.content import arguments
-from dlsched.figures import shorten
+from dlsched.display.figures import shorten
+from dlsched.schema.content import arguments
 from dlsched.schema.flaws import Flaw, field_names, first_flaw, spell_path
 from dlsched.schema.frozen import derived, freeze
 

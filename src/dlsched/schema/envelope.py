@@ -10,10 +10,10 @@ import json
 import pickle
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
-from dlsched.frames.write import to_frames
-from dlsched.rendering import Rendered
+from dlsched.display.rendering import Rendered
 from dlsched.schema.document import Document
 from dlsched.schema.fields import Id
+from dlsched.schema.frames.write import to_frames
 from dlsched.schema.frozen import derived
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Enveloped(Rendered, Document):
         return {"dlsched": self.dlsched, "problem": self.problem} | data
 
     def to_frames(self) -> dict[str, pandas.DataFrame]:
-        """Return all fields as data frames, by the layout of `dlsched.frames.layout`.
+        """Return all fields as data frames, by the layout of `dlsched.schema.frames.layout`.
 
         The frame ``instance``, of a solution ``solution``, has the single values in one row. Every
         list and mapping is a frame of its own; one inside another names its parent in a column, as

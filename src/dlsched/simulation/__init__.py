@@ -1,15 +1,15 @@
 """Trace-driven simulation: a policy decides, the log says what happened, an auditor checks it."""
 
 from dlsched.simulation.api import simulate
-from dlsched.simulation.cluster import Cluster, Loan, Server
 from dlsched.simulation.comparison import compare_policies
-from dlsched.simulation.decision import Allocation, Decision, Share
-from dlsched.simulation.job import Job
+from dlsched.simulation.engine.decision import Allocation, Decision, Share
+from dlsched.simulation.engine.policy import BasePolicy, Policy, PolicyError
+from dlsched.simulation.engine.state import JobView, ServerView, State
 from dlsched.simulation.policies import list_policies
-from dlsched.simulation.policy import BasePolicy, Policy, PolicyError
 from dlsched.simulation.run import Simulation
-from dlsched.simulation.state import JobView, ServerView, State
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.workload.cluster import Cluster, Loan, Server
+from dlsched.simulation.workload.job import Job
+from dlsched.simulation.workload.workload import Workload
 
 __all__ = [
     "Allocation",

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.simulation.cluster import Cluster
-from dlsched.simulation.engine import Engine, Listener
-from dlsched.simulation.guard import STUCK_AFTER, require_possible
+from dlsched.simulation.engine.engine import Engine, Listener
+from dlsched.simulation.engine.guard import STUCK_AFTER, require_possible
+from dlsched.simulation.engine.policy import Policy, policy_name
 from dlsched.simulation.log import VERSION, Log, LogError
 from dlsched.simulation.policies import make_policy
-from dlsched.simulation.policy import Policy, policy_name
 from dlsched.simulation.published import PUBLISHED
 from dlsched.simulation.run import Simulation
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
 
 VARIANTS = ("paper", "published")
 _THERE = "{} is there already; name another file, or resume it"
@@ -61,7 +61,7 @@ def simulate(
         Called with the simulated time in microseconds, the jobs completed and their total.
     stuck_after
         Decisions in a row that preempt or move jobs, or start none, without any progress, after
-        which a policy is stuck (see `dlsched.simulation.guard.Watch`).
+        which a policy is stuck (see `dlsched.simulation.engine.guard.Watch`).
     **options
         Options of the policy.
 

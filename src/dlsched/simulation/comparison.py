@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched.simulation.api import simulate
 from dlsched.simulation.bounds import METRICS
-from dlsched.simulation.cluster import Cluster
-from dlsched.simulation.policy import Policy
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.engine.policy import Policy
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd

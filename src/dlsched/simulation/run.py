@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dlsched.result import Report
-from dlsched.simulation import metrics
+from dlsched.results.result import Report
 from dlsched.simulation.audit import audit
 from dlsched.simulation.bounds import MetricBound, bound
-from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.log import Log, Segment
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.measures import metrics
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,12 +78,12 @@ class Simulation:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """Metrics by name; see `dlsched.simulation.metrics.summary`."""
+        """Metrics by name; see `dlsched.simulation.measures.metrics.summary`."""
         return metrics.summary(self.log)
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """One row per job; see `dlsched.simulation.metrics.jobs_frame`."""
+        """One row per job; see `dlsched.simulation.measures.metrics.jobs_frame`."""
         return metrics.jobs_frame(self.log)
 
     @cached_property

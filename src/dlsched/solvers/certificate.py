@@ -20,7 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dlsched.objective import SOLVER_PRECISION
+from dlsched.results.objective import SOLVER_PRECISION
 from dlsched.schema.quantities import Number, simplify
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import INF, StandardForm

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.result import Start, Termination
+from dlsched.results.result import Start, Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.session import EMPTY, NAME, TERMINATIONS, Session, version

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dlsched.errors import SolverFailure
-from dlsched.result import Termination
+from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.session import EMPTY, TERMINATIONS, Session

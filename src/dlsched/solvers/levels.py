@@ -18,8 +18,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from dlsched.errors import OptionError, SolverDisagreement
-from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound, at_bound, relative_gap
-from dlsched.result import Claim, Start, Status, Termination
+from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Bound, at_bound, relative_gap
+from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution

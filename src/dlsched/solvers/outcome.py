@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.result import Start, Status, Termination
+from dlsched.results.result import Start, Status, Termination
 
 Vector = NDArray[np.float64]
 

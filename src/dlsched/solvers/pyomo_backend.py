@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dlsched.errors import OptionError, SolverFailure, SolverMissing, UnknownName
-from dlsched.result import Start, Termination
+from dlsched.results.result import Start, Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.pyomo_model import pyomo_model

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import SolverFailure
-from dlsched.result import Termination
+from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Vector
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
 from dlsched import api, extras
+from dlsched.api.evaluation import evaluate_claim
 from dlsched.errors import OptionError
-from dlsched.evaluation import evaluate_claim
-from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Objective, relative_gap
-from dlsched.refutation import beaten_level
 from dlsched.registry import Kind, Method, Problem, call, layout
-from dlsched.result import Result, Status, Termination
+from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Objective, relative_gap
+from dlsched.results.refutation import beaten_level
+from dlsched.results.result import Result, Status, Termination
 from dlsched.run import Run
 from dlsched.schema.document import Document
 from dlsched.schema.envelope import Instance

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dlsched.errors import OptionError
-from dlsched.objective import Objective
 from dlsched.registry import Method
+from dlsched.results.objective import Objective
 from dlsched.schema.envelope import Instance
 from dlsched.testing.search import Finding, SearchReport, first_finding
 from dlsched.testing.transformations import renamed, reordered

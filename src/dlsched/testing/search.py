@@ -9,8 +9,8 @@ from typing import Any
 import hypothesis
 from hypothesis import strategies as st
 
+from dlsched.display.rendering import Rendered, text
 from dlsched.display.text import framed
-from dlsched.rendering import Rendered, text
 from dlsched.schema.envelope import Instance
 from dlsched.testing.trials import Broken
 

@@ -10,9 +10,9 @@ from typing import Any, NoReturn, TypeAlias
 
 from dlsched import registry
 from dlsched.errors import InstanceChanged, OptionError, describe
-from dlsched.objective import SLACK, TOLERANCE, Bound, Level, Objective, relative_gap
 from dlsched.registry import Method, MethodLike
-from dlsched.result import Claim, Status
+from dlsched.results.objective import SLACK, TOLERANCE, Bound, Level, Objective, relative_gap
+from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution

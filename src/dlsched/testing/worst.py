@@ -9,8 +9,8 @@ from typing import Any
 import hypothesis
 from hypothesis import strategies as st
 
-from dlsched.objective import Objective, relative_gap
-from dlsched.rendering import Rendered, text
+from dlsched.display.rendering import Rendered, text
+from dlsched.results.objective import Objective, relative_gap
 from dlsched.schema.envelope import Instance
 from dlsched.testing.search import report_text
 from dlsched.testing.trials import Heuristic, attempt, gap_to, method_of, oracle_of, strategy_of

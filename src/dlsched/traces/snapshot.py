@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.labels import labelled
+from dlsched.registry.cluster_state import ClusterState, JobState, Server, adapter, uniform
+from dlsched.registry.labels import labelled
 from dlsched.schema.envelope import AnyInstance
 from dlsched.schema.fields import Id
 from dlsched.schema.quantities import Number, to_json
-from dlsched.state import ClusterState, JobState, Server, adapter, uniform
 from dlsched.traces.duration import format_duration
 from dlsched.traces.job import TraceJob
 from dlsched.traces.replay import Placement, moment, replay

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.files import write_bytes
+from dlsched.schema.files import write_bytes
 from dlsched.schema.quantities import simplify, to_json
 from dlsched.traces.columns import MAPPINGS, UNITS, Column, columns
 from dlsched.traces.job import TraceJob

@@ -12,7 +12,7 @@ import dlsched
 from dlsched.problems.dispatch import Instance
 from dlsched.problems.dispatch.definition.oracle import brute_force
 from dlsched.problems.dispatch.instances.strategy import instances
-from dlsched.refutation import beaten_level
+from dlsched.results.refutation import beaten_level
 
 SEEDS = st.integers(0, 10**6)
 

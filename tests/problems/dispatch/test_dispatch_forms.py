@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hostile import hostile
 
-from dlsched.forms.form import Form
 from dlsched.problems.dispatch import Instance, Solution
 from dlsched.problems.dispatch.definition.check import check
 from dlsched.problems.dispatch.definition.oracle import _options, _starts
@@ -19,6 +18,7 @@ from dlsched.problems.dispatch.programs.block_program import Counts
 from dlsched.problems.dispatch.programs.forms import counts
 from dlsched.problems.dispatch.programs.place_counts import point_of
 from dlsched.problems.dispatch.structures.blocks import by_rack, coarsest, halves
+from dlsched.proofs.forms.form import Form
 
 MOST = 60
 """Solutions of an instance that are tested, drawn from all."""

@@ -9,11 +9,11 @@ import pytest
 from hostile import hostile
 
 import dlsched
-from dlsched.objective import relative_gap
 from dlsched.problems.dispatch import Instance
 from dlsched.problems.dispatch.definition.oracle import brute_force
 from dlsched.problems.dispatch.programs.block_program import Counts
 from dlsched.problems.dispatch.structures.blocks import coarsest
+from dlsched.results.objective import relative_gap
 
 NINE_DIGITS = 2e-9
 """A solver's values are right to nine digits; so an optimum of two values closer than that may be

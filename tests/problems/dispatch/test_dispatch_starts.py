@@ -9,7 +9,7 @@ from dlsched.problems.dispatch import Instance, Solution
 from dlsched.problems.dispatch.definition.check import evaluate
 from dlsched.problems.dispatch.heuristics.starts import improved
 from dlsched.registry import Kind, problem
-from dlsched.result import Claim, Status, Termination
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.precision import BEYOND_PRECISION
 

@@ -8,7 +8,7 @@ import pytest
 
 import dlsched
 from dlsched.problems.dispatch.instances.state import instance
-from dlsched.state import ClusterState, JobState, Server
+from dlsched.registry.cluster_state import ClusterState, JobState, Server
 
 
 def job(name: str, gpus: int, submit: int = 0, *held: tuple[str, int]) -> JobState:

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.compilation import entries
 from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.exact.bounds import lagrangian_bound
 from dlsched.problems.interleaving.programs.column_pool import Enumerated, Pool, Prices
 from dlsched.problems.interleaving.structures.groups import stage_array, trivial_bound
 from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.run import Run
+from dlsched.solvers.compilation import entries
 from dlsched.testing import oracles, strategies
 
 HUGE = [1.7e308, -1.7e308, 1e308, 1e200, -1e30, 1e15, 5e-324, 0.0]

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.forms.form import Form, Goal, Row
 from dlsched.problems.interleaving.definition.check import efficiency
 from dlsched.problems.interleaving.programs.priced_groups import (
     ExactGroup,
@@ -25,6 +24,7 @@ from dlsched.problems.interleaving.structures.offsets import arrangements
 from dlsched.proofs.bounds import BoundProof
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import Kind, LevelProof, Proof
+from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.proofs.tree import Leaf
 
 TIMES = st.sampled_from([0, 1, 2, 3, Fraction(1, 2), Fraction(9, 4)]) | st.integers(1, 10**17).map(

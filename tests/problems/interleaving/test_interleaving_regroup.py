@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import dlsched
-from dlsched.compilation import interpreted
 from dlsched.problems.interleaving import heuristics
 from dlsched.problems.interleaving.definition.oracle import brute_force
 from dlsched.problems.interleaving.definition.schema import Instance
@@ -16,6 +15,7 @@ from dlsched.problems.interleaving.heuristics.regroup import Grouping, few_group
 from dlsched.problems.interleaving.structures.group_counts import few_jobs
 from dlsched.problems.interleaving.structures.groups import efficiencies
 from dlsched.run import Run
+from dlsched.solvers.compilation import interpreted
 from dlsched.testing import check_heuristic
 
 

@@ -23,7 +23,7 @@ from dlsched.problems.placement.programs.gpu_cells import (
     whole_cells_of,
 )
 from dlsched.problems.placement.programs.indivisible_bounds import cell_bound, gpu_bound
-from dlsched.result import Termination
+from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.outcome import Outcome

@@ -17,7 +17,7 @@ from dlsched.problems.placement.definition.check import (
     sigmoid,
 )
 from dlsched.problems.placement.definition.schema import Instance, Solution
-from dlsched.result import Report
+from dlsched.results.result import Report
 
 DATA: dict[str, Any] = {
     "name": "two",

@@ -11,8 +11,6 @@ import pytest
 from placement_hostile import feasible, hostile, tables_only
 
 import dlsched
-from dlsched.forms.compiled import form_of
-from dlsched.forms.form import Form
 from dlsched.problems.placement import Instance, Solution, model
 from dlsched.problems.placement.definition.check import TOLERANCE, check
 from dlsched.problems.placement.exact import Refinement
@@ -20,6 +18,8 @@ from dlsched.problems.placement.heuristics.starts import starts
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.piecewise_estimate import step_of
 from dlsched.problems.placement.structures.arrays import arrays
+from dlsched.proofs.forms.compiled import form_of
+from dlsched.proofs.forms.form import Form
 from dlsched.run import Run
 from dlsched.solvers.standard_form import StandardForm, compile_model
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 
 import dlsched
-from dlsched.compilation import interpreted
 from dlsched.problems.reclaiming.definition.oracle import brute_force
 from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.problems.reclaiming.heuristics.densest_loops import empty
 from dlsched.problems.reclaiming.structures.job_arrays import comparable_weights, layout_of
+from dlsched.solvers.compilation import interpreted
 from dlsched.testing import check_heuristic
 from dlsched.testing.strategies import reclaiming
 

@@ -15,8 +15,8 @@ from dlsched.problems.sensitivity.instances.job_models import (
 )
 from dlsched.problems.sensitivity.instances.state import Held, Rounds, Wish, held, instance
 from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
+from dlsched.registry.cluster_state import ClusterState, JobState, Server
 from dlsched.run import Run
-from dlsched.state import ClusterState, JobState, Server
 from dlsched.traces import read_trace, snapshot
 
 SERVERS = {"count": 2, "gpus": 2, "cpus": 4, "memory": 4}

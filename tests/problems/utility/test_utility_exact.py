@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.compilation import entries
 from dlsched.problems.utility import Instance, model
 from dlsched.problems.utility.exact import schedule_columns
 from dlsched.problems.utility.exact.bounds import lagrangian_bound
@@ -21,7 +20,8 @@ from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.programs.pricing import best_schedule
 from dlsched.problems.utility.structures.gangs import Gangs, Stopped
 from dlsched.problems.utility.structures.work_units import Units, units
-from dlsched.result import Termination
+from dlsched.results.result import Termination
+from dlsched.solvers.compilation import entries
 from dlsched.testing import oracles, strategies
 
 RULES = (

@@ -16,7 +16,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.forms.form import Form
 from dlsched.problems.utility import Instance, Solution
 from dlsched.problems.utility.programs import finish_costs, run_form
 from dlsched.problems.utility.programs.finish_costs import NEVER, LeastCosts
@@ -28,6 +27,7 @@ from dlsched.problems.utility.structures.work_units import Units
 from dlsched.proofs.available import Forms
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import proof_from_data
+from dlsched.proofs.forms.form import Form
 from dlsched.proofs.levels import aim, kind_of
 from dlsched.proofs.search import Search, Unproved
 from dlsched.run import Run

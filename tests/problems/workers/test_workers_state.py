@@ -6,7 +6,7 @@ import pytest
 
 import dlsched
 from dlsched.problems.workers.instances.state import instance
-from dlsched.state import ClusterState, JobState, Server
+from dlsched.registry.cluster_state import ClusterState, JobState, Server
 
 
 def state(waiting: tuple[JobState, ...]) -> ClusterState:

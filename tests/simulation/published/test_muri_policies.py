@@ -12,9 +12,9 @@ from muri_cases import ends, jobs, random_jobs, run
 from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.simulation import Cluster, Loan
 from dlsched.simulation.api import simulate
-from dlsched.simulation.finish_times import least_ratio_shares
+from dlsched.simulation.engine.policy import PolicyError
 from dlsched.simulation.log import COMPARED, Log, Segment
-from dlsched.simulation.policy import PolicyError
+from dlsched.simulation.measures.finish_times import least_ratio_shares
 from dlsched.simulation.published.muri.antman import slowed
 from dlsched.simulation.published.muri.jobs import states
 from dlsched.simulation.published.muri.recorder import Held, Recorder

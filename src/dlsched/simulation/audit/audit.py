@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dlsched.errors import describe
-from dlsched.result import Report
+from dlsched.results.result import Report
 from dlsched.simulation.audit.capacity import check_capacity
 from dlsched.simulation.audit.completions import check_completions
 from dlsched.simulation.audit.decisions import check_decisions
@@ -38,7 +38,7 @@ def audit(log: Log, summarize: Summarize | None = None) -> Report:
         The log of a simulation that has ended.
     summarize
         Function of the log that returns metrics to compare, by the names of
-        `dlsched.simulation.metrics.summary`; it is called if nothing else is wrong.
+        `dlsched.simulation.measures.metrics.summary`; it is called if nothing else is wrong.
 
     Returns
     -------

@@ -9,8 +9,8 @@ from typing import Any
 
 from dlsched.simulation.audit.findings import at
 from dlsched.simulation.audit.record import TOLERANCE, Record
-from dlsched.simulation.clock import ticks
 from dlsched.simulation.log import DecisionRow, Ending
+from dlsched.simulation.workload.clock import ticks
 
 CAUSES = ("arrival", "completion", "round", "wake", "loan")
 

@@ -10,8 +10,8 @@ from statistics import median
 from typing import Any
 
 from dlsched.simulation.audit.record import TOLERANCE, Record
-from dlsched.simulation.clock import TICKS
 from dlsched.simulation.log import Ending
+from dlsched.simulation.workload.clock import TICKS
 
 
 def check_figures(record: Record, summary: Mapping[str, Any]) -> None:
@@ -28,7 +28,7 @@ def check_figures(record: Record, summary: Mapping[str, Any]) -> None:
 
 
 def figures(record: Record) -> dict[str, Any]:
-    """Return metrics by the names of `dlsched.simulation.metrics.summary`; times in seconds."""
+    """Return metrics by the names of `simulation.measures.metrics.summary`; times in seconds."""
     unit: Any = Fraction(1, TICKS) if record.exact else 1.0
     ends: dict[int, Any] = {job: time for _, job, time in record.completions}
     if not ends:

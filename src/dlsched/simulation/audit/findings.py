@@ -6,9 +6,9 @@ from collections import Counter
 from fractions import Fraction
 from typing import Final
 
-from dlsched.result import Violation
+from dlsched.results.result import Violation
 from dlsched.schema import Number, simplify
-from dlsched.simulation.clock import seconds
+from dlsched.simulation.workload.clock import seconds
 
 MOST: Final = 100
 """Violations of one kind that are kept; all are counted."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from dlsched.simulation.audit.findings import at
 from dlsched.simulation.audit.record import Record
-from dlsched.simulation.clock import ticks
+from dlsched.simulation.workload.clock import ticks
 
 Spans = dict[str, list[tuple[Any, Any]]]
 

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from dlsched.errors import InstanceError
 from dlsched.simulation.audit.findings import Findings
-from dlsched.simulation.cluster import LOAN, Cluster
 from dlsched.simulation.log import VERSION, DecisionRow, Ending, Log, LogError, Segment
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.workload.cluster import LOAN, Cluster
+from dlsched.simulation.workload.workload import Workload
 
 TOLERANCE: Final = 1e-9
 """Of the published variants' float seconds, relative; whole microseconds are compared exactly."""

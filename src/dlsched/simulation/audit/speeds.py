@@ -15,8 +15,8 @@ from dlsched.simulation.audit.findings import at
 from dlsched.simulation.audit.holdings import Held
 from dlsched.simulation.audit.layers import Above
 from dlsched.simulation.audit.record import TOLERANCE, Record, Stretch
-from dlsched.simulation.job import Job
-from dlsched.simulation.workload import Matrix
+from dlsched.simulation.workload.job import Job
+from dlsched.simulation.workload.workload import Matrix
 
 Stages = tuple[Number, ...]
 Partners = tuple[Stages, ...]

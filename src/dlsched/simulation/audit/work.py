@@ -9,8 +9,8 @@ from typing import Any
 from dlsched.simulation.audit.findings import at
 from dlsched.simulation.audit.holdings import Held
 from dlsched.simulation.audit.record import TOLERANCE, Record, Stretch
-from dlsched.simulation.job import Job
 from dlsched.simulation.log import Ending
+from dlsched.simulation.workload.job import Job
 
 
 def check_work(record: Record, held: list[list[Held]]) -> None:

@@ -9,9 +9,9 @@ from dlsched.errors import OptionError
 from dlsched.simulation.bounds import makespan, mean, published_bounds
 from dlsched.simulation.bounds.modes import demands
 from dlsched.simulation.bounds.sharing import stage_sharing
-from dlsched.simulation.clock import TICKS
-from dlsched.simulation.cluster import Cluster
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.workload.clock import TICKS
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
 
 METRICS = ("mean_jct", "makespan")
 
@@ -53,7 +53,7 @@ def bound(
     sharing
         Whether policies may let jobs share GPUs by interleaving their stages.
     layers
-        Whether policies may have layers too (`dlsched.simulation.policy.BasePolicy`); with sharing.
+        Whether policies may have layers too (`simulation.engine.policy.BasePolicy`); with sharing.
     published
         Name of a policy of a published simulator, as ``"muri_s"``. The bound then holds for all
         policies of that simulator that share GPUs as this one does, in place of `sharing`.

@@ -13,11 +13,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.preparation import prepare
 from dlsched.simulation.bounds import relaxation as loops
 from dlsched.simulation.bounds.demands import Demands, pool
 from dlsched.simulation.bounds.intervals import intervals_and_prices
 from dlsched.simulation.bounds.prices import FINE, LARGEST, LONGEST, Prices, Relaxation
+from dlsched.solvers.preparation import prepare
 
 Floats = NDArray[np.float64]
 INTERVALS = 2000

@@ -8,10 +8,10 @@ from itertools import product
 
 from dlsched.errors import OptionError
 from dlsched.simulation.bounds.demands import Demands, Mode, Resource
-from dlsched.simulation.clock import ticks
-from dlsched.simulation.cluster import LOAN, Cluster
-from dlsched.simulation.job import Job
-from dlsched.simulation.workload import Matrix, Workload
+from dlsched.simulation.workload.clock import ticks
+from dlsched.simulation.workload.cluster import LOAN, Cluster
+from dlsched.simulation.workload.job import Job
+from dlsched.simulation.workload.workload import Matrix, Workload
 
 Class = tuple[str | None, str]
 """Type of GPUs, and pool of their servers."""

@@ -20,8 +20,6 @@ from functools import lru_cache
 from dlsched.errors import OptionError
 from dlsched.simulation.bounds.demands import Demands, Mode, Resource
 from dlsched.simulation.bounds.sharing import Sharing, families
-from dlsched.simulation.clock import TICKS
-from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.published.muri.group_time import (
     GPU,
     NETWORK,
@@ -30,7 +28,9 @@ from dlsched.simulation.published.muri.group_time import (
     arrangement_times,
 )
 from dlsched.simulation.published.muri.jobs import JobState, states
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.workload.clock import TICKS
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
 
 NEAR = Fraction(1, 10**8)
 JOINED = TICKS // 1000

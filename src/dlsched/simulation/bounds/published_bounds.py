@@ -9,9 +9,9 @@ from dlsched.simulation.bounds import makespan, mean
 from dlsched.simulation.bounds.demands import Demands
 from dlsched.simulation.bounds.modes import demands
 from dlsched.simulation.bounds.published import early, group_sharing, layers
-from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.published import PUBLISHED
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
 
 UNMATCHED = "in_order"
 """The method of Muri's simulator that groups without Blossom."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.compilation import entry, loop
+from dlsched.solvers.compilation import entry, loop
 
 Whole = NDArray[np.int64]
 FAR = 2**60

@@ -17,9 +17,9 @@ from dlsched.simulation.bounds.charges import (
 )
 from dlsched.simulation.bounds.demands import Demands, Mode, Resource
 from dlsched.simulation.bounds.modes import demands, gpu_classes
-from dlsched.simulation.cluster import Cluster
-from dlsched.simulation.speeds import Stages, least_iteration_time
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.engine.speeds import Stages, least_iteration_time
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
 
 Facet = tuple[Fraction, ...]
 """Of each kind of jobs, its charge over the time of its iteration alone."""

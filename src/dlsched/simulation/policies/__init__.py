@@ -10,7 +10,7 @@ from typing import Any
 
 import dlsched
 from dlsched.errors import OptionError, UnknownName
-from dlsched.simulation.policy import BasePolicy, Policy
+from dlsched.simulation.engine.policy import BasePolicy, Policy
 
 GROUP = "dlsched.policies"
 """Entry-point group of policies in other packages."""

@@ -8,12 +8,12 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.schema import Id
-from dlsched.simulation.decision import Allocation, Decision, Share
-from dlsched.simulation.job import Job
-from dlsched.simulation.layers import PRIORITY, is_opportunistic
+from dlsched.simulation.engine.decision import Allocation, Decision, Share
+from dlsched.simulation.engine.layers import PRIORITY, is_opportunistic
+from dlsched.simulation.engine.policy import BasePolicy
+from dlsched.simulation.engine.state import JobView, State, Vector
 from dlsched.simulation.policies.placement import Placement
-from dlsched.simulation.policy import BasePolicy
-from dlsched.simulation.state import JobView, State, Vector
+from dlsched.simulation.workload.job import Job
 
 
 class AntMan(BasePolicy):
@@ -30,7 +30,7 @@ class AntMan(BasePolicy):
     An opportunistic job takes GPUs that no opportunistic job has: idle ones, or if these are too
     few those that guaranteed jobs have, on each server idle ones first. One that does not fit is
     skipped. On GPUs of guaranteed jobs, which it does not slow, it runs at the speed of
-    `dlsched.simulation.speeds.idle_speed`: each stage is slowed to the share of the time in which
+    `simulation.engine.speeds.idle_speed`: each stage is slowed to the share of the time in which
     they leave its resource idle. (The public code counts whole iterations of the guaranteed job,
     so that a job of short iterations does one while the other does one.)
     """

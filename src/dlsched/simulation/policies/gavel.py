@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Final
 from dlsched import gavel
 from dlsched.errors import UnknownName
 from dlsched.schema import Id, Number
-from dlsched.simulation.clock import TICKS
-from dlsched.simulation.decision import Decision
+from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.policy import BasePolicy
+from dlsched.simulation.engine.state import JobView, State
 from dlsched.simulation.policies.typed import base_rate, held_by_type, rates_of, realize, supply
-from dlsched.simulation.policy import BasePolicy
-from dlsched.simulation.state import JobView, State
+from dlsched.simulation.workload.clock import TICKS
 
 TIMED: Final = ("makespan", "finish_time_fairness")
 """Programs that read the work that remains."""

@@ -11,14 +11,14 @@ from dlsched.errors import OptionError
 from dlsched.problems.utility.heuristics.hadar import Hadar as Decider
 from dlsched.problems.utility.instances import state as adapter
 from dlsched.problems.utility.structures.slot_simulation import Grants
+from dlsched.registry.cluster_state import ClusterState
+from dlsched.registry.cluster_state import Server as ServerState
 from dlsched.schema import Id, Number
-from dlsched.simulation.decision import Decision
+from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.policy import BasePolicy, refuse_unused
+from dlsched.simulation.engine.state import JobView, State, job_state
 from dlsched.simulation.policies.muri import solved_by
 from dlsched.simulation.policies.typed import UNTYPED, held_by_type, realize
-from dlsched.simulation.policy import BasePolicy, refuse_unused
-from dlsched.simulation.state import JobView, State, job_state
-from dlsched.state import ClusterState
-from dlsched.state import Server as ServerState
 
 OWN: Final = ("hadar", "hadar_pooled", "hadar_literal")
 """Methods of utility that decide slot by slot: only the slot of the round is decided."""

@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import Any
 
 from dlsched.schema import Id, Number
-from dlsched.simulation.cluster import Cluster
-from dlsched.simulation.decision import Allocation, Decision, Share
-from dlsched.simulation.job import Job
+from dlsched.simulation.engine.decision import Allocation, Decision, Share
+from dlsched.simulation.engine.policy import BasePolicy, PolicyError
+from dlsched.simulation.engine.state import JobView, State
 from dlsched.simulation.policies.typed import base_rate, kind_of, rates_of
-from dlsched.simulation.policy import BasePolicy, PolicyError
-from dlsched.simulation.state import JobView, State
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.job import Job
+from dlsched.simulation.workload.workload import Workload
 
 
 class HadarE(BasePolicy):

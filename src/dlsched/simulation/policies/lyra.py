@@ -10,8 +10,11 @@ from dlsched.problems.elastic.instances import state as elastic_adapter
 from dlsched.problems.workers.instances import state as workers_adapter
 from dlsched.problems.workers.structures.fleet import BestFit
 from dlsched.registry import problem
+from dlsched.registry.cluster_state import JobState
 from dlsched.schema import Id, Number
-from dlsched.simulation.decision import Decision
+from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.policy import BasePolicy
+from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.lyra_draft import Draft, job_state
 from dlsched.simulation.policies.lyra_reclaiming import reclaim, solved_by
 from dlsched.simulation.policies.lyra_scaling import (
@@ -25,9 +28,6 @@ from dlsched.simulation.policies.lyra_scaling import (
     shrink_to,
     still_missing,
 )
-from dlsched.simulation.policy import BasePolicy
-from dlsched.simulation.state import State
-from dlsched.state import JobState
 
 
 class Lyra(BasePolicy):

@@ -12,15 +12,15 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.problems.elastic.definition.schema import Instance, Solution
 from dlsched.schema import Id, Number
-from dlsched.simulation.cluster import LOAN, TRAINING
-from dlsched.simulation.decision import Decision
-from dlsched.simulation.job import Job
+from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.policy import BasePolicy
+from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.lyra import Lyra
 from dlsched.simulation.policies.lyra_draft import Draft
 from dlsched.simulation.policies.lyra_reclaiming import vacate
 from dlsched.simulation.policies.placement import Placement
-from dlsched.simulation.policy import BasePolicy
-from dlsched.simulation.state import State
+from dlsched.simulation.workload.cluster import LOAN, TRAINING
+from dlsched.simulation.workload.job import Job
 
 CONCAVITY = Fraction(4, 5)
 """Exponent of Pollux's goodput in the number of workers **(D)**."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dlsched.registry.cluster_state import ClusterState, JobState
+from dlsched.registry.cluster_state import Server as ServerState
 from dlsched.schema import Id, Number
-from dlsched.simulation.clock import ticks
-from dlsched.simulation.cluster import LOAN
-from dlsched.simulation.decision import Allocation, Decision, Share
-from dlsched.simulation.job import Job
-from dlsched.simulation.state import State, number
-from dlsched.state import ClusterState, JobState
-from dlsched.state import Server as ServerState
+from dlsched.simulation.engine.decision import Allocation, Decision, Share
+from dlsched.simulation.engine.state import State, number
+from dlsched.simulation.workload.clock import ticks
+from dlsched.simulation.workload.cluster import LOAN
+from dlsched.simulation.workload.job import Job
 
 Held = dict[Id, int]
 """GPUs by server, in the order in which a job was given them: its base comes first."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dlsched.registry.cluster_state import JobState
 from dlsched.schema import Id, Number
-from dlsched.simulation.clock import TICKS
-from dlsched.simulation.cluster import LOAN, TRAINING
-from dlsched.simulation.job import Job
 from dlsched.simulation.policies.lyra_draft import Draft
-from dlsched.state import JobState
+from dlsched.simulation.workload.clock import TICKS
+from dlsched.simulation.workload.cluster import LOAN, TRAINING
+from dlsched.simulation.workload.job import Job
 
 POOLS = (TRAINING, LOAN)
 Counts = Mapping[str, int]

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 import dlsched
 from dlsched.problems.dispatch import Solution, rank
 from dlsched.problems.dispatch.instances import state as adapter
+from dlsched.registry.cluster_state import ClusterState, JobState, Server
 from dlsched.schema import Id, Number
-from dlsched.simulation.clock import TICKS, ticks
-from dlsched.simulation.decision import Allocation, Decision, Share
+from dlsched.simulation.engine.decision import Allocation, Decision, Share
+from dlsched.simulation.engine.policy import BasePolicy
+from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.muri import solved_by
-from dlsched.simulation.policy import BasePolicy
-from dlsched.simulation.state import State
-from dlsched.state import ClusterState, JobState, Server
+from dlsched.simulation.workload.clock import TICKS, ticks
 
 
 class Mast(BasePolicy):
@@ -38,7 +38,7 @@ class Mast(BasePolicy):
     - A preempted workload's GPUs are free at once **(D)**; what that takes is part of the restart.
 
     In the log, ``solved["new"]`` has the priority of each workload that begins to wait, which is
-    the lowest where it is over quota; `dlsched.simulation.latency` reads it.
+    the lowest where it is over quota; `dlsched.simulation.measures.latency` reads it.
 
     Parameters
     ----------

@@ -10,10 +10,10 @@ from dlsched.errors import OptionError
 from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.instances import state as adapter
 from dlsched.schema import Id, Number
-from dlsched.simulation.decision import Allocation, Decision
+from dlsched.simulation.engine.decision import Allocation, Decision
+from dlsched.simulation.engine.policy import BasePolicy
+from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.placement import Placement
-from dlsched.simulation.policy import BasePolicy
-from dlsched.simulation.state import State
 
 
 class Muri(BasePolicy):

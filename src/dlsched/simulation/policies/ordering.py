@@ -10,12 +10,12 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.simulation.cluster import LOAN, Cluster
-from dlsched.simulation.decision import Decision
+from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.policy import BasePolicy, PolicyError
+from dlsched.simulation.engine.state import Arrays, State, Vector
 from dlsched.simulation.policies.placement import Placement
-from dlsched.simulation.policy import BasePolicy, PolicyError
-from dlsched.simulation.state import Arrays, State, Vector
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.workload.cluster import LOAN, Cluster
+from dlsched.simulation.workload.workload import Workload
 
 SORTED = 64
 """Jobs of a long queue that are sorted beyond those for which there are GPUs."""

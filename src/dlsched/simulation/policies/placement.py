@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from dlsched.schema import Id
-from dlsched.simulation.cluster import Cluster
-from dlsched.simulation.decision import Allocation, Share
-from dlsched.simulation.job import Job
-from dlsched.simulation.state import Vector
+from dlsched.simulation.engine.decision import Allocation, Share
+from dlsched.simulation.engine.state import Vector
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.job import Job
 
 
 class Placement:

@@ -10,12 +10,12 @@ import numpy as np
 
 from dlsched.errors import UnknownName
 from dlsched.schema import Id, Number
-from dlsched.simulation.decision import Allocation, Decision
+from dlsched.simulation.engine.decision import Allocation, Decision
+from dlsched.simulation.engine.policy import BasePolicy
+from dlsched.simulation.engine.state import Arrays, State, Vector
 from dlsched.simulation.policies.ordering import select
 from dlsched.simulation.policies.synergy_orders import ORDERS, Best
 from dlsched.simulation.policies.synergy_rounds import Given, RoundSolver
-from dlsched.simulation.policy import BasePolicy
-from dlsched.simulation.state import Arrays, State, Vector
 
 WALKING: Final = ("greedy", "drf", "tetris")
 """Methods that try every job of the queue, as those that do not fit wait (sections 3.3, 5.7)."""

@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.simulation.clock import TICKS
-from dlsched.simulation.state import Arrays, State
+from dlsched.simulation.engine.state import Arrays, State
+from dlsched.simulation.workload.clock import TICKS
 
 Keys: TypeAlias = NDArray[np.float64]
 

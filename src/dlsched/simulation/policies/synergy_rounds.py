@@ -14,14 +14,14 @@ from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Sol
 from dlsched.problems.sensitivity.instances.state import Rounds, Wish, held, speed
 from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
 from dlsched.run import Run
-from dlsched.simulation.clock import TICKS
-from dlsched.simulation.cluster import Cluster
-from dlsched.simulation.decision import Allocation, Share
+from dlsched.simulation.engine.decision import Allocation, Share
+from dlsched.simulation.engine.policy import PolicyError
+from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policies.synergy_orders import Best
-from dlsched.simulation.policy import PolicyError
-from dlsched.simulation.state import State
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.workload.clock import TICKS
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
 
 OPT: Final = "opt"
 """Stage one of Synergy-OPT alone."""

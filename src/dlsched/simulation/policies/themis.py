@@ -8,12 +8,12 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.schema import Number
-from dlsched.simulation.clock import TICKS
-from dlsched.simulation.cluster import LOAN
-from dlsched.simulation.decision import Decision
-from dlsched.simulation.finish_times import least_ratio_shares
+from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.state import State, Vector
+from dlsched.simulation.measures.finish_times import least_ratio_shares
 from dlsched.simulation.policies.ordering import QueuePolicy
-from dlsched.simulation.state import State, Vector
+from dlsched.simulation.workload.clock import TICKS
+from dlsched.simulation.workload.cluster import LOAN
 
 
 class Themis(QueuePolicy):

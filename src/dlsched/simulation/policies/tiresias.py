@@ -11,13 +11,13 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.schema import Number
-from dlsched.simulation.clock import ticks
-from dlsched.simulation.cluster import Cluster
-from dlsched.simulation.decision import Decision
+from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.state import Arrays, State, Vector, number
 from dlsched.simulation.policies.ordering import OrderingPolicy, of_job_alone, require_room
 from dlsched.simulation.policies.typed import held_by_type, kind_of, rates_of, realize, supply
-from dlsched.simulation.state import Arrays, State, Vector, number
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.workload.clock import ticks
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
 
 
 class Tiresias(OrderingPolicy):

@@ -8,11 +8,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from dlsched.schema import Id, Number
-from dlsched.simulation.cluster import Cluster, Server
-from dlsched.simulation.decision import Allocation, Share
-from dlsched.simulation.job import Job
+from dlsched.simulation.engine.decision import Allocation, Share
+from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.placement import Placement
-from dlsched.simulation.state import State
+from dlsched.simulation.workload.cluster import Cluster, Server
+from dlsched.simulation.workload.job import Job
 
 UNTYPED: Final = "untyped"
 """The type of GPUs of servers that state none."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dlsched.schema import Number
-from dlsched.simulation.decision import Decision
+from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.policy import BasePolicy
+from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.typed import held_by_type, rates_of, realize, supply
-from dlsched.simulation.policy import BasePolicy
-from dlsched.simulation.state import State
 
 
 class YarnCs(BasePolicy):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
-from dlsched.objective import ByLevel, Level
 from dlsched.problems.dispatch.definition.ranking import rank, startable
 from dlsched.problems.dispatch.definition.schema import (
     MOST_PRIORITIES,
@@ -19,7 +18,8 @@ from dlsched.problems.dispatch.definition.schema import (
     Solution,
     Started,
 )
-from dlsched.result import Report, Violation
+from dlsched.results.objective import ByLevel, Level
+from dlsched.results.result import Report, Violation
 from dlsched.schema import Number, brief, simplify
 
 DAY = 86400

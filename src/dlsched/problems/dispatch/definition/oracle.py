@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, product
 
-from dlsched.objective import Objective
 from dlsched.problems.dispatch.definition.check import check, evaluate
 from dlsched.problems.dispatch.definition.schema import (
     RESOURCES,
@@ -16,6 +15,7 @@ from dlsched.problems.dispatch.definition.schema import (
     Solution,
     Started,
 )
+from dlsched.results.objective import Objective
 
 
 def brute_force(instance: Instance) -> Objective | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dlsched.errors import OptionError
-from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
 from dlsched.problems.dispatch import model
 from dlsched.problems.dispatch.definition.check import LEVELS, YOUNG, evaluate
 from dlsched.problems.dispatch.definition.ranking import startable
@@ -17,7 +16,8 @@ from dlsched.problems.dispatch.heuristics.starts import improved
 from dlsched.problems.dispatch.programs import batch_search
 from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.registry.own import method
-from dlsched.result import Claim, Status, Termination
+from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Bound
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import granularity
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels

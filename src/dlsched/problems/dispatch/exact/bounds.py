@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dlsched.objective import Bound
 from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.programs.aggregated_program import Aggregate
 from dlsched.registry.own import method
-from dlsched.result import Claim, Status, Termination
+from dlsched.results.objective import Bound
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number
 from dlsched.solvers import highs

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dlsched.forms.choice import FormChoice
 from dlsched.problems.dispatch.definition.check import LEVELS
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.programs.batch_search import Search
+from dlsched.proofs.forms.choice import FormChoice
 from dlsched.run import Run
 
 

@@ -15,7 +15,7 @@ from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher, Plan, Sc
 from dlsched.problems.dispatch.heuristics.job_plan import JobPlan
 from dlsched.problems.dispatch.programs.patterns import MachineClass, classes
 from dlsched.problems.dispatch.structures.fleet import Fleet, room
-from dlsched.result import Status, Termination
+from dlsched.results.result import Status, Termination
 from dlsched.run import Run
 from dlsched.schema import Number, granularity
 from dlsched.solvers import highs

@@ -13,7 +13,7 @@ from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.heuristics.table1_scopes import Loads, bind_on_arrival
 from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.registry.own import method
-from dlsched.result import Claim, Start
+from dlsched.results.result import Claim, Start
 from dlsched.run import Run
 
 

@@ -17,7 +17,7 @@ from dlsched.problems.dispatch.definition.schema import MOST_PRIORITIES, Instanc
 from dlsched.problems.dispatch.heuristics.fill_remaining import filled
 from dlsched.problems.dispatch.programs.batch_search import Search
 from dlsched.problems.dispatch.programs.place_counts import place, point_of
-from dlsched.result import Status
+from dlsched.results.result import Status
 from dlsched.run import Run
 from dlsched.schema import Number
 from dlsched.solvers import highs

@@ -10,7 +10,7 @@ from dlsched.problems.dispatch import heuristics
 from dlsched.problems.dispatch.definition.check import evaluate
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.heuristics.counted_plan import count
-from dlsched.result import Claim, Start, Status, Termination
+from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.precision import BEYOND_PRECISION
 

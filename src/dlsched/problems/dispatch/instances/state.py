@@ -9,8 +9,8 @@ from typing import Any
 from dlsched.errors import OptionError
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.instances.distributions import GPU_MACHINE, LOWEST, PRIORITIES
+from dlsched.registry.cluster_state import ClusterState, JobState, Server, uniform
 from dlsched.schema import Id, Number
-from dlsched.state import ClusterState, JobState, Server, uniform
 
 SERVERS = 64
 REGION = "region"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlsched.drawing.bands import Bands, colours_array
-from dlsched.drawing.colours import (
+from dlsched.display.drawing.bands import Bands, colours_array
+from dlsched.display.drawing.colours import (
     BAD,
     EDGE,
     IDLE,
@@ -20,8 +20,8 @@ from dlsched.drawing.colours import (
     choose,
     mix,
 )
-from dlsched.drawing.legend import colour_entries, entry, finish, idle_entry
-from dlsched.drawing.style import set_labels
+from dlsched.display.drawing.legend import colour_entries, entry, finish, idle_entry
+from dlsched.display.drawing.style import set_labels
 from dlsched.problems.dispatch.definition.ranking import rank
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dlsched.objective import TOLERANCE, Bound, Objective, relative_gap
 from dlsched.problems.dispatch.definition.check import LEVELS, evaluate
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.programs.block_program import Counts
@@ -15,7 +14,8 @@ from dlsched.problems.dispatch.programs.loads import Weights
 from dlsched.problems.dispatch.programs.place_counts import place, point_of
 from dlsched.problems.dispatch.programs.unjustified_victims import justified
 from dlsched.problems.dispatch.structures.blocks import by_rack, coarsest, halves
-from dlsched.result import Status, Termination
+from dlsched.results.objective import TOLERANCE, Bound, Objective, relative_gap
+from dlsched.results.result import Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number
 from dlsched.solvers import highs

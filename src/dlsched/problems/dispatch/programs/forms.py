@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dlsched.forms.compiled import form_of
-from dlsched.forms.form import Form
-from dlsched.forms.parameters import require_keys, wholes
 from dlsched.problems.dispatch.definition.check import LEVELS
 from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.programs.block_program import Counts
 from dlsched.problems.dispatch.programs.loads import Weights
 from dlsched.problems.dispatch.structures.blocks import Block, Shape, by_rack, coarsest
+from dlsched.proofs.forms.compiled import form_of
+from dlsched.proofs.forms.form import Form
+from dlsched.proofs.forms.parameters import require_keys, wholes
 
 _CUT = 5
 """GPU type and three amounts of a shape, and its weight."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dlsched.objective import ByLevel, Level
 from dlsched.problems.elastic.definition import two_pools_check as check_pools
 from dlsched.problems.elastic.definition.schema import Instance, Solution
-from dlsched.result import Report, Violation
+from dlsched.results.objective import ByLevel, Level
+from dlsched.results.result import Report, Violation
 from dlsched.schema import Number
 
 LEVELS = (Level("launched", "max", "jobs"), Level("reduction", "max", "seconds"))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import product
 from typing import TypeAlias
 
-from dlsched.objective import ByLevel, Objective
 from dlsched.problems.elastic.definition import two_pools_check as check_pools
 from dlsched.problems.elastic.definition.check import LEVELS, evaluate, used
 from dlsched.problems.elastic.definition.schema import Instance, Job
 from dlsched.problems.elastic.definition.two_pools_choices import gpus_of, reduction
+from dlsched.results.objective import ByLevel, Objective
 from dlsched.schema import Number
 
 Sum: TypeAlias = tuple[int, int, int, Number]

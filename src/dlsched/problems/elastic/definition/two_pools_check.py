@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from dlsched.problems.elastic.definition.schema import POOLS, Instance, Job, Solution
 from dlsched.problems.elastic.definition.two_pools_choices import Split, base_of, gpus_of, reduction
-from dlsched.result import Violation
+from dlsched.results.result import Violation
 from dlsched.schema import Number
 
 

@@ -14,7 +14,7 @@ from dlsched.problems.elastic.programs.two_pools_lagrangian import LP_LIBRARIES
 from dlsched.problems.elastic.structures import knapsack
 from dlsched.problems.elastic.structures import two_pools_knapsack as pool_knapsack
 from dlsched.registry.own import method
-from dlsched.result import Claim, Start
+from dlsched.results.result import Claim, Start
 from dlsched.run import Run, Stage
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 

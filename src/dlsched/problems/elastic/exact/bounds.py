@@ -8,7 +8,7 @@ from dlsched.problems.elastic.programs.lagrangian import launch_bound, reduction
 from dlsched.problems.elastic.structures import two_pools_knapsack as pool_knapsack
 from dlsched.problems.elastic.structures.knapsack import items_of
 from dlsched.registry.own import method
-from dlsched.result import Claim, Status
+from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 
 

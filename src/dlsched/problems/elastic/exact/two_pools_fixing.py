@@ -17,7 +17,7 @@ from dlsched.problems.elastic.structures.two_pools_table import (
     proves,
     read_table,
 )
-from dlsched.result import Termination
+from dlsched.results.result import Termination
 
 Mask: TypeAlias = NDArray[np.bool_]
 

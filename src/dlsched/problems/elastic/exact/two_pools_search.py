@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dlsched.objective import SOLVER_PRECISION, Bound, relative_gap
 from dlsched.problems.elastic.exact.two_pools_fixing import Fixing, Part
 from dlsched.problems.elastic.programs.two_pools_lagrangian import (
     Relaxation,
@@ -17,7 +16,8 @@ from dlsched.problems.elastic.programs.two_pools_lagrangian import (
     relax,
 )
 from dlsched.problems.elastic.structures.two_pools_table import Table, fill_table, proves, through
-from dlsched.result import Status
+from dlsched.results.objective import SOLVER_PRECISION, Bound, relative_gap
+from dlsched.results.result import Status
 
 SMALL = {"int64": 2_000_000, "object": 20_000}
 """Up to this many steps (items x states) filling the whole table is faster than fixing first."""

@@ -16,7 +16,7 @@ from dlsched.problems.elastic.programs.knapsack_search import Search
 from dlsched.problems.elastic.structures.choice_arrays import choices_of
 from dlsched.problems.elastic.structures.knapsack import items_of
 from dlsched.registry.own import method
-from dlsched.result import Claim
+from dlsched.results.result import Claim
 from dlsched.run import Run
 
 

@@ -13,7 +13,7 @@ from dlsched.problems.elastic.programs.knapsack_search import Search
 from dlsched.problems.elastic.structures.items import Ratio
 from dlsched.problems.elastic.structures.knapsack import assemble
 from dlsched.problems.elastic.structures.two_pools_epoch import Epoch
-from dlsched.result import Claim
+from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.schema import Number
 

@@ -16,8 +16,8 @@ from dlsched.problems.elastic.instances.generate import (
     MIXED_EFFICIENCY,
     pools,
 )
+from dlsched.registry.cluster_state import ClusterState, JobState, uniform
 from dlsched.schema import Id, Number
-from dlsched.state import ClusterState, JobState, uniform
 
 SERVERS = 64
 

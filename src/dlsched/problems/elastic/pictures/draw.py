@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dlsched.drawing.colours import EDGE, IDLE, Colouring, by_name, by_number, choose, light, mix
-from dlsched.drawing.legend import colour_entries, entry, finish, idle_entry
-from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, short_name
+from dlsched.display.drawing.colours import (
+    EDGE,
+    IDLE,
+    Colouring,
+    by_name,
+    by_number,
+    choose,
+    light,
+    mix,
+)
+from dlsched.display.drawing.legend import colour_entries, entry, finish, idle_entry
+from dlsched.display.drawing.style import SMALL, TEXT, new_axes, set_labels, short_name
 from dlsched.problems.elastic.definition.check import check
 from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
 from dlsched.problems.elastic.definition.two_pools_choices import Split

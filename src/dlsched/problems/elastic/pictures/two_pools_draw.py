@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dlsched.drawing.legend import entry
+from dlsched.display.drawing.legend import entry
 from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
 from dlsched.problems.elastic.definition.two_pools_check import of_job
 from dlsched.problems.elastic.definition.two_pools_choices import (

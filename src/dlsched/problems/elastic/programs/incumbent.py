@@ -9,9 +9,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from dlsched.objective import Bound
 from dlsched.problems.elastic.structures.items import OptionalItems
-from dlsched.result import Status, Termination
+from dlsched.results.objective import Bound
+from dlsched.results.result import Status, Termination
 from dlsched.run import Run
 
 K = TypeVar("K", bound=OptionalItems)

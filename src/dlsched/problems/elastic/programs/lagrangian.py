@@ -19,9 +19,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.objective import Bound
 from dlsched.problems.elastic.structures.items import SAFE, Ints
 from dlsched.problems.elastic.structures.knapsack import Items
+from dlsched.results.objective import Bound
 
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.objective import Bound
 from dlsched.problems.elastic.structures.items import Ints
 from dlsched.problems.elastic.structures.two_pools_knapsack import PoolItems
+from dlsched.results.objective import Bound
 
 LP_LIBRARIES = ("scipy.optimize", "scipy.sparse")
 """What `relax` imports, for a method's ``preload``."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from dlsched.objective import ByLevel, Level
 from dlsched.problems.interleaving.definition.schema import Group, Instance, Solution
-from dlsched.result import Report, Violation
+from dlsched.results.objective import ByLevel, Level
+from dlsched.results.result import Report, Violation
 from dlsched.schema import Number, simplify
 
 Stages = Sequence[Number]

@@ -6,9 +6,9 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations
 
-from dlsched.objective import Objective
 from dlsched.problems.interleaving.definition.check import efficiency, evaluate
 from dlsched.problems.interleaving.definition.schema import Group, Instance
+from dlsched.results.objective import Objective
 
 
 def brute_force(instance: Instance) -> Objective | None:

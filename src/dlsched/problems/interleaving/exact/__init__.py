@@ -6,7 +6,6 @@ import time
 from fractions import Fraction
 
 from dlsched.errors import OptionError
-from dlsched.objective import Bound
 from dlsched.problems.interleaving import model
 from dlsched.problems.interleaving.definition.schema import Instance, Solution
 from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES, Search
@@ -28,7 +27,8 @@ from dlsched.problems.interleaving.structures.groups import (
     trivial_bound,
 )
 from dlsched.registry.own import method
-from dlsched.result import Claim, Start, Status
+from dlsched.results.objective import Bound
+from dlsched.results.result import Claim, Start, Status
 from dlsched.run import Run, Stage
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 

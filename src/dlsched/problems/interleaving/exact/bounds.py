@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from dlsched.objective import Bound
 from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES, Search
 from dlsched.problems.interleaving.heuristics import initial_groups
@@ -20,7 +19,8 @@ from dlsched.problems.interleaving.structures.group_counts import (
 from dlsched.problems.interleaving.structures.groups import Vector
 from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.registry.own import method
-from dlsched.result import Claim, Status
+from dlsched.results.objective import Bound
+from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 
 

@@ -13,7 +13,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from dlsched.objective import Bound
 from dlsched.problems.interleaving.definition.schema import Solution
 from dlsched.problems.interleaving.exact.large_neighbourhood import Neighbourhood
 from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES
@@ -27,7 +26,8 @@ from dlsched.problems.interleaving.structures.groups import (
     solution_of,
 )
 from dlsched.problems.interleaving.structures.tables import Query
-from dlsched.result import Claim, Start, Status, Termination
+from dlsched.results.objective import Bound
+from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run
 
 COLUMN_LIBRARIES = (

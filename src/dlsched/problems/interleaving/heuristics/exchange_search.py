@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.compilation import FloatRows, IntCube, Ints, entry, loop
+from dlsched.solvers.compilation import FloatRows, IntCube, Ints, entry, loop
 
 _LEAST_GAIN = 1e-12
 

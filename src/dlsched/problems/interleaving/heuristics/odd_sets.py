@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
-from dlsched.result import Termination
+from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers.incremental import IncrementalProgram
 

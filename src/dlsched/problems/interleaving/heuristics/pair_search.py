@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.compilation import entry, loop
 from dlsched.problems.interleaving.heuristics.exchange_search import Jobs, gamma
+from dlsched.solvers.compilation import entry, loop
 
 _LEAST_GAIN = 1e-12
 _EFFORT = 1 << 18

@@ -10,8 +10,8 @@ from dlsched.errors import OptionError, UnknownName
 from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.instances.generate import queue_head, with_budget
 from dlsched.problems.interleaving.structures.profiles import RESOURCES
+from dlsched.registry.cluster_state import ClusterState, JobState
 from dlsched.schema import Number, simplify
-from dlsched.state import ClusterState, JobState
 
 SERVERS = 8
 

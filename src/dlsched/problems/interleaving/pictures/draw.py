@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dlsched.drawing.colours import (
+from dlsched.display.drawing.colours import (
     EDGE,
     IDLE,
     Colouring,
@@ -15,9 +15,9 @@ from dlsched.drawing.colours import (
     gpus_of_a_job,
     mix,
 )
-from dlsched.drawing.labels import box_label
-from dlsched.drawing.legend import colour_entries, finish, idle_entry
-from dlsched.drawing.style import TEXT, new_axes, set_labels, short_name
+from dlsched.display.drawing.labels import box_label
+from dlsched.display.drawing.legend import colour_entries, finish, idle_entry
+from dlsched.display.drawing.style import TEXT, new_axes, set_labels, short_name
 from dlsched.problems.interleaving.definition.check import efficiency, iteration_time
 from dlsched.problems.interleaving.definition.schema import Group, Instance, Solution
 from dlsched.problems.interleaving.pictures.group_map import draw_map

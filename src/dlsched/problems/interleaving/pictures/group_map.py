@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlsched.drawing.bands import Bands, colours_array
-from dlsched.drawing.colours import Colouring
-from dlsched.drawing.legend import colour_entries, idle_entry
-from dlsched.drawing.style import TEXT, set_labels, short_name
+from dlsched.display.drawing.bands import Bands, colours_array
+from dlsched.display.drawing.colours import Colouring
+from dlsched.display.drawing.legend import colour_entries, idle_entry
+from dlsched.display.drawing.style import TEXT, set_labels, short_name
 from dlsched.problems.interleaving.definition.check import iteration_time
 from dlsched.problems.interleaving.definition.schema import Group, Instance
 from dlsched.schema import Number

@@ -15,15 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dlsched.forms.form import Form, Goal, Row
-from dlsched.forms.parameters import require_keys, whole, wholes
-from dlsched.forms.restricted import Restricted
 from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.programs.priced_groups import (
     ExactGroup,
     PricedClass,
     groups_from,
 )
+from dlsched.proofs.forms.form import Form, Goal, Row
+from dlsched.proofs.forms.parameters import require_keys, whole, wholes
+from dlsched.proofs.forms.restricted import Restricted
 from dlsched.schema import Number
 
 MOST_GROUPS = 100_000

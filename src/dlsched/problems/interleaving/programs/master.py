@@ -8,7 +8,7 @@ import numpy as np
 
 from dlsched.problems.interleaving.programs.column_pool import Groups, Pool, Prices
 from dlsched.problems.interleaving.structures.groups import Indices
-from dlsched.result import Status, Termination
+from dlsched.results.result import Status, Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.incremental import IncrementalProgram

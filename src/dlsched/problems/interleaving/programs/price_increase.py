@@ -7,7 +7,7 @@ import numpy as np
 from dlsched.problems.interleaving.programs.column_pool import Pool, Priced, Prices
 from dlsched.problems.interleaving.programs.master import matrix
 from dlsched.problems.interleaving.structures.groups import GAMMA_ERROR, REDUCED_ERROR, Vector
-from dlsched.result import Status
+from dlsched.results.result import Status
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.standard_form import StandardForm

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.forms.limit import poll
+from dlsched.proofs.forms.limit import poll
 from dlsched.schema import Number, granularity
 
 Ints: TypeAlias = NDArray[Any]

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.compilation import entry, loop
 from dlsched.problems.interleaving.structures.tables import GrowthTables, Profiles, Query, time_step
+from dlsched.solvers.compilation import entry, loop
 
 SMALL_QUOTA = 64
 SAFETY = 1e-12

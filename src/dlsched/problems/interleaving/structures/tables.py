@@ -7,7 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.compilation import Flag, FloatCube, FloatRows, Floats, IntRows, Ints, Real, Whole
+from dlsched.solvers.compilation import (
+    Flag,
+    FloatCube,
+    FloatRows,
+    Floats,
+    IntRows,
+    Ints,
+    Real,
+    Whole,
+)
 
 STEPS_PER_DOUBLING = 64
 DOUBLINGS = 20

@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from dlsched.objective import ByLevel, Level
 from dlsched.problems.placement.definition.schema import Instance, Solution
-from dlsched.result import Report, Violation
+from dlsched.results.objective import ByLevel, Level
+from dlsched.results.result import Report, Violation
 from dlsched.schema import Number, simplify
 
 LEVELS = (Level("cost", "min", "weighted shares"),)

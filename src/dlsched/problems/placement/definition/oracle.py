@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from dlsched.objective import Objective
 from dlsched.problems.placement.definition.check import check
 from dlsched.problems.placement.definition.schema import Instance, Solution
+from dlsched.results.objective import Objective
 
 
 def brute_force(instance: Instance) -> Objective | None:

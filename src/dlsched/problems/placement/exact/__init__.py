@@ -6,7 +6,6 @@ import math
 import time
 from typing import Any
 
-from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
 from dlsched.problems.placement import model
 from dlsched.problems.placement.definition.check import TOLERANCE as CHECK_TOLERANCE
 from dlsched.problems.placement.definition.check import check, rounding_margin
@@ -21,7 +20,8 @@ from dlsched.problems.placement.structures.arrays import arrays, homes_of
 from dlsched.problems.placement.structures.small import very_few_tables
 from dlsched.problems.placement.structures.state import state_of
 from dlsched.registry.own import method
-from dlsched.result import Claim, Point, Start, Status, Termination
+from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Bound
+from dlsched.results.result import Claim, Point, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number
 from dlsched.solvers import highs

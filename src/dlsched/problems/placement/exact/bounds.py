@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dlsched.errors import OptionError
-from dlsched.objective import Bound
 from dlsched.problems.placement.definition.schema import Instance
 from dlsched.problems.placement.exact import TANGENT_ROUNDS, Refinement
 from dlsched.problems.placement.exact.relaxation_tree import RelaxationTree
@@ -15,7 +14,8 @@ from dlsched.problems.placement.programs.indivisible_bounds import gpu_bound, st
 from dlsched.problems.placement.programs.rounding import below
 from dlsched.problems.placement.structures.small import few_tables
 from dlsched.registry.own import method
-from dlsched.result import Claim, Status
+from dlsched.results.objective import Bound
+from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 
 

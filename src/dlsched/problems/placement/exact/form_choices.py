@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from dlsched.forms.choice import FormChoice
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.programs.forms import POINT_BITS
+from dlsched.proofs.forms.choice import FormChoice
 from dlsched.run import Run, Stage
 
 _BELOW = 2.0**-38

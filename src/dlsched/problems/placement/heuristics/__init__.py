@@ -17,7 +17,7 @@ from dlsched.problems.placement.structures.flat_state import COST, INFEASIBILITY
 from dlsched.problems.placement.structures.small import few_tables, some_tables
 from dlsched.problems.placement.structures.state import recompute, state_of
 from dlsched.registry.own import method
-from dlsched.result import Claim, Status, Termination
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 
 _TABLES_PER_CALL = 2_000

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from dlsched.compilation import entry, loop
 from dlsched.problems.placement.structures.cost_terms import (
     infeasibility,
     moved_bytes_change,
@@ -30,6 +29,7 @@ from dlsched.problems.placement.structures.flat_state import (
 )
 from dlsched.problems.placement.structures.job_regions import add_hours, bytes_near, region_of
 from dlsched.problems.placement.structures.state import PACKED
+from dlsched.solvers.compilation import entry, loop
 
 _ROUNDING = 1e-14
 """A change of the cost below this share of the terms that it is the sum of is rounding."""

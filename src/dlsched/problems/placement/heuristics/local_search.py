@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dlsched.compilation import entry, loop
 from dlsched.problems.placement.heuristics.incremental_cost import change, move_table, undo
 from dlsched.problems.placement.structures.cost_terms import moved_bytes_change
 from dlsched.problems.placement.structures.flat_state import COST, INFEASIBILITY, MOVED, Layout
 from dlsched.problems.placement.structures.state import PACKED, recompute
+from dlsched.solvers.compilation import entry, loop
 
 DRAWS = 7
 """Random numbers of one trial of annealing."""

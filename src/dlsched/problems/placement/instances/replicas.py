@@ -16,7 +16,7 @@ from typing import Literal
 
 from dlsched.errors import OptionError
 from dlsched.problems.placement.definition.schema import Instance, Job, Region, Solution
-from dlsched.result import Violation
+from dlsched.results.result import Violation
 from dlsched.schema import Number
 
 Reason = Literal["disaster", "job", "hot"]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.drawing.colours import BAD, EDGE, IDLE, choose, mix
-from dlsched.drawing.labels import box_label, bytes_text
-from dlsched.drawing.legend import entry, finish, idle_entry
-from dlsched.drawing.style import TEXT, ink, new_axes, set_labels, short_name
+from dlsched.display.drawing.colours import BAD, EDGE, IDLE, choose, mix
+from dlsched.display.drawing.labels import box_label, bytes_text
+from dlsched.display.drawing.legend import entry, finish, idle_entry
+from dlsched.display.drawing.style import TEXT, ink, new_axes, set_labels, short_name
 from dlsched.problems.placement.definition.check import moved
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.problems.placement.pictures.supply_and_moves import draw_moves, draw_supply

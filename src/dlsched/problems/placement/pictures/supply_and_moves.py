@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlsched.drawing.colours import EDGE, IDLE, OTHER
-from dlsched.drawing.labels import box_label, bytes_text
-from dlsched.drawing.legend import entry, finish
-from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title, short_name
+from dlsched.display.drawing.colours import EDGE, IDLE, OTHER
+from dlsched.display.drawing.labels import box_label, bytes_text
+from dlsched.display.drawing.legend import entry, finish
+from dlsched.display.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title, short_name
 from dlsched.problems.placement.definition.check import demand, moved
 from dlsched.problems.placement.definition.schema import Instance, Solution
 

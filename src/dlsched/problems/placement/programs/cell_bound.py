@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.compilation import entry, loop
 from dlsched.problems.placement.programs.gpu_cells import Cell
+from dlsched.solvers.compilation import entry, loop
 
 _FREE, _OUT, _IN = -1, -2, -3
 """Of an undecided item without a home, of one without a region, and of one in a region; the number

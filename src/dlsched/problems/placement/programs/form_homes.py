@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from dlsched.forms.draft import Draft
 from dlsched.problems.placement.definition.schema import Instance
 from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.proofs.forms.draft import Draft
 from dlsched.schema import Number
 
 

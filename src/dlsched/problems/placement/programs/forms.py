@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from dlsched.forms.form import Form
 from dlsched.problems.placement.definition.check import LEVELS, TOLERANCE
 from dlsched.problems.placement.definition.schema import Instance
 from dlsched.problems.placement.programs.form_homes import Homes
 from dlsched.problems.placement.programs.rounding import sigmoid_below
 from dlsched.problems.placement.programs.subset_sums import Sums
+from dlsched.proofs.forms.form import Form
 
 POINT_BITS = 40
 """Points of parameters are shares in multiples of two to minus this."""

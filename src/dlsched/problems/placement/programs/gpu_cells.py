@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.compilation import Floats, Ints
 from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.solvers.compilation import Floats, Ints
 
 
 class Cell(NamedTuple):

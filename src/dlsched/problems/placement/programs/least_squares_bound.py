@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.compilation import entry
+from dlsched.solvers.compilation import entry
 
 
 @entry("float64(float64[::1], float64[::1], float64[::1], float64, boolean)")

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dlsched.compilation import loop
 from dlsched.problems.placement.structures.flat_state import AT_HOME, CPU_EXCESS, STORAGE_EXCESS
+from dlsched.solvers.compilation import loop
 
 
 @loop

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.compilation import Real, Whole
 from dlsched.problems.placement.structures.arrays import Data
+from dlsched.solvers.compilation import Real, Whole
 
 Layout = namedtuple(
     "Layout",

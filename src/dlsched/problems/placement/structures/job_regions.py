@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dlsched.compilation import loop
+from dlsched.solvers.compilation import loop
 
 
 @loop

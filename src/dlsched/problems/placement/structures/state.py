@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from dlsched.compilation import entry
 from dlsched.problems.placement.structures.arrays import Data
 from dlsched.problems.placement.structures.cost_terms import infeasibility, storage_cost, sum_cells
 from dlsched.problems.placement.structures.flat_state import (
@@ -19,6 +18,7 @@ from dlsched.problems.placement.structures.flat_state import (
     pack,
 )
 from dlsched.problems.placement.structures.job_regions import add_hours, bytes_near, region_of
+from dlsched.solvers.compilation import entry
 
 PACKED = "Layout, int64[::1], float64[::1]"
 """Types of `State.packed`."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dlsched.objective import ByLevel, Level
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
-from dlsched.result import Report, Violation
+from dlsched.results.objective import ByLevel, Level
+from dlsched.results.result import Report, Violation
 from dlsched.schema import Number
 
 LEVELS = (Level("preempted", "min", "jobs"), Level("collateral", "min", "GPUs"))

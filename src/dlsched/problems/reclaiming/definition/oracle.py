@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from dlsched.objective import Objective
 from dlsched.problems.reclaiming.definition.check import evaluate
 from dlsched.problems.reclaiming.definition.schema import Instance
+from dlsched.results.objective import Objective
 
 
 def brute_force(instance: Instance) -> Objective | None:

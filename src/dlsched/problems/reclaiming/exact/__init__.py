@@ -7,7 +7,7 @@ from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.problems.reclaiming.heuristics.densest import densest, few_jobs
 from dlsched.problems.reclaiming.programs.fixed_jobs import Reduced
 from dlsched.registry.own import method
-from dlsched.result import Claim
+from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.registry.own import method
-from dlsched.result import Claim
+from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level
 

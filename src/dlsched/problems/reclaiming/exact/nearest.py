@@ -10,7 +10,7 @@ from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.definition.check import check
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.registry import Kind, Method, call
-from dlsched.result import Claim, Status, default_termination
+from dlsched.results.result import Claim, Status, default_termination
 from dlsched.run import Run
 from dlsched.solvers.levels import solve_levels
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.compilation import entry, loop
 from dlsched.problems.reclaiming.structures.job_arrays import Layout
 from dlsched.problems.reclaiming.structures.server_scores import (
     Scores,
@@ -19,6 +18,7 @@ from dlsched.problems.reclaiming.structures.server_scores import (
     recount,
     renew,
 )
+from dlsched.solvers.compilation import entry, loop
 
 
 @entry(

@@ -1,4 +1,4 @@
-"""The greedy loop of Lyra: return the cheapest server, update the costs, and repeat."""
+"""The greedy loop of Lyra (section 4): return the cheapest server, update the costs, and repeat."""
 
 from __future__ import annotations
 

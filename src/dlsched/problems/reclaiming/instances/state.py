@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dlsched.problems.reclaiming.definition.schema import Instance
+from dlsched.registry.cluster_state import ClusterState, JobState
 from dlsched.schema import Id
-from dlsched.state import ClusterState, JobState
 
 SERVERS = 64
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlsched.drawing.bands import Bands, colours_array, require_drawable
-from dlsched.drawing.colours import (
+from dlsched.display.drawing.bands import Bands, colours_array, require_drawable
+from dlsched.display.drawing.colours import (
     BAD,
     EDGE,
     IDLE,
@@ -20,10 +20,10 @@ from dlsched.drawing.colours import (
     gpus_of_a_job,
     mix,
 )
-from dlsched.drawing.labels import box_label
-from dlsched.drawing.legend import colour_entries, entry, finish, idle_entry
-from dlsched.drawing.style import SMALL, TEXT, ink, new_axes, set_labels, short_name
-from dlsched.figures import shorten
+from dlsched.display.drawing.labels import box_label
+from dlsched.display.drawing.legend import colour_entries, entry, finish, idle_entry
+from dlsched.display.drawing.style import SMALL, TEXT, ink, new_axes, set_labels, short_name
+from dlsched.display.figures import shorten
 from dlsched.problems.reclaiming.definition.check import evaluate
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 

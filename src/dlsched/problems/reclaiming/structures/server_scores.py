@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.compilation import Floats, Ints, loop
+from dlsched.solvers.compilation import Floats, Ints, loop
 
 
 class Scores(NamedTuple):

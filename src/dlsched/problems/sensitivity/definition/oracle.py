@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
-from dlsched.objective import ByLevel, Objective
 from dlsched.problems.sensitivity.definition.check import LEVELS
 from dlsched.problems.sensitivity.definition.schema import Instance
+from dlsched.results.objective import ByLevel, Objective
 from dlsched.schema import granularity
 
 Row: TypeAlias = tuple[int, int, int]

@@ -8,7 +8,6 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dlsched.objective import SOLVER_PRECISION, Bound, relative_gap
 from dlsched.problems.sensitivity import model
 from dlsched.problems.sensitivity.definition.check import check, evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
@@ -31,7 +30,8 @@ from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bo
 from dlsched.problems.sensitivity.structures.free_resources import solution_of
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
 from dlsched.registry.own import method
-from dlsched.result import Claim, Start, Status, Termination
+from dlsched.results.objective import SOLVER_PRECISION, Bound, relative_gap
+from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number, simplify
 from dlsched.solvers.outcome import Outcome

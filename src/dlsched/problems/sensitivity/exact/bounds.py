@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dlsched.objective import Bound
 from dlsched.problems.sensitivity.definition.schema import Instance
 from dlsched.problems.sensitivity.programs.cvxpy_reference import (
     solver_version,
@@ -11,7 +10,8 @@ from dlsched.problems.sensitivity.programs.cvxpy_reference import (
 )
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bound
 from dlsched.registry.own import method
-from dlsched.result import Claim, Status, Termination
+from dlsched.results.objective import Bound
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
 

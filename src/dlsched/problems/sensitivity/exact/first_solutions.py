@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from dlsched.objective import Bound
 from dlsched.problems.sensitivity.definition.check import check, evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.heuristics import QUICK
 from dlsched.problems.sensitivity.heuristics.balance import balanced
 from dlsched.problems.sensitivity.heuristics.price_round import Rounding
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
-from dlsched.result import Claim
+from dlsched.results.objective import Bound
+from dlsched.results.result import Claim
 from dlsched.run import Run
 
 _NEAR = 1e-3

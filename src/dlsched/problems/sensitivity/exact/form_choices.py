@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from dlsched.forms.choice import FormChoice
 from dlsched.problems.sensitivity.definition.check import evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.heuristics import starts
@@ -15,6 +14,7 @@ from dlsched.problems.sensitivity.programs.lagrangian import Prices
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
+from dlsched.proofs.forms.choice import FormChoice
 from dlsched.run import Run
 
 _FEW = 1000

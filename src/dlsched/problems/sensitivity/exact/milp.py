@@ -6,7 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dlsched.errors import SolverFailure
-from dlsched.objective import TOLERANCE, Bound, relative_gap
 from dlsched.problems.sensitivity import model
 from dlsched.problems.sensitivity.definition.check import check, evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
@@ -14,7 +13,8 @@ from dlsched.problems.sensitivity.exact.bounds import precision_reason
 from dlsched.problems.sensitivity.exact.first_solutions import best_of, first_solutions
 from dlsched.problems.sensitivity.programs.pooled import split_bound
 from dlsched.registry.own import method
-from dlsched.result import Claim, Status, Termination
+from dlsched.results.objective import TOLERANCE, Bound, relative_gap
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 

@@ -13,7 +13,7 @@ from dlsched.problems.sensitivity.heuristics.price_round import price_round  # n
 from dlsched.problems.sensitivity.heuristics.tuning import FITS, Tuner, validate_option
 from dlsched.problems.sensitivity.structures.free_resources import Cluster, solution_of
 from dlsched.registry.own import method
-from dlsched.result import Claim, Status, Termination
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.schema import Number
 
 ORDERS = ("descending demand", "given", "gpus")

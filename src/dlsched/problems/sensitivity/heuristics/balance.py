@@ -12,7 +12,7 @@ from dlsched.problems.sensitivity.structures.free_resources import Cluster, Plac
 from dlsched.problems.sensitivity.structures.server_knapsack import Knapsack, Part, least_choices
 from dlsched.problems.sensitivity.structures.server_patterns import Item, TooManyStates
 from dlsched.registry.own import method
-from dlsched.result import Claim, Status, Termination
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import Id
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from dlsched.objective import Bound
 from dlsched.problems.sensitivity.definition.check import evaluate
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Solution
 from dlsched.problems.sensitivity.heuristics.balance import balanced, best_choices
@@ -22,7 +21,8 @@ from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bo
 from dlsched.problems.sensitivity.structures.free_resources import Placed, solution_of
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
 from dlsched.registry.own import method
-from dlsched.result import Claim, Status, Termination
+from dlsched.results.objective import Bound
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import Id, simplify
 from dlsched.solvers.outcome import Vector

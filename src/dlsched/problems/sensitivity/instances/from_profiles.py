@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from dlsched.errors import InstanceError, OptionError
-from dlsched.files import read_json
 from dlsched.problems.sensitivity.definition.schema import Instance
 from dlsched.schema import Number, exact
+from dlsched.schema.files import read_json
 
 CLASSES = ("image", "lang", "speech")
 MULTI = {1: 0.7, 2: 0.15, 4: 0.15}

@@ -13,8 +13,8 @@ from dlsched.problems.sensitivity.instances.job_models import (
     measured_models,
     synthetic_models,
 )
+from dlsched.registry.cluster_state import ClusterState, JobState
 from dlsched.schema import Id, Number, simplify
-from dlsched.state import ClusterState, JobState
 
 SERVERS = 16
 

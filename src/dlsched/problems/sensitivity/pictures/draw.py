@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dlsched.drawing.bands import Bands, colours_array
-from dlsched.drawing.colours import (
+from dlsched.display.drawing.bands import Bands, colours_array
+from dlsched.display.drawing.colours import (
     EDGE,
     IDLE,
     Colouring,
@@ -19,9 +19,9 @@ from dlsched.drawing.colours import (
     gpus_of_a_job,
     mix,
 )
-from dlsched.drawing.labels import box_label
-from dlsched.drawing.legend import colour_entries, finish, idle_entry
-from dlsched.drawing.style import TEXT, new_axes, set_labels
+from dlsched.display.drawing.labels import box_label
+from dlsched.display.drawing.legend import colour_entries, finish, idle_entry
+from dlsched.display.drawing.style import TEXT, new_axes, set_labels
 from dlsched.problems.sensitivity.definition.check import used
 from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
 from dlsched.problems.sensitivity.heuristics import proportional

@@ -12,9 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dlsched.forms.form import Form, Goal, Row
-from dlsched.forms.parameters import ratio, require_keys, wholes
-from dlsched.forms.restricted import Restricted
 from dlsched.problems.sensitivity.definition.schema import Instance
 from dlsched.problems.sensitivity.programs.form_columns import (
     FormColumns,
@@ -25,6 +22,9 @@ from dlsched.problems.sensitivity.programs.form_columns import (
     throughput_limit,
 )
 from dlsched.problems.sensitivity.programs.form_patterns import MOST_GPUS, dearest, maximal_patterns
+from dlsched.proofs.forms.form import Form, Goal, Row
+from dlsched.proofs.forms.parameters import ratio, require_keys, wholes
+from dlsched.proofs.forms.restricted import Restricted
 from dlsched.schema import Number, granularity
 
 MOST_PATTERNS = 50_000

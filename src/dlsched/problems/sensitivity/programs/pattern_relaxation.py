@@ -10,7 +10,7 @@ import numpy as np
 from dlsched.problems.sensitivity.programs.lagrangian import Prices
 from dlsched.problems.sensitivity.programs.pattern_matrix import pattern_column, standard_form
 from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Program
-from dlsched.result import Termination
+from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.incremental import IncrementalProgram

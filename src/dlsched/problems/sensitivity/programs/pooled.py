@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from dlsched.errors import SolverFailure
-from dlsched.objective import SOLVER_PRECISION, Bound
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance
 from dlsched.problems.sensitivity.structures.scaled_units import capacity_row
+from dlsched.results.objective import SOLVER_PRECISION, Bound
 from dlsched.run import Run
 from dlsched.schema import Id, granularity
 from dlsched.solvers import highs

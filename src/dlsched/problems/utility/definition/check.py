@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from dlsched.objective import ByLevel, Level
 from dlsched.problems.utility.definition.schema import Held, Instance, Job, Solution
-from dlsched.result import Report, Violation
+from dlsched.results.objective import ByLevel, Level
+from dlsched.results.result import Report, Violation
 from dlsched.schema import Number, simplify
 
 LEVELS = (Level("utility", "max", "utility"),)

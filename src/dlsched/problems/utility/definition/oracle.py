@@ -7,9 +7,9 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 
-from dlsched.objective import ByLevel, Objective
 from dlsched.problems.utility.definition.check import LEVELS
 from dlsched.problems.utility.definition.schema import Instance, Job
+from dlsched.results.objective import ByLevel, Objective
 from dlsched.schema import Number, simplify
 
 _Held = tuple[tuple[int, str, int], ...]

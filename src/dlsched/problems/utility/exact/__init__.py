@@ -7,7 +7,6 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from dlsched.objective import Bound
 from dlsched.problems.utility import model
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.exact.schedule_columns import Search
@@ -15,7 +14,8 @@ from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.programs.reduced_cost_fixing import Part
 from dlsched.problems.utility.structures.gangs import Stopped, levels_of
 from dlsched.registry.own import method
-from dlsched.result import Claim, Start, Status, Termination
+from dlsched.results.objective import Bound
+from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dlsched.objective import Bound
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.exact.schedule_columns import LAGRANGIAN, Search
 from dlsched.problems.utility.programs.lagrangian import lagrangian_bound
 from dlsched.problems.utility.structures.gangs import Stopped
 from dlsched.registry.own import method
-from dlsched.result import Claim, Status
+from dlsched.results.objective import Bound
+from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES
 

@@ -9,13 +9,13 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.forms.choice import MOST_NODES, FormChoice
 from dlsched.problems.utility.definition.check import evaluate
 from dlsched.problems.utility.definition.schema import Instance, Solution, Utility
 from dlsched.problems.utility.exact.schedule_columns import Search
 from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.programs.finish_form import Finishes
 from dlsched.problems.utility.structures.gangs import Stopped, Vector, levels_of
+from dlsched.proofs.forms.choice import MOST_NODES, FormChoice
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.standard_form import StandardForm

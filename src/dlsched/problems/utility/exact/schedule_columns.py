@@ -13,7 +13,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from dlsched.objective import Bound
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.heuristics.insertion import Insertion, by_density
 from dlsched.problems.utility.programs.column_generation import generate, refinements
@@ -21,7 +20,8 @@ from dlsched.problems.utility.programs.lagrangian import Dual, Priced
 from dlsched.problems.utility.programs.master import Columns
 from dlsched.problems.utility.programs.reduced_cost_fixing import Part, restrict
 from dlsched.problems.utility.structures.gangs import Gangs, Stopped, Vector
-from dlsched.result import Claim, Point, Start, Status, Termination
+from dlsched.results.objective import Bound
+from dlsched.results.result import Claim, Point, Start, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import Number, granularity, simplify
 from dlsched.solvers import highs

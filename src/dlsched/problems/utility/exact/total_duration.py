@@ -9,7 +9,7 @@ from dlsched.errors import DlschedError, SolverDisagreement
 from dlsched.problems.utility.definition.check import check, explain
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.exact import solve_model
-from dlsched.result import Status
+from dlsched.results.result import Status
 from dlsched.run import Run
 
 

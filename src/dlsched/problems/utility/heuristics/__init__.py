@@ -19,7 +19,7 @@ from dlsched.problems.utility.heuristics.slot_policies import (
 from dlsched.problems.utility.structures.gangs import Gangs, require_gangs
 from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
 from dlsched.registry.own import method
-from dlsched.result import Claim, Status
+from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 
 

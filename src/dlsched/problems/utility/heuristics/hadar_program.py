@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.compilation import entry
+from dlsched.solvers.compilation import entry
 
 
 @entry("int64[:, ::1](int64[::1], float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[::1])")

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.compilation import entry, loop
 from dlsched.problems.utility.heuristics.partial_schedule import (
     EQUAL,
     Plan,
@@ -19,6 +18,7 @@ from dlsched.problems.utility.heuristics.partial_schedule import (
     remove,
 )
 from dlsched.problems.utility.structures.insertion_arrays import Demands
+from dlsched.solvers.compilation import entry, loop
 
 _FARTHEST = 0.4
 """The most places by which a job is moved, as a share of the jobs."""

@@ -13,8 +13,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.compilation import IntRows, Ints, entry, loop
 from dlsched.problems.utility.structures.insertion_arrays import Demands
+from dlsched.solvers.compilation import IntRows, Ints, entry, loop
 
 LevelRows = Annotated[NDArray[np.int8], "int8[:,::1]"]
 EQUAL = 1e-12

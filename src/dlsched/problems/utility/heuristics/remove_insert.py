@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.compilation import entry, loop
 from dlsched.problems.utility.heuristics.partial_schedule import (
     EQUAL,
     Plan,
@@ -17,6 +16,7 @@ from dlsched.problems.utility.heuristics.partial_schedule import (
     remove,
 )
 from dlsched.problems.utility.structures.insertion_arrays import Demands
+from dlsched.solvers.compilation import entry, loop
 
 MOST_REMOVED = 4
 """The most jobs that are removed in a round beside the first one."""

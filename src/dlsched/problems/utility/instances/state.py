@@ -11,8 +11,8 @@ from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.instances.generate import KINDS, MODELS
 from dlsched.problems.utility.structures.slot_simulation import Rounds
+from dlsched.registry.cluster_state import ClusterState, JobState, Server, uniform
 from dlsched.schema import Id, Number
-from dlsched.state import ClusterState, JobState, Server, uniform
 
 SERVERS = 15
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.drawing.bands import colours_array, require_drawable
-from dlsched.drawing.colours import (
+from dlsched.display.drawing.bands import colours_array, require_drawable
+from dlsched.display.drawing.colours import (
     EDGE,
     IDLE,
     Colouring,
@@ -21,10 +21,10 @@ from dlsched.drawing.colours import (
     gpus_of_a_job,
     mix,
 )
-from dlsched.drawing.labels import box_label
-from dlsched.drawing.legend import colour_entries, finish, idle_entry
-from dlsched.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title, short_name
-from dlsched.figures import display
+from dlsched.display.drawing.labels import box_label
+from dlsched.display.drawing.legend import colour_entries, finish, idle_entry
+from dlsched.display.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title, short_name
+from dlsched.display.figures import display
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.pictures.gpu_lanes import Lane, owners_of, runs_of
 from dlsched.problems.utility.pictures.unscheduled_jobs import draw_alone

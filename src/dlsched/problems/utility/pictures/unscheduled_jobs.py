@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dlsched.drawing.colours import EDGE, IDLE, Colouring, mix
-from dlsched.drawing.labels import box_label
-from dlsched.drawing.legend import colour_entries, idle_entry
-from dlsched.drawing.style import TEXT, new_axes, set_labels, short_name
+from dlsched.display.drawing.colours import EDGE, IDLE, Colouring, mix
+from dlsched.display.drawing.labels import box_label
+from dlsched.display.drawing.legend import colour_entries, idle_entry
+from dlsched.display.drawing.style import TEXT, new_axes, set_labels, short_name
 from dlsched.problems.utility.definition.schema import Instance
 
 if TYPE_CHECKING:

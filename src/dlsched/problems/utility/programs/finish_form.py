@@ -17,9 +17,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
-from dlsched.forms.form import Goal, Row
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.programs.finish_costs import LeastCosts
+from dlsched.proofs.forms.form import Goal, Row
 from dlsched.schema import granularity
 
 MOST_CELLS = 1_000_000

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dlsched.forms.form import Form
-from dlsched.forms.parameters import require_keys, whole, wholes
-from dlsched.forms.restricted import Restricted
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.programs.finish_form import Finishes
 from dlsched.problems.utility.programs.run_form import rows_of_runs, runs_of
+from dlsched.proofs.forms.form import Form
+from dlsched.proofs.forms.parameters import require_keys, whole, wholes
+from dlsched.proofs.forms.restricted import Restricted
 from dlsched.schema import Number
 
 MOST_RUNS = 50_000

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.structures.gangs import Gangs, Indices, Levels, Vector
-from dlsched.result import Termination
+from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers.incremental import IncrementalProgram
 from dlsched.solvers.standard_form import StandardForm

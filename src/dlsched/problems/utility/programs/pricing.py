@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.compilation import FloatRows, IntRows, Ints, entry, loop
+from dlsched.solvers.compilation import FloatRows, IntRows, Ints, entry, loop
 
 INF = np.inf
 After: TypeAlias = Annotated[NDArray[np.int32], "int32[:, ::1]"]

@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from dlsched.forms.form import Row
-from dlsched.forms.limit import poll
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.programs.finish_form import Finishes, priced_row
 from dlsched.problems.utility.structures.work_units import UNITS, units
+from dlsched.proofs.forms.form import Row
+from dlsched.proofs.forms.limit import poll
 
 Run = tuple[int, int, int]
 """A job, a slot, counted from 0, and a speed."""

@@ -20,7 +20,7 @@ from dlsched.problems.utility.definition.check import completions, progress
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.structures.insertion_arrays import Demands, demands_of
 from dlsched.problems.utility.structures.work_units import UNITS, Work
-from dlsched.result import Termination
+from dlsched.results.result import Termination
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dlsched.compilation import FloatRows, IntRows, Ints
 from dlsched.problems.utility.structures.work_units import units
 from dlsched.schema import granularity
+from dlsched.solvers.compilation import FloatRows, IntRows, Ints
 
 if TYPE_CHECKING:
     from dlsched.problems.utility.definition.schema import Instance

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from dlsched.objective import ByLevel, Level
 from dlsched.problems.workers.definition.schema import KINDS, Instance, Job, Kind, Placed, Solution
-from dlsched.result import Report, Violation
+from dlsched.results.objective import ByLevel, Level
+from dlsched.results.result import Report, Violation
 from dlsched.schema import Number
 
 LEVELS = (

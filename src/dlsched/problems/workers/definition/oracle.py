@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 
-from dlsched.objective import Objective
 from dlsched.problems.workers.definition.check import check, gpus_by_server
 from dlsched.problems.workers.definition.schema import KINDS, Instance, Job, Kind, Placed, Solution
+from dlsched.results.objective import Objective
 
 _Held = tuple[tuple[tuple[int, Kind], int], ...]
 

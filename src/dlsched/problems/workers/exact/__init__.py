@@ -11,7 +11,7 @@ from dlsched.problems.workers.programs.choice import MOST_ARCS, MOST_PATTERNS
 from dlsched.problems.workers.programs.pattern_program import Program
 from dlsched.problems.workers.structures.patterns import patterns_exceed
 from dlsched.registry.own import method
-from dlsched.result import Claim
+from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 

@@ -8,7 +8,7 @@ from dlsched.problems.workers.programs.arc_program import ArcProgram
 from dlsched.problems.workers.programs.choice import choose
 from dlsched.problems.workers.programs.pattern_program import Program
 from dlsched.registry.own import method
-from dlsched.result import Claim
+from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level
 

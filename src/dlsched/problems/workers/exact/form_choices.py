@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dlsched.forms.choice import FormChoice
 from dlsched.problems.workers.definition.schema import Instance, Solution
 from dlsched.problems.workers.programs.choice import choose
+from dlsched.proofs.forms.choice import FormChoice
 from dlsched.run import Run
 
 

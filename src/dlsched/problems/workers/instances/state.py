@@ -9,8 +9,8 @@ from typing import Any
 from dlsched.errors import OptionError
 from dlsched.problems.workers.definition.schema import Instance, Pool
 from dlsched.problems.workers.instances.generate import SCENARIOS
+from dlsched.registry.cluster_state import ClusterState, JobState, uniform
 from dlsched.schema import Id
-from dlsched.state import ClusterState, JobState, uniform
 
 SERVERS = 64
 LOAN = 520 / (443 + 520)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlsched.drawing.bands import Bands, colours_array, require_drawable
-from dlsched.drawing.colours import (
+from dlsched.display.drawing.bands import Bands, colours_array, require_drawable
+from dlsched.display.drawing.colours import (
     EDGE,
     IDLE,
     OTHER,
@@ -18,10 +18,10 @@ from dlsched.drawing.colours import (
     default_of,
     mix,
 )
-from dlsched.drawing.labels import box_label
-from dlsched.drawing.legend import colour_entries, entry, finish, idle_entry
-from dlsched.drawing.style import SMALL, TEXT, ink, new_axes, set_labels, short_name
-from dlsched.figures import shorten
+from dlsched.display.drawing.labels import box_label
+from dlsched.display.drawing.legend import colour_entries, entry, finish, idle_entry
+from dlsched.display.drawing.style import SMALL, TEXT, ink, new_axes, set_labels, short_name
+from dlsched.display.figures import shorten
 from dlsched.problems.workers.definition.check import check
 from dlsched.problems.workers.definition.schema import (
     KINDS,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dlsched.forms.compiled import form_of
-from dlsched.forms.form import Form
 from dlsched.problems.workers.definition.schema import Instance
 from dlsched.problems.workers.programs.arc_program import ArcProgram
 from dlsched.problems.workers.programs.pattern_program import Program
 from dlsched.problems.workers.programs.type_program import TypeProgram
+from dlsched.proofs.forms.compiled import form_of
+from dlsched.proofs.forms.form import Form
 from dlsched.solvers.standard_form import compile_model
 
 

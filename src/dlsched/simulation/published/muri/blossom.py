@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from dlsched.compilation import FloatRows, Floats, IntRows, Ints, loop
+from dlsched.solvers.compilation import FloatRows, Floats, IntRows, Ints, loop
 
 FREE, EVEN, ODD = -1, 0, 1
 """Outside the trees; at even and at odd distance from a tree's root."""

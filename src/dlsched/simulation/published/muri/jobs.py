@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dlsched.simulation.job import Job
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.workload.job import Job
+from dlsched.simulation.workload.workload import Workload
 
 SLOWER = 1.015
 """Factor of every recorded iteration time, for a job alone (public code)."""

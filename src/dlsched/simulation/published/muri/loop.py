@@ -8,10 +8,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 
-from dlsched.simulation.clock import TICKS
-from dlsched.simulation.policy import PolicyError
+from dlsched.simulation.engine.policy import PolicyError
 from dlsched.simulation.published.muri.jobs import JobState
 from dlsched.simulation.published.muri.recorder import Held, Recorder
+from dlsched.simulation.workload.clock import TICKS
 
 SAME = 1e-9
 """Times within this share of each other are one event, at the time of the first listed."""

@@ -12,13 +12,13 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from dlsched.errors import SolverFailure
+from dlsched.results.status import Termination
 from dlsched.run import Run
 from dlsched.simulation.published.muri.group_time import SLOTS
 from dlsched.simulation.published.muri.grouping import Buckets
 from dlsched.simulation.published.muri.kinds import Group, Kind, Kinds
 from dlsched.solvers import highs
 from dlsched.solvers.standard_form import StandardForm
-from dlsched.status import Termination
 
 Counts = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 """By GPUs: how many jobs there are of each kind."""

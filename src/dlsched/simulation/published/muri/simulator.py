@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 
 from dlsched.errors import InstanceError, OptionError, UnknownName
-from dlsched.preparation import prepare
-from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.log import Log
 from dlsched.simulation.published.muri.antman import AntMan
 from dlsched.simulation.published.muri.group_time import SHARING, SHARING_UNMATCHED, Stages
@@ -31,7 +29,9 @@ from dlsched.simulation.published.muri.shortest import Shortest
 from dlsched.simulation.published.muri.stages import heaviest
 from dlsched.simulation.published.muri.themis import Themis
 from dlsched.simulation.published.muri.tiresias import Tiresias
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
+from dlsched.solvers.preparation import prepare
 
 PLAIN: dict[str, Callable[..., Policy]] = {
     "srtf": lambda servers: Shortest(servers, service=False),

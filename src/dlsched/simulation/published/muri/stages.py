@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.compilation import entry, loop
 from dlsched.simulation.published.muri.blossom import (
     EVEN,
     FREE,
@@ -22,6 +21,7 @@ from dlsched.simulation.published.muri.blossom import (
     slack,
     use,
 )
+from dlsched.solvers.compilation import entry, loop
 
 _NEARLY = 1e-5
 """A label within this share of the step counts as used up by it."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.simulation.finish_times import least_ratio_shares
+from dlsched.simulation.measures.finish_times import least_ratio_shares
 from dlsched.simulation.published.muri.jobs import JobState
 from dlsched.simulation.published.muri.loop import Policy
 from dlsched.simulation.published.muri.recorder import Held

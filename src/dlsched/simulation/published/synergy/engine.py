@@ -10,14 +10,14 @@ from typing import Any
 
 from dlsched.errors import InstanceError, UnknownName
 from dlsched.problems.sensitivity.instances.state import Rounds, Wish
-from dlsched.simulation.clock import TICKS
-from dlsched.simulation.cluster import Cluster
 from dlsched.simulation.log import Log
 from dlsched.simulation.policies.synergy_rounds import OPT, server_size
 from dlsched.simulation.published.synergy.jobs import KEYS, STARVING, Moment, SimulatedJob, sort
 from dlsched.simulation.published.synergy.mechanisms import Mechanism
 from dlsched.simulation.published.synergy.record import Record
-from dlsched.simulation.workload import Workload
+from dlsched.simulation.workload.clock import TICKS
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
 
 INTERVAL = 300
 """Seconds of a round."""

@@ -11,8 +11,8 @@ from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Sol
 from dlsched.problems.sensitivity.instances.state import Rounds, Wish
 from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
 from dlsched.run import Run
+from dlsched.simulation.engine.policy import PolicyError, refuse_unused
 from dlsched.simulation.policies.synergy_rounds import INDIFFERENT, OPT
-from dlsched.simulation.policy import PolicyError, refuse_unused
 from dlsched.simulation.published.synergy.jobs import SimulatedJob, fitting
 from dlsched.simulation.published.synergy.servers import Servers
 

@@ -1,0 +1,142 @@
+"""Writes from the code where things are: the map of each problem's folder, and the way of `solve`.
+
+    python docs/maps.py
+
+The maps stand on docs/problems/<problem>.md, the way on docs/architecture.md, each between two
+marks. A test compares the pages with what this writes today.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from dlsched.registry import layout, problem_names
+
+DOCS = Path(__file__).resolve().parent
+SRC = DOCS.parent / "src"
+MARKS = "<!-- Written by docs/maps.py. -->", "<!-- End of what docs/maps.py writes. -->"
+NAMED = (
+    "definition/schema",
+    "definition/check",
+    "definition/oracle",
+    "model",
+    "instances/generate",
+    "heuristics/__init__",
+    "exact/__init__",
+    "exact/bounds",
+)
+"""Files that every problem has; the map also has those that say where in a paper they come from."""
+_SECTION = re.compile(
+    r"\b(?i:sections?|algorithms?|eqs?\.|equations?|tables?|figures?|theorems?|solutions?) "
+    r"\(?(?:\d[\d.]*(?:\([a-z]\))?|[IVX]+(?:-[A-Z])?)\b\)?"
+    r"(?:(?:, | and | to )\(?(?:\d[\d.]*|[IVX]+(?:-[A-Z])?)\b\)?)*"
+)
+_WAY = """
+import json, sys
+import dlsched
+
+parts = {parts!r}
+dlsched.solve("lyra-fig5", "exact")  # what is kept for later calls is there for the second one
+way, depth = [], [0]
+
+def profile(frame, event, _arg):
+    name = frame.f_globals.get("__name__", "")
+    function = frame.f_code.co_name
+    if not name.startswith("dlsched.") or not name[8:].startswith(parts) or function[0] in "_<":
+        return
+    if event == "call":
+        depth[0] += 1
+        if depth[0] <= 4:
+            way.append((depth[0], name[8:], function))
+    elif event == "return":
+        depth[0] -= 1
+
+sys.setprofile(profile)
+dlsched.solve("lyra-fig5", "exact")
+sys.setprofile(None)
+print(json.dumps(way))
+"""
+_PARTS = ("api.", "registry.calls", "registry.lookup", "solvers.levels", "solvers.certificate",
+          "problems.reclaiming.exact", "problems.reclaiming.definition.check")  # fmt: skip
+
+
+def sentence(path: Path) -> str:
+    """Return the first sentence of a module's docstring."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return " ".join(text.split("\n\n")[0].split()).replace("|", "\\|").replace("``", "`")
+
+
+def places(path: Path) -> list[str]:
+    """Return where in papers the docstrings of a module say that it comes from, each once."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    texts = [ast.get_docstring(node) or "" for node in ast.walk(tree)
+             if isinstance(node, documented)]  # fmt: skip
+    found = (
+        re.sub(r"[()]", "", match.group()) for text in texts for match in _SECTION.finditer(text)
+    )
+    words = (place[0].lower() + place[1:] for place in (" ".join(each.split()) for each in found))
+    return list(dict.fromkeys(words))
+
+
+def folder_map(name: str) -> Iterator[str]:
+    """Yield the lines of a problem's map."""
+    package = SRC / "dlsched" / "problems" / name
+    rest: dict[str, list[str]] = {folder: [] for folder in layout.FOLDERS}
+    yield f"In `src/dlsched/problems/{name}/`, from the definition to what is built on it:"
+    yield ""
+    yield "| file | what it has | in the papers |"
+    yield "|---|---|---|"
+    for folder in ("definition", "model", *list(layout.FOLDERS)[1:]):
+        paths = sorted((package / folder).glob("*.py")) or [package / "model.py"]
+        for path in paths:
+            file = path.relative_to(package).with_suffix("").as_posix()
+            where = places(path)
+            if file in NAMED or (where and path.stem != "__init__"):
+                yield f"| `{file}.py` | {sentence(path)} | {', '.join(where[:3])} |"
+            elif path.stem != "__init__":
+                rest[folder].append(path.stem)
+    yield ""
+    listed = [f"{folder}: {', '.join(f'`{stem}`' for stem in stems)}"
+              for folder, stems in rest.items() if stems]  # fmt: skip
+    yield f"The other files, by folder: {'; '.join(listed)}."
+
+
+def way_of_solve() -> Iterator[str]:
+    """Yield the calls that `solve` makes for the shipped instance of Figure 5, as a list."""
+    code = _WAY.format(parts=_PARTS)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    yield 'What `dlsched.solve("lyra-fig5", "exact")` calls in turn, of the parts named above:'
+    yield ""
+    seen = set()
+    for depth, module, function in json.loads(run.stdout):
+        if (depth, module, function) not in seen:
+            seen.add((depth, module, function))
+            yield f"{'    ' * (depth - 1)}- `{module}.{function}`"
+
+
+def written(page: str, lines: Iterator[str]) -> str:
+    """Return a page with these lines between its marks."""
+    before, first, rest = page.partition(MARKS[0])
+    _, last, after = rest.partition(MARKS[1])
+    if not (first and last):
+        raise ValueError(f"the page has no marks: {MARKS}")
+    return "\n".join([before + first, *lines, last + after])
+
+
+def pages() -> dict[Path, str]:
+    """Return each page that has something of this script, as it writes it today."""
+    made = {DOCS / "problems" / f"{name}.md": folder_map(name) for name in problem_names()}
+    made[DOCS / "architecture.md"] = way_of_solve()
+    return {path: written(path.read_text(encoding="utf-8"), lines) for path, lines in made.items()}
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")

@@ -1,0 +1,151 @@
+"""Colours of jobs and of other properties: stable, and distinct also for the colour-blind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from dlsched.display.figures import display
+from dlsched.errors import OptionError
+
+Colour = str
+"""A colour as ``#rrggbb``."""
+
+_HUES = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7")
+"""Okabe and Ito's palette without black and grey, which mark what is no job."""
+IDLE = "#ffffff"
+"""What nothing uses; drawn with the outline `EDGE`."""
+EDGE = "#7f7f7f"
+OTHER = "#c9ced6"
+"""What is in use, in pictures whose colours show something else."""
+BAD = "#d55e00"
+"""What is lost or goes the wrong way: preempted jobs, bytes read from other regions."""
+_SEQUENCE = ("#fde9a9", "#c9d6a3", "#8fbfa8", "#5aa3b5", "#3a7cae", "#2f5597", "#2b2f77", "#1d1440")
+"""From light to dark, for ordered classes."""
+
+
+def mix(colour: Colour, other: Colour, share: float) -> Colour:
+    """Return a colour with a share of another one."""
+    pairs = zip(_parts(colour), _parts(other), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
+
+
+def _parts(colour: Colour) -> tuple[int, ...]:
+    return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
+
+
+PALETTE = (
+    *_HUES,
+    *(mix(c, "#ffffff", 0.55) for c in _HUES),
+    *(mix(c, "#000000", 0.42) for c in _HUES),
+)
+"""The hues as they are, light, and dark; colours repeat after these."""
+
+
+def light(colour: Colour) -> Colour:
+    """Return a lighter version, for a secondary part of the same thing."""
+    return mix(colour, "#ffffff", 0.6)
+
+
+def text_on(colour: Colour) -> Colour:
+    """Return black or white, whichever has the higher contrast (WCAG 2) on a colour."""
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in (part / 255 for part in _parts(colour))
+    ]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#000000" if luminance > 0.179 else "#ffffff"
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """The colour of each of several things, and what the colours mean.
+
+    Attributes
+    ----------
+    colours
+        One per thing, in the instance's order.
+    labels
+        For each thing its entry in the legend.
+    key
+        ``{label: colour}`` in the legend's order.
+    repeated
+        Whether things with different labels share a colour; then the legend only says so.
+    """
+
+    colours: tuple[Colour, ...]
+    labels: tuple[str, ...]
+    key: Mapping[str, Colour] = field(repr=False)
+    repeated: bool = False
+
+    def renamed(self, words: Callable[[str], str]) -> Colouring:
+        """Return the same colours with other words in the legend."""
+        labels = tuple(words(label) for label in self.labels)
+        key = {words(label): colour for label, colour in self.key.items()}
+        return Colouring(self.colours, labels, key, self.repeated)
+
+
+def by_name(names: Sequence[str]) -> Colouring:
+    """Colour by name: a name's colour depends only on its place among all names.
+
+    Parameters
+    ----------
+    names
+        One per thing, of all things in the instance, drawn or not.
+    """
+    place = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    key = {name: PALETTE[i % len(PALETTE)] for name, i in place.items()}
+    return Colouring(
+        tuple(key[name] for name in names), tuple(names), key, len(place) > len(PALETTE)
+    )
+
+
+def by_number(values: Sequence[Any]) -> Colouring:
+    """Colour by a number, larger ones darker; more than 8 values in 6 classes of equal size."""
+    distinct = sorted(set(values))
+    if len(distinct) <= len(_SEQUENCE):
+        classes = [(value, value) for value in distinct]
+    else:
+        cuts = [round(i * len(distinct) / 6) for i in range(7)]
+        classes = [(distinct[a], distinct[b - 1]) for a, b in pairwise(cuts)]
+    names = [_number(a) if a == b else f"{_number(a)} to {_number(b)}" for a, b in classes]
+    steps = [round(i * (len(_SEQUENCE) - 1) / max(1, len(classes) - 1)) for i in range(len(names))]
+    key = {name: _SEQUENCE[step] for name, step in zip(names, steps, strict=True)}
+    labels = [
+        names[next(i for i, (a, b) in enumerate(classes) if a <= value <= b)] for value in values
+    ]
+    return Colouring(tuple(key[label] for label in labels), tuple(labels), key)
+
+
+def gpus_of_a_job(label: str) -> str:
+    """Return the legend's words for a number of GPUs."""
+    return f"{label} GPU{'s' * (label != '1')} a job"
+
+
+def _number(value: Any) -> str:
+    return display(float(f"{float(value):.3g}") if isinstance(value, (float, Fraction)) else value)
+
+
+def choose(color_by: str | None, possible: Sequence[str], default: str, problem: str) -> str:
+    """Return what to colour by.
+
+    Raises
+    ------
+    OptionError
+        If the picture cannot be coloured by it; the message lists what is possible.
+    """
+    chosen = default if color_by is None else color_by
+    if chosen not in possible:
+        raise OptionError(
+            f"color_by={chosen!r:.40}: this picture of {problem} can be coloured by "
+            f"{', '.join(possible)}"
+        )
+    return chosen
+
+
+def default_of(names: Sequence[str], otherwise: str) -> str:
+    """Return ``"job"`` while every job has a colour of its own, else another default."""
+    return "job" if len(names) <= len(PALETTE) else otherwise

@@ -1,0 +1,115 @@
+"""The legend below a picture, in as many columns as its width has room for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dlsched.display.drawing.colours import EDGE, IDLE, PALETTE, Colour, Colouring
+from dlsched.display.drawing.style import TEXT, TITLE, set_title, short_name, width_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LONGEST_LABEL = 44
+LEGEND: dict[str, Any] = {
+    "fontsize": TEXT, "frameon": False, "handlelength": 1.1, "handleheight": 1.0,
+    "columnspacing": 0.9, "handletextpad": 0.45, "labelspacing": 0.3, "borderpad": 0.0,
+    "borderaxespad": 0.3,
+}  # fmt: skip
+"""The look of every legend."""
+_LINE = 1.3
+"""Height of a line by the size of its text."""
+_BELOW = 30
+"""Points between axes and legend, for tick labels and the axis label."""
+_ROOM = 0.95
+"""Share of a figure's width that a legend may have where it is measured: text is up to 3 % wider
+at some resolutions, since hinting moves letters to whole pixels."""
+
+
+def entry(label: str, colour: Colour, **style: Any) -> Any:
+    """Return a legend's entry: a box of a colour."""
+    from matplotlib.patches import Patch
+
+    look: dict[str, Any] = {"edgecolor": EDGE, "linewidth": 0.6} | style
+    return Patch(facecolor=colour, label=short_name(label, _LONGEST_LABEL), **look)
+
+
+def idle_entry(label: str = "idle") -> Any:
+    """Return the entry of what is idle: white with an outline."""
+    return entry(label, IDLE)
+
+
+def colour_entries(colouring: Colouring, shown: Iterable[int], what: str) -> list[Any]:
+    """Return the entries of the colours that are drawn.
+
+    Parameters
+    ----------
+    shown
+        The positions of the things that are drawn.
+    what
+        What is coloured, as ``"jobs"``, for a legend that cannot name all of them.
+    """
+    present = {colouring.labels[i] for i in shown}
+    if not colouring.repeated:
+        return [entry(label, c) for label, c in colouring.key.items() if label in present]
+    note = f"{len(present):,} {what}; colours repeat after {len(PALETTE)}"
+    return [entry(note, "none", edgecolor="none")] if present else []
+
+
+def finish(
+    ax: Axes, title: str, handles: Sequence[Any], *, own: bool, formulas: bool = False
+) -> None:
+    """Set the title, and put a legend below the axes.
+
+    Parameters
+    ----------
+    own
+        Whether the figure is the picture's own: then the legend can use its whole width, and the
+        figure grows by the lines that title and legend have beyond the first.
+    formulas
+        As for `set_title`.
+    """
+    set_title(ax, title, formulas=formulas)
+    rows = add_legend(ax, handles, own=own) if handles else 1
+    if own:
+        lines = ax.get_title(loc="left").count("\n")
+        points = lines * _LINE * TITLE + (rows - 1) * _LINE * TEXT
+        figure: Any = ax.figure
+        figure.set_size_inches(figure.get_figwidth(), figure.get_figheight() + points / 72)
+
+
+def add_legend(ax: Axes, handles: Sequence[Any], *, own: bool, **look: Any) -> int:
+    """Put a legend below the axes; return the number of its rows.
+
+    Parameters
+    ----------
+    own
+        As for `finish`; the figure keeps its size.
+    **look
+        Settings of matplotlib's legend, instead of ours.
+    """
+    place = LEGEND | look
+    width = _ROOM * ax.figure.bbox.width / ax.figure.dpi if own else width_of(ax)
+    renderer = (
+        ax.figure.canvas.get_renderer() if hasattr(ax.figure.canvas, "get_renderer") else None
+    )
+    for columns in range(min(len(handles), 8), 0, -1):
+        place["handles"] = [h for c in range(columns) for h in handles[c::columns]]  # by rows
+        if own:
+            made = ax.figure.legend(loc="outside lower left", ncols=columns, **place)
+        else:
+            made = ax.legend(
+                loc="upper left", bbox_to_anchor=(0, 0), ncols=columns,
+                bbox_transform=ax.transAxes + _down(ax), **place,
+            )  # fmt: skip
+        if made.get_window_extent(renderer).width <= width * ax.figure.dpi or columns == 1:
+            break
+        made.remove()
+    return -(-len(handles) // columns)
+
+
+def _down(ax: Axes) -> Any:
+    from matplotlib.transforms import ScaledTranslation
+
+    return ScaledTranslation(0, -_BELOW / 72, ax.figure.dpi_scale_trans)

@@ -1,0 +1,139 @@
+"""Sizes of pictures and of their text, and new axes."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from dlsched.display.figures import printable, shorten
+from dlsched.errors import OptionError
+from dlsched.extras import require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDTHS = {"single": 3.3, "double": 7.0}
+"""Width of a picture in inches, for one column of a paper and for two."""
+SMALL, TEXT, TITLE = 6.0, 7.0, 8.0
+"""Text sizes in points: labels inside a picture; axes and legend; title."""
+_MARGIN = 0.75
+"""Inches beside the axes for their labels, about."""
+_TIE = "\N{NO-BREAK SPACE}"
+_LETTER = 0.56
+"""Width of a letter by the size of the text, on average, generously."""
+
+
+def new_axes(height: float) -> Axes:
+    """Return the axes of a new figure that is as wide as ``rcParams["figure.figsize"]`` says.
+
+    Parameters
+    ----------
+    height
+        Inches.
+    """
+    plt = require("matplotlib.pyplot", "drawing")
+    figure = plt.figure(figsize=(figure_width(), height))
+    ax: Axes = figure.add_subplot()
+    figure.set_layout_engine("constrained", w_pad=0.03, h_pad=0.03)
+    figure.patch.set_facecolor("white")
+    return ax
+
+
+def require_axes(ax: Any) -> None:
+    """Refuse what is neither ``None`` nor flat axes with x and y.
+
+    Raises
+    ------
+    OptionError
+        As for an array of axes; the message says what to give.
+    """
+    if ax is not None and getattr(ax, "name", None) != "rectilinear":
+        raise OptionError(
+            f"ax: {type(ax).__name__} is not axes with x and y: give one Axes, as "
+            f"matplotlib.pyplot.subplots() returns it, or an entry of the array of several"
+        )
+
+
+def figure_width() -> float:
+    """Return the width in inches that a new figure gets."""
+    return float(require("matplotlib", "drawing").rcParams["figure.figsize"][0])
+
+
+def ink() -> str:
+    """Return the colour of text, ``rcParams["text.color"]``, for lines that lie on the page."""
+    return str(require("matplotlib", "drawing").rcParams["text.color"])
+
+
+def width_of(ax: Axes) -> float:
+    """Return the inches that axes can use: those of the figure, less what stands beside them."""
+    place = ax.get_subplotspec()
+    columns = place.get_gridspec().ncols if place is not None else 1
+    return max(1.0, float(ax.figure.bbox.width / ax.figure.dpi) / columns - _MARGIN)
+
+
+def wrap(text: str, inches: float, size: float) -> str:
+    """Break a text into lines that fit a width, not between a number and its word or unit."""
+    letters = max(12, int(inches * 72 / (_LETTER * size)))
+    tied = re.sub(r"(?<=\d) (?=[A-Za-z%])|(?<=[A-Za-zγ]) (?=\d)", _TIE, text)
+    lines = [line for part in tied.split("\n") for line in textwrap.wrap(part, letters)]
+    return "\n".join(lines).replace(_TIE, " ")
+
+
+def literal(text: str) -> str:
+    """Return a text that matplotlib shows as it is: a dollar sign begins no formula."""
+    return text.replace("$", r"\$")
+
+
+def short_name(name: str, length: int) -> str:
+    """Return a name for a tick or a legend: shortened, in one line, and never a formula."""
+    return literal(shorten(printable(name), length))
+
+
+def _require_formulas(text: str) -> None:
+    """Refuse a title whose formulas matplotlib cannot typeset, before it is drawn."""
+    mathtext, cbook = (
+        require("matplotlib.mathtext", "drawing"),
+        require("matplotlib.cbook", "drawing"),
+    )
+    if not cbook.is_math_text(text):
+        return
+    try:
+        mathtext.MathTextParser("path").parse(text)
+    except ValueError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise OptionError(
+            f"title: matplotlib cannot typeset its formula ({reason}): correct it, or write a "
+            f"dollar sign as \\$"
+        ) from error
+
+
+def set_title(ax: Axes, text: str, *, formulas: bool = False) -> None:
+    """Set the title, at the left, in as many lines as it needs.
+
+    Parameters
+    ----------
+    formulas
+        Whether ``$...$`` is a formula. Titles made of names have none.
+
+    Raises
+    ------
+    OptionError
+        If a formula cannot be typeset.
+    """
+    text = wrap(text, width_of(ax), TITLE)
+    if formulas:
+        _require_formulas(text)
+    else:
+        text = literal(text)
+    ax.set_title(text, fontsize=TITLE, loc="left", pad=4)
+
+
+def set_labels(ax: Axes, x: str = "", y: str = "") -> None:
+    """Set the axes' labels and text sizes, and leave out the frame's upper and right sides."""
+    ax.set_xlabel(literal(wrap(x, width_of(ax), TEXT)), fontsize=TEXT)
+    ax.set_ylabel(literal(y), fontsize=TEXT)
+    ax.tick_params(labelsize=TEXT, length=2.5)
+    ax.spines[["top", "right"]].set_visible(False)
+    for spine in ax.spines.values():
+        spine.set_linewidth(0.6)

@@ -1,0 +1,253 @@
+"""`plot` and `plot_comparison`: pictures of instances, solutions and results, and of tables."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dlsched import registry
+from dlsched.display import charts
+from dlsched.display.drawing.legend import finish
+from dlsched.display.drawing.style import new_axes, require_axes, set_title
+from dlsched.errors import InstanceError, OptionError
+from dlsched.extras import require
+from dlsched.problems import library
+from dlsched.registry import Problem
+from dlsched.results import performance_profiles as profiles
+from dlsched.results.result import Result
+from dlsched.schema.envelope import Instance
+from dlsched.schema.files import read_json
+from dlsched.schema.link import linked_instance
+from dlsched.schema.solution import Solution
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
+
+def plot(
+    x: Instance | Solution | Result,
+    ax: Axes | None = None,
+    *,
+    instance: Instance | None = None,
+    title: str | None = None,
+    color_by: str | None = None,
+) -> Axes:
+    """Draw an instance, alone or with a solution.
+
+    A new figure is as wide as matplotlib's setting ``figure.figsize``; its height follows from what
+    is drawn. Large instances are drawn whole, as maps or histograms, which the picture says.
+
+    Parameters
+    ----------
+    x
+        An instance, a solution, or a result. A result without a solution shows the instance.
+    ax
+        Axes to draw on; those of a new figure by default.
+    instance
+        The instance of a solution. What `solve` returns knows its instance, and instances of the
+        library are found.
+    title
+        The title; by default name, size and objective.
+    color_by
+        What the colours mean, as ``"job"``; which values are possible depends on the problem and
+        on the size. Each value has its colour whatever the solution is.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InstanceError
+        If a solution's instance is not known, or is another one, or it names what the instance
+        does not have. Other infeasible solutions are drawn, and the title says what is wrong.
+    OptionError
+        If `x` is nothing that can be drawn, or not on `ax`; the problem has no picture, or it
+        cannot be coloured by that; the message lists what is possible.
+    ExtraMissing
+        If matplotlib is not installed.
+    """
+    require("matplotlib.pyplot", "drawing")
+    require_axes(ax)
+    if instance is not None and not isinstance(instance, Instance):
+        raise OptionError(
+            f"instance: {type(instance).__name__} is no instance: give what dlsched.load returns"
+        )
+    solution = x if isinstance(x, Solution) else getattr(x, "solution", None)
+    found = x if isinstance(x, Instance) else _instance_of(x, instance)
+    owner = registry.problem(found.problem)
+    draw = _draw_function(owner)
+    options: dict[str, Any] = {"ax": ax}
+    if color_by is not None:
+        options["color_by"] = color_by
+    parameters = inspect.signature(draw).parameters
+    if "color_by" in options and "color_by" not in parameters:
+        raise OptionError(f"color_by={color_by!r:.40}: {owner.name}'s draw has no color_by")
+    made = _drawn(owner, draw, found, solution, options)
+    if title is not None:
+        set_title(made, title, formulas=True)
+    elif isinstance(x, Solution) and not (report := owner.check(found, x)):
+        said = " ".join(made.get_title(loc="left").replace(r"\$", "$").split())
+        first = report.violations[0]
+        set_title(made, f"{said}; not feasible: {first.where}: {first.message}")
+    return made
+
+
+def _drawn(
+    owner: Problem, draw: Callable[..., Any], instance: Instance, solution: Any, options: Any
+) -> Axes:
+    """Call a problem's draw; it need not cope with solutions that name what does not exist."""
+    try:
+        made: Axes = draw(instance, solution, **options)
+    except (LookupError, ValueError, TypeError) as error:
+        report = owner.check(instance, solution) if solution is not None else None
+        if isinstance(error, OptionError) or report is None or report.feasible:
+            raise
+        raise InstanceError(
+            "the solution", report.violations[0].where, report.violations[0].message,
+            "only solutions whose names all exist can be drawn",
+        ) from error  # fmt: skip
+    return made
+
+
+def _instance_of(x: Any, given: Instance | None) -> Instance:
+    """Return the instance of a solution or a result."""
+    if not isinstance(x, (Solution, Result)):
+        raise OptionError(
+            f"plot cannot draw {type(x).__name__}: give an instance, a solution or a result, as "
+            f"dlsched.plot(dlsched.load(...))"
+        )
+    what, digest = ("the solution" if isinstance(x, Solution) else "the result"), x.instance_sha256
+    links = (
+        linked_instance(part) for part in (x, getattr(x, "solution", None)) if part is not None
+    )
+    found = given or next((link for link in links if link is not None), None)
+    owner = registry.problem(x.problem)
+    if found is None and digest and (name := library.name_of(digest)):
+        found = owner.instance.parse(read_json(library.instance_file(name)), name)
+    if found is None:
+        known = f'"{x.instance}"' if x.instance else "which is not named"
+        raise InstanceError(
+            what, "instance", f"is {known}, and is not in the library",
+            "pass the instance: dlsched.plot(solution, instance=...)",
+        )  # fmt: skip
+    if found.problem != x.problem or digest not in (None, found.sha256):
+        raise InstanceError(
+            what, "instance", f"is not the instance given, {found.name}",
+            "pass the instance that it was made for",
+        )  # fmt: skip
+    return found
+
+
+def _draw_function(owner: Problem) -> Callable[..., Any]:
+    if not owner.has_module("draw"):
+        raise OptionError(
+            f"the problem {owner.name} has no picture: its package {owner.package} has no module "
+            f"draw with a function draw(instance, solution=None, ax=None)"
+        )
+    found: Callable[..., Any] = owner.module("draw").draw
+    return found
+
+
+def plot_comparison(
+    table: pandas.DataFrame,
+    kind: str = "gaps",
+    ax: Axes | None = None,
+    *,
+    level: str | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw methods side by side.
+
+    Parameters
+    ----------
+    table
+        What `dlsched.compare` returned, or a sweep's ``runs.csv``; of one problem.
+    kind
+        ``"gaps"``: the distribution of ``gap_to_best`` by method. ``"gap_profile"``: the share of
+        the runs within each gap. ``"profile"``: performance profile of the time to proof, of exact
+        methods. ``"time"`` and ``"gap_by_size"``: seconds and gaps against the instance's size.
+    ax
+        Axes to draw on; those of a new figure by default.
+    level
+        The level of the gaps; the problem's first by default.
+    title
+        The title; none by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    OptionError
+        If there is no such kind or level, the table has a column or a problem too few or too many,
+        or no run to draw.
+    ExtraMissing
+        If matplotlib is not installed.
+    """
+    require("matplotlib.pyplot", "drawing")
+    require_axes(ax)
+    rows = _rows(table)
+    owner = _one_problem(rows)
+    levels = [entry.name for entry in owner.levels]
+    if level not in (None, *levels):
+        raise OptionError(f"level={level!r:.40}: {owner.name} has {', '.join(levels)}")
+    name = level or levels[0]
+    drawings = {
+        "gaps": lambda on: charts.draw_gap_distribution(on, rows, name),
+        "gap_profile": lambda on: charts.draw_gap_profile(
+            on, profiles.gap_profile(rows, name), name
+        ),
+        "profile": lambda on: charts.draw_time_profile(on, profiles.time_profile(rows)),
+        "time": lambda on: charts.draw_time_by_size(on, rows, owner.size),
+        "gap_by_size": lambda on: charts.draw_gap_by_size(on, rows, owner.size, name),
+    }
+    if kind not in drawings:
+        raise OptionError(f"kind={kind!r:.40}: write one of {', '.join(drawings)}")
+    _require_data(kind, rows, name)
+    own = ax is None
+    if ax is None:
+        methods = len(profiles.by_label(rows))
+        ax = new_axes(0.75 + 0.33 * methods if kind == "gaps" else 2.6)
+    drawings[kind](ax)
+    charts.dress(ax, own=own)
+    if title is not None:
+        finish(ax, title, (), own=own, formulas=True)
+    return ax
+
+
+def _rows(table: Any) -> list[dict[str, Any]]:
+    """Return a table's rows, with None for what is missing."""
+    missing = [c for c in ("problem", "method", "status") if c not in getattr(table, "columns", ())]
+    if missing:
+        raise OptionError(
+            f"plot_comparison needs a table with the column {missing[0]!r}: give what "
+            f"dlsched.compare returned, or a sweep's runs.csv"
+        )
+    found: list[dict[str, Any]] = table.astype(object).where(table.notna(), None).to_dict("records")
+    return found
+
+
+def _one_problem(rows: Sequence[Mapping[str, Any]]) -> Problem:
+    names = sorted({str(row["problem"]) for row in rows})
+    if len(names) != 1:
+        has = f"rows of {' and '.join(names)}" if names else "no rows"
+        raise OptionError(
+            f"plot_comparison draws one problem, and the table has {has}: choose one, as "
+            f"table[table.problem == {names[0] if names else 'reclaiming'!r}]"
+        )
+    return registry.problem(names[0])
+
+
+def _require_data(kind: str, rows: Sequence[Mapping[str, Any]], level: str) -> None:
+    """Raise if no run can be in the picture, saying what would be needed."""
+    if kind in ("gaps", "gap_profile") and not profiles.gaps_of(rows, level):
+        raise OptionError(f"no run has a gap of {level}: compare with a method that proves a bound")
+    if kind == "profile" and not any(profiles.ending(row) == "proven" for row in rows):
+        raise OptionError("no run is proven optimal, so there is no profile: raise the time limit")
+    column = {"time": "seconds", "gap_by_size": f"{level}_gap_to_best"}.get(kind)
+    if column and not profiles.sizes_and(rows, column)[0]:
+        raise OptionError(f"no run has both size and {column}: give a table that has these columns")

@@ -1,0 +1,231 @@
+"""Rows of results side by side: the columns that compare, bench, report and demo share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dlsched.errors import plain
+from dlsched.problems import library
+from dlsched.results.objective import Bounds, ByLevel, gap, stronger
+from dlsched.results.refutation import standing
+from dlsched.results.result import Result
+from dlsched.schema.quantities import to_json
+
+if TYPE_CHECKING:
+    import pandas
+
+COLUMNS = {
+    "key": "digest of everything that the run depends on (bench, report)",
+    "instance": "the instance's name",
+    "instance_sha256": "its digest",
+    "problem": "the problem's name",
+    "size": "size of the instance, as the number of jobs or servers",
+    "source": "a library name, a file, or the call that generates the instance (bench, report)",
+    "method": "the method as it was asked for",
+    "resolved_method": 'the method that ran; "exact" stands for another one',
+    "kind": "exact, heuristic, baseline, bound or reference",
+    "options": "the method's options, as JSON (bench, report)",
+    "seed": "the random seed (bench, report)",
+    "repetition": "number of the repetition, from 0 (bench, report)",
+    "status": "optimal, feasible, infeasible, unbounded, no solution; or how the run failed",
+    "termination": "why the run ended, as proved, time_limit or interrupted; none if it failed",
+    "reason": "why the run ended, as a sentence; the error if it failed",
+    "objective": "all levels' values, as JSON (bench, report)",
+    "bound": "all levels' bounds that the run proved, as JSON (bench, report)",
+    "gap": "gap to the bound that the run itself proved, at the level of `gap_level`",
+    "gap_level": "the first level whose gap is above 0, else the last level that has a gap",
+    "bound_kind": "how sure that bound is: certified, certified to nine digits, or claimed",
+    "gap_to_best": "gap to the best bound known: of all runs in the table, and of the library",
+    "gap_to_best_level": "the level of `gap_to_best`, chosen as for `gap_level`",
+    "best_bound_kind": "the same of the best bound of that level",
+    "<level>": "a level's value",
+    "<level>_bound": "a level's bound that the run itself proved",
+    "<level>_gap": "the gap to that bound",
+    "<level>_best_bound": "a level's best bound known",
+    "<level>_gap_to_best": "the gap to the best bound known",
+    "refuted": "which checked solution refutes the run's claim; its bounds are then not used",
+    "seconds": "wall-clock seconds of the run: build, solve, check and what is between them",
+    "build_seconds": "seconds for building the model",
+    "solve_seconds": "seconds for solving",
+    "check_seconds": "seconds for checking the solution",
+    "run_seconds": "seconds with the making of the instance (bench, report)",
+    "peak_memory_bytes": "peak resident memory (bench, report)",
+    "versions": "versions of Python and of the packages, as JSON (bench, report)",
+    "machine": "processor, cores, operating system (bench, report)",
+    "started": "when the run started, UTC (bench, report)",
+    "solution_sha256": "digest of the solution's file (bench, report)",
+}
+"""The columns in their order, and what they mean. Gaps are |value - bound| / max(|value|, |bound|);
+a level's gap is stated only if all earlier levels are at their bounds."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that raised an exception instead of returning a result.
+
+    Attributes
+    ----------
+    method
+        As it was asked for.
+    status
+        ``"rejected"`` if the checker did not confirm what the method claimed, ``"memory"`` for a
+        MemoryError, else ``"error"``.
+    resolved_method
+        The method that ran; ``None`` if there is none of that name.
+    """
+
+    problem: str
+    instance: str
+    method: str
+    reason: str
+    status: str = "error"
+    instance_sha256: str | None = None
+    resolved_method: str | None = None
+
+
+def comparison_rows(
+    answers: Sequence[Result | Failure], asked: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return one row per answer, with the columns in `COLUMNS`.
+
+    Parameters
+    ----------
+    answers
+        What the methods returned for one instance.
+    asked
+        The methods' names as they were asked for, which may be ``"exact"``.
+    """
+    pairs = [(a, name) for a, name in zip(answers, asked, strict=True) if isinstance(a, Result)]
+    best, refuted = best_known([a for a, _ in pairs], [name for _, name in pairs])
+    sentences = iter(refuted)
+    return [
+        {
+            "instance": answer.instance,
+            "instance_sha256": answer.instance_sha256,
+            "problem": answer.problem,
+            "method": name,
+        }
+        | (
+            run_columns(answer) | best_columns(answer, best) | {"refuted": next(sentences)}
+            if isinstance(answer, Result)
+            else _failure_columns(answer)
+        )
+        for answer, name in zip(answers, asked, strict=True)
+    ]
+
+
+def data_frame(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+    """Return rows as a table whose columns are in the order of `COLUMNS`."""
+    import pandas as pd
+
+    order = list(COLUMNS)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pd.DataFrame(
+        rows, columns=sorted(names, key=lambda n: order.index(n if n in COLUMNS else "<level>"))
+    )
+
+
+def best_known(results: Sequence[Result], labels: Sequence[str]) -> tuple[Bounds, list[str]]:
+    """Return the best bounds known for an instance, and per result why its claim is false, or "".
+
+    The bounds of the results and those recorded in the library are compared. A bound that a checked
+    solution among the results beats is not used.
+
+    Parameters
+    ----------
+    results, labels
+        Results for one instance, and the names of their methods.
+    """
+    bounds, refuted = standing(results, labels)
+    for result in results[:1]:
+        recorded = library.best_bounds(result.instance_sha256)
+        bounds.append(result.bound.map(lambda _: None) if recorded is None else recorded)
+    return strongest(bounds), refuted
+
+
+def strongest(bounds: Sequence[Bounds]) -> Bounds:
+    """Return per level the strongest of several bounds, certified before claimed.
+
+    A later level's bound holds for solutions that attain the bounds of the earlier levels. So
+    after each level only those are compared whose value there is the strongest.
+    """
+    levels = bounds[0].levels if bounds else ()
+    chosen = []
+    for i, level in enumerate(levels):
+        best = None
+        for bound in (b[i] for b in bounds):
+            if bound is not None and (best is None or stronger(level, bound, best)):
+                best = bound
+        chosen.append(best)
+        bounds = [b for b in bounds if best and b[i] and b[i].value == best.value]  # type: ignore[union-attr]
+    return ByLevel(levels, chosen)
+
+
+def run_columns(result: Result) -> dict[str, Any]:
+    """Return the columns that depend on nothing but a result: how it ended, its gap, its times."""
+    build, solve, check, total = result.seconds
+    gap, level, kind = _deciding(result.gap, result.bound)
+    return {
+        "resolved_method": result.method,
+        "kind": str(result.kind),
+        "status": str(result.status),
+        "termination": str(result.termination),
+        "reason": plain(result.reason),
+        "gap": gap,
+        "gap_level": level,
+        "bound_kind": kind,
+        "seconds": total,
+        "build_seconds": build,
+        "solve_seconds": solve,
+        "check_seconds": check,
+    }
+
+
+def best_columns(result: Result, best: Bounds) -> dict[str, Any]:
+    """Return the columns that compare a result with the best bounds known, and its levels."""
+    gaps = gaps_to(result, best)
+    gap, level, kind = _deciding(gaps, best)
+    columns = {"gap_to_best": gap, "gap_to_best_level": level, "best_bound_kind": kind}
+    for i, each in enumerate(result.bound.levels):
+        own, other = result.bound[i], best[i]
+        columns |= {
+            each.name: None if result.objective is None else to_json(result.objective[i]),
+            f"{each.name}_bound": to_json(own.value) if own else None,
+            f"{each.name}_gap": result.gap[i],
+            f"{each.name}_best_bound": to_json(other.value) if other else None,
+            f"{each.name}_gap_to_best": gaps[i],
+        }
+    return columns
+
+
+def gaps_to(result: Result, bounds: Bounds) -> ByLevel[float | None]:
+    """Return a result's gaps to some bounds; ``None`` at every level without a solution."""
+    if result.objective is None:
+        return bounds.map(lambda _: None)
+    return gap(result.objective, bounds)
+
+
+def _deciding(
+    gaps: ByLevel[float | None], bounds: Bounds
+) -> tuple[float | None, str | None, str | None]:
+    """Return gap, level and kind of bound at the first level with a gap above 0.
+
+    If all gaps are 0, those of the last level that has a gap.
+    """
+    stated = [i for i, g in enumerate(gaps) if g is not None]
+    if not stated:
+        return None, None, None
+    i = next((i for i in stated if gaps[i]), stated[-1])
+    bound = bounds[i]
+    return gaps[i], bounds.levels[i].name, bound.kind if bound else None
+
+
+def _failure_columns(failure: Failure) -> dict[str, Any]:
+    return {
+        "resolved_method": failure.resolved_method,
+        "status": failure.status,
+        "reason": failure.reason,
+        "refuted": "",
+    }

@@ -1,0 +1,72 @@
+"""Drafts of forms: rows and costs in fractions, which are rounded outward to integers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+from dlsched.proofs.forms.form import Form, Goal, Row
+from dlsched.proofs.forms.limit import poll
+
+BITS = 44
+"""The largest number of a row has at least this number of bits, and so has that of the costs.
+
+As this holds for rows of small integers too, the multipliers of a leaf have about as many digits as
+each other.
+"""
+
+Terms = Mapping[int, Fraction | int]
+"""Coefficients by column."""
+
+
+class Draft:
+    """Columns from 0 to an integer, and rows that every point of the exact rows satisfies.
+
+    No column is negative, so a sum with coefficients rounded down is no larger.
+    """
+
+    def __init__(self) -> None:
+        self.upper: list[int] = []
+        self.integer: list[bool] = []
+        self.rows: list[Row] = []
+
+    def column(self, upper: Fraction | int, integer: bool = False) -> int:
+        """Add a column from 0 to a number, which is rounded up; return its position."""
+        self.upper.append(math.ceil(upper))
+        self.integer.append(integer)
+        return len(self.upper) - 1
+
+    def at_most(self, terms: Terms, high: Fraction | int) -> None:
+        """State that a sum is at most a number."""
+        bits = _bits([*terms.values(), high])
+        self.rows.append(Row(_down(terms, bits), None, math.ceil(high * 2**bits), bits))
+
+    def at_least(self, terms: Terms, low: Fraction | int) -> None:
+        """State that a sum is at least a number."""
+        bits = _bits([*terms.values(), low])
+        cells = {j: -a for j, a in _down({j: -a for j, a in terms.items()}, bits).items()}
+        self.rows.append(Row(cells, math.floor(low * 2**bits), None, bits))
+
+    def equal(self, terms: Mapping[int, int], value: int) -> None:
+        """State that a sum with whole coefficients is a whole number."""
+        bits = _bits([*terms.values(), value])
+        side = value * 2**bits
+        self.rows.append(Row({j: a * 2**bits for j, a in terms.items() if a}, side, side, bits))
+
+    def form(self, name: str, level: str, costs: Terms) -> Form:
+        """Return the form of a level that is minimized and at least these costs."""
+        bits = _bits([*costs.values()])
+        goal = Goal(level, 1, _down(costs, bits), 0, Fraction(1, 2**bits), False)
+        return Form(name, [0] * len(self.upper), self.upper, self.integer, self.rows, [goal])
+
+
+def _down(terms: Terms, bits: int) -> dict[int, int]:
+    rounded = {j: math.floor(a * 2**bits) for j, a in terms.items()}
+    return {j: a for j, a in rounded.items() if a}
+
+
+def _bits(values: list[Fraction | int]) -> int:
+    poll()
+    largest = max(map(abs, map(Fraction, values)), default=Fraction(0))
+    return max(0, BITS + largest.denominator.bit_length() - largest.numerator.bit_length())

@@ -1,0 +1,145 @@
+"""Rows of runs as profiles and growth: how runs ended, gaps, times to proof, time by size."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.results.result import Status, Termination
+
+Row: TypeAlias = Mapping[str, Any]
+"""A row with the columns of `dlsched.display.table.COLUMNS`; missing ones count as ``None``."""
+Steps: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
+"""A profile: values in ascending order, and the share of the runs up to each value."""
+_ENOUGH_SIZES = 3
+
+
+def label_of(row: Row) -> str:
+    """Return a row's method with its options, as tables name it."""
+    options = row.get("options") or "{}"
+    return str(row["method"]) + ("" if options == "{}" else f" {options}")
+
+
+def by_label(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Return the rows by method, in their order."""
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[label_of(row)].append(row)
+    return dict(groups)
+
+
+def ending(row: Row) -> str:
+    """Return how a run ended: proven, limit, feasible, bound only, no solution, failed.
+
+    What another package's method only claims to be optimal or infeasible is not proven.
+    """
+    status = row["status"]
+    refuted = row.get("refuted") and status in (Status.OPTIMAL, Status.INFEASIBLE)
+    if status not in list(Status) or refuted or row.get("termination") == Termination.REFUTED:
+        return "failed"
+    if status == Status.OPTIMAL:
+        return "feasible" if row.get("termination") == Termination.CLAIMED else "proven"
+    if row.get("termination") == Termination.TIME_LIMIT:
+        return "limit"
+    if status == Status.FEASIBLE:
+        return "feasible"
+    bound_only = status == Status.NO_SOLUTION and row.get("kind") in ("bound", "reference")
+    return "bound only" if bound_only else "no solution"
+
+
+def _place(row: Row) -> tuple[Any, ...]:
+    instance = row.get("instance_sha256") or row.get("source") or row.get("instance")
+    return instance, row.get("seed") or 0, row.get("repetition") or 0
+
+
+def time_profile(rows: Iterable[Row]) -> dict[str, Steps]:
+    """Return per exact method its performance profile over the time to proof.
+
+    The profile is the share of runs proven within a factor of the fastest proof for the same
+    instance and seed; it never counts unproven runs (Dolan and Moré, Math. Programming 2002).
+
+    Returns
+    -------
+    dict
+        ``{method: (factors, shares)}``, both of the same length, the first factor 1.
+    """
+    seconds: dict[str, dict[Any, float]] = defaultdict(dict)
+    for row in rows:
+        proven = ending(row) == "proven"
+        if row.get("kind") == "exact" or proven:
+            seconds[label_of(row)].setdefault(_place(row), np.inf)
+        if proven:
+            seconds[label_of(row)][_place(row)] = row["seconds"]
+    places = sorted({place for own in seconds.values() for place in own})
+    fastest = {p: min(own.get(p, np.inf) for own in seconds.values()) for p in places}
+    solved = [p for p in places if fastest[p] < np.inf]
+    profile = {}
+    for label, own in seconds.items():
+        ratios = [own.get(p, np.inf) / fastest[p] for p in solved]
+        finite = np.sort([r for r in ratios if r < np.inf])
+        factors, counts = np.concatenate([[1.0], finite]), np.arange(len(finite) + 1)
+        counts[0] = np.sum(finite <= 1)
+        profile[label] = (factors, counts / max(1, len(places)))
+    return profile
+
+
+def gaps_of(rows: Iterable[Row], level: str) -> list[float]:
+    """Return the gaps to the best bound known at a level, of the runs that have one."""
+    found = (row.get(f"{level}_gap_to_best") for row in rows)
+    return [float(gap) for gap in found if gap is not None]
+
+
+def gap_profile(rows: Iterable[Row], level: str) -> dict[str, Steps]:
+    """Return per method the share of its runs within each gap; runs without a gap are in no share.
+
+    Returns
+    -------
+    dict
+        ``{method: (gaps, shares)}``, gaps in ascending order.
+    """
+    profile = {}
+    for label, group in by_label(rows).items():
+        gaps = np.sort(gaps_of(group, level))
+        profile[label] = (gaps, np.arange(1, len(gaps) + 1) / len(group))
+    return profile
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A linear regression y = intercept + slope * x; ``error`` is the slope's standard error."""
+
+    intercept: float
+    slope: float
+    error: float
+    runs: int
+
+
+def growth(rows: Iterable[Row]) -> Fit | None:
+    """Fit the logarithm of the seconds against that of the size: seconds grow as size ** slope.
+
+    Only runs that ended by themselves count; ``None`` if they have fewer than 3 sizes.
+    """
+    ended = [r for r in rows if ending(r) not in ("failed", "limit") and r.get("size")]
+    sizes = np.array([row["size"] for row in ended], dtype=float)
+    return fit(np.log(sizes), np.log(np.maximum([row["seconds"] for row in ended], 1e-6)))
+
+
+def fit(x: NDArray[Any], y: NDArray[Any]) -> Fit | None:
+    """Return the regression of y on x; ``None`` if x has fewer than 3 values."""
+    if len(set(x)) < _ENOUGH_SIZES:
+        return None
+    from scipy.stats import linregress
+
+    line = linregress(x, y)
+    return Fit(line.intercept, line.slope, line.stderr, len(x))
+
+
+def sizes_and(rows: Sequence[Row], column: str) -> tuple[list[float], list[float]]:
+    """Return the sizes of the rows that have a size and a value in a column, and these values."""
+    pairs = [(r["size"], r[column]) for r in rows if r.get("size") and r.get(column) is not None]
+    return [float(size) for size, _ in pairs], [float(value) for _, value in pairs]

@@ -1,0 +1,274 @@
+"""Status and termination of a run, the checker's report, claims and results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dlsched.errors import OptionError
+from dlsched.results.objective import Bound, Bounds, ByLevel, Objective, gap, number_to_data
+from dlsched.display.rendering import Rendered
+from dlsched.schema.link import without_link
+from dlsched.schema.quantities import Number
+from dlsched.schema.solution import AnySolution
+from dlsched.results.status import Status, Termination, default_termination
+from dlsched.results.summary import summarize
+
+if TYPE_CHECKING:
+    from dlsched.proofs.document import Proof
+
+__all__ = [
+    "Claim",
+    "Limits",
+    "Point",
+    "Report",
+    "Result",
+    "Seconds",
+    "Start",
+    "Status",
+    "Termination",
+    "Violation",
+    "default_termination",
+]
+
+
+@dataclass(frozen=True, repr=False)
+class Violation(Rendered):
+    """One broken requirement.
+
+    Attributes
+    ----------
+    kind
+        Name of the requirement, the same for every instance; tests and tables group by it.
+    where
+        Path in the solution or instance, as ``workers.A``.
+    message
+        In the instance's words.
+    amount
+        By how much, in the requirement's own unit.
+    """
+
+    kind: str
+    where: str
+    message: str
+    amount: Number = 1
+
+
+@dataclass(frozen=True, repr=False)
+class Report(Rendered):
+    """What the checker finds.
+
+    ``objective`` is what the solution is worth if all its references resolve, also when it is
+    infeasible; ``details`` holds further figures of the problem. ``gap`` is to the bound that
+    `verify` was given or that the library records for the instance.
+    """
+
+    violations: tuple[Violation, ...]
+    objective: Objective | None
+    details: Mapping[str, Number | float] = field(default_factory=dict)
+    gap: ByLevel[float | None] | None = None
+
+    @property
+    def feasible(self) -> bool:
+        """Whether nothing is violated."""
+        return not self.violations
+
+    def __bool__(self) -> bool:
+        """Whether the solution is feasible."""
+        return self.feasible
+
+
+class Point(NamedTuple):
+    """The state of a search after some seconds; ``None`` where there is nothing yet."""
+
+    seconds: float
+    objective: float | None
+    bound: float | None
+
+
+class Seconds(NamedTuple):
+    """Wall-clock seconds by phase; ``total`` also includes the time outside these phases."""
+
+    build: float
+    solve: float
+    check: float
+    total: float
+
+
+class Limits(NamedTuple):
+    """The limits of a run: seconds, the gap that was asked for, threads."""
+
+    time_limit: float | None
+    gap: float
+    threads: int
+
+
+class Start(NamedTuple):
+    """Whether a start solution was used, and why."""
+
+    accepted: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a method returns, before it is checked; see `Result`.
+
+    Attributes
+    ----------
+    solution
+        A solution, or a mapping with the problem's own fields. Labels are added by the run.
+    termination, reason
+        Why the method stopped; derived from the status and the run's limits by default. The reason
+        is a sentence, by default that of the termination.
+    bounds
+        For each level, any bounds known; the strongest of each kind is kept.
+    """
+
+    solution: AnySolution | Any = None
+    status: Status = Status.FEASIBLE
+    reason: str = ""
+    objective: Sequence[Number | float] | None = None
+    bounds: Sequence[Sequence[Bound]] = ()
+    solver_message: str = ""
+    build_seconds: float = 0.0
+    start: Start | None = None
+    termination: Termination | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Result(Rendered):
+    """What a method returned, checked.
+
+    Attributes
+    ----------
+    status, termination, reason, solver_message
+        How far it got; why it ended, as data and as a sentence; the solver's own message.
+    solution, objective
+        Checked; both ``None`` if there is no solution.
+    bound, gap
+        Per level the strongest bound, and the distance to it.
+    certified
+        Per level the strongest bound that was re-checked; it may be weaker than ``bound``.
+    seconds
+        Wall-clock seconds: build, solve, check, total.
+    trajectory
+        (seconds, objective, bound) along the search, of the level being solved.
+    start
+        Whether the start solution was accepted, and why; ``None`` if there was none.
+    limits
+        Time limit, gap asked for, threads; ``None`` in files of versions that did not record it.
+    proof
+        With ``certify=True``, the checked proof that the solution is optimal, if one was found.
+
+    What another package's method calls optimal, infeasible or certified is its claim: the
+    termination is then ``CLAIMED``, and the bounds are claimed ones.
+    """
+
+    problem: str
+    instance: str
+    instance_sha256: str
+    method: str
+    kind: str
+    status: Status
+    termination: Termination
+    reason: str
+    # `| Any` instead of `| None` spares users a test for None where they know that there is one.
+    solution: AnySolution | Any
+    objective: Objective | Any
+    bound: Bounds
+    certified: Bounds
+    gap: ByLevel[float | None]
+    seconds: Seconds
+    seed: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Number | float] = field(default_factory=dict)
+    trajectory: tuple[Point, ...] = ()
+    start: Start | None = None
+    solver: str | None = None
+    solver_version: str | None = None
+    solver_message: str = ""
+    limits: Limits | None = None
+    proof: Proof | None = None
+
+    def summary(self) -> str:
+        """Return a text of several lines: what was found, what is proved, why it ended, what next.
+
+        It states the gap asked for, the gap achieved and the tolerance; per level objective, bound,
+        whether the bound is certified, and its source; termination, method, solver, seed and
+        limits; the seconds for building apart from those for the search.
+        """
+        return summarize(self)
+
+    def gap_to(self, bound: ByLevel[Any]) -> ByLevel[float | None]:
+        """Return this solution's gap to another result's bound or objective.
+
+        Raises
+        ------
+        ValueError
+            If there is no solution.
+        """
+        if self.objective is None:
+            raise ValueError(f"{self.method} has no solution to compare: {self.reason}")
+        return gap(self.objective, bound)
+
+    def to_data(self) -> dict[str, Any]:
+        """Return plain JSON data; no digit is lost.
+
+        Raises
+        ------
+        OptionError
+            If the method was given an option that JSON does not have, as an infinite number.
+        """
+        solved = self.objective is not None
+        return {
+            "problem": self.problem,
+            "instance": self.instance,
+            "instance_sha256": self.instance_sha256,
+            "method": self.method,
+            "kind": str(self.kind),
+            "status": str(self.status),
+            "termination": str(self.termination),
+            "reason": self.reason,
+            "objective": self.objective.map(number_to_data).as_dict() if solved else None,
+            "bound": self.bound.map(_bound_to_data).as_dict(),
+            "certified": self.certified.map(_bound_to_data).as_dict(),
+            "gap": self.gap.as_dict(),
+            "seconds": self.seconds._asdict(),
+            "seed": self.seed,
+            "options": _options_to_data(self.method, self.options),
+            "details": {k: number_to_data(v) for k, v in self.details.items()},
+            "solver": self.solver,
+            "solver_version": self.solver_version,
+            "solver_message": self.solver_message,
+            "start": self.start and self.start._asdict(),
+            "limits": self.limits and self.limits._asdict(),
+            "trajectory": [list(point) for point in self.trajectory],
+            "solution": self.solution and self.solution.to_data(),
+            "proof": self.proof and self.proof.to_data(),
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the fields, not the link to the instance."""
+        return without_link(vars(self))
+
+    def to_json(self) -> str:
+        """Return JSON text; `dlsched.read_result` is its inverse."""
+        return json.dumps(self.to_data(), allow_nan=False)
+
+
+def _options_to_data(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as they are; raise `OptionError` if JSON does not have a value of theirs."""
+    for name, value in options.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            problem = f"option {name}={value!r} of {method} cannot be written as JSON"
+            raise OptionError(f"{problem}; give a finite number, or text") from None
+    return dict(options)
+
+
+def _bound_to_data(bound: Bound | None) -> dict[str, Any] | None:
+    return bound and bound.to_data()

@@ -1,0 +1,177 @@
+"""The summary of a result: a text for people."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from dlsched.schema.content import number_text
+from dlsched.errors import plain
+from dlsched.display.figures import percent, seconds, shorten
+from dlsched.results.objective import TOLERANCE
+from dlsched.results.status import Status, Termination
+
+if TYPE_CHECKING:
+    from dlsched.results.result import Result
+
+WIDTH = 100
+_LONGEST = 300
+"""Characters of a reason or a message."""
+_LONGEST_NAME = 60
+
+_STOPPED = {
+    Termination.TIME_LIMIT,
+    Termination.MEMORY_LIMIT,
+    Termination.ITERATION_LIMIT,
+    Termination.SOLUTION_LIMIT,
+    Termination.OBJECTIVE_LIMIT,
+    Termination.INTERRUPTED,
+}
+"""Terminations that say that a limit ended the run."""
+
+
+def summarize(result: Result) -> str:
+    """Return a result's summary; see `dlsched.Result.summary`."""
+    lines = [
+        f"{_name(result.instance)} ({result.problem}) by {_name(result.method)} "
+        f"({result.kind}): {status_text(result)}",
+        *_wrapped("", meaning(result)),
+        *_table(rows(result)),
+        *_wrapped("ended: ", ending(result)),
+        *_wrapped("next: ", next_step(result)),
+        *_wrapped("seconds: ", times(result)),
+        *_wrapped("run: ", setting(result)),
+    ]
+    return "\n".join(lines)
+
+
+def _name(text: str) -> str:
+    return shorten(one_line(text), _LONGEST_NAME)
+
+
+def status_text(result: Result) -> str:
+    """Return the status in words: what is only claimed is called so."""
+    return f"{result.status}{', claimed' if claimed(result) else ''}"
+
+
+def claimed(result: Result) -> bool:
+    """Whether the status is what a method of another package says, and nobody has proved."""
+    return result.termination is Termination.CLAIMED
+
+
+def meaning(result: Result) -> str:
+    """Return what the status says about the solution and about better ones."""
+    said = "Claimed by the method, not proved" if claimed(result) else "Proved"
+    if result.status is Status.OPTIMAL:
+        worst = max((gap for gap in result.gap if gap is not None), default=0.0)
+        better = "no solution is better at any level"
+        if worst > TOLERANCE or result.termination is Termination.GAP_REACHED:
+            better = "no solution is better by more than the gap"
+        asked = percent(result.limits.gap) if result.limits else "not recorded"
+        return (
+            f"{said}: {better}. Gap asked {asked}, achieved {percent(worst)}; "
+            f"tolerance {TOLERANCE:g}, as solvers round."
+        )
+    if result.status is Status.FEASIBLE:
+        known = "No bound is known" if not any(result.bound) else "The bounds limit what is better"
+        return f"The solution is feasible, by the checker; it is not proved optimal. {known}."
+    return {
+        Status.INFEASIBLE: f"{said}: the instance has no solution.",
+        Status.UNBOUNDED: f"{said}: the objective has no bound.",
+        Status.NO_SOLUTION: "No solution was found; that none exists is not proved.",
+    }[result.status]
+
+
+def rows(result: Result) -> Iterator[tuple[str, ...]]:
+    """Yield per level name, objective, bound, gap, and the bound's kind and source."""
+    for i, (level, bound) in enumerate(result.bound.pairs()):
+        value = "no value"
+        if result.objective is not None:
+            value = f"{number_text(result.objective[i])} {level.unit}"
+        limit, source = "no bound", ""
+        if bound is not None:
+            limit = f"bound {number_text(bound.value)}"
+            source = f"{bound.kind}: {shorten(one_line(bound.method), 40)}"
+        gap = f"gap {percent(result.gap[i])}" if result.gap[i] is not None else "no gap"
+        yield f"{level.name} ({level.sense})", value, limit, gap, source
+
+
+def _table(rows: Iterator[tuple[str, ...]]) -> list[str]:
+    cells = [*rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  " + "   ".join(text.ljust(n) for text, n in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+
+
+def ending(result: Result) -> str:
+    """Return why the run ended, in words, with the limit that ended it."""
+    said, reason = result.termination.sentence, shorten(one_line(result.reason), _LONGEST)
+    words = [reason if reason.startswith(said) else "; ".join(filter(None, (said, reason)))]
+    limit = result.limits.time_limit if result.limits else None
+    if result.termination is Termination.TIME_LIMIT and limit is not None:
+        words.append(f"the limit is {number_text(limit)} s")
+    message = shorten(one_line(result.solver_message), _LONGEST)
+    words += [f"{result.solver or 'the solver'} says {message}"] if message else []
+    return "; ".join(words)
+
+
+def next_step(result: Result) -> str:
+    """Return what to try if there is no solution, or no bound; empty if nothing is missing."""
+    step, stopped = "", result.termination in _STOPPED
+    methods = f"dlsched.list_methods({result.problem!r})"
+    if claimed(result):
+        step = f"certify=True, or compare it with an exact method of {methods}"
+    elif result.status is Status.INFEASIBLE:
+        step = "change the instance where the reason above says, and solve it again"
+    elif result.status is Status.UNBOUNDED:
+        step = "check the instance for a missing limit"
+    elif result.termination is Termination.BOUND_ONLY:
+        step = f"the method returns bounds only; for a solution choose another of {methods}"
+    elif result.status is Status.NO_SOLUTION:
+        limit = "a larger limit, or " if stopped else ""
+        step = f"{limit}another method of {methods}"
+        if result.kind == "exact":
+            step = f"{limit}a heuristic of {methods}; its solution can be the start= of this method"
+    elif result.status is Status.FEASIBLE and not any(result.bound):
+        step = "result.gap_to(dlsched.bound(instance)), or gap_to(the bound of an exact method)"
+    elif stopped:
+        step = "a larger limit; start=result continues from this solution"
+    return step
+
+
+def times(result: Result) -> str:
+    """Return the times: building the model apart from the search."""
+    spent = result.seconds
+    return (
+        f"build {seconds(spent.build)}, search {seconds(spent.solve)}, "
+        f"check {seconds(spent.check)}, total {seconds(spent.total)}"
+    )
+
+
+def setting(result: Result) -> str:
+    """Return solver, seed, limits, options and start."""
+    words = [f"solver {result.solver} {result.solver_version or ''}".rstrip()]
+    words = words if result.solver else ["no solver"]
+    words.append(f"seed {result.seed}")
+    if result.limits is not None:
+        limit = result.limits.time_limit
+        words.append("no time limit" if limit is None else f"time limit {number_text(limit)} s")
+        words.append(f"{result.limits.threads} thread{'s' if result.limits.threads > 1 else ''}")
+    words += [f"{name}={shorten(repr(value), 40)}" for name, value in result.options.items()]
+    if result.start is not None:
+        used = "used" if result.start.accepted else "not used"
+        words.append(f"start {used}: {one_line(result.start.reason)}")
+    return ", ".join(words)
+
+
+def one_line(text: str) -> str:
+    """Return a text without control characters and line ends."""
+    return " ".join(plain(text).split())
+
+
+def _wrapped(label: str, text: str) -> Sequence[str]:
+    """Return the lines of a text, none for an empty one."""
+    return textwrap.wrap(label + text, WIDTH, subsequent_indent="  ") if text else []

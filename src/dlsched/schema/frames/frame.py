@@ -1,0 +1,107 @@
+"""One data frame that was given, checked against its layout."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dlsched.errors import InstanceError
+from dlsched.schema.frames.cells import MISSING, column
+from dlsched.schema.frames.layout import Table, nested_fields
+
+if TYPE_CHECKING:
+    import pandas
+
+WHERE = "from_frames"
+"""What errors name as their source."""
+
+
+def place(frame: str, row: int | None, column: str | None) -> str:
+    """Return a place in words: ``jobs, row 3, column id``; rows count from 0, as for ``iloc``."""
+    words = [frame]
+    words += [f"row {row}"] if row is not None else []
+    words += [f"column {column}"] if column is not None else []
+    return ", ".join(words)
+
+
+def flaw(
+    frame: str, row: int | None, column: str | None, problem: str, remedy: str
+) -> InstanceError:
+    """Return the error of a place in a frame."""
+    return InstanceError(WHERE, place(frame, row, column), problem, remedy)
+
+
+def unknown(path: str, problem: str, name: str, known: Sequence[str]) -> InstanceError:
+    """Return the error of an unknown name, with the nearest known one."""
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    remedy = f"{hint}drop it, or rename it (known: {', '.join(known)})"
+    return InstanceError(WHERE, path, problem, remedy)
+
+
+class Frame:
+    """A frame: its columns as plain data, and the rows of each parent.
+
+    Attributes
+    ----------
+    columns
+        Name to cells.
+    rows
+        Cells of the parents' columns to the positions of their rows.
+
+    Raises
+    ------
+    InstanceError
+        If a column is unknown or stands twice, or one that identifies rows is missing or has a gap.
+    """
+
+    def __init__(self, where: Table, given: pandas.DataFrame) -> None:
+        self.where = where
+        named = [name for name in given.index.names if name is not None and name not in given]
+        given = given.reset_index(level=named) if named else given
+        names = [str(name) for name in given.columns]
+        self._validate(names)
+        self.columns = {name: column(given.iloc[:, i]) for i, name in enumerate(names)}
+        for name in (*where.parents, *where.index):
+            if name not in self.columns:
+                raise flaw(where.name, None, name, "is missing", f"add it; {self._about(name)}")
+        self.rows: dict[tuple[Any, ...], list[int]] = {}
+        for row in range(len(given)):
+            self.rows.setdefault(self.cells(row, where.parents), []).append(row)
+
+    def _validate(self, names: Sequence[str]) -> None:
+        """Refuse a column that is unknown or stands twice."""
+        nested = nested_fields(self.where.model)
+        known = [*self.where.columns, *nested]
+        for i, name in enumerate(names):
+            here = place(self.where.name, None, name)
+            if name in names[:i]:
+                raise InstanceError(WHERE, here, "stands twice", "give every column its own name")
+            if name not in known and not any(name.startswith(f"{field}.") for field in nested):
+                raise unknown(here, "is an unknown column", name, known)
+
+    def cells(self, row: int, names: Iterable[str]) -> tuple[Any, ...]:
+        """Return the cells of a row that identify something; none may be missing.
+
+        Raises
+        ------
+        InstanceError
+            If a column is missing, or a cell is empty or a list.
+        """
+        found = []
+        for name in names:
+            if name not in self.columns:
+                raise flaw(self.where.name, None, name, "is missing", "add the column")
+            value = self.columns[name][row]
+            if value is MISSING or isinstance(value, (list, dict)):
+                problem = "is empty" if value is MISSING else "is a list"
+                raise flaw(self.where.name, row, name, problem, self._about(name))
+            found.append(value)
+        return tuple(found)
+
+    def _about(self, name: str) -> str:
+        """Return what belongs into a column that identifies rows."""
+        if name in self.where.parents:
+            return f"write the id of the {name} that the row belongs to"
+        return "write what identifies the entry: its id, its key, or its number in the list"

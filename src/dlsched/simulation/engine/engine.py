@@ -1,0 +1,287 @@
+"""The simulator: from one event to the next, with the policy's decision in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from dlsched.schema import Id
+from dlsched.simulation.engine.guard import STUCK_AFTER, Watch, decide, to_json, wake_ticks
+from dlsched.simulation.engine.holdings import Holdings
+from dlsched.simulation.engine.policy import Policy, PolicyError, interval_ticks, policy_name
+from dlsched.simulation.engine.state import State, number
+from dlsched.simulation.engine.views import Shown, server_views
+from dlsched.simulation.log import DecisionRow, Log
+from dlsched.simulation.workload.clock import HORIZON, TICKS, ticks
+from dlsched.simulation.workload.cluster import LOAN, Cluster
+from dlsched.simulation.workload.workload import Workload
+
+COMMIT_ROWS: Final = 5000
+COMMIT_SECONDS: Final = 2.0
+"""The log is written after as many rows or seconds, whichever comes first; but later where that
+would take long: after no fewer rows than jobs have started that are not complete, and no less than
+`COMMIT_SHARE` times the seconds that it took before."""
+COMMIT_SHARE: Final = 20
+
+Listener = Callable[[int, int, int], None]
+"""Called with the simulated time in microseconds, the jobs completed and their total."""
+
+
+class Engine:
+    """One simulation. Events at the same time are one moment, at which the policy decides once.
+
+    The order at a moment is: arrivals, completions, a round, a wake-up that the policy asked for, a
+    change of the loan; then the decision **(D)**.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        cluster: Cluster,
+        policy: Policy,
+        log: Log,
+        seed: int = 0,
+        stuck_after: int = STUCK_AFTER,
+    ) -> None:
+        self.workload, self.cluster, self.policy, self.log = workload, cluster, policy, log
+        self.seed = seed
+        self.jobs = workload.jobs
+        self.interval = interval_ticks(policy)
+        self.on_events = bool(getattr(policy, "on_events", True))
+        self.now = -1
+        self.arrived = self.completed = self.decisions = self.loans = 0
+        self.wake: int | None = None
+        self.watch = Watch(stuck_after)
+        self.latest = HORIZON // cluster.gpus
+        layered = getattr(policy, "layers", None) is not None
+        self.holdings = Holdings(workload, cluster, log, layered=layered)
+        self.shown = Shown(self.holdings)
+        self.holdings.resources.open(s.id for s in cluster.servers if s.pool != LOAN)
+        self.pool = [s.id for s in cluster.servers if s.pool == LOAN]
+
+    def run(self, on_progress: Listener | None = None) -> None:
+        """Simulate until all jobs are complete.
+
+        Raises
+        ------
+        PolicyError
+            If a decision is impossible, or jobs would wait for ever.
+        """
+        committed, took = time.monotonic(), 0.0
+        while self.completed < len(self.jobs):
+            self._step()
+            now = time.monotonic()
+            late = now - committed > max(COMMIT_SECONDS, COMMIT_SHARE * took)
+            if late or self.log.pending >= max(COMMIT_ROWS, self.holdings.started):
+                self.log.commit(state=self.to_data() if self.log.path is not None else None)
+                committed = time.monotonic()
+                took = committed - now
+                if on_progress is not None:
+                    on_progress(self.now, self.completed, len(self.jobs))
+        self.log.commit(state=None, end=self.now)
+
+    def _step(self) -> None:
+        self.now, causes = self._next()
+        if "arrival" in causes:
+            while self._arrival() == self.now:
+                self.holdings.arrive(self.arrived, self.now)
+                self.arrived += 1
+        if "completion" in causes:
+            self.completed += self.holdings.complete(self.now)
+        if "loan" in causes:
+            self._lend()
+        if "wake" in causes:
+            self.wake = None
+        if {"arrival", "completion", "loan"} & set(causes):
+            self.watch.begin()
+        asked = {"round", "wake"} & set(causes) or self.on_events
+        first = self.interval is None and not self.decisions
+        if asked or first or self._in_use() > self._loan:
+            self._decide(causes)
+
+    # Events.
+
+    def _next(self) -> tuple[int, tuple[str, ...]]:
+        """Return the time of the next events, and their kinds."""
+        times = {
+            "arrival": self._arrival(),
+            "completion": self.holdings.next_end(),
+            "round": self._round(),
+            "wake": self.wake,
+            "loan": self._loan_change(),
+        }
+        known = [moment for moment in times.values() if moment is not None]
+        if not known:
+            raise PolicyError(
+                f"{self._who()}: {self._stuck()}, and no event is to come; start a job, or ask to "
+                "decide again (Decision.wake)"
+            )
+        now = min(known)
+        if now >= self.latest:
+            raise PolicyError(
+                f"{self._who()}: the next event is at {_rough(now)} s; the clock ends at "
+                f"{self.latest / TICKS:.3g} s with {self.cluster.gpus} GPUs; are speeds and "
+                "overhead in seconds?"
+            )
+        return now, tuple(kind for kind, moment in times.items() if moment == now)
+
+    def _who(self) -> str:
+        """Return the policy and the time, for messages."""
+        return f"policy {policy_name(self.policy)} at {float(number(max(0, self.now))):.15g} s"
+
+    def _stuck(self) -> str:
+        active = self.holdings.active
+        names = ", ".join(self.jobs[j].id for j in list(active)[:3])
+        return (
+            f"{len(active)} jobs are not complete, none of them makes progress (the first: {names})"
+        )
+
+    def _arrival(self) -> int | None:
+        return None if self.arrived == len(self.jobs) else self.jobs[self.arrived].submit_ticks
+
+    def _round(self) -> int | None:
+        """Return the next multiple of the interval at which a job is present."""
+        if self.interval is None:
+            return None
+        start = self.now + 1
+        if not self.holdings.active:
+            arrival = self._arrival()
+            if arrival is None:
+                return None
+            start = max(start, arrival)
+        return -(-start // self.interval) * self.interval
+
+    def _loan_change(self) -> int | None:
+        over = self.loans == len(self.cluster.loans)
+        return None if over else ticks(self.cluster.loans[self.loans].time)
+
+    def _lend(self) -> None:
+        """Lend servers in the cluster's order **(D)**; which ones go back, the policy decides."""
+        self.loans += 1
+        usable = self.holdings.resources.gpus
+        absent = [name for name in self.pool if name not in usable]
+        surplus = self._loan - (len(self.pool) - len(absent))
+        for name in absent[: max(0, surplus)]:
+            self.holdings.resources.open([name])
+            self.log.add("loans", (self.now, name, 1))
+
+    def _in_use(self) -> int:
+        """Return how many servers of the loan pool may be used."""
+        return len(self.holdings.resources.gpus) - (len(self.cluster.servers) - len(self.pool))
+
+    @property
+    def _loan(self) -> int:
+        return self.cluster.loans[self.loans - 1].servers if self.loans else 0
+
+    # Decisions.
+
+    def _decide(self, causes: tuple[str, ...]) -> None:
+        """Let the policy decide; without jobs there is nothing to decide but the loan."""
+        usable = self.holdings.resources.gpus
+        if not self.holdings.active:
+            in_use = [name for name in self.pool if name in usable]
+            self._return(in_use[self._loan :])
+            return
+        try:
+            self._apply(causes)
+        except PolicyError as error:
+            raise PolicyError(f"{self._who()}: {error}") from error.__cause__
+
+    def _apply(self, causes: tuple[str, ...]) -> None:
+        """Ask the policy, and do what it decides."""
+        holdings = self.holdings
+        running, waiting = len(holdings.held), len(holdings.active) - len(holdings.held)
+        began = time.perf_counter()
+        decision = decide(self.policy, self._state(causes))
+        self.log.add("timings", (self.decisions, time.perf_counter() - began))
+        self.shown.close()
+        started, moved, preempted = holdings.change(
+            self.now, self.decisions, decision.preempt, decision.start, decision.overhead
+        )
+        self._return(decision.returned)
+        if self._in_use() > self._loan:
+            raise PolicyError(f"only {self._loan} servers are lent now; return the others")
+        self.wake = wake_ticks(decision.wake, self.now)
+        solved = to_json(dict(decision.solved), "Decision.solved")
+        counts = (waiting, running, started, preempted)
+        self.log.add("decisions", tuple(DecisionRow(self.now, "+".join(causes), *counts, solved)))
+        if not self.decisions:
+            self._memory()
+        self.decisions += 1
+        nowhere = moved or preempted or holdings.next_end() is None
+        if nowhere and self.watch.stuck(lambda: holdings.least_left(self.now)):
+            raise PolicyError(
+                f"{self._stuck()} in {self.watch.limit} decisions that preempt or move jobs, or "
+                "start none; preempt less (is the overhead longer than the time between?), or "
+                "allow for more decisions (stuck_after=)"
+            )
+
+    def _memory(self) -> Any:
+        """Return what the policy remembers, which is stored in the log."""
+        memory = getattr(self.policy, "memory", {})
+        to_json(memory, "memory")
+        return memory
+
+    def _return(self, servers: Iterable[Id]) -> None:
+        for server in servers:
+            if server not in self.pool or server not in self.holdings.resources.gpus:
+                raise PolicyError(f"server {server} is returned, but is not lent at this time")
+            self.holdings.resources.shut(server)
+            self.log.add("loans", (self.now, server, 0))
+
+    def _state(self, causes: tuple[str, ...]) -> State:
+        holdings = self.holdings
+        self.shown.now = self.now
+        return State(
+            number(self.now),
+            causes,
+            self.decisions,
+            self.seed,
+            self._loan,
+            self.workload,
+            self.cluster,
+            self.shown.waiting,
+            self.shown.running,
+            lambda: server_views(self.cluster, holdings.resources),
+            self.shown.present,
+            self.shown.front,
+            self.shown.vectors,
+            holdings.held,
+            holdings.resources.gpus,
+            holdings.resources.vector,
+        )
+
+    # Going on after an interruption.
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the state of the simulation as JSON values."""
+        return {
+            "now": self.now,
+            "arrived": self.arrived,
+            "completed": self.completed,
+            "decisions": self.decisions,
+            "idle": self.watch.count,
+            "mark": self.watch.mark,
+            "loans": self.loans,
+            "wake": self.wake,
+            "memory": self._memory(),
+            "holdings": self.holdings.to_data(),
+        }
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Go on from the state that `to_data` returned."""
+        for name in ("now", "arrived", "completed", "decisions", "loans", "wake"):
+            setattr(self, name, data[name])
+        self.watch.count, self.watch.mark = data["idle"], data.get("mark")
+        if hasattr(self.policy, "memory"):
+            self.policy.memory = data["memory"]
+        self.holdings.restore(data["holdings"])
+
+
+def _rough(time: int) -> str:
+    """Return a time in seconds with three digits, however long it is."""
+    try:
+        return f"{time / TICKS:.3g}"
+    except OverflowError:
+        return "more than 1e308"

@@ -1,0 +1,228 @@
+"""What a simulation is given, checked: jobs, what a policy returns, whether that leads anywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
+from typing import Any, Final
+
+from dlsched.errors import DlschedError, InstanceError, describe, plain
+from dlsched.schema import Flaw, Number, exact
+from dlsched.simulation.engine.decision import Allocation, Decision, Share
+from dlsched.simulation.engine.layers import PRIORITY
+from dlsched.simulation.engine.policy import Policy, PolicyError, interval_ticks
+from dlsched.simulation.engine.state import State
+from dlsched.simulation.workload.clock import HORIZON, TICKS, ticks
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.job import Job
+from dlsched.simulation.workload.workload import Workload
+
+STUCK_AFTER: Final = 5000
+"""Decisions that lead nowhere, with no other event between them, until a policy is stuck."""
+
+
+def require_possible(workload: Workload, cluster: Cluster, policy: Policy) -> None:
+    """Refuse what cannot be simulated, before anything is written.
+
+    Raises
+    ------
+    InstanceError
+        If a job needs more GPUs than there are, or its times are too long.
+    PolicyError
+        If the policy cannot have its layers on this cluster.
+    OptionError
+        If its interval is not above 0; whatever the policy's own check raises.
+    """
+    for j, job in enumerate(workload.jobs):
+        check_job(job, f"jobs[{j}]", workload.name, cluster.gpus)
+    layers = getattr(policy, "layers", None)
+    if layers is not None and (layers != PRIORITY or cluster.loan_servers):
+        raise PolicyError(
+            f"layers={layers!r} must be {PRIORITY!r}, on a cluster without servers on loan"
+        )
+    interval_ticks(policy)
+    check = getattr(policy, "check", None)
+    if callable(check):
+        check(workload, cluster)
+
+
+def check_job(job: Job, path: str, workload: str, gpus: int) -> None:
+    """Refuse a job that needs more GPUs than there are, or whose times do not fit into 64 bits.
+
+    Raises
+    ------
+    InstanceError
+        Naming the workload and the field, which is below `path`.
+    """
+    if job.min_gpus > gpus:
+        problem = f"job {job.id} needs {job.min_gpus} GPUs, the cluster has {gpus}"
+        remedy = "leave the job out, or take a larger cluster"
+        raise InstanceError(f"workload {workload}", f"{path}.gpus", problem, remedy)
+    latest = HORIZON // gpus
+    for name in ("submit", "work", "restart"):
+        if getattr(job, f"{name}_ticks") >= latest:
+            problem = f"job {job.id} has {name} = {float(getattr(job, name)):g} s"
+            remedy = (
+                f"the clock ends at {latest / TICKS:.3g} s with {gpus} GPUs; count in seconds, "
+                "from a later time"
+            )
+            raise InstanceError(f"workload {workload}", f"{path}.{name}", problem, remedy)
+
+
+def decide(policy: Policy, state: State) -> Decision:
+    """Return a policy's decision, with parts of the right types.
+
+    Raises
+    ------
+    PolicyError
+        If the policy raises an error that is not dlsched's, or returns something else.
+    """
+    try:
+        decision = policy.decide(state)
+    except DlschedError:
+        raise
+    except Exception as error:
+        raise PolicyError(f"it raised {describe(error)}") from error
+    if not isinstance(decision, Decision):
+        raise PolicyError(f"it returned {_shown(decision)}; return a dlsched.simulation.Decision")
+    _require(isinstance(decision.start, Mapping), "start", decision.start, "ids and allocations")
+    for name, allocation in decision.start.items():
+        _check_allocation(name, allocation)
+    for what in ("preempt", "returned"):
+        names = getattr(decision, what)
+        fits = isinstance(names, Sequence) and not isinstance(names, str)
+        _require(
+            fits and all(isinstance(name, str) for name in names), what, names, "a list of ids"
+        )
+    _require(isinstance(decision.overhead, Mapping), "overhead", decision.overhead, "ids, seconds")
+    _require(isinstance(decision.solved, Mapping), "solved", decision.solved, "names and values")
+    unknown = [name for name in decision.overhead if name not in decision.start]
+    if unknown:
+        raise PolicyError(f"overhead is stated for job {_shown(unknown[0])}, which is not in start")
+    return decision
+
+
+def _check_allocation(name: object, allocation: object) -> None:
+    if not isinstance(name, str) or not isinstance(allocation, Allocation):
+        raise PolicyError(
+            f"start has {_shown(allocation)} for job {_shown(name)}; write an Allocation for an id"
+        )
+    if not isinstance(allocation.group, str | None):
+        raise PolicyError(f"job {name}: group is {_shown(allocation.group)}; write a text or None")
+    shares: Any = allocation.shares
+    if not isinstance(shares, Sequence) or not all(isinstance(share, Share) for share in shares):
+        raise PolicyError(f"job {name}: shares are {_shown(shares)}; write a tuple of Share")
+    for share in shares:
+        gpus: Any = share.gpus
+        if not isinstance(gpus, Integral) or isinstance(gpus, bool):
+            raise PolicyError(
+                f"job {name}: {_shown(gpus)} GPUs on {share.server}; write a whole number"
+            )
+
+
+def wake_ticks(wake: Number | float | None, now: int) -> int | None:
+    """Return when a policy asks to decide again.
+
+    Raises
+    ------
+    PolicyError
+        If that is no time, or not to come.
+    """
+    if wake is None:
+        return None
+    try:
+        asked = ticks(exact(wake) if not hasattr(wake, "denominator") else wake)
+        # Long beyond the end of the clock; more digits could not be stored as JSON.
+        asked = min(asked, HORIZON**2)
+    except Flaw as flaw:
+        raise PolicyError(f"wake: {flaw}") from None
+    if asked <= now:
+        raise PolicyError(
+            f"it asks to decide again at {float(wake):.15g} s, a time that is not to come"
+        )
+    return asked
+
+
+def to_json(value: object, what: str) -> str:
+    """Return JSON of what a policy gives for the log.
+
+    Raises
+    ------
+    PolicyError
+        If it is not of JSON values, from which the same can be read again.
+    """
+    if isinstance(value, dict) and not value:
+        return "{}"
+    try:
+        _require_json(value)
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PolicyError(
+            f"its {what} cannot be stored in the log ({plain(str(error))}); use JSON values"
+        ) from None
+
+
+def _require_json(value: object) -> None:
+    """Refuse keys that would come back as texts."""
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"{_shown(key)} as a key, which is no text")
+            _require_json(entry)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            _require_json(entry)
+
+
+def _require(fits: bool, what: str, value: object, remedy: str) -> None:
+    if not fits:
+        raise PolicyError(f"{what} is {_shown(value)}; write {remedy}")
+
+
+def _shown(value: object) -> str:
+    """Return a value for a message, whatever its own ``repr`` does."""
+    try:
+        text = repr(value)
+    except Exception:  # a user's class may raise anything; the message must come all the same
+        text = f"an object of {type(value).__name__}"
+    return plain(text if len(text) <= 100 else text[:97] + "...")
+
+
+class Watch:
+    """Whether the decisions lead somewhere: else a simulation would go on for ever.
+
+    A decision leads nowhere for itself if it preempts or moves jobs, or if no job can be complete
+    after it. That goes on for ever only if the least work that was ever left, of all jobs present
+    together, does not fall. It is compared after every `limit` such decisions; arrivals,
+    completions and changes of the loan, of which there are finitely many, begin anew.
+
+    Attributes
+    ----------
+    count
+        Decisions that led nowhere since then, or since the last comparison.
+    mark
+        The work left at the last comparison; None if there was none.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.count = limit, 0
+        self.mark: int | None = None
+
+    def begin(self) -> None:
+        """Begin anew."""
+        self.count, self.mark = 0, None
+
+    def stuck(self, left: Callable[[], int]) -> bool:
+        """Count a decision that led nowhere; return whether it is certain that none will.
+
+        Parameters
+        ----------
+        left
+            Returns the least work that was ever left, of all jobs present.
+        """
+        self.count += 1
+        if self.count < self.limit:
+            return False
+        before, self.mark, self.count = self.mark, left(), 0
+        return before == self.mark

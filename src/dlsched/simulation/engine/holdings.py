@@ -1,0 +1,322 @@
+"""What the jobs hold: starts, ends and changes of speed, with a row of the log for each stretch."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from dlsched.schema import Id, Number
+from dlsched.simulation.engine.decision import Allocation, Share
+from dlsched.simulation.engine.layers import Layers, is_opportunistic
+from dlsched.simulation.engine.policy import PolicyError
+from dlsched.simulation.engine.progress import Progress
+from dlsched.simulation.engine.resources import Resources, amount, checked
+from dlsched.simulation.engine.speeds import speed
+from dlsched.simulation.engine.state import Arrays, Vector
+from dlsched.simulation.engine.table import Table
+from dlsched.simulation.engine.waiting import Waiting
+from dlsched.simulation.log import Ending, Log, Segment
+from dlsched.simulation.workload.clock import HORIZON, ticks
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
+
+
+class Holdings:
+    """The jobs present, by position in the workload, and what they hold.
+
+    Attributes
+    ----------
+    active
+        The progress of each job present, in the order of submission.
+    held
+        What each running job holds, in the order of their last start.
+    waiting
+        The jobs that wait.
+    members
+        The jobs of each group that shares GPUs.
+    layers
+        Who holds which GPU, where the policy has layers; else None.
+    """
+
+    def __init__(
+        self, workload: Workload, cluster: Cluster, log: Log, *, layered: bool = False
+    ) -> None:
+        self.jobs, self.cluster, self.log = workload.jobs, cluster, log
+        self.matrices = workload.matrices
+        self.position = {job.id: j for j, job in enumerate(self.jobs)}
+        self.active: dict[int, Progress] = {}
+        self.held: dict[Id, Allocation] = {}
+        self.members: dict[Id, list[int]] = {}
+        self.table = Table(self.jobs)
+        self.waiting = Waiting(self.jobs, self.table.waiting)
+        self.resources = Resources(cluster)
+        self.layers = Layers(workload.jobs, cluster) if layered else None
+        self._ends: list[tuple[int, int, int]] = []
+        self._unstarted = 0
+
+    def arrive(self, j: int, now: int) -> None:
+        """Add a job that is submitted."""
+        work = self.jobs[j].work_ticks
+        self._unstarted += 1
+        self._add(j, Progress(left=work, since=now, least=work))
+
+    def _add(self, j: int, progress: Progress) -> None:
+        self.active[j] = progress
+        self.table.update(j, progress)
+        self.table.present.add(j)
+        self.waiting.add(j)
+
+    def arrays(self, index: Vector, now: int) -> Arrays:
+        """Return jobs at positions as vectors, as they are at a time."""
+        return self.table.arrays(now, self.active, index)
+
+    def next_end(self) -> int | None:
+        """Return when the next job will be complete, if nothing changes."""
+        while self._ends and not self._valid(self._ends[0]):
+            heapq.heappop(self._ends)
+        return self._ends[0][0] if self._ends else None
+
+    def _valid(self, end: tuple[int, int, int]) -> bool:
+        _, j, version = end
+        return j in self.active and self.active[j].version == version
+
+    def least_left(self, now: int) -> int:
+        """Return the least work that was ever left, of all jobs present together."""
+        return sum(min(p.least, p.left - p.done(now)) for p in self.active.values())
+
+    def complete(self, now: int) -> int:
+        """Remove the jobs that are complete at this time; return how many."""
+        groups, count = set(), 0
+        while self.next_end() == now:
+            j = heapq.heappop(self._ends)[1]
+            groups.add(self._release(j, now, Ending.COMPLETED))
+            del self.active[j]
+            self.table.present.remove(j)
+            self.table.running.remove(j)
+            self.table.scaled.discard(j)
+            self.log.add("completions", (j, now))
+            count += 1
+        self._set_speeds(groups, now)
+        return count
+
+    def change(
+        self,
+        now: int,
+        decision: int,
+        preempt: Iterable[Id],
+        start: Mapping[Id, Allocation],
+        overhead: Mapping[Id, Number],
+    ) -> tuple[int, int, int]:
+        """Preempt and start jobs; return how many start or move, move, and are preempted.
+
+        Parameters
+        ----------
+        decision
+            Number of the decision, for the log.
+
+        Raises
+        ------
+        PolicyError
+            If that is impossible.
+        """
+        groups, stopped = set(), 0
+        for name in preempt:
+            if name not in self.held or name in start:
+                raise PolicyError(f"job {name} is preempted, but does not run, or is started too")
+            j = self.position[name]
+            groups.add(self._release(j, now, Ending.PREEMPTED))
+            self.active[j].preemptions += 1
+            self.table.update(j, self.active[j])
+            self.table.running.remove(j)
+            self.waiting.add(j)
+            stopped += 1
+        required = [self._required(name, new) for name, new in start.items()]
+        changed = [(j, new) for j, new in required if self.held.get(self.jobs[j].id) != new]
+        moved = [j for j, _ in changed if self.jobs[j].id in self.held]
+        self._stop_waiting(j for j, _ in changed if self.jobs[j].id not in self.held)
+        groups.update(self._release(j, now, Ending.CHANGED) for j in moved)
+        for j, allocation in changed:
+            stated = amount(self.jobs[j], "overhead", overhead.get(self.jobs[j].id))
+            pause = None if stated is None else ticks(stated)
+            if pause is not None and pause >= HORIZON // self.cluster.gpus:
+                raise PolicyError(f"job {self.jobs[j].id}: an overhead of {stated} s is too long")
+            self._start(j, allocation, now, pause)
+            groups.add(allocation.group)
+            given = None if allocation.speed is None else str(Fraction(allocation.speed))
+            self.log.add("starts", (decision, j, pause, given))
+        self._set_speeds(groups, now)
+        return len(changed), len(moved), stopped
+
+    def _stop_waiting(self, jobs: Iterable[int]) -> None:
+        for j in jobs:
+            self.waiting.remove(j)
+            self.table.running.add(j)
+
+    def _required(self, name: Id, allocation: Allocation) -> tuple[int, Allocation]:
+        j = self.position.get(name)
+        if j is None or j not in self.active:
+            raise PolicyError(f"job {name} is started, but is not present at this time")
+        if self.layers is None and any(s.devices is not None for s in allocation.shares):
+            raise PolicyError(
+                f"job {name}: its shares state devices, which only a policy with layers may; leave "
+                'them out, or set layers = "priority" in the policy'
+            )
+        return j, checked(self.jobs[j], allocation, self.cluster)
+
+    def _start(self, j: int, new: Allocation, now: int, overhead: int | None) -> None:
+        job, progress = self.jobs[j], self.active[j]
+        together = self.members.get(new.group, []) if new.group is not None else []
+        if not together:
+            self._take(j, new)
+        elif self.held[self.jobs[together[0]].id].shares != new.shares:
+            raise PolicyError(f"jobs of the group {new.group} hold different GPUs; they share all")
+        if new.group is not None:
+            self.members.setdefault(new.group, []).append(j)
+        progress.allocation, progress.gpus, progress.since = new, new.gpus, now
+        progress.working = now + (job.restart_ticks if overhead is None else overhead)
+        if progress.first_start is None:
+            progress.first_start = now
+            self._unstarted -= 1
+        self.held[job.id] = new
+        if new.group is None:
+            self._set_speed(j, now)
+
+    def _release(self, j: int, now: int, ending: Ending) -> Id | None:
+        """End a job's stretch and free what it holds; return the group that it leaves."""
+        self._close(j, now, ending)
+        job, progress = self.jobs[j], self.active[j]
+        allocation = self.held.pop(job.id)
+        progress.allocation, progress.gpus = None, 0
+        if allocation.group is not None:
+            self.members[allocation.group].remove(j)
+            if self.members[allocation.group]:
+                return allocation.group
+            del self.members[allocation.group]
+        if self.layers is not None:
+            self.layers.give(j, allocation.shares)
+        if self.layers is None or not is_opportunistic(job):
+            self.resources.give(allocation.shares)
+        return None
+
+    def _take(self, j: int, new: Allocation) -> None:
+        """Take what a job holds; in the second layer it is not counted as taken."""
+        job = self.jobs[j]
+        if self.layers is not None:
+            if new.group is not None:
+                raise PolicyError(f"job {job.id} is in a group; a policy with layers has none")
+            self.layers.take(j, new.shares)
+        if self.layers is None or not is_opportunistic(job):
+            self.resources.take(new.shares, job.id)
+
+    def _set_speeds(self, groups: Iterable[Id | None], now: int) -> None:
+        """Set the speeds of the jobs of groups that have changed, and of those beside others."""
+        for group in sorted(name for name in groups if name in self.members and name is not None):
+            for j in self.members[group]:
+                self._set_speed(j, now)
+        if self.layers is not None:
+            for j in sorted(self.layers.disturbed):
+                if j in self.active and self.active[j].allocation is not None:
+                    self._set_speed(j, now)
+            self.layers.disturbed.clear()
+
+    def _set_speed(self, j: int, now: int) -> None:
+        progress = self.active[j]
+        allocation = progress.allocation
+        assert allocation is not None, "only running jobs have a speed"
+        together = self.members[allocation.group] if allocation.group is not None else []
+        partners = [self.jobs[other] for other in together if other != j]
+        matrix = self.matrices.get(self.jobs[j].profile or "")
+        above = [] if self.layers is None else self.layers.beside(j, allocation.shares)
+        new = speed(self.jobs[j], allocation, self.cluster, partners, matrix, above)
+        if progress.since < now:
+            if new == progress.speed:
+                return
+            self._close(j, now, Ending.CHANGED)
+        progress.speed = new
+        progress.version += 1
+        self.table.update(j, progress)
+        end = progress.end()
+        if end is not None:
+            heapq.heappush(self._ends, (end, j, progress.version))
+
+    def _close(self, j: int, now: int, ending: Ending) -> None:
+        """End the present stretch of a job, and log it unless it has no length."""
+        job, progress = self.jobs[j], self.active[j]
+        allocation = progress.allocation
+        assert allocation is not None, "only running jobs have a stretch"
+        start, overhead = progress.since, min(progress.working, now) - progress.since
+        work, lost = progress.close(now), 0
+        if ending is Ending.PREEMPTED and not job.checkpoints:
+            progress.least = min(progress.least, progress.left)
+            lost = job.work_ticks - progress.left
+            progress.left = job.work_ticks
+        if now > start or ending is not Ending.CHANGED:
+            row = Segment(
+                j,
+                start,
+                now,
+                allocation.gpus,
+                json.dumps([_data(share) for share in allocation.shares]),
+                allocation.group,
+                str(progress.speed),
+                overhead,
+                work,
+                lost,
+                ending,
+            )
+            self.log.add("segments", tuple(row))
+
+    @property
+    def started(self) -> int:
+        """How many of the jobs present have started: those of which `to_data` has much to say."""
+        return len(self.active) - self._unstarted
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the jobs present as JSON values; of jobs that never started, their positions."""
+        return {
+            "active": [
+                [j, progress.to_data()]
+                for j, progress in self.active.items()
+                if progress.first_start is not None
+            ],
+            "unstarted": [j for j, p in self.active.items() if p.first_start is None],
+            "held": list(self.held),
+            "servers": list(self.resources.gpus),
+            "members": self.members,
+        }
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Take over what `to_data` returned."""
+        self.resources.open(name for name in data["servers"] if name not in self.resources.gpus)
+        started = {j: Progress.from_data(values) for j, values in data["active"]}
+        # A log of an earlier version has all jobs among the active ones.
+        for j in sorted({*started, *data.get("unstarted", ())}):
+            if j in started:
+                self._add(j, started[j])
+                self._unstarted += started[j].first_start is None
+            else:
+                self.arrive(j, self.jobs[j].submit_ticks)
+        self.members = {name: list(jobs) for name, jobs in data["members"].items()}
+        shared = {j for jobs in self.members.values() for j in jobs[1:]}
+        for name in data["held"]:
+            j = self.position[name]
+            progress = self.active[j]
+            assert progress.allocation is not None, "it runs"
+            self._stop_waiting([j])
+            self.held[name] = progress.allocation
+            if j not in shared:
+                self._take(j, progress.allocation)
+            end = progress.end()
+            if end is not None:
+                heapq.heappush(self._ends, (end, j, progress.version))
+
+
+def _data(share: Share) -> list[Any]:
+    amounts = [None if x is None else float(x) for x in (share.cpus, share.memory)]
+    held = [share.server, share.gpus]
+    if share.devices is not None:
+        return [*held, *amounts, share.devices]
+    return [*held, *(amounts if any(x is not None for x in amounts) else ())]

@@ -1,0 +1,136 @@
+"""How fast a job runs with what it holds: work done per second, relative to what it asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import permutations
+
+from dlsched.problems.interleaving.definition.check import iteration_time
+from dlsched.schema import Number
+from dlsched.simulation.engine.decision import Allocation, Share
+from dlsched.simulation.engine.policy import PolicyError
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.job import Job
+from dlsched.simulation.workload.workload import Matrix
+
+Stages = tuple[Number, ...]
+
+
+def speed(
+    job: Job,
+    allocation: Allocation,
+    cluster: Cluster,
+    partners: Sequence[Job],
+    matrix: Matrix | None = None,
+    above: Sequence[Job] = (),
+) -> Fraction:
+    """Return the work that a job does per second.
+
+    What the policy states is taken as it is. Otherwise it is the product of five factors, each 1
+    where it does not apply: the GPUs held over those asked for, less what they lose (`Job.
+    scaling_loss`); the rate on the slowest type held over the rate on the job's own type, and the
+    efficiency with GPUs of both pools; the throughput with the CPUs and memory per GPU over that
+    with the proportional share, on the server where it is least; and the job's iteration time alone
+    over that of its group.
+
+    Parameters
+    ----------
+    partners
+        The other jobs that hold the same GPUs.
+    matrix
+        Throughput by CPUs and memory; None if the job has none. A share that states neither is the
+        proportional one.
+    above
+        Jobs that hold some of its GPUs too, and go first there.
+
+    Raises
+    ------
+    PolicyError
+        If the jobs cannot take turns on their GPUs.
+    """
+    if allocation.speed is not None:
+        return Fraction(allocation.speed)
+    factor = Fraction(allocation.gpus, job.gpus)
+    if job.scaling_loss:
+        factor = Fraction(job.throughput(allocation.gpus)) / Fraction(job.throughput(job.gpus))
+    if job.mixed_efficiency != 1:
+        pools = {cluster.by_id[share.server].pool for share in allocation.shares}
+        factor *= Fraction(job.mixed_efficiency) if len(pools) > 1 else 1
+    if job.rates and job.gpu_type is not None:
+        types = {cluster.by_id[share.server].gpu_type for share in allocation.shares}
+        factor *= min(Fraction(job.rates.get(kind or "", 0)) for kind in types)
+        factor /= job.rates[job.gpu_type]
+    if matrix is not None:
+        factor *= min(_relative(matrix, share) for share in allocation.shares)
+    if partners:
+        group = sorted([job.stages, *(other.stages for other in partners)])
+        _require_turns([job, *partners])
+        factor *= Fraction(sum(job.stages)) / least_iteration_time(tuple(group))
+    if above:
+        _require_stages([job, *above])
+        factor *= min(idle_speed(job.stages, other.stages) for other in above)
+    return factor
+
+
+def _relative(matrix: Matrix, share: Share) -> Fraction:
+    """Return the throughput with a share, relative to the proportional one."""
+    amounts = zip((share.cpus, share.memory), matrix.share, strict=True)
+    cpus, memory = (
+        usual if amount is None else Fraction(amount) / share.gpus for amount, usual in amounts
+    )
+    return matrix.speed(cpus, memory)
+
+
+@lru_cache(maxsize=100_000)
+def idle_speed(stages: Stages, above: Stages) -> Fraction:
+    """Return the speed of a job with what another one leaves idle, relative to that alone.
+
+    The other runs as if it were alone, and uses each resource for its stage's share of the time.
+    The job's stages come one after another, each slowed to the share in which the other leaves its
+    resource idle **(D)**: so no resource is used for more than all of the time. 0 if it needs a
+    resource that the other uses all the time.
+    """
+    total = sum(above)
+    if any(own and other == total for own, other in zip(stages, above, strict=True)):
+        return Fraction(0)
+    slowed = (own * Fraction(total, total - other)
+              for own, other in zip(stages, above, strict=True) if own)  # fmt: skip
+    return Fraction(sum(stages)) / sum(slowed, Fraction(0))
+
+
+def _require_stages(jobs: Sequence[Job]) -> None:
+    resources = len(jobs[0].stages)
+    for job in jobs:
+        if len(job.stages) != resources or not any(job.stages):
+            raise PolicyError(
+                f"jobs {jobs[0].id} and {job.id} are on the same GPUs: each needs stages of the "
+                "same resources, not all 0"
+            )
+
+
+def _require_turns(group: Sequence[Job]) -> None:
+    resources = len(group[0].stages)
+    if (
+        any(len(job.stages) != resources for job in group)
+        or len(group) > resources
+        or not all(any(job.stages) for job in group)
+    ):
+        names = ", ".join(job.id for job in group)
+        raise PolicyError(
+            f"jobs {names} cannot share GPUs: each needs stages of the same resources, not "
+            f"all 0, and at most as many jobs as resources share; job {group[0].id} has {resources}"
+        )
+
+
+@lru_cache(maxsize=100_000)
+def least_iteration_time(group: tuple[Stages, ...]) -> Fraction:
+    """Return the least iteration time of a group over the orders of its jobs (Muri, eq. 3).
+
+    It is the interleaving problem's own, in the unit of the stages.
+    """
+    resources = len(group[0])
+    orders = permutations(range(resources), len(group) - 1)
+    rest = (tuple(order) for order in orders if 0 not in order)
+    return min(Fraction(iteration_time(group, (0, *offsets))) for offsets in rest)

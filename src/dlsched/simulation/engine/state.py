@@ -1,0 +1,290 @@
+"""What a policy sees when it decides: time, jobs, servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.registry.cluster_state import ClusterState, JobState
+from dlsched.registry.cluster_state import Server as ServerState
+from dlsched.schema import Id, Number, simplify
+from dlsched.simulation.engine.decision import Allocation
+from dlsched.simulation.workload.clock import seconds
+from dlsched.simulation.workload.cluster import Cluster, Server
+from dlsched.simulation.workload.job import Job
+from dlsched.simulation.workload.workload import Workload
+
+Vector = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """One job at a moment. All times are in seconds.
+
+    Attributes
+    ----------
+    job
+        The job as the workload has it.
+    remaining
+        Running time that it still needs at speed 1.
+    attained
+        Time that it has held GPUs.
+    service
+        The same, each second times the GPUs then held.
+    allocation
+        What it holds; None while it waits.
+    first_start
+        When it first started; None if it never did.
+    preemptions
+        How often it was preempted.
+    """
+
+    job: Job
+    remaining: Number
+    attained: Number
+    service: Number
+    allocation: Allocation | None
+    first_start: Number | None
+    preemptions: int
+
+    @property
+    def id(self) -> Id:
+        """The job's id."""
+        return self.job.id
+
+
+class Views(Sequence[JobView]):
+    """Jobs in order; each view is made when it is looked at, so that a long queue costs nothing.
+
+    Parameters
+    ----------
+    positions
+        The jobs' positions in the workload.
+    view
+        Returns the view of a job as it is now.
+    """
+
+    def __init__(self, positions: Sequence[int], view: Callable[[int], JobView]) -> None:
+        self._positions, self._view = positions, view
+        self._kept: tuple[JobView, ...] | None = None
+
+    def keep(self) -> None:
+        """Make all views: the jobs are about to change, and somebody still has these."""
+        if self._kept is None:
+            self._kept = tuple(self)
+
+    def __len__(self) -> int:
+        """Return the number of jobs."""
+        return len(self._positions) if self._kept is None else len(self._kept)
+
+    def __iter__(self) -> Iterator[JobView]:
+        """Go through the jobs in order."""
+        return map(self._view, self._positions) if self._kept is None else iter(self._kept)
+
+    @overload
+    def __getitem__(self, index: int) -> JobView: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[JobView, ...]: ...
+    def __getitem__(self, index: int | slice) -> JobView | tuple[JobView, ...]:
+        """Return a job, or a tuple of several."""
+        if self._kept is not None:
+            return self._kept[index]
+        if isinstance(index, slice):
+            return tuple(map(self._view, self._positions[index]))
+        return self._view(self._positions[index])
+
+    def __add__(self, other: Sequence[JobView]) -> tuple[JobView, ...]:
+        """Return these jobs and then others."""
+        return (*self, *other)
+
+    def __repr__(self) -> str:
+        """Return the jobs as a tuple shows them."""
+        return repr(tuple(self))
+
+
+class ServerView(NamedTuple):
+    """A server that may be used at the moment, and what is free on it."""
+
+    server: Server
+    free: int
+    free_cpus: Number | None
+    free_memory: Number | None
+
+
+class Arrays(NamedTuple):
+    """The waiting and running jobs as vectors, in the order of submission; times in microseconds.
+
+    ``job`` are positions in the workload, ``running`` is 1 for a job that holds GPUs.
+    """
+
+    job: Vector
+    submit: Vector
+    gpus: Vector
+    remaining: Vector
+    attained: Vector
+    service: Vector
+    running: Vector
+
+
+Key: TypeAlias = Callable[[Arrays], Vector]
+"""Returns a number for each job."""
+
+
+class Front(NamedTuple):
+    """The first waiting jobs of every number of GPUs, in the order of submission.
+
+    ``cut`` are the numbers of GPUs of which more jobs wait than these.
+    """
+
+    jobs: Arrays
+    cut: frozenset[int]
+
+
+@dataclass(frozen=True)
+class State:
+    """A cluster and its jobs at the moment of a decision.
+
+    Attributes
+    ----------
+    time
+        Seconds on the workload's clock.
+    causes
+        What happened at this moment: of ``"arrival"``, ``"completion"``, ``"round"``, ``"wake"``
+        and ``"loan"``, in this order.
+    number
+        How many decisions were made before this one.
+    loan
+        Servers of the loan pool that may be used from now on. If more of them are in use, the
+        decision returns the surplus (`Decision.returned`).
+    """
+
+    time: Number
+    causes: tuple[str, ...]
+    number: int
+    seed: int
+    loan: int
+    workload: Workload
+    cluster: Cluster
+    _waiting: Callable[[], Views]
+    _running: Callable[[], Views]
+    _servers: Callable[[], tuple[ServerView, ...]]
+    _present: Callable[[], Arrays]
+    _front: Callable[[Key, int, int, bool], Front]
+    _vectors: Callable[[Iterable[Id]], Arrays]
+    _held: Mapping[Id, Allocation]
+    _free: Mapping[Id, int]
+    _vector: Vector
+
+    @cached_property
+    def waiting(self) -> Views:
+        """The jobs that wait, in the order of submission."""
+        return self._waiting()
+
+    @cached_property
+    def running(self) -> Views:
+        """The jobs that hold GPUs, in the order of their last start."""
+        return self._running()
+
+    @cached_property
+    def servers(self) -> tuple[ServerView, ...]:
+        """The servers that may be used, in the cluster's order."""
+        return self._servers()
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        """The same jobs as vectors, for policies that decide often."""
+        return self._present()
+
+    def vectors(self, names: Iterable[Id]) -> Arrays:
+        """Return some of the jobs as vectors, in the order of submission."""
+        return self._vectors(names)
+
+    def front(self, key: Key, free: int, count: int, *, running: bool = False) -> Front:
+        """Return the first waiting jobs of every number of GPUs, without looking at the others.
+
+        Parameters
+        ----------
+        key
+            By which jobs are ordered, least first; ties in the order of submission. The key of a
+            waiting job must depend on this job alone, and stay the same as long as it waits: it is
+            computed once for each time that the job begins to wait.
+        free
+            The most GPUs that may be free: of a number of GPUs no more jobs than fit, and one more,
+            are returned.
+        count
+            The most jobs of a number of GPUs.
+        running
+            Whether the running jobs are returned, too.
+        """
+        return self._front(key, free, count, running)
+
+    @property
+    def allocations(self) -> Mapping[Id, Allocation]:
+        """What each running job holds, in the order of their last start."""
+        return MappingProxyType(self._held)
+
+    @property
+    def free_gpus(self) -> Mapping[Id, int]:
+        """Free GPUs of each server that may be used."""
+        return MappingProxyType(self._free)
+
+    @property
+    def free(self) -> Vector:
+        """Free GPUs by position in the cluster, a copy; 0 for a server that may not be used."""
+        return self._vector.copy()
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Random numbers that depend on the seed and on the number of the decision alone."""
+        return np.random.default_rng([self.seed, self.number])
+
+    def snapshot(self) -> ClusterState:
+        """Return what the adapters of the problems' packages take."""
+        return ClusterState(
+            time=self.time,
+            servers=tuple(
+                ServerState(own.id, own.gpus, own.pool, own.gpu_type, own.region, own.cluster)
+                for own, *_ in self.servers
+            ),
+            running=tuple(map(job_state, self.running)),
+            waiting=tuple(map(job_state, self.waiting)),
+        )
+
+
+def job_state(view: JobView) -> JobState:
+    """Return a job as the adapters of the problems' packages take it."""
+    held = () if view.allocation is None else view.allocation.shares
+    return JobState(
+        id=view.job.id,
+        gpus=view.job.gpus,
+        min_gpus=view.job.min_gpus,
+        max_gpus=view.job.max_gpus,
+        # On the clock, as the state's time: their difference has no more digits than a double.
+        submit=number(view.job.submit_ticks),
+        remaining=view.remaining,
+        attained=view.attained,
+        allocation=tuple((share.server, share.gpus) for share in held),
+        model=view.job.model,
+        stages=view.job.stages,
+        gpus_per_worker=view.job.gpus_per_worker,
+        fungible=view.job.fungible,
+        heterogeneous=view.job.heterogeneous,
+        scaling_loss=view.job.scaling_loss,
+        rates=view.job.rates,
+        gpu_type=view.job.gpu_type,
+        work=view.job.work,
+        tenant=view.job.tenant,
+        priority=view.job.priority,
+        regions=view.job.regions,
+    )
+
+
+def number(ticks: int) -> Number:
+    """Return a time in microseconds as a number of seconds."""
+    return simplify(seconds(int(ticks)))  # type: ignore[arg-type]

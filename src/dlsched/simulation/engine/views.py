@@ -1,0 +1,92 @@
+"""The jobs and servers that a state shows, made of what the engine keeps of them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+
+import numpy as np
+
+from dlsched.schema import Id
+from dlsched.simulation.engine.holdings import Holdings
+from dlsched.simulation.engine.resources import Resources
+from dlsched.simulation.engine.state import Arrays, Front, JobView, Key, ServerView, Views, number
+from dlsched.simulation.workload.cluster import Cluster
+
+
+class Shown:
+    """What the states of a simulation show of the jobs: made when it is asked for."""
+
+    def __init__(self, holdings: Holdings) -> None:
+        self.holdings = holdings
+        self.now = 0
+        self._lent: list[weakref.ref[Views]] = []
+
+    def close(self) -> None:
+        """Keep what somebody still has of a state: the jobs are about to change."""
+        for reference in self._lent:
+            views = reference()
+            if views is not None:
+                views.keep()
+        self._lent.clear()
+
+    def waiting(self) -> Views:
+        """Return the jobs that wait."""
+        return self._lend(Views(self.holdings.waiting.positions, self._view_of_waiting))
+
+    def running(self) -> Views:
+        """Return the jobs that run."""
+        position = self.holdings.position
+        return self._lend(Views([position[name] for name in self.holdings.held], self._view))
+
+    def _lend(self, views: Views) -> Views:
+        self._lent.append(weakref.ref(views))
+        return views
+
+    def present(self) -> Arrays:
+        """Return all jobs as vectors."""
+        return self.holdings.arrays(self.holdings.table.present.read(), self.now)
+
+    def vectors(self, names: Iterable[Id]) -> Arrays:
+        """Return some of the jobs as vectors."""
+        index = sorted(self.holdings.position[name] for name in names)
+        return self.holdings.arrays(np.array(index, np.int64), self.now)
+
+    def front(self, key: Key, free: int, count: int, running: bool) -> Front:
+        """Return the first waiting jobs of every number of GPUs."""
+        first, cut = self.holdings.waiting.lines(key).first(free, count)
+        index = np.array(sorted(first), np.int64)
+        if running:
+            index = np.sort(np.concatenate((self.holdings.table.running.read(), index)))
+        return Front(self.holdings.arrays(index, self.now), frozenset(cut))
+
+    def _view_of_waiting(self, j: int) -> JobView:
+        """Return the view of a job, which stays the same as long as it waits."""
+        known = self.holdings.waiting.views
+        view = known.get(j)
+        if view is None:
+            view = known[j] = self._view(j)
+        return view
+
+    def _view(self, j: int) -> JobView:
+        progress = self.holdings.active[j]
+        stretch = self.now - progress.since if progress.allocation is not None else 0
+        first = progress.first_start
+        return JobView(
+            self.holdings.jobs[j],
+            number(progress.left - progress.done(self.now)),
+            number(progress.attained + stretch),
+            number(progress.service + stretch * progress.gpus),
+            progress.allocation,
+            None if first is None else number(first),
+            progress.preemptions,
+        )
+
+
+def server_views(cluster: Cluster, resources: Resources) -> tuple[ServerView, ...]:
+    """Return the servers that may be used, in the cluster's order."""
+    return tuple(
+        ServerView(server, resources.gpus[server.id], *resources.amounts(server.id))
+        for server in cluster.servers
+        if server.id in resources.gpus
+    )

@@ -1,0 +1,127 @@
+"""The jobs that wait, kept so that a decision need not look at all of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from dlsched.simulation.engine.state import Arrays, JobView, Key, Vector
+from dlsched.simulation.workload.job import Job
+
+Entry = tuple[Any, int]
+"""The key of a job and its position: ties are in the order of submission."""
+
+
+class Waiting:
+    """The jobs that wait: by position, and by each key that a policy has asked for.
+
+    Attributes
+    ----------
+    positions
+        Their positions in the workload, ascending: in the order of submission.
+    views
+        What states showed of them, by position.
+    """
+
+    def __init__(self, jobs: Sequence[Job], arrays: Callable[[Vector], Arrays]) -> None:
+        self._jobs, self._arrays = jobs, arrays
+        self.positions: list[int] = []
+        self.views: dict[int, JobView] = {}
+        self._lines: dict[Key, Lines] = {}
+
+    def add(self, job: int) -> None:
+        """Add a job that begins to wait."""
+        insort(self.positions, job)
+        for lines in self._lines.values():
+            lines.new.add(job)
+
+    def remove(self, job: int) -> None:
+        """Remove a job that starts."""
+        del self.positions[bisect_left(self.positions, job)]
+        self.views.pop(job, None)
+        for lines in self._lines.values():
+            lines.remove(job, self._jobs[job].gpus)
+
+    def lines(self, key: Key) -> Lines:
+        """Return the jobs by GPUs, each line in the order of a key; it goes on being kept."""
+        lines = self._lines.get(key)
+        if lines is None:
+            lines = self._lines[key] = Lines(self.positions)
+        if lines.new:
+            arrays = self._arrays(np.array(sorted(lines.new), np.int64))
+            lines.take_new(arrays, key(arrays))
+        return lines
+
+
+class Lines:
+    """The jobs that wait, one line for each number of GPUs asked for, ordered by a key.
+
+    Policies that let each job run in turn if it fits need only the first jobs of every line: where
+    one of them does not fit, those behind it in its line do not fit either, as they ask for as many
+    GPUs and no more become free. A change takes the time of a binary search and of moving the
+    pointers behind it in the line.
+
+    Attributes
+    ----------
+    new
+        Jobs that wait and whose key was not computed yet.
+    """
+
+    def __init__(self, positions: Collection[int]) -> None:
+        self.new: set[int] = set(positions)
+        self._by_gpus: dict[int, list[Entry]] = {}
+        self._entry: dict[int, Entry] = {}
+
+    def take_new(self, jobs: Arrays, keys: Vector) -> None:
+        """Put the jobs of `new` into their lines."""
+        rows = zip(jobs.job.tolist(), jobs.gpus.tolist(), keys.tolist(), strict=True)
+        # Where most are new, sorting is faster than a search for each.
+        most = len(self.new) > len(self._entry)
+        for job, gpus, key in rows:
+            entry = self._entry[job] = (key, job)
+            line = self._by_gpus.setdefault(gpus, [])
+            if most:
+                line.append(entry)
+            else:
+                insort(line, entry)
+        if most:
+            for line in self._by_gpus.values():
+                line.sort()
+        self.new.clear()
+
+    def remove(self, job: int, gpus: int) -> None:
+        """Remove a job that starts."""
+        entry = self._entry.pop(job, None)
+        if entry is None:
+            self.new.remove(job)
+            return
+        line = self._by_gpus[gpus]
+        del line[bisect_left(line, entry)]
+        if not line:
+            del self._by_gpus[gpus]
+
+    def least(self) -> int | None:
+        """Return the fewest GPUs that a job asks for; None if there is no job."""
+        return min(self._by_gpus, default=None)
+
+    def first(self, free: int, count: int) -> tuple[list[int], set[int]]:
+        """Return the first jobs of every line, and which lines have more than these.
+
+        Parameters
+        ----------
+        free
+            The most GPUs that may be free: a line needs no more jobs than fit, and one more.
+        count
+            The most jobs of a line.
+        """
+        chosen: list[int] = []
+        cut = set()
+        for gpus, line in self._by_gpus.items():
+            most = min(count, free // gpus + 1)
+            chosen += [job for _, job in line[:most]]
+            if len(line) > most:
+                cut.add(gpus)
+        return chosen, cut

@@ -1,0 +1,219 @@
+"""Metrics of a simulation, from its log alone."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dlsched.problems.interleaving.instances.state import RECORDED
+from dlsched.problems.interleaving.structures.profiles import RESOURCES
+from dlsched.simulation.log import TABLES, Ending, Log
+from dlsched.simulation.measures.queue import blocking_index, fairness
+from dlsched.simulation.workload.clock import TICKS, ticks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STAGES = {len(RECORDED): RECORDED, len(RESOURCES): RESOURCES}
+"""Names of the resources by the number of stages of a job."""
+
+
+def frame(log: Log, table: str) -> pd.DataFrame:
+    """Return a table of a log as a data frame; times in seconds as floats."""
+    rows = _rows(log, table)
+    for column in ("time", "start", "end", "overhead", "work", "lost"):
+        if column in rows:
+            rows[column] = rows[column].astype(float) / _unit(log)
+    return rows
+
+
+def _rows(log: Log, table: str) -> pd.DataFrame:
+    """Return a table of a log as it is: differences of whole microseconds are exact."""
+    import pandas as pd
+
+    return pd.DataFrame(log.rows(table), columns=list(TABLES[table]))
+
+
+def _unit(log: Log) -> int:
+    return TICKS if log.meta()["clock"] == "microseconds" else 1
+
+
+def jobs_frame(log: Log) -> pd.DataFrame:
+    """Return one row per job of the workload, in the order of submission; times in seconds.
+
+    Columns: ``id``, ``gpus``, ``submit``, ``work``, ``start`` (the first), ``end``, ``jct``
+    (completion less submission), ``queueing`` (time without GPUs), ``attained`` (time with GPUs),
+    ``service`` (GPU-seconds held), ``preemptions``. A job that did not end
+    has no ``end`` and ``jct``.
+    """
+    import pandas as pd
+
+    unit, own = _unit(log), log.meta()["workload"]["jobs"]
+    submit = [ticks(job["submit"]) if unit == TICKS else float(job["submit"]) for job in own]
+    jobs = pd.DataFrame(
+        {
+            "id": [job["id"] for job in own],
+            "gpus": [job["gpus"] for job in own],
+            "submit": np.array(submit) / unit,
+            "work": [float(job["work"]) for job in own],
+        }
+    )
+    segments = _rows(log, "segments")
+    segments["length"] = segments["end"] - segments["start"]
+    segments["service"] = segments["length"] * segments["gpus"]
+    by_job = segments.groupby("job")
+    completions = _rows(log, "completions").set_index("job")["time"]
+    attained = by_job["length"].sum().reindex(jobs.index, fill_value=0)
+    jct = completions - pd.Series(submit).reindex(completions.index)
+    jobs["start"] = by_job["start"].min() / unit
+    jobs["end"] = completions / unit
+    jobs["jct"] = jct / unit
+    jobs["attained"] = attained / unit
+    jobs["service"] = by_job["service"].sum().reindex(jobs.index, fill_value=0) / unit
+    jobs["queueing"] = (jct - attained.reindex(completions.index)) / unit
+    preempted = segments[segments["ending"] == Ending.PREEMPTED]
+    jobs["preemptions"] = preempted.groupby("job").size().reindex(jobs.index, fill_value=0)
+    return jobs
+
+
+def summary(log: Log) -> dict[str, Any]:
+    """Return the metrics of a simulation; times in seconds.
+
+    ``mean_jct``, ``median_jct``, ``p95_jct``, ``p99_jct`` and the same of ``queueing``
+        Completion less submission; time without GPUs. ``p95`` and ``p99`` are the values at
+        position floor(0.95 n) and floor(0.99 n) of the sorted ones, counted from 0, as in Muri's
+        evaluation.
+    ``makespan``
+        Time of the last completion.
+    ``mean_slowdown``, ``mean_fairness``
+        Completion time over the time alone; over the time with an equal share of the cluster
+        (`simulation.measures.queue.fairness`). Jobs without work are left out; 1 if there are no
+        others **(D)**.
+    ``mean_queue_length``, ``blocking_index``
+        Jobs that wait, over time; see `dlsched.simulation.measures.queue.blocking_index`.
+    ``utilization``, ``busy_...``
+        Share of the cluster's GPU time until the last completion that jobs held, where GPUs that
+        several jobs share count once; share of it in which jobs used a resource, by their stages.
+    ``preemptions``, ``preempted_share``
+        Preemptions altogether; share of the jobs that were preempted at least once.
+    ``decisions``, ``mean_decision_seconds``, ``max_decision_seconds``
+        Number of decisions; wall-clock time of one, which depends on the machine.
+    """
+    jobs = jobs_frame(log)
+    ended = jobs.dropna(subset=["jct"])
+    if not len(ended):
+        return {"jobs": len(jobs), "completed": 0}
+    makespan = float(jobs["end"].max())
+    # Where nothing takes time, all that is held is 0.
+    span = makespan or 1.0
+    some = ended["work"] > 0
+    timings = [row[1] for row in log.rows("timings")]
+    return {
+        "jobs": len(jobs),
+        "completed": len(ended),
+        **_distribution(ended["jct"], "jct"),
+        "makespan": makespan,
+        **_distribution(ended["queueing"], "queueing"),
+        "mean_slowdown": float((ended["jct"] / ended["work"])[some].mean()) if any(some) else 1.0,
+        "mean_fairness": float(fairness(ended, _gpus(log))[some].mean()) if any(some) else 1.0,
+        "mean_queue_length": float(ended["queueing"].sum()) / span,
+        "blocking_index": blocking_index(jobs, work_segments(log), makespan),
+        "utilization": gpu_seconds(log) / (_gpus(log) * span),
+        **busy(log, span),
+        "preemptions": int(jobs["preemptions"].sum()),
+        "preempted_share": float((jobs["preemptions"] > 0).mean()),
+        "decisions": len(timings),
+        "mean_decision_seconds": float(np.mean(timings)) if timings else 0.0,
+        "max_decision_seconds": max(timings, default=0.0),
+    }
+
+
+def _distribution(values: pd.Series[float], name: str) -> dict[str, float]:
+    ordered = np.sort(values.to_numpy())
+    return {
+        f"mean_{name}": float(ordered.mean()),
+        f"median_{name}": float(np.median(ordered)),
+        f"p95_{name}": rank(ordered, 0.95),
+        f"p99_{name}": rank(ordered, 0.99),
+    }
+
+
+def _gpus(log: Log) -> int:
+    return sum(server["gpus"] for server in log.meta()["cluster"]["servers"])
+
+
+def work_segments(log: Log) -> pd.DataFrame:
+    """Return the table ``segments`` with work in seconds alone, whatever unit the log has.
+
+    The published variants count iterations; all that a job did then is its ``work``.
+    """
+    segments = frame(log, "segments")
+    if log.meta()["clock"] == "microseconds":
+        return segments
+    work = np.array([float(job["work"]) for job in log.meta()["workload"]["jobs"]])
+    done = segments.groupby("job")["work"].sum() - segments.groupby("job")["lost"].sum()
+    seconds = work[segments["job"]] / segments["job"].map(done).to_numpy(float)
+    return segments.assign(work=segments["work"] * seconds, lost=segments["lost"] * seconds)
+
+
+def busy(log: Log, makespan: float) -> dict[str, float]:
+    """Return the share of the cluster's time in which each resource of the stages was used.
+
+    A job that does a second of work uses each resource for its stage's share of that second, on
+    each of its GPUs. Nothing is returned where the jobs have no stages, or not equally many.
+    """
+    jobs = log.meta()["workload"]["jobs"]
+    names = STAGES.get(len(jobs[0].get("stages", ())), ())
+    if not names or any(len(job.get("stages", ())) != len(names) for job in jobs):
+        return {}
+    stages = np.array([job["stages"] for job in jobs], float)
+    shares = stages / np.maximum(stages.sum(axis=1, keepdims=True), 1e-300)
+    segments = work_segments(log)
+    done = (segments["work"] * segments["gpus"]).groupby(segments["job"]).sum()
+    used = done.reindex(range(len(jobs)), fill_value=0.0).to_numpy() @ shares
+    total = _gpus(log) * makespan
+    return {f"busy_{name}": float(time / total) for name, time in zip(names, used, strict=True)}
+
+
+def gpu_seconds(log: Log) -> float:
+    """Return the GPU-seconds that jobs held; those of GPUs that several jobs share count once.
+
+    Where priorities are layers, this needs the numbers of the GPUs, which the published variants do
+    not log: there the GPU-seconds of both layers are added up.
+    """
+    segments = frame(log, "segments").sort_values("start", kind="stable")
+    if "layers" in log.meta():
+        segments = by_device(segments)
+    shared = segments["sharing"].notna()
+    # The jobs of a group hold the same GPUs: what another one held already does not count again.
+    before = segments[shared].groupby("sharing")["end"].transform(lambda end: end.cummax().shift())
+    start = segments["start"].copy()
+    start[shared] = np.fmax(start[shared], before)
+    length = (segments["end"] - start).clip(lower=0)
+    return float((length * segments["gpus"]).sum())
+
+
+def by_device(segments: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each GPU of each segment, shared under its number.
+
+    The segments are returned as they are if their shares do not state the numbers of the GPUs.
+    """
+    names = segments["shares"].map(_devices)
+    if not names.map(bool).all():
+        return segments
+    return segments.assign(sharing=names, gpus=1).explode("sharing", ignore_index=True)
+
+
+def _devices(shares: str) -> list[str]:
+    """Return the numbers of the GPUs of a segment; none if its shares do not state them."""
+    found = []
+    for server, _, *rest in json.loads(shares):
+        found += [f"{server}/{device}" for device in (rest[2] if len(rest) > 2 else ())]
+    return found
+
+
+def rank(ordered: Any, share: float) -> float:
+    """Return the value at position floor(share x n) of n sorted values, counted from 0."""
+    return float(ordered[min(len(ordered) - 1, int(np.floor(share * len(ordered))))])

@@ -1,0 +1,1 @@
+"""What is simulated: jobs, their profiles, the cluster, and generators of all three."""

@@ -1,0 +1,302 @@
+"""Workloads like those of Lyra's evaluation (sections 2 and 7.1), and the cluster with its loan.
+
+The traces of the paper are not public. What follows states what was made up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.errors import OptionError, UnknownName
+from dlsched.simulation.workload.cluster import LOAN, TRAINING, Cluster
+from dlsched.simulation.workload.workload import Workload
+
+DAY: Final = 86_400
+STEP: Final = 300
+"""Seconds between two decisions of the inference cluster (section 7.1, headroom)."""
+HEADROOM: Final = 0.02
+"""Share of the inference servers that is never lent (section 7.1)."""
+LOWEST, HIGHEST, MEAN = 0.42, 0.95, 0.65
+"""Utilisation of the inference cluster (Figure 1)."""
+PEAK_HOUR: Final = 19
+"""Hour of the highest load, 12 hours from the lowest; in section 2.1 the peak is at night and the
+trough before dawn."""
+SHARPNESS: Final = 1.422
+"""Exponent of the daily cosine, by which its mean is `MEAN`."""
+NORMALISED_GPUS: Final = 4
+"""GPUs that an inference server of 8 T4 counts for **(D)**: a T4 has half the memory of a V100, so
+that a job has twice as many workers there (section 2.1), and as many samples per second. By
+section 7.5 three servers compute as much as one of training, which is 2.7 GPUs each."""
+
+SCENARIOS: Final = ("basic", "advanced", "heterogeneous", "ideal")
+FUNGIBLE, HETEROGENEOUS = 0.21, 0.10
+"""Share of the load that is fungible, and of the jobs that are heterogeneous (section 7.1)."""
+ELASTIC_JOBS, ELASTIC_LOAD = 0.05, 0.36
+"""Shares of the jobs and of the load that are elastic (section 2.2)."""
+MIXED_EFFICIENCY: Final = 0.7
+"""Efficiency of heterogeneous jobs with GPUs of both pools, except in Ideal (section 7.1)."""
+JOBS_PER_GPU_DAY: Final = 50_390 / 3544 / 15
+RESTART: Final = 63
+"""Seconds of a preemption (section 7.5)."""
+MARGIN: Final = 0.25
+"""Largest relative error of a wrong estimate (Table 9)."""
+
+SIZES: Final = ((1, 0.50), (2, 0.15), (4, 0.15), (8, 0.14), (16, 0.05), (32, 0.01))
+ELASTIC_SIZES: Final = ((4, 0.2), (8, 0.4), (16, 0.4))
+"""GPUs and probabilities of jobs that are not elastic, and of those that are **(D)**."""
+AFTERNOON, AFTERNOON_HOUR, WEEKEND = 0.6, 15, 0.5
+"""By how much arrivals rise and fall within a day, when they are most frequent, and their frequency
+on weekends **(D)**."""
+SPREAD, ELASTIC_SPREAD = 2.4, 0.8
+"""Standard deviations of the logarithms of running times **(D)**; Table 5's times have a heavy
+tail, and elastic jobs, the large ones, run for 14.2 hours in the mean."""
+
+
+def inference_load(
+    days: float, *, noise: float = 0.005, seed: int = 0, step: int = STEP
+) -> NDArray[np.float64]:
+    """Return the share of the inference cluster in use, by steps: like Figure 1, and made up.
+
+    A power of a cosine with the period of a day, from 0.42 to 0.95 and 0.65 in the mean, plus
+    independent normal deviations, cut at 0.42 and 0.95.
+
+    Parameters
+    ----------
+    noise
+        Standard deviation of the deviations. The default is below the bursts of 2 % in 5 minutes
+        of the paper's trace (section 7.1): the headroom is there to absorb these.
+    step
+        Seconds of a step.
+
+    Returns
+    -------
+    array of shape (steps,)
+    """
+    time = np.arange(0, days * DAY, step)
+    wave = (1 + np.cos(2 * np.pi * (time / DAY - PEAK_HOUR / 24))) / 2
+    load = LOWEST + (HIGHEST - LOWEST) * wave**SHARPNESS
+    load += noise * np.random.default_rng(seed).standard_normal(len(time))
+    return np.clip(load, LOWEST, HIGHEST)
+
+
+def loan_schedule(servers: int, load: Sequence[float], step: int = STEP) -> list[dict[str, int]]:
+    """Return the field ``loans`` of a cluster: max(0, floor(servers (1 - 0.02 - load))) by steps.
+
+    Parameters
+    ----------
+    servers
+        Inference servers.
+    load
+        Their utilisation by steps, as of `inference_load`.
+    step
+        Seconds of a step.
+    """
+    rows: list[dict[str, int]] = []
+    for i, used in enumerate(load):
+        lent = max(0, math.floor(servers * (1 - HEADROOM - used)))
+        if not rows or rows[-1]["servers"] != lent:
+            rows.append({"time": i * step, "servers": lent})
+    return rows
+
+
+def lyra_cluster(
+    training: int = 443,
+    inference: int = 520,
+    *,
+    days: float = 15,
+    loaning: bool = True,
+    loan_gpus: int = NORMALISED_GPUS,
+    noise: float = 0.005,
+    step: int = STEP,
+    seed: int = 0,
+) -> Cluster:
+    """Return the servers of Lyra's simulation, and how many inference servers are lent when.
+
+    The loan goes on after the trace, for as long again and a week, and then stays.
+
+    Parameters
+    ----------
+    training, inference
+        Numbers of servers; those of training have 8 GPUs.
+    days
+        Length of the trace.
+    loaning
+        Whether servers are lent; otherwise there are those of training only.
+    loan_gpus
+        GPUs that an inference server counts for, in GPUs of training.
+    noise, step, seed
+        Of `inference_load`.
+    """
+    servers = [
+        {"id": f"t{i + 1}", "gpus": 8, "gpu_type": "V100", "pool": TRAINING}
+        for i in range(training)
+    ]
+    if not loaning:
+        return Cluster.parse({"servers": servers}, "the generator")
+    servers += [
+        {"id": f"i{i + 1}", "gpus": loan_gpus, "gpu_type": "T4", "pool": LOAN}
+        for i in range(inference)
+    ]
+    load = inference_load(2 * days + 7, noise=noise, seed=seed, step=step).tolist()
+    loans = loan_schedule(inference, load, step)
+    return Cluster.parse({"servers": servers, "loans": loans}, "the generator")
+
+
+def lyra_workload(
+    training: int = 443,
+    *,
+    days: float = 15,
+    scenario: str = "basic",
+    load: float = 0.82,
+    elastic: bool = True,
+    scaling_loss: float = 0,
+    wrong: float = 0.0,
+    checkpoints: float = 0.0,
+    most_days: float = 5,
+    seed: int = 0,
+) -> Workload:
+    """Draw a workload with the shares that the paper states; the rest is made up **(D)**.
+
+    There are as many jobs per GPU and day as in the paper's trace. They arrive at random, most
+    often in the afternoon, and half as often on the sixth and seventh day of a week: weekends are
+    less busy (section 7.2). Running times are log-normal, and scaled so that the jobs are the load
+    stated, of which the elastic ones are 36 %. A job's workers have 4 GPUs, or as many as the job;
+    those of elastic jobs have 2 (Figure 3). The request of an elastic job is its base demand, and
+    it can have twice as much. Fungible jobs are drawn until they are 21 % of the load, elastic ones
+    among them; heterogeneous jobs are drawn from the others. Of the same seed all scenarios have
+    the same jobs.
+
+    Parameters
+    ----------
+    training
+        Training servers, of 8 GPUs.
+    scenario
+        ``"basic"``: fungible and elastic jobs. ``"advanced"``: heterogeneous jobs as well, with an
+        efficiency of 0.7 on both pools. ``"heterogeneous"``: these and elastic jobs, none fungible.
+        ``"ideal"``: all jobs are elastic, fungible and heterogeneous, without loss of efficiency.
+    load
+        GPU time of all jobs, with what they request, over that of the training servers.
+    elastic
+        Whether jobs can have more than they request; False for the rows "Capacity Loaning" of
+        Table 5, where they keep everything else.
+    scaling_loss
+        Share of its throughput that each added worker loses; 0.2 in Figures 8 and 16.
+    wrong
+        Share of jobs whose running time is estimated wrongly, by up to 25 % (Table 9).
+    checkpoints
+        Share of jobs that keep their work when they are preempted (Figure 13).
+    most_days
+        Longest running time before scaling, in days.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such scenario.
+    OptionError
+        If an option is not in its range.
+    """
+    if scenario not in SCENARIOS:
+        raise UnknownName("scenario", scenario, list(SCENARIOS))
+    if min(training, days, load, most_days) <= 0 or min(wrong, checkpoints) < 0:
+        raise OptionError("training, days, load and most_days must be above 0, shares from 0")
+    if max(wrong, checkpoints) > 1:
+        raise OptionError("wrong and checkpoints are shares, at most 1")
+    draws = _Draws(training, days, load, most_days, seed)
+    rng = np.random.default_rng([seed, 1])
+    factor = 1 + MARGIN * rng.uniform(-1, 1, draws.jobs)
+    mistaken = rng.random(draws.jobs) < wrong
+    kept = np.random.default_rng([seed, 2]).random(draws.jobs) < checkpoints
+    rows = []
+    for j in range(draws.jobs):
+        gpus, work = int(draws.gpus[j]), int(draws.work[j])
+        large, ideal = bool(draws.elastic[j]), scenario == "ideal"
+        row: dict[str, Any] = {
+            "id": f"j{j + 1}",
+            "submit": int(draws.submit[j]),
+            "gpus": gpus,
+            "work": work,
+            "restart": RESTART,
+            "checkpoints": bool(kept[j]),
+            "gpus_per_worker": 2 if large else min(gpus, NORMALISED_GPUS),
+            "fungible": ideal or (scenario != "heterogeneous" and bool(draws.fungible[j])),
+            "heterogeneous": ideal or (scenario != "basic" and bool(draws.mixed[j])),
+        }
+        if elastic and (ideal or large):
+            row |= {"min_gpus": gpus, "max_gpus": 2 * gpus, "scaling_loss": scaling_loss}
+        if row["heterogeneous"] and not ideal:
+            row["mixed_efficiency"] = MIXED_EFFICIENCY
+        if mistaken[j]:
+            row["estimate"] = max(1, round(work * float(factor[j])))
+        rows.append(row)
+    name = f"lyra-{scenario}-{training}-{days:g}d-{seed}"
+    return Workload.parse({"name": name, "jobs": rows}, "the generator")
+
+
+class _Draws:
+    """The jobs that all scenarios have."""
+
+    def __init__(
+        self, training: int, days: float, load: float, most_days: float, seed: int
+    ) -> None:
+        rng = np.random.default_rng([seed, 0])
+        gpus = 8 * training
+        self.jobs = n = max(2, round(JOBS_PER_GPU_DAY * gpus * days))
+        self.submit = np.sort(_arrivals(rng, days, n))
+        self.elastic = np.zeros(n, bool)
+        self.elastic[rng.permutation(n)[: max(1, round(ELASTIC_JOBS * n))]] = True
+        self.gpus = np.where(self.elastic, _sizes(rng, ELASTIC_SIZES, n), _sizes(rng, SIZES, n))
+        self.gpus = np.minimum(self.gpus, gpus)
+        spread = np.where(self.elastic, ELASTIC_SPREAD, SPREAD)
+        time = np.exp(spread * rng.standard_normal(n))
+        total = load * gpus * days * DAY
+        self.work = np.zeros(n)
+        for chosen, share in ((self.elastic, ELASTIC_LOAD), (~self.elastic, 1 - ELASTIC_LOAD)):
+            self.work[chosen] = _scaled(
+                time[chosen], self.gpus[chosen], share * total, most_days * DAY
+            )
+        self.work = np.maximum(1, np.round(self.work))
+        area = self.gpus * self.work
+        self.fungible = np.zeros(n, bool)
+        whole = float(area.sum())
+        left = FUNGIBLE * whole
+        for j in rng.permutation(n):
+            if left > whole / 500 and area[j] <= left:
+                self.fungible[j] = True
+                left -= float(area[j])
+        others = rng.permutation(np.flatnonzero(~self.fungible))
+        self.mixed = np.zeros(n, bool)
+        self.mixed[others[: round(HETEROGENEOUS * n)]] = True
+
+
+def _arrivals(rng: np.random.Generator, days: float, n: int) -> NDArray[Any]:
+    """Return times of arrival in whole seconds, by the weights of the hours."""
+    hours = np.arange(math.ceil(24 * days))
+    weight = 1 + AFTERNOON * np.cos(2 * np.pi * (hours - AFTERNOON_HOUR) / 24)
+    weight[hours // 24 % 7 >= 5] *= WEEKEND
+    hour = rng.choice(hours, n, p=weight / weight.sum())
+    time = 3600 * hour + rng.integers(0, 3600, n)
+    return np.minimum(time, int(days * DAY))
+
+
+def _sizes(rng: np.random.Generator, table: Sequence[tuple[int, float]], n: int) -> NDArray[Any]:
+    sizes, weights = zip(*table, strict=True)
+    return rng.choice(sizes, n, p=weights)
+
+
+def _scaled(
+    time: NDArray[np.float64], gpus: NDArray[Any], total: float, most: float
+) -> NDArray[np.float64]:
+    """Return running times with an upper limit, scaled to a total of GPU-seconds."""
+    low, high = 0.0, most / float(time.min())
+    for _ in range(100):
+        scale = (low + high) / 2
+        if float(np.minimum(scale * time, most) @ gpus) < total:
+            low = scale
+        else:
+            high = scale
+    return np.minimum(high * time, most)

@@ -1,0 +1,264 @@
+"""Workloads and clusters like MAST's (sections 2, 4.2 and 5.1): sizes, durations, priorities."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.errors import OptionError
+from dlsched.problems.dispatch.instances.distributions import PRIORITIES, TYPES
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
+
+CPU: Final = "cpu"
+"""Type of a machine without GPUs, which a simulation has as a server with one unit of it **(D)**.
+
+A workload without GPUs takes whole machines."""
+GPUS: Final = ((0.0, 1.0), (0.5, 16.0), (0.9, 64.0), (0.99, 128.0))
+MACHINES: Final = ((0.0, 1.0), (0.5, 72.0), (0.9, 180.0), (0.99, 205.0))
+HOURS: Final = ((0.0, 1 / 60), (0.5, 1 / 3), (0.9, 6.7), (0.99, 66.0))
+CPU_HOURS: Final = ((0.0, 1 / 60), (0.5, 38 / 60), (0.9, 7.9), (0.99, 38.0))
+START_UP: Final = ((0.0, 60.0), (0.5, 150.0), (0.9, 278.0), (0.99, 449.0))
+"""Percentiles of section 5.1: GPUs of a workload, machines of one without GPUs, hours of both; and
+seconds until containers are set up (5.5). The logarithm is linear in between, and beyond the last
+as before it; the least values are made up **(D)**."""
+CANDIDATES: Final = (0.2, 0.2, 0.2, 0.4)
+"""Shares of the workloads whose data is in 1, 2, 3, and 4 regions **(D)**; Figure 7 has a majority
+with two or more and about 40 % with four or more."""
+MACHINE_GPUS: Final = 8
+
+
+def mast_cluster(
+    regions: int = 4,
+    clusters: int = 2,
+    machines: int = 20,
+    *,
+    types: int = 2,
+    cpu_machines: int = 0,
+    uneven: float = 0.3,
+    seed: int = 0,
+) -> Cluster:
+    """Draw regions of clusters of machines with 8 GPUs each, and of machines without GPUs.
+
+    The types of GPU are unevenly distributed over the clusters, as in Figure 2 **(D)**: the part of
+    each is its mean times 1 - `uneven` to 1 + `uneven`, uniform.
+
+    Parameters
+    ----------
+    regions, clusters, machines
+        Regions, clusters of each, machines with GPUs of each cluster.
+    types
+        GPU types, at most 3.
+    cpu_machines
+        Machines without GPUs of each cluster; 0 for workloads with GPUs only. With as many as GPUs
+        about 70 % of the workloads use GPUs, as in section 5.1.
+    uneven
+        From 0 to below 1.
+    seed
+        Seed of the random numbers.
+
+    Raises
+    ------
+    OptionError
+        If an option is out of its range.
+    """
+    if min(regions, clusters, machines) < 1 or cpu_machines < 0 or not 0 <= uneven < 1:
+        raise OptionError("regions, clusters, machines are at least 1, uneven from 0 to below 1")
+    if not 1 <= types <= min(len(TYPES), machines):
+        raise OptionError(f"types={types} must be from 1 to {min(len(TYPES), machines)}")
+    rng = np.random.default_rng(seed)
+    kinds: list[dict[str, Any]] = []
+    for r in range(regions):
+        for c in range(clusters):
+            place = {"region": f"r{r + 1}", "cluster": f"c{c + 1}"}
+            parts = rng.uniform(1 - uneven, 1 + uneven, types)
+            edges = np.rint(np.cumsum(parts) / parts.sum() * machines).astype(int).tolist()
+            for kind, start, end in zip(TYPES, [0, *edges], edges, strict=False):
+                row = {"gpus": MACHINE_GPUS, "gpu_type": kind, "count": end - start}
+                kinds.append(row | place)
+            kinds.append({"gpus": 1, "gpu_type": CPU, "count": cpu_machines} | place)
+    return Cluster.of(kinds)
+
+
+def mast_workload(
+    cluster: Cluster,
+    hours: float = 8,
+    *,
+    load: float = 1.1,
+    scale: float = 1.0,
+    tenants: int = 12,
+    quota: float = 0.9,
+    seed: int = 0,
+    name: str | None = None,
+) -> Workload:
+    """Draw the workloads of some hours for a cluster, and those that run at the beginning.
+
+    Arrivals are a Poisson process for each type of GPU, by which the mean of GPUs times duration
+    that arrives is `load` times the supply **(D)**; section 2 says no more than that training
+    clusters are always fully utilised. Duration and size are independent **(D)**; the paper's
+    durations end with a preemption, these are what a workload needs **(D)**. At 0 workloads are
+    submitted that would run in steady state, until they fill the cluster: drawn in proportion to
+    GPUs times duration, with a uniform part of their duration left. They are named ``r1``, ``r2``
+    and so on, the others ``w1``, ``w2``.
+
+    A priority has as many of the tenants as of the workloads, at least one, and a workload is of
+    each of them alike **(D)**. The quotas are in proportion to what the tenant's workloads need,
+    together `quota` of the supply, but at least what the largest workload needs, up to 128 GPUs,
+    the 99th percentile **(D)**.
+
+    Parameters
+    ----------
+    cluster
+        Whose servers have a region, a cluster and a type, as from `mast_cluster`. A workload needs
+        at most half the largest cluster of its type **(D)**.
+    hours
+        Length of the time in which workloads arrive.
+    load
+        What arrives over what the cluster can do, at least 0.
+    scale
+        Factor of the durations; start-up times stay.
+    tenants
+        Number of tenants.
+    quota
+        Sum of the quotas over the cluster's GPUs, but for their least value.
+    seed
+        Seed of the random numbers.
+
+    Raises
+    ------
+    OptionError
+        If an option is out of its range, or the servers have no regions, clusters or types.
+    """
+    if hours <= 0 or load <= 0 or scale <= 0 or quota < 0 or tenants < len(PRIORITIES):
+        raise OptionError(
+            f"hours, load and scale are above 0, quota is from 0, tenants from {len(PRIORITIES)}"
+        )
+    if any(None in (s.region, s.cluster, s.gpu_type) for s in cluster.servers):
+        raise OptionError("a server has no region, cluster or gpu_type; take mast_cluster")
+    rng = np.random.default_rng(seed)
+    draw = _Draw(rng, cluster, scale, tenants)
+    rows = [row for kind in draw.supply for row in draw.running(kind)]
+    for kind in draw.supply:
+        rows += draw.arriving(kind, load, hours)
+    rows.sort(key=lambda row: row["submit"])
+    count: Counter[str] = Counter()
+    for row in rows:
+        letter = "w" if row["submit"] else "r"
+        count[letter] += 1
+        row["id"] = f"{letter}{count[letter]}"
+    least = min(GPUS[-1][1], max(draw.most.values()))
+    total = sum(draw.supply.values())
+    quotas = {
+        tenant: max(least, round(quota * total * share)) for tenant, share in draw.shares.items()
+    }
+    data = {"name": name or f"mast-{hours:g}h-{load:g}", "jobs": rows, "quotas": quotas}
+    return Workload.parse(data, "the generator")
+
+
+class _Draw:
+    """Draws workloads for a cluster."""
+
+    def __init__(
+        self, rng: np.random.Generator, cluster: Cluster, scale: float, tenants: int
+    ) -> None:
+        self.rng, self.scale = rng, scale
+        self.supply: Counter[str] = Counter()
+        largest: dict[str, Counter[tuple[str, str]]] = {}
+        for server in cluster.servers:
+            kind, place = str(server.gpu_type), (str(server.region), str(server.cluster))
+            self.supply[kind] += server.gpus
+            largest.setdefault(kind, Counter())[place] += server.gpus
+        self.most = {kind: max(1, max(own.values()) // 2) for kind, own in largest.items()}
+        # The regions in which a workload of this type and size can run at all.
+        self.rooms: dict[str, dict[str, int]] = {kind: {} for kind in largest}
+        for kind, own in largest.items():
+            for (region, _), gpus in own.items():
+                self.rooms[kind][region] = max(gpus, self.rooms[kind].get(region, 0))
+        shares = np.array(PRIORITIES) / sum(PRIORITIES)
+        self.owners: list[list[str]] = []
+        self.shares: dict[str, float] = {}
+        for p, share in enumerate(shares.tolist(), 1):
+            names = [f"p{p}t{t + 1}" for t in range(max(1, round(share * tenants)))]
+            self.owners.append(names)
+            self.shares |= dict.fromkeys(names, share / len(names))
+        self.priorities = shares
+
+    def size(self, kind: str, n: int) -> NDArray[np.int64]:
+        """Draw GPUs: powers of two below a machine, then whole machines; or machines."""
+        if kind == CPU:
+            drawn = np.rint(_at(MACHINES, self.rng.random(n)))
+        else:
+            exact = _at(GPUS, self.rng.random(n))
+            small = 2.0 ** np.rint(np.log2(exact))
+            whole = MACHINE_GPUS * np.rint(exact / MACHINE_GPUS)
+            drawn = np.where(exact < 0.75 * MACHINE_GPUS, small, np.maximum(MACHINE_GPUS, whole))
+            return np.minimum(drawn, self._whole(kind)).astype(np.int64)
+        return np.clip(drawn, 1, self.most[kind]).astype(np.int64)
+
+    def _whole(self, kind: str) -> int:
+        return max(MACHINE_GPUS, self.most[kind] // MACHINE_GPUS * MACHINE_GPUS)
+
+    def seconds(self, kind: str, n: int) -> NDArray[np.float64]:
+        """Draw durations."""
+        hours = _at(CPU_HOURS if kind == CPU else HOURS, self.rng.random(n))
+        return np.maximum(1.0, np.rint(3600 * self.scale * hours))
+
+    def arriving(self, kind: str, load: float, hours: float) -> list[dict[str, Any]]:
+        """Return the workloads of one type that arrive, in order."""
+        sample = self.size(kind, 20_000).mean() * self.seconds(kind, 20_000).mean()
+        count = int(self.rng.poisson(load * self.supply[kind] * 3600 * hours / sample))
+        times = np.sort(self.rng.uniform(1, 3600 * hours, count))
+        return self._rows(kind, times, self.size(kind, count), self.seconds(kind, count))
+
+    def running(self, kind: str) -> list[dict[str, Any]]:
+        """Return the workloads of one type that are there at the beginning."""
+        size, seconds = self.size(kind, 20_000), self.seconds(kind, 20_000)
+        weight = size * seconds
+        order = self.rng.choice(len(weight), 2000, p=weight / weight.sum())
+        fits = np.cumsum(size[order]) <= self.supply[kind]
+        order = order[: int(fits.argmin())] if not fits.all() else order
+        left = np.maximum(1.0, np.rint(seconds[order] * self.rng.random(len(order))))
+        return self._rows(kind, np.zeros(len(order)), size[order], left)
+
+    def _rows(
+        self, kind: str, times: NDArray[np.float64], size: Any, seconds: Any
+    ) -> list[dict[str, Any]]:
+        priority = self.rng.choice(len(self.owners), len(times), p=self.priorities)
+        start_up = np.rint(_at(START_UP, self.rng.random(len(times))))
+        return [
+            {
+                "submit": round(float(time), 3),
+                "gpus": int(gpus),
+                "work": int(work),
+                "restart": int(pause),
+                "gpu_type": kind,
+                "rates": {kind: 1},
+                "tenant": str(self.rng.choice(self.owners[p])),
+                "priority": int(p) + 1,
+                "regions": self._regions(kind, int(gpus)),
+            }
+            for time, gpus, work, pause, p in zip(
+                times, size, seconds, start_up, priority, strict=True
+            )
+        ]
+
+    def _regions(self, kind: str, gpus: int) -> list[str]:
+        able = [region for region, room in self.rooms[kind].items() if room >= gpus]
+        count = 1 + int(self.rng.choice(len(CANDIDATES), p=CANDIDATES))
+        chosen = self.rng.permutation(len(able))[:count]
+        return [able[i] for i in sorted(chosen.tolist())]
+
+
+def _at(points: Sequence[tuple[float, float]], u: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return quantiles whose logarithm is linear between points, and goes on so after the last."""
+    shares = [p for p, _ in points]
+    logs = [math.log(value) for _, value in points]
+    slope = (logs[-1] - logs[-2]) / (shares[-1] - shares[-2])
+    beyond = np.maximum(0.0, u - shares[-1]) * slope
+    found: NDArray[np.float64] = np.exp(np.interp(u, shares, logs) + beyond)
+    return found

@@ -1,0 +1,103 @@
+"""Synergy's workloads (section 5.1): running times, arrivals, models and sizes."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dlsched.errors import OptionError
+from dlsched.problems.sensitivity.instances.job_models import Assignment, read_split
+from dlsched.simulation.workload.profiles.synergy import job_fields, load_models
+from dlsched.simulation.workload.workload import Workload
+
+SIZES: Mapping[int, float] = {1: 0.70, 2: 0.10, 4: 0.15, 8: 0.05}
+"""Share of the jobs with each number of GPUs in a workload of several sizes, as in the authors'
+public code. The paper takes the sizes from a trace of Philly, up to 16 GPUs."""
+SHORT = 0.8
+"""Share of the running times with the smaller exponents."""
+EXPONENTS = ((1.5, 3.0), (3.0, 4.0))
+"""Running times are 10^x minutes with x uniform in one of these."""
+
+
+def synergy_workload(
+    jobs: int = 1000,
+    *,
+    load: float | None = 9.0,
+    split: str | Sequence[float] = "20/70/10",
+    multi: bool = False,
+    measured: str | Path | None = None,
+    cpus_per_gpu: int = 3,
+    memory_per_gpu: float = 62.5,
+    scale: float = 1.0,
+    seed: int = 42,
+    name: str | None = None,
+) -> Workload:
+    """Draw a workload as in Synergy's simulations.
+
+    With measured profiles, ``load=9`` and the other defaults, the first jobs are those of the run
+    that the authors' public code prints the result of: Python's generator `random.Random` is used
+    in the order of that code. Running times and arrivals come from two generators with the same
+    seed, as the authors' run reads running times that an earlier one has stored.
+
+    Parameters
+    ----------
+    jobs
+        Number of jobs.
+    load
+        Mean number of arrivals per hour, of a Poisson process in whole seconds; None if all jobs
+        are submitted at 0.
+    split
+        Weights of image, language and speech models; see
+        `dlsched.problems.sensitivity.instances.job_models.Assignment`.
+    multi
+        Whether jobs have 1, 2, 4 or 8 GPUs, by `SIZES`, from a generator with the next seed;
+        otherwise one.
+    measured, cpus_per_gpu, memory_per_gpu
+        As for the set of profiles `dlsched.simulation.workload.profiles.synergy.synergy`.
+    scale
+        Factor of the running times.
+    seed
+        Seed of the generators, from 0.
+
+    Raises
+    ------
+    InstanceError, OptionError
+        If the file or an option cannot be used.
+    """
+    if jobs < 1 or seed < 0 or scale <= 0 or (load is not None and load <= 0):
+        raise OptionError("jobs, load and scale must be above 0, and the seed from 0")
+    models = load_models(measured, cpus_per_gpu, memory_per_gpu)
+    turns = Assignment(models.values(), split)
+    times, arrivals, sizes = random.Random(seed), random.Random(seed), random.Random(seed + 1)
+    rows: list[dict[str, Any]] = []
+    submit = 0
+    for i in range(jobs):
+        if load is not None:
+            submit += math.ceil(-math.log(1.0 - arrivals.random()) / load * 3600)
+        # The public code draws a model here, which its assignment by split does not use.
+        arrivals.randint(0, len(models) - 1)
+        model = turns.next()
+        # In floats, as the public code does.
+        count = int(scale * _running_time(times) / float(model.seconds))
+        fields = job_fields(model, max(1, count))
+        gpus = sizes.choices(list(SIZES), list(SIZES.values()))[0] if multi else 1
+        rows.append({"id": str(i), "submit": submit, "gpus": gpus} | fields)
+    share = (cpus_per_gpu, memory_per_gpu)
+    used = sorted({row["profile"] for row in rows})
+    weights = "-".join(f"{weight:g}" for weight in read_split(split))
+    data = {
+        "name": name or f"synergy-{jobs}-{weights}-{'multi' if multi else 'single'}",
+        "jobs": rows,
+        "matrices": {model: {**models[model].profile, "share": share} for model in used},
+    }
+    return Workload.parse(data, "the generator")
+
+
+def _running_time(rng: random.Random) -> float:
+    """Return a running time in seconds."""
+    low, high = EXPONENTS[rng.random() >= SHORT]
+    seconds: float = 60 * 10 ** rng.uniform(low, high)
+    return seconds

@@ -1,0 +1,147 @@
+"""One job of a workload: what the simulator and the policies may know of it."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from dlsched.schema import (
+    Amount,
+    Count,
+    Document,
+    Flaw,
+    Id,
+    Number,
+    PositiveAmount,
+    PositiveCount,
+    derived,
+)
+from dlsched.simulation.workload.clock import ticks
+
+
+class Job(Document):
+    """One job. All times are in seconds.
+
+    Attributes
+    ----------
+    submit
+        Time of submission, on the workload's clock.
+    gpus
+        GPUs that it asks for; it runs with all of them or not at all, unless it is elastic.
+    work
+        Running time with what it asks for, alone, without overheads: its `gpus` at speed 1.
+    model
+        Name of the model that is trained.
+    iterations, iteration_time
+        Number of iterations and seconds of one, as recorded; their product may differ from `work`.
+    stages
+        Seconds per iteration by resource, for policies that let jobs share GPUs.
+    restart
+        Seconds without progress whenever it starts or its allocation changes.
+    checkpoints
+        Whether a preempted job keeps its work; otherwise it begins anew.
+    rates
+        Iterations per second on each type of GPU; by these, speed is relative to `gpu_type`.
+    gpu_type
+        The type for which `work` is stated; None if `rates` is empty.
+    profile
+        Name of its matrix in `Workload.matrices`, for policies that assign CPUs and memory.
+    min_gpus, max_gpus
+        Fewest and most GPUs of an elastic job; both are `gpus` unless stated.
+    gpus_per_worker
+        GPUs of one worker, which are on one server.
+    fungible, heterogeneous
+        Whether it may run on either pool, and on both at once (Lyra, section 2.1).
+    scaling_loss
+        Share of its throughput that each GPU above `min_gpus` loses (Lyra, section 7.2).
+    mixed_efficiency
+        Share of its GPUs' speed that it has with GPUs of both pools (Lyra, section 7.1).
+    estimate
+        What a scheduler takes for `work`; None if that is known.
+    tenant, priority
+        Who submitted it, and its priority as recorded; what is high is the policy's to say.
+    regions
+        The regions that have its data (MAST, section 4.3); empty for all.
+    cpus, memory
+        CPUs and GB that it asks for, in total.
+    """
+
+    id: Id
+    submit: Amount
+    gpus: PositiveCount
+    work: Amount
+    model: str | None = None
+    iterations: Count | None = None
+    iteration_time: Amount | None = None
+    stages: tuple[Amount, ...] = ()
+    restart: Amount = 0
+    checkpoints: bool = True
+    rates: dict[str, PositiveAmount] = Field(default_factory=dict)
+    gpu_type: str | None = None
+    profile: str | None = None
+    min_gpus: Count = 0
+    max_gpus: Count = 0
+    gpus_per_worker: PositiveCount = 1
+    fungible: bool = False
+    heterogeneous: bool = False
+    scaling_loss: Amount = 0
+    mixed_efficiency: PositiveAmount = 1
+    estimate: PositiveAmount | None = None
+    tenant: str | None = None
+    priority: Amount | None = None
+    regions: tuple[Id, ...] = ()
+    cpus: Amount = 0
+    memory: Amount = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _inelastic(cls, data: object) -> object:
+        """Fill `min_gpus` and `max_gpus` of a job that states neither."""
+        if isinstance(data, dict) and "gpus" in data:
+            return {"min_gpus": data["gpus"], "max_gpus": data["gpus"]} | data
+        return data
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if not self.min_gpus <= self.gpus <= self.max_gpus:
+            raise Flaw(
+                ("gpus",),
+                f"{self.gpus} is not from min_gpus = {self.min_gpus} to max_gpus = {self.max_gpus}",
+                "state the range in which the job can run",
+            )
+        if not self.min_gpus:
+            raise Flaw(
+                ("min_gpus",), "is 0", "give the fewest GPUs that it can run with, at least 1"
+            )
+        for name, value in (("scaling_loss", self.scaling_loss),
+                            ("mixed_efficiency", self.mixed_efficiency)):  # fmt: skip
+            if value > 1:
+                raise Flaw((name,), "is above 1", "write a share, as 0.2")
+        if self.rates and self.gpu_type not in self.rates:
+            raise Flaw(
+                ("gpu_type",),
+                f"{self.gpu_type!r} is no type of rates",
+                "name the type for which work is stated",
+            )
+        return self
+
+    def throughput(self, gpus: int) -> Number:
+        """Return the throughput with a number of GPUs, in GPUs without loss."""
+        more = max(0, gpus - self.min_gpus)
+        return gpus - more * self.scaling_loss
+
+    @derived
+    def submit_ticks(self) -> int:
+        """Submission in ticks."""
+        return ticks(self.submit)
+
+    @derived
+    def work_ticks(self) -> int:
+        """Work in ticks at speed 1."""
+        return ticks(self.work)
+
+    @derived
+    def restart_ticks(self) -> int:
+        """Restart overhead in ticks."""
+        return ticks(self.restart)

@@ -1,0 +1,157 @@
+"""Compilation of loops before any clock starts, in as many processes as the machine has cores.
+
+numba compiles one function at a time in a process, but all processes share its cache: what another
+one has compiled is loaded in milliseconds. If a process fails, its loops are compiled here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from dlsched.solvers.compilation import Loop, entries, modules_with_entries
+
+_NOTICE_AFTER = 1.0
+"""Seconds of compilation after which a terminal is told why it waits."""
+_OTHER_PROCESS = """
+import json, sys
+work = json.load(sys.stdin)
+sys.path[:] = work["path"]
+from dlsched.solvers.preparation import compile_named
+compile_named(work["names"])
+"""
+
+
+def prepare(
+    *modules: str, package: str | None = None, on_compile: Callable[[str], None] | None = None
+) -> None:
+    """Import modules; compile their entries and those of what they import from their package.
+
+    What is in numba's cache is loaded instead, in milliseconds. On a terminal, a compilation that
+    takes more than a second is announced on standard error.
+
+    Parameters
+    ----------
+    *modules
+        Full names.
+    package
+        The package that they are part of, in any of its folders; each module's own by default.
+    on_compile
+        Called with the name of each module that has loops which are in no cache.
+    """
+    missing = _missing(modules, package)
+    uncached = [
+        entry
+        for entry in missing
+        if any(entry.is_cached(signature) is False for signature in entry.signatures)
+    ]
+    for module in dict.fromkeys(entry.function.__module__ for entry in uncached):
+        if on_compile is not None:
+            on_compile(module)
+    own, *others = divided(uncached, os.cpu_count() or 1)
+    with _notice():
+        with _compiling_elsewhere(others):
+            for entry in own:
+                entry.compile()
+        for entry in missing:
+            entry.compile()
+
+
+def is_ready(*modules: str, package: str | None = None) -> bool:
+    """Return whether `prepare` has nothing to compile or load from numba's cache."""
+    return not _missing(modules, package)
+
+
+def compile_named(names: Sequence[tuple[str, str]]) -> None:
+    """Compile entries, given the names of their modules and functions."""
+    for module, name in names:
+        importlib.import_module(module)
+        for entry in entries(module):
+            if entry.function.__name__ == name:
+                entry.compile()
+
+
+def divided(loops: Sequence[Loop], parts: int) -> list[list[Loop]]:
+    """Divide loops into parts of about the same size, the longest first; one part at least."""
+    shares: list[list[Loop]] = [[] for _ in range(max(1, min(parts, len(loops))))]
+    sizes = [0] * len(shares)
+    for loop in sorted(loops, key=Loop.size, reverse=True):
+        least = sizes.index(min(sizes))
+        shares[least].append(loop)
+        sizes[least] += loop.size()
+    return shares
+
+
+@contextmanager
+def _compiling_elsewhere(shares: Sequence[Sequence[Loop]]) -> Iterator[None]:
+    """Have another process compile each share; wait for all of them at the end of the block."""
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        for share in shares:
+            with suppress(OSError):  # no process can be started, or it ended at once
+                processes.append(_started())
+                _send(processes[-1], share)
+        yield
+        for process in processes:
+            process.wait()
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def _started() -> subprocess.Popen[bytes]:
+    """Start a process that compiles what it is told."""
+    return subprocess.Popen(
+        [sys.executable, "-c", _OTHER_PROCESS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _send(process: subprocess.Popen[bytes], share: Sequence[Loop]) -> None:
+    """Tell a process what it has to compile."""
+    names = [(loop.function.__module__, loop.function.__name__) for loop in share]
+    assert process.stdin is not None
+    with process.stdin as pipe:
+        pipe.write(json.dumps({"path": sys.path, "names": names}).encode())
+
+
+def _missing(modules: Sequence[str], package: str | None) -> list[Loop]:
+    """Return the entries that are not compiled in this process."""
+    for module in modules:
+        importlib.import_module(module)
+    homes = {package or module.rpartition(".")[0] for module in modules}
+    return [
+        entry
+        for module in modules_with_entries()
+        if any(module.startswith(f"{home}.") for home in homes)
+        for entry in entries(module)
+        if not entry.ready
+    ]
+
+
+@contextmanager
+def _notice() -> Iterator[None]:
+    """Say on a terminal that loops are compiled, if that takes more than a second.
+
+    Not if the log is read at level INFO, as by the command line, since it says so already.
+    """
+    text = "dlsched: compiling loops, once per machine; this may take up to a minute ..."
+    timer = threading.Timer(_NOTICE_AFTER, print, [text], {"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    told = logging.getLogger("dlsched").isEnabledFor(logging.INFO)
+    if not told and sys.stderr is not None and sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
