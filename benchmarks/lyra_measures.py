@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dlsched.simulation.workload.cluster import LOAN as LOAN_POOL
 from lyra_cases import BASELINE, LOAN, Case, Size
 
 import dlsched
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.bounds import bound
 from dlsched.simulation.policies.ordering import OrderingPolicy
+from dlsched.simulation.workload.cluster import LOAN as LOAN_POOL
 from dlsched.simulation.workload.generators import lyra_cluster, lyra_workload
 
 DAY = 86_400

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
-from dlsched.simulation.workload.clock import TICKS
 from figures import ROOT, arguments, write
 
 from dlsched.simulation import Cluster, Workload, simulate
@@ -25,6 +24,7 @@ from dlsched.simulation.bounds.charges import mixtures
 from dlsched.simulation.bounds.demands import Demands, Mode, Resource, pool
 from dlsched.simulation.bounds.modes import demands
 from dlsched.simulation.bounds.sharing import group_facet, stage_facet, stage_sharing
+from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.generators import hadar_cluster, hadar_workload
 
 DATA = ROOT.parent / "shared" / "data"

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dlsched.simulation.engine.engine import Engine
 
 import dlsched
 from dlsched.errors import OptionError, UnknownName
 from dlsched.problems.elastic import Instance
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
+from dlsched.simulation.engine.engine import Engine
 from dlsched.simulation.log import COMPARED, Log
 from dlsched.simulation.policies import make_policy
 from dlsched.simulation.policies.lyra_baselines import most_goodput

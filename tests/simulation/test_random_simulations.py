@@ -7,13 +7,13 @@ from functools import cache
 from typing import Any
 
 import pytest
-from dlsched.simulation.workload.clock import TICKS
 from simulation_cases import RandomPolicy, profiled_case, random_case
 
 from dlsched.simulation import Decision, State, simulate
 from dlsched.simulation.bounds import METRICS, bound
 from dlsched.simulation.policies import BUILT_IN
 from dlsched.simulation.published import PUBLISHED
+from dlsched.simulation.workload.clock import TICKS
 
 ALIKE = dict.fromkeys(("srsf", "tiresias", "themis"), "srtf") | {"muri_l": "muri_s"}
 """Published policies by another one that shares GPUs like them."""
