@@ -45,8 +45,6 @@ DRAWN: dict[str, list[dict[str, Any]]] = {
     ],
 }
 """Parameters of the instances to draw, by problem."""
-BEGIN_THEMSELVES = {"placement", "sensitivity", "dispatch"}
-"""Problems whose exact methods call the heuristics that they begin from, with no `starts`."""
 LIMITS = (1e-9, 0.05, 1.0)
 
 
@@ -92,16 +90,36 @@ def test_exact_is_no_worse(
     require_no_worse(problem, parameters, seed, limit)
 
 
-def test_starts_are_heuristics() -> None:
-    """All names are methods that solve; problems drawn here have some."""
-    for name in registry.BUILT_IN:
-        owner = registry.problem(name)
-        names = owner.starts + owner.fallbacks
-        assert bool(names) == (name not in BEGIN_THEMSELVES)
-        assert {owner.method(start).kind for start in names} <= {
-            Kind.HEURISTIC,
-            Kind.BASELINE,
-        }
+@pytest.mark.parametrize("name", registry.BUILT_IN)
+def test_starts_are_heuristics(name: str) -> None:
+    """All names are methods that solve, and what a limit stops comes before what none stops."""
+    owner = registry.problem(name)
+    for parameters in DRAWN[name]:
+        instance = dlsched.generate(name, 1, **parameters)
+        starts = [owner.method(start.name) for start in owner.starts_for(instance)]
+        assert starts and {method.kind for method in starts} <= {Kind.HEURISTIC, Kind.BASELINE}
+        limited = [method.wants_run for method in starts]
+        assert limited == sorted(limited, reverse=True)
+
+
+def test_each_start_has_what_is_left_and_a_shorter_limit_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first has the whole limit, the second the rest, but at least a tenth of a second."""
+    instance, call, given = dlsched.generate("dispatch", 1, pending=6), registry.call, {}
+
+    def slow(chosen: Any, instance: Any, run: Run, options: Any) -> Any:
+        given[chosen.name] = run.time_limit
+        run.began -= 0.2  # as if it took so long
+        if isinstance(run, type(Run().nested())):
+            run.parent.began -= 0.2
+        return call(chosen, instance, run, options)
+
+    monkeypatch.setattr("dlsched.api.starting.registry.call", slow)
+    for limit, least in ((1.0, 0.7), (0.25, 0.1), (0.05, 0.05)):
+        dlsched.solve(instance, time_limit=limit)
+        assert limit - 0.05 <= given["joint"] <= limit
+        assert least <= given["counted"] <= max(limit - 0.2, least)
 
 
 def test_a_claim_worse_than_a_heuristic_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

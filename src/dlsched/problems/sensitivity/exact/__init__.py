@@ -13,7 +13,6 @@ from dlsched.problems.sensitivity import model
 from dlsched.problems.sensitivity.definition.check import check, evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.exact.bounds import precision_reason
-from dlsched.problems.sensitivity.exact.first_solutions import first_solutions
 from dlsched.problems.sensitivity.exact.milp import solve_model
 from dlsched.problems.sensitivity.exact.numbered_servers import (
     MOST_COLUMNS,
@@ -21,6 +20,7 @@ from dlsched.problems.sensitivity.exact.numbered_servers import (
     solution_of_numbered,
     solve_numbered,
 )
+from dlsched.problems.sensitivity.heuristics.price_round import price_round
 from dlsched.problems.sensitivity.heuristics.round_patterns import solution_from
 from dlsched.problems.sensitivity.programs.initial_patterns import patterns_of
 from dlsched.problems.sensitivity.programs.lagrangian import Cutoff, Lagrangian, Prices
@@ -98,11 +98,7 @@ class _Patterns:
             self.first.append(Bound(0, "certified", "there are no jobs"))
             self.second.append(Bound(0, "certified", "there are no jobs"))
             return self.claim(Status.OPTIMAL, reason="there are no jobs")
-        self.run.announce(Stage.SEARCHING, "first allocations, by heuristics")
-        first = first_solutions(instance, self.run)
-        for solution in first.solutions:
-            self.offer(solution)
-        self.first += first.bounds
+        self.begin()
         if isinstance(self.run.start, Solution):
             better = self.offer(self.run.start)
             said = "the first incumbent" if better else "no better than the heuristics'"
@@ -125,6 +121,18 @@ class _Patterns:
         if self.value[1] > self.forced.value and not self.minimise_split(goal):
             return self.stopped()
         return self.claim(Status.OPTIMAL, reason=self.precision())
+
+    def begin(self) -> None:
+        """Keep the solutions of heuristics, and the bounds that came with them."""
+        found, bounds = self.run.found, self.run.known_bounds
+        if not found:
+            self.run.announce(Stage.SEARCHING, "a first allocation, by price_round")
+            claim = price_round(self.instance, self.run.nested())
+            found, bounds = [claim.solution], claim.bounds
+        for solution in found:
+            if isinstance(solution, Solution):
+                self.offer(solution)
+        self.first += bounds[0] if bounds else []
 
     def bound(self) -> Number | None:
         """Return the least bound on the throughput."""
