@@ -106,7 +106,7 @@ def test_each_start_has_what_is_left_and_a_shorter_limit_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The first has the whole limit, the second the rest, but at least a tenth of a second."""
-    instance, call, given = dlsched.generate("dispatch", 1, pending=6), registry.call, {}
+    instance, call, given = dlsched.generate("interleaving", 1, jobs=12), registry.call, {}
 
     def slow(chosen: Any, instance: Any, run: Run, options: Any) -> Any:
         given[chosen.name] = run.time_limit
@@ -118,8 +118,8 @@ def test_each_start_has_what_is_left_and_a_shorter_limit_whole(
     monkeypatch.setattr("dlsched.api.starting.registry.call", slow)
     for limit, least in ((1.0, 0.7), (0.25, 0.1), (0.05, 0.05)):
         dlsched.solve(instance, time_limit=limit)
-        assert limit - 0.05 <= given["joint"] <= limit
-        assert least <= given["counted"] <= max(limit - 0.2, least)
+        assert limit - 0.05 <= given["regroup"] <= limit
+        assert least <= given["swap"] <= max(limit - 0.2, least)
 
 
 def test_a_claim_worse_than_a_heuristic_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

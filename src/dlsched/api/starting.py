@@ -125,6 +125,8 @@ def no_worse(
     """Return a method's claim with the known solution, if that is better than the claim's own."""
     if known is None:
         return claim
+    if claim.solution == _of(known, method):
+        return claim
     if isinstance(claim.solution, Solution):
         own = owner.check(instance, claim.solution)
         if not own.feasible or own.objective is None:
@@ -135,8 +137,13 @@ def no_worse(
     said = f"{claim.reason}; " if claim.reason else ""
     return replace(
         claim,
-        solution=known.solution.model_copy(update={"method": method.name}),
+        solution=_of(known, method),
         status=claim.status if solved else Status.FEASIBLE,
         objective=None,
         reason=f"{said}the solution is that of {known.name}",
     )
+
+
+def _of(known: Known, method: Method) -> Solution:
+    """Return a heuristic's solution with the name of the method that returns it."""
+    return known.solution.model_copy(update={"method": method.name})

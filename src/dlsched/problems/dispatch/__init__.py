@@ -31,7 +31,7 @@ PROBLEM = Problem(
     size="pending",
     package=__name__,
     choose=choose,
-    starts=tuple(map(Start, ("joint", "counted", *_SCOPES))),
+    starts=tuple(map(Start, ("counted", *_SCOPES))),
 )
 
 __all__ = ["PROBLEM", "Instance", "Ranked", "Solution", "of", "rank"]
