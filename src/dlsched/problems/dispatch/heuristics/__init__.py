@@ -188,9 +188,7 @@ def counted(
     The program is that of `classes`, with one level for the jobs preempted and the size started at
     a priority, and few nodes. Priorities at which everything starts without preemption need none;
     the youth of the victims and the number of machines are left as they come. If a program is left
-    before it is solved, what still fits is started at the end, the largest first. With a time
-    limit, which may strike before a program is solved, the plan is that of `joint` instead of
-    `mast`.
+    before it is solved, what still fits is started at the end, the largest first.
 
     Parameters
     ----------
@@ -204,11 +202,9 @@ def counted(
     """
     if within < 0 or nodes < 0 or tries < 1:
         raise OptionError("within and nodes must be from 0, tries from 1")
-    limited, start = run.time_limit is not None, None
-    own = improve(instance, run.nested(), ROUNDS) if limited else mast_solution(instance)
+    own, start = mast_solution(instance), None
     if isinstance(run.start, Solution):
         better = evaluate(instance, run.start).better_than(evaluate(instance, own))
-        first = "joint" if limited else "mast"
-        start = Start(better, f"it is {'' if better else 'no '}better than the plan of {first}")
+        start = Start(better, f"it is {'' if better else 'no '}better than the plan of mast")
         own = run.start if better else own
     return Claim(Counted(instance, run, own, within, nodes, tries).solve(), start=start)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import cached_property
 from typing import Any
 
 from dlsched.objective import SOLVER_PRECISION, TOLERANCE, Bound
@@ -93,8 +94,6 @@ class Refinement:
         self.instance, self.run = instance, run
         self.backend = find_backend(run.solver)
         self.data = arrays(instance)
-        self.shares = Shares(instance)
-        self.estimate = Estimate.coarse(self.data, self.shares)
         self.best: Solution | None = None
         self.cost = float("inf")
         self.exact_cost: Number | None = None
@@ -109,6 +108,16 @@ class Refinement:
         self.build_seconds = 0.0
         self.message = ""
         self.no_dual = "the relaxation was not solved"
+
+    @cached_property
+    def shares(self) -> Shares:
+        """The model's coefficients."""
+        return Shares(self.instance)
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The estimate of the cost, at first a coarse one."""
+        return Estimate.coarse(self.data, self.shares)
 
     @property
     def bound(self) -> float:
@@ -192,7 +201,8 @@ class Refinement:
         for solution in found:
             if isinstance(solution, Solution):
                 self.offer(solution)
-        self.refine(self.best or self.annealed())
+        if not self.run.stop_reason():
+            self.refine(self.best or self.annealed())
 
     def annealed(self) -> Solution:
         """Return a placement by annealing, with few trials if tables are few."""
@@ -220,8 +230,10 @@ class Refinement:
             return
         self.run.announce(Stage.SEARCHING, "what indivisible tables and jobs leave")
         part = self.run.nested(seconds)
-        stored = storage_bound(self.instance)
-        self.indivisible = below(stored + gpu_bound(self.shares, part))
+        bound = storage_bound(self.instance)
+        if not self.run.stop_reason():
+            bound += gpu_bound(self.shares, part)
+        self.indivisible = below(bound)
         self.all_parts = part.stop_reason() is None
         self.record()
 
