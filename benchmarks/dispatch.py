@@ -1,6 +1,6 @@
 """Dispatch: the time of a decision, optimality of MAST's scan, gaps of the scopes, the ranking.
 
-    python benchmarks/dispatch.py [batch solutions reach large one missed cache ranking open own]
+    python benchmarks/dispatch.py [section ...]
 
 Without arguments every section; prints markdown and writes it to benchmarks/figures/dispatch.md.
 Times are CPU seconds of the process, on one thread: on an idle machine they are what one waits.
@@ -28,7 +28,7 @@ from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.run import Run
 
-HEURISTICS = ("joint", "mast", "top_k", "federated", "local", "regional_queue", "global_queue",
+HEURISTICS = ("counted", "mast", "top_k", "federated", "local", "regional_queue", "global_queue",
               "regional")  # fmt: skip
 MACHINES = (5, 10, 20)
 SEEDS = range(1, 11)
@@ -215,9 +215,7 @@ def large() -> Iterator[str]:
     words = " | ".join("-" if b is None else f"{float(b.value):.2f}" for b in cells)
     yield f"| lp, bound | {seconds:.1f} | {words} | - |"
     for name in ("classes", *HEURISTICS):
-        options: dict[str, Any] = {"rounds": 30} if name == "joint" else {}
-        if name == "classes":
-            options = {"levels": 13}
+        options = {"levels": 13} if name == "classes" else {}
         found, seconds = solved(inst, name, **options)
         cells = [f"{float(getattr(found.objective, level)):.2f}" for level in names]
         if name == "classes":
@@ -273,6 +271,36 @@ def one() -> Iterator[str]:
                 f"| {allocation} | {preempts} | {'yes' if is_large else 'no'} | {len(found)} "
                 f"| {median(mast):.1f} | {max(mast):.1f} | {' | '.join(cells)} | {sum(missed_)} |"
             )
+
+
+def scope_one() -> Iterator[str]:
+    """Yield the times of both exact methods for one workload."""
+    yield "## One workload: `clusters` and `classes`, CPU seconds\n"
+    yield "The library's instances of MAST's largest region, and one region of 4 clusters, 40"
+    yield "pending, seeds 1 to 5 (medians). Both prove the same optimum in all levels.\n"
+    yield "| instances | clusters | classes | same optimum |"
+    yield "|---|---|---|---|"
+    groups: dict[str, list[Instance]] = {
+        instance.name: [instance] for instance in kept("one") if len(instance.pending) == 100
+    }
+    for machines, allocation in product((20, 100), (0.95, 1.0)):
+        groups[f"{machines} machines, allocation {allocation}"] = [
+            dlsched.generate("dispatch", seed, scope="one", regions=1, clusters=4,
+                             machines=machines, pending=40, allocation=allocation)
+            for seed in range(1, 6)
+        ]  # fmt: skip
+    for title, instances in groups.items():
+        spent: dict[str, list[float]] = {"clusters": [], "classes": []}
+        same = 0
+        for instance in instances:
+            proved = []
+            for name, times in spent.items():
+                found, seconds = solved(instance, name)
+                times.append(seconds)
+                proved.append((found.status, found.objective))
+            same += proved[0] == proved[1] and proved[0][0] is dlsched.Status.OPTIMAL
+        cells = [f"{median(times):.3f}" for times in spent.values()]
+        yield f"| {title} | {' | '.join(cells)} | {same} of {len(instances)} |"
 
 
 def missed() -> Iterator[str]:
@@ -407,7 +435,6 @@ def own() -> Iterator[str]:
     yield "Levels that are 0 in all instances are not shown.\n"
     rules = (
         Rule("mast"),
-        Rule("joint"),
         Rule("counted"),
         Rule("exact", exact=True, limit=120),
     )
@@ -460,6 +487,7 @@ SECTIONS = {
     "reach": reach,
     "large": large,
     "one": one,
+    "scope_one": scope_one,
     "missed": missed,
     "cache": cache,
     "ranking": ranking,

@@ -147,7 +147,7 @@ GAPS: dict[str, _Gaps] = {
     "dispatch": _Gaps(
         "Batches of 15 workloads, 3 regions of 2 clusters",
         size=_first("machines"),
-        columns=("joint", "mast", "top_k", "federated"),
+        columns=("counted", "mast", "top_k", "federated"),
         x="machines of a cluster",
         y="instances below the optimum, %",
         note="The share of ten instances, all proved, on which what starts or is preempted is "

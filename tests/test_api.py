@@ -157,7 +157,6 @@ def test_options_of_methods_of_a_wrong_type(method: str, option: str, value: Any
         ("dispatch-small-01", "counted", "within", -0.1),
         ("dispatch-small-01", "counted", "nodes", -1),
         ("dispatch-small-01", "counted", "tries", 0),
-        ("dispatch-small-01", "joint", "rounds", -1),
     ],
 )
 def test_options_of_heuristics_out_of_range(

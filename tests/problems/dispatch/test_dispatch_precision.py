@@ -101,7 +101,7 @@ def test_hostile_draws(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 700))
 def test_more_hostile_draws(seed: int) -> None:
     """The same, with the method for the scope one, too."""
-    methods = ("milp", "classes", "lp", "aggregated", "counted", "joint")
+    methods = ("milp", "classes", "lp", "aggregated", "counted")
     instance = hostile(seed)
     require_truth(instance, (*methods, "clusters") if instance.scope == "one" else methods)
 

@@ -43,7 +43,7 @@ class Mast(BasePolicy):
     Parameters
     ----------
     method
-        Method of ``dispatch``, as ``"joint"`` or ``"exact"``; None is the paper's (`mast`).
+        Method of ``dispatch``, as ``"counted"`` or ``"exact"``; None is the paper's (`mast`).
     interval
         Seconds between two passes, the paper's is 300 (section 5.4); None to decide at every
         arrival and completion.

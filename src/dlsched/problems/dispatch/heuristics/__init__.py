@@ -10,7 +10,6 @@ from dlsched.problems.dispatch.definition.ranking import Ranked, rank, startable
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.heuristics.counted_plan import NODES, TRIES, WITHIN, Counted
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
-from dlsched.problems.dispatch.heuristics.improve import ROUNDS, improve
 from dlsched.problems.dispatch.heuristics.table1_scopes import Loads, bind_on_arrival
 from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.registry.own import method
@@ -163,20 +162,6 @@ def _bound(instance: Instance, region: bool, one_cluster: bool, late: bool = Fal
 
 def _arrivals(instance: Instance) -> list[Ranked]:
     return sorted(rank(instance), key=lambda ranked: ranked.position)
-
-
-@method("dispatch", kind="heuristic")
-def joint(instance: Instance, run: Run, rounds: int = ROUNDS) -> Solution:
-    """Of this library: mast again with a workload kept out of a region that another one needs.
-
-    Parameters
-    ----------
-    rounds
-        The most repetitions of mast.
-    """
-    if rounds < 0:
-        raise OptionError("rounds must be from 0")
-    return improve(instance, run, rounds)
 
 
 @method("dispatch", kind="heuristic", preload=("highspy", "scipy.sparse"))

@@ -48,7 +48,7 @@ ENTRIES = (
         "dispatch-open-10x5x100x300",
         1,
         {"regions": 10, "clusters": 5, "machines": 100, "pending": 300, "tenants": 60},
-        methods=("joint", "counted", "classes", "lp"),
+        methods=("counted", "classes", "lp"),
         mps=False,
     ),
 )
