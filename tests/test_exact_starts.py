@@ -57,19 +57,33 @@ def drawn(seeds: range, most: int | None = None) -> Iterator[Any]:
 
 
 def require_no_worse(problem: str, parameters: dict[str, Any], seed: int, limit: float) -> None:
-    """Fail if a heuristic or a baseline finds better than the exact method under a limit."""
+    """Fail if a heuristic or a baseline finds better than the exact method under a limit.
+
+    The clock of a busy machine may end one of two equal runs earlier: better is what is so in each
+    of three comparisons.
+    """
     instance = dlsched.generate(problem, seed, **parameters)
     exact = dlsched.solve(instance, time_limit=limit)
     assert exact.start is None
     for method in registry.problem(problem).methods.values():
         if method.kind in (Kind.HEURISTIC, Kind.BASELINE):
-            try:
-                found = dlsched.solve(instance, method, time_limit=limit).objective
-            except dlsched.OptionError:  # not for this instance
-                continue
-            if found is not None:
-                assert exact.objective is not None, f"{method.name} finds a solution"
-                assert not found.better_than(exact.objective), f"{method.name} finds better"
+            for _ in range(3):
+                if not finds_better(instance, method, limit, exact):
+                    break
+                exact = dlsched.solve(instance, time_limit=limit)
+            else:
+                pytest.fail(f"{method.name} finds better")
+
+
+def finds_better(instance: Any, method: Any, limit: float, exact: dlsched.Result) -> bool:
+    """Return whether a heuristic finds better than the exact method has."""
+    try:
+        found = dlsched.solve(instance, method, time_limit=limit).objective
+    except dlsched.OptionError:  # not for this instance
+        return False
+    if found is None:
+        return False
+    return exact.objective is None or bool(found.better_than(exact.objective))
 
 
 @pytest.mark.parametrize(("problem", "parameters", "seed"), [*drawn(range(1), most=1)])
@@ -106,20 +120,20 @@ def test_each_start_has_what_is_left_and_a_shorter_limit_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The first has the whole limit, the second the rest, but at least a tenth of a second."""
-    instance, call, given = dlsched.generate("interleaving", 1, jobs=12), registry.call, {}
+    instance, call = dlsched.generate("interleaving", 1, jobs=12), registry.call
+    given: dict[str, float] = {}
 
-    def slow(chosen: Any, instance: Any, run: Run, options: Any) -> Any:
+    def slow(chosen: Any, instance: Any, run: Any, options: Any) -> Any:
         given[chosen.name] = run.time_limit
-        run.began -= 0.2  # as if it took so long
-        if isinstance(run, type(Run().nested())):
-            run.parent.began -= 0.2
+        if chosen.name == "regroup":
+            run.parent.began -= 20  # as if it took so long
         return call(chosen, instance, run, options)
 
     monkeypatch.setattr("dlsched.api.starting.registry.call", slow)
-    for limit, least in ((1.0, 0.7), (0.25, 0.1), (0.05, 0.05)):
+    for limit, least, most in ((60.0, 30, 40), (20.05, 0.1, 0.1), (0.05, 0.05, 0.05)):
         dlsched.solve(instance, time_limit=limit)
-        assert limit - 0.05 <= given["regroup"] <= limit
-        assert least <= given["swap"] <= max(limit - 0.2, least)
+        assert limit / 2 <= given["regroup"] <= limit
+        assert least <= given["swap"] <= most
 
 
 def test_a_claim_worse_than_a_heuristic_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
