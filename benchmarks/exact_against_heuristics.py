@@ -2,9 +2,9 @@
 
 Run ``python benchmarks/exact_against_heuristics.py utility-1 interleaving-10``: sections are a
 problem and a limit; all by default, which takes hours. Every run has the limit, its start included.
-Seconds are of processor time, in which a busy machine gives less than the limit, which is one of
-the clock. Where a run is ended by its limit, the same call has another result the next time: if a heuristic is
-better than the exact method, both run twice more, and the table says how often it was.
+Seconds are of processor time, of which a busy machine gives less than the limit, which is one of
+the clock. Where a run is ended by its limit, the same call has another result the next time: if a
+heuristic is better than the exact method, both run twice more, and the table says how often it was.
 """
 
 from __future__ import annotations
