@@ -24,7 +24,7 @@ import dlsched
 from dlsched.problems.elastic import Instance
 
 SEEDS = range(1, 11)
-RULES = ("lyra", "greedy", "afs", "fifo")
+RULES = ("lyra", "prices", "afs", "fifo")
 
 
 def worst_epoch() -> Iterator[str]:
@@ -185,7 +185,7 @@ def own() -> Iterator[str]:
         )
     yield "## The paper's heuristic, this library's, and the optimum\n"
     yield "Each seed with 0, 0.5 and 1 of the jobs running.\n"
-    rules = (Rule("lyra"), Rule("greedy"), Rule("prices"), Rule("dp", exact=True, limit=30))
+    rules = (Rule("lyra"), Rule("prices"), Rule("dp", exact=True, limit=30))
     yield from rows("elastic", rules, groups)
 
 

@@ -28,7 +28,7 @@ from dlsched.result import Result
 from dlsched.traces import pool, queue, read_trace
 
 RECORDED = ROOT.parent / "shared" / "data" / "muri"
-RULES = ("muri", "muri_needed", "least_loss", "swap", "greedy")
+RULES = ("muri", "muri_needed", "swap", "greedy")
 CLUSTERS = (64, 256, 1024)
 """GPUs; 64 is the testbed of section 6.1."""
 _NINE_DIGITS = 1e-9

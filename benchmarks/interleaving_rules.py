@@ -20,7 +20,6 @@ from dlsched.traces import queue, read_trace
 RULES = (
     Rule("muri"),
     Rule("muri_needed"),
-    Rule("least_loss"),
     Rule("swap"),
     Rule("regroup"),
     Rule("exact", exact=True, limit=20.0),

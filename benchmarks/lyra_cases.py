@@ -164,7 +164,7 @@ GROUPS = (
     ),
     (
         ELASTIC,
-        Case("Elastic only: greedy", loaning=False, options={"elastic": "greedy"}),
+        Case("Elastic only: prices", loaning=False, options={"elastic": "prices"}),
         Case("Elastic only: exact elastic", loaning=False, options={"elastic": "exact"}),
     ),
     (

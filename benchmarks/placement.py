@@ -89,8 +89,7 @@ def random() -> Iterator[str]:
         total["equal"] += result.status == "optimal" and same
         dual = "no certificate" not in result.solver_message
         total["certified"] += dual and float(result.certified[0].value) <= value
-        lower = [float(dlsched.bound(inst, b)[0].value) for b in ("storage", "indivisible_bound")]
-        total["bounds"] += max(lower) <= value
+        total["bounds"] += float(dlsched.bound(inst, "indivisible_bound")[0].value) <= value
         for rule in ("hill_climbing", "annealing", "no_moves"):
             options = {"moves": 2000, "restarts": 1} if rule == "annealing" else {}
             answer = dlsched.solve(inst, rule, **options)
@@ -470,14 +469,12 @@ def bounds() -> Iterator[str]:
     yield "other jobs' traffic and all GPUs at 0; it may be added to the GPU part of"
     yield "`indivisible_bound`."
     yield "Semidefinite: `semidefinite.py`, 300 steps at 200 tables, 100 at 1,000.\n"
-    head = "| size | best | `storage` | `indivisible_bound` | 20 jobs | 60 jobs | 200 jobs "
-    yield head + "| semidefinite | s |\n|" + "---|" * 9
+    head = "| size | best | `indivisible_bound` | 20 jobs | 60 jobs | 200 jobs "
+    yield head + "| semidefinite | s |\n|" + "---|" * 8
     for sizes in ({"tables": 200, "regions": 5, "jobs": 600}, THOUSAND):
         inst = dlsched.generate("placement", 1, **sizes)
         best = cost(dlsched.solve(inst, "annealing"))
-        storage, indivisible = (
-            float(dlsched.bound(inst, b)[0].value) for b in ("storage", "indivisible_bound")
-        )
+        indivisible = float(dlsched.bound(inst, "indivisible_bound")[0].value)
         fewer = []
         for count in (20, 60, 200):
             result = dlsched.solve(heaviest(inst, count), "milp", time_limit=60)
@@ -486,24 +483,7 @@ def bounds() -> Iterator[str]:
         began = time.perf_counter()
         convex = Semidefinite(inst).ascend(300 if sizes["tables"] == 200 else 100)
         fewer += [f"{convex:.4f}", f"{time.perf_counter() - began:.0f}"]
-        yield (
-            f"| {name} | {best:.3f} | {storage:.4f} | {indivisible:.4f} | "
-            + " | ".join(fewer)
-            + " |"
-        )
-
-
-BEFORE = {
-    (100, 5, 300): (0.1122, 0.3038, 0.1292),
-    (200, 5, 600): (0.3099, 0.1908, 0.2438),
-    (1000, 10, 3000): (0.0863, 0.0862, 0.0795),
-}
-"""`indivisible_bound` with seeds 1 to 3 before 2026-11-22: each job alone, free to run nowhere."""
-OPEN_BEFORE = {
-    "placement-open-200x6x600": (0.7072130475355185, 0.26195991477195896),
-    "placement-open-1000x10x3000": (0.34199661830881367, 0.08625933831358751),
-}
-"""Best cost and bound of the library's open instances before that date."""
+        yield (f"| {name} | {best:.3f} | {indivisible:.4f} | " + " | ".join(fewer) + " |")
 
 
 BOUNDS = {
@@ -514,36 +494,51 @@ BOUNDS = {
 }
 
 
+def few() -> Iterator[str]:
+    """Yield the bounds of the library's instances of up to 40 tables."""
+    yield "## Bounds of the library's instances of up to 40 tables\n"
+    yield "Part of the best known cost, by their defaults; in brackets seconds of processor"
+    yield "time.\n"
+    names = ("indivisible_bound", "home_tree", "relaxation", "relaxation_tree")
+    yield "| instance | " + " | ".join(f"`{name}`" for name in names) + " |"
+    yield "|" + "---|" * (1 + len(names))
+    for inst in shipped("placement"):
+        assert isinstance(inst, Instance)
+        if len(inst.tables) > 40:
+            continue
+        solution = dlsched.load_solution(library.solution_file(inst.name))
+        best = float(dlsched.verify(inst, solution).objective[0])
+        cells = []
+        for name in names:
+            began = time.process_time()
+            value = float(dlsched.bound(inst, name)[0].value)
+            cells.append(f"{100 * value / best:.1f} % ({time.process_time() - began:.2f})")
+        yield f"| {inst.name} | " + " | ".join(cells) + " |"
+
+
 def stronger() -> Iterator[str]:
-    """Yield the bounds at 100 and 200 tables before and after."""
-    yield "## Bounds: before, and after\n"
-    yield "Best is annealing's (300,000 trials). Seconds of processor time. Before:"
-    yield "`indivisible_bound` up to 2026-11-21. `home_tree` by its default, `relaxation_tree` with"
-    yield "20 relaxations above the root, whose time is included.\n"
-    sizes = [key for key in BEFORE if key[0] < 1000]
-    yield from _before_and_after(sizes, list(BOUNDS), trials=300_000)
+    """Yield the bounds at 100 and 200 tables."""
+    yield "## Bounds at 100 and 200 tables\n"
+    yield "Best is annealing's (300,000 trials). Seconds of processor time. `home_tree` by its"
+    yield "default, `relaxation_tree` with 20 relaxations above the root, whose time is included.\n"
+    yield from _strength(((100, 5, 300), (200, 5, 600)), list(BOUNDS), trials=300_000)
 
 
 def stronger_thousand() -> Iterator[str]:
-    """Yield the bounds at 1,000 tables before and after, without the tree of relaxations."""
-    yield "## Bounds at 1,000 tables: before, and after\n"
+    """Yield the bounds at 1,000 tables, without the tree of relaxations."""
+    yield "## Bounds at 1,000 tables\n"
     yield "As above; best is annealing's with 2 million trials.\n"
-    sizes = [key for key in BEFORE if key[0] == 1000]
-    yield from _before_and_after(sizes, list(BOUNDS)[:-1], trials=2_000_000)
+    yield from _strength(((1000, 10, 3000),), list(BOUNDS)[:-1], trials=2_000_000)
 
 
-def _before_and_after(
-    sizes: list[tuple[int, int, int]], names: list[str], trials: int
+def _strength(
+    sizes: tuple[tuple[int, int, int], ...], names: list[str], trials: int
 ) -> Iterator[str]:
     """Yield a table of these bounds."""
-    yield (
-        "| size | seed | best | before | "
-        + " | ".join(f"`{name}` | s" for name in names)
-        + " | gap before | gap |"
-    )
-    yield "|" + "---|" * (6 + 2 * len(names))
+    yield ("| size | seed | best | " + " | ".join(f"`{name}` | s" for name in names) + " | gap |")
+    yield "|" + "---|" * (4 + 2 * len(names))
     for tables, regions, jobs in sizes:
-        for seed, old in enumerate(BEFORE[tables, regions, jobs], 1):
+        for seed in (1, 2, 3):
             inst = dlsched.generate("placement", seed, tables=tables, regions=regions, jobs=jobs)
             best = cost(dlsched.solve(inst, "annealing", moves=trials, restarts=1))
             cells, strongest = [], 0.0
@@ -553,9 +548,9 @@ def _before_and_after(
                 strongest = max(strongest, value)
                 cells += [f"{value:.4f}", f"{time.process_time() - began:.0f}"]
             yield (
-                f"| {tables} x {regions} x {jobs} | {seed} | {best:.4f} | {old:.4f} | "
+                f"| {tables} x {regions} x {jobs} | {seed} | {best:.4f} | "
                 + " | ".join(cells)
-                + f" | {cell(1 - old / best)} | {cell(1 - strongest / best)} |"
+                + f" | {cell(1 - strongest / best)} |"
             )
 
 
@@ -579,18 +574,16 @@ def hour() -> Iterator[str]:
 
 
 def opened() -> Iterator[str]:
-    """Yield the library's open instances before and after."""
+    """Yield the best known solutions and bounds of the library's open instances."""
     yield "## The open instances of the library\n"
-    yield "Before: up to 2026-11-21. After: 2026-11-23. Solutions: `annealing` with moves of whole"
+    yield "Solutions: `annealing` with moves of whole"
     yield "clusters, 10 s of processor time at 200 tables, 56 s at 1,000. Bounds: as named;"
     yield "`relaxation`, 373 s of processor time at 1,000 tables (two rounds: 0.1441 after 292 s;"
     yield "`home_tree`: 0.1190 after 212 s); `relaxation_tree` with 100 nodes at 200 tables, 219 s"
     yield "(`relaxation`: 0.5605 after 10 s), with 30 nodes and two threads at 1,000 tables,"
     yield "6,367 s (section `hour`; `relaxation`: 0.1865).\n"
-    head = "| instance | cost before | cost after | bound before | bound after | method "
-    yield head + "| gap before | gap after |"
-    yield "|" + "---|" * 8
-    for name, (old_cost, old_bound) in OPEN_BEFORE.items():
+    yield "| instance | cost | bound | method | gap |\n|---|---|---|---|---|"
+    for name in ("placement-open-200x6x600", "placement-open-1000x10x3000"):
         solution = dlsched.load_solution(library.solution_file(name))
         instance = dlsched.load(name)
         report = dlsched.verify(instance, solution)
@@ -598,9 +591,8 @@ def opened() -> Iterator[str]:
         now = float(report.objective[0])
         bound = library.best_bounds(instance.sha256)[0]
         yield (
-            f"| {name} | {old_cost:.4f} | {now:.4f} | {old_bound:.4f} | {float(bound.value):.4f} "
-            f"| {bound.method} | {cell(1 - old_bound / old_cost)} "
-            f"| {cell(1 - float(bound.value) / now)} |"
+            f"| {name} | {now:.4f} | {float(bound.value):.4f} "
+            f"| {bound.method} | {cell(1 - float(bound.value) / now)} |"
         )
 
 
@@ -687,6 +679,7 @@ SECTIONS = {
     "candidates": candidates,
     "relaxation": relaxation,
     "bounds": bounds,
+    "few": few,
     "stronger": stronger,
     "stronger_thousand": stronger_thousand,
     "hour": hour,

@@ -24,7 +24,7 @@ from dlsched.result import Result
 PROFILES = ROOT.parent / "shared" / "data" / "synergy" / "profiles.json"
 SPLITS = ((20, 70, 10), (30, 60, 10))
 SIZES = (4, 16, 64, 128, 512)
-HEURISTICS = ("tune", "tune_public", "greedy_then_tune", "water_filling", "proportional")
+HEURISTICS = ("tune", "tune_public", "proportional")
 MIXES = ((20, 70, 10), (30, 60, 10), (60, 30, 10), (33, 33, 33), (50, 0, 50))
 """Sections 5.2 to 5.7 of the paper; thirds and halves in Figures 11 and 13."""
 SEEDS = (1, 2, 3)

@@ -126,7 +126,6 @@ def static() -> Iterator[str]:
         "greedy",
         "tune",
         "tune_public",
-        "water_filling",
         "balance",
         "price_round",
         "exact",
@@ -382,7 +381,7 @@ def table5_printed() -> Iterator[str]:
             )
 
 
-METHODS = ("proportional", "greedy", "tune", "tune_public", "water_filling", "exact", "opt")
+METHODS = ("proportional", "greedy", "tune", "tune_public", "exact", "opt")
 
 
 @recorded

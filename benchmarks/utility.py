@@ -32,7 +32,7 @@ from dlsched.problems.utility.structures.slot_simulation import Rounds
 from dlsched.testing import oracles
 
 RULES = (
-    "insertion", "hadar", "hadar_pooled", "hadar_literal", "yarn_cs", "tiresias", "las", "fifo",
+    "insertion", "hadar", "hadar_pooled", "hadar_literal", "yarn_cs", "tiresias", "fifo",
     "srtf",
 )  # fmt: skip
 GAVEL = Path(__file__).parents[1].parent / "shared/data/gavel/isolated_throughputs.json"

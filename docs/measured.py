@@ -119,7 +119,7 @@ GAPS: dict[str, _Gaps] = {
     "elastic": _Gaps(
         "Heuristics by size",
         size=_first("items"),
-        columns=("greedy", "lyra", "afs", "fifo"),
+        columns=("prices", "lyra", "afs", "fifo"),
         x="items of the knapsack",
         y="gap in launched jobs, %",
         note="The mean of five seeds, all proved.",
@@ -130,8 +130,8 @@ GAPS: dict[str, _Gaps] = {
         size=_first("GPUs"),
         columns=("swap", "muri", "greedy"),
         x="GPUs of the cluster",
-        note="Heads of queues with 48 profiles, the mean of the seeds, all proved; muri_needed and "
-        "least_loss equal muri here.",
+        note="Heads of queues with 48 profiles, the mean of the seeds, all proved; muri_needed "
+        "equals muri here.",
     ),
     "utility": _utility("8 jobs, 20 slots, 6 GPUs", 8),
     "placement": _Gaps(
@@ -156,7 +156,7 @@ GAPS: dict[str, _Gaps] = {
     "sensitivity": _Gaps(
         "Proven optima, measured profiles, seed 1",
         size=_first("servers"),
-        columns=("water_filling", "tune", "tune_public", "proportional"),
+        columns=("tune", "tune_public", "proportional"),
         x="servers of 8 GPUs",
         keep=lambda row: row["status"] == "optimal",
         note="The mean over workloads, all proved.",

@@ -15,7 +15,7 @@ def test_a_changed_copy_has_its_own_digest() -> None:
     assert inst.model_copy(update={"demand": 3}).sha256 != before
 
 
-@pytest.mark.parametrize("method", ["milp", "components", "lyra", "scf", "random"])
+@pytest.mark.parametrize("method", ["milp", "densest", "lyra", "scf", "random"])
 def test_no_servers_and_no_demand_is_solved(method: str) -> None:
     """Returning nothing from nothing preempts nobody."""
     data = {"dlsched": 1, "problem": "reclaiming", "name": "none"}

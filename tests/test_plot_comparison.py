@@ -30,16 +30,14 @@ def off_screen() -> Iterator[None]:
 def table() -> pd.DataFrame:
     """Return four methods on six instances of three sizes."""
     instances = [
-        dlsched.generate("reclaiming", seed=s, servers=n, placement="remnants", odd=0.5)
-        for n in (10, 20, 40)
-        for s in (1, 2)
+        dlsched.generate("workers", seed=s, training=n, loan=n) for n in (3, 5, 8) for s in (1, 2)
     ]
-    return dlsched.compare(instances, ["components", "milp", "lyra", "random"])
+    return dlsched.compare(instances, ["milp", "per_server", "bfd", "first_fit"])
 
 
 def test_compare_states_sizes() -> None:
     """Each row has the number of its instance's servers."""
-    assert table().groupby("size").size().to_dict() == {10: 8, 20: 8, 40: 8}
+    assert table().groupby("size").size().to_dict() == {6: 8, 10: 8, 16: 8}
 
 
 def test_gaps_are_those_of_the_table() -> None:
@@ -47,18 +45,18 @@ def test_gaps_are_those_of_the_table() -> None:
     ax = dlsched.plot_comparison(table(), "gaps")
     points = [sorted(line.get_xdata()) for line in ax.lines if line.get_linestyle() == "None"]
     rows = table()
-    for name, own in zip(["components", "milp", "lyra", "random"], points, strict=True):
-        gaps = 100 * rows[rows["method"] == name]["preempted_gap_to_best"].astype(float)
+    for name, own in zip(["milp", "per_server", "bfd", "first_fit"], points, strict=True):
+        gaps = 100 * rows[rows["method"] == name]["placed_gap_to_best"].astype(float)
         assert own == pytest.approx(sorted(gaps))
     labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels[0] == "components\n6 of 6 at 0"
+    assert labels[0] == "milp\n6 of 6 at 0"
 
 
 def test_profile_counts_only_proofs() -> None:
     """Both exact methods reach 1; the fastest has factor 1 on some instance; others are not in."""
     ax = dlsched.plot_comparison(table(), "profile")
     lines = {line.get_label(): line for line in ax.lines}
-    assert set(lines) == {"components", "milp"}
+    assert set(lines) == {"milp", "per_server"}
     assert all(line.get_ydata()[-1] == 1 for line in lines.values())
     assert sum(line.get_ydata()[0] for line in lines.values()) == pytest.approx(1)
 
@@ -68,7 +66,7 @@ def test_time_by_size_has_a_point_for_each_run() -> None:
     ax = dlsched.plot_comparison(table(), "time")
     points = [line for line in ax.lines if line.get_linestyle() == "None"]
     assert [len(line.get_xdata()) for line in points] == [6, 6, 6, 6]
-    own = table()[table()["method"] == "milp"]
+    own = table()[table()["method"] == "per_server"]
     assert sorted(points[1].get_ydata()) == pytest.approx(sorted(own["seconds"]))
     assert ax.get_xlabel() == "number of servers" and ax.get_xscale() == "log"
 
@@ -109,13 +107,13 @@ def test_errors_name_the_remedy() -> None:
     good = table()
     refused: list[tuple[Any, dict[str, Any], str]] = [
         (good, {"kind": "pie"}, "write one of gaps, gap_profile, profile, time, gap_by_size"),
-        (good, {"level": "cost"}, "reclaiming has preempted, collateral"),
-        (good.assign(problem=["elastic"] + ["reclaiming"] * 23), {}, "elastic and reclaiming"),
+        (good, {"level": "cost"}, "workers has placed, flexible"),
+        (good.assign(problem=["elastic"] + ["workers"] * 23), {}, "elastic and workers"),
         (good.iloc[:0], {}, "no rows"),
         (good.drop(columns="status"), {}, "the column 'status'"),
         (good.drop(columns="size"), {"kind": "time"}, "no run has both size and seconds"),
-        (good[good["method"] == "random"], {"kind": "profile"}, "raise the time limit"),
-        (good.drop(columns="preempted_gap_to_best"), {}, "a method that proves a bound"),
+        (good[good["method"] == "bfd"], {"kind": "profile"}, "raise the time limit"),
+        (good.drop(columns="placed_gap_to_best"), {}, "a method that proves a bound"),
         ([1, 2], {}, "dlsched.compare"),
     ]
     for given, options, message in refused:

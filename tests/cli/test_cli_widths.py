@@ -88,8 +88,8 @@ PRIMARY = {
         "exact", OWN, "own_methods:fails", "failed", "results"
     ],
     f"show {LONG}.json": [LONG, "sha256"],
-    "show reclaiming": ["components", "gpu_fraction", "preempted"],
-    "show sensitivity": ["greedy_then_tune", "water_filling", "order=descending"],
+    "show reclaiming": ["densest", "gpu_fraction", "preempted"],
+    "show sensitivity": ["tune_public", "price_round", "order=descending"],
     "show interleaving": ["column_generation", "muri_worst_order"],
     "list": ["placement-open-1000x10x3000", "reclaiming-520-130-flexible", "indivisible_bound"],
     "list instances": dlsched.list_instances(),

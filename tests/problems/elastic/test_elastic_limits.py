@@ -71,7 +71,7 @@ def test_too_large_a_table_is_not_filled() -> None:
 def test_a_start_is_used(method: str) -> None:
     """A start is accepted, and the optimum is no worse."""
     made = dlsched.generate("elastic", seed=3, jobs=30)
-    start = dlsched.solve(made, "greedy")
+    start = dlsched.solve(made, "prices")
     result = dlsched.solve(made, method, start=start)
     assert result.start.accepted
     assert not start.objective.better_than(result.objective)
@@ -132,7 +132,7 @@ def test_sums_of_huge_demands_do_not_wrap() -> None:
     assert (result.status, tuple(result.objective)) == ("optimal", (1, 0))
 
 
-@pytest.mark.parametrize("method", ["dp", "milp", "lyra", "greedy", "afs", "fifo"])
+@pytest.mark.parametrize("method", ["dp", "milp", "lyra", "prices", "afs", "fifo"])
 @pytest.mark.parametrize("capacity", [0, 10**9])
 def test_no_jobs_or_no_gpus(method: str, capacity: int) -> None:
     """Every method accepts instances without jobs or without GPUs."""
@@ -232,7 +232,7 @@ def test_seconds_from_1e_300_to_1e15(monkeypatch: pytest.MonkeyPatch, gap: float
     fixed = dlsched.solve(instance, "dp", gap=gap)
     assert fixed.status == "optimal"
     assert gap or fixed.objective == best
-    for rule in ("lyra", "greedy", "afs", "fifo"):
+    for rule in ("lyra", "prices", "afs", "fifo"):
         assert not dlsched.solve(instance, rule).objective.better_than(best)
     assert dlsched.bound(instance).reduction.value >= best.reduction
 

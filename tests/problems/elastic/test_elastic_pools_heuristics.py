@@ -109,22 +109,6 @@ def test_afs_does_not_look_two_workers_ahead() -> None:
     assert given(made, "afs") == {"h": {"training": 3, "loan": 3}}
 
 
-def test_greedy_by_hand() -> None:
-    """Most jobs first, then the choice that saves most seconds per GPU; one on loan counts half.
-
-    b, for which two GPUs on loan are free, starts there. A worker more of a saves 40 s for a GPU of
-    training; moving b saves 20 s for two, less two on loan. With three GPUs both are done.
-    """
-    made = epoch(3, 2, job("a", 1, 2, 40, running=True), job("b", 2, 2, 20, fungible=True),
-                 job("w", 9, 9, 1))  # fmt: skip
-    assert given(made, "greedy") == {"a": {"training": 2}, "b": {"training": 2}}
-    made = epoch(2, 2, *made.to_data()["jobs"])
-    assert given(made, "greedy") == {"a": {"training": 2}, "b": {"loan": 2}}
-    # Nothing is left in training: w and a take it, so b stays on loan.
-    made = epoch(1, 2, *made.to_data()["jobs"][:2], job("w", 1, 1, 1))
-    assert given(made, "greedy") == {"a": {"training": 1}, "b": {"loan": 2}, "w": {"training": 1}}
-
-
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_without_loan_the_rules_are_those_of_one_capacity(seed: int) -> None:
     """With nothing on loan `afs`, `fifo` and completion times are those of training alone."""

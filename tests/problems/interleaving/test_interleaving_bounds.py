@@ -87,7 +87,6 @@ def test_times_as_far_apart_as_files_hold() -> None:
     for rule in (
         "muri",
         "muri_needed",
-        "least_loss",
         "swap",
         "regroup",
         "greedy",

@@ -98,7 +98,7 @@ def test_the_public_code_lists_pairs_by_class_and_later_job() -> None:
     assert groups_of(instance, "muri_needed") == ["ab", "c", "d"]
     # ... and idle GPUs of 0.65 against 2 * 0.5 = 1: the order it computes is the same here.
     assert groups_of(instance, "muri_needed", order="idle") == ["ab", "c", "d"]
-    assert groups_of(instance, "least_loss") == ["a", "b", "cd"]
+    assert groups_of(instance, "swap", passes=0) == ["a", "b", "cd"]
     same = unit_jobs(*((n, 1, place) for n, _, place in jobs), budget=3)
     with pytest.raises(dlsched.UnknownName, match="listed"):
         dlsched.solve(same, "muri_needed", order="best")
@@ -148,7 +148,7 @@ def test_merging_only_while_needed_leaves_jobs_alone() -> None:
         "interleaving", 1, jobs=60, grouping="cover", distinct=False, budget=0.9
     )
     muri = dlsched.solve(instance, "muri")
-    for rule in ("muri_needed", "least_loss"):
+    for rule in ("muri_needed", "swap"):
         needed = dlsched.solve(instance, rule)
         assert needed.objective.better_than(muri.objective)
         assert min(len(g.jobs) for g in needed.solution.groups) == 1

@@ -153,4 +153,4 @@ def test_a_limit_ends_the_search() -> None:
     made = made.model_copy(update={"gpu_budget": made.least_gpus + 4})
     found = dlsched.solve(made, "regroup", time_limit=1e-9)
     assert found.status is dlsched.Status.FEASIBLE
-    assert found.objective == dlsched.solve(made, "least_loss").objective
+    assert found.objective == dlsched.solve(made, "swap", passes=0).objective

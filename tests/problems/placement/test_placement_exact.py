@@ -31,10 +31,9 @@ def test_milp_is_brute_force_with_a_certificate(instance: Instance) -> None:
     assert float(result.objective.cost) == pytest.approx(float(optimum.cost), rel=1e-9, abs=0)
     assert "no certificate" not in result.solver_message
     assert result.certified.cost.value <= optimum.cost
-    for method in ("storage", "indivisible_bound"):
-        bound = dlsched.bound(instance, method)
-        assert bound.cost.kind == "certified"
-        assert bound.cost.value <= optimum.cost
+    bound = dlsched.bound(instance)
+    assert bound.cost.kind == "certified"
+    assert bound.cost.value <= optimum.cost
 
 
 def test_the_duals_give_a_bound() -> None:

@@ -21,7 +21,7 @@ from dlsched.problems.placement.programs.piecewise_estimate import step_of
 from dlsched.run import Run
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
-BOUNDS = ("storage", "indivisible_bound", "home_tree", "relaxation", "relaxation_tree")
+BOUNDS = ("indivisible_bound", "home_tree", "relaxation", "relaxation_tree")
 METHODS = ("hill_climbing", "short_annealing", "milp", *BOUNDS)
 
 

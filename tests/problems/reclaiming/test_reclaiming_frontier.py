@@ -20,7 +20,7 @@ def at(instance: Instance, demand: int) -> Instance:
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(reclaiming())
 def test_every_row_is_the_brute_force_optimum(instance: Instance) -> None:
-    """Small components are enumerated; every demand has the optimum's first level."""
+    """Every demand has the optimum's first level."""
     table = frontier(instance)
     n = len(instance.servers)
     assert list(table.columns) == ["demand", "preempted", "bound", "proven"]
@@ -31,8 +31,8 @@ def test_every_row_is_the_brute_force_optimum(instance: Instance) -> None:
 
 
 @pytest.mark.parametrize(("seed", "flexible"), [(1, 0.0), (2, 0.5)])
-def test_large_components_by_one_solve_per_demand(seed: int, flexible: float) -> None:
-    """Components beyond enumeration are bisected; the values are those of the integer program."""
+def test_one_solve_per_demand(seed: int, flexible: float) -> None:
+    """The values found by bisection are those of the integer program for each demand."""
     instance = dlsched.generate(
         "reclaiming", seed, servers=30, spread=0.8, flexible=flexible, sizes={4: 1, 8: 1, 16: 1}
     )

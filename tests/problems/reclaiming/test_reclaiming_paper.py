@@ -22,7 +22,7 @@ def test_table_1() -> None:
     assert lyra_shares(fig5).costs(n) == [HALF, HALF, 1, HALF, 1, HALF]
 
 
-@pytest.mark.parametrize("method", ["exact", "components", "lyra"])
+@pytest.mark.parametrize("method", ["exact", "lyra"])
 def test_two_servers_cost_one_job(method: str) -> None:
     """For N = 2 Lyra and the optimum return servers 1 and 2, and preempt job a only."""
     result = dlsched.solve("lyra-fig5", method)

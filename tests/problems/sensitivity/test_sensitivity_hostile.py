@@ -12,7 +12,7 @@ import dlsched
 from dlsched.problems.sensitivity import Instance
 from dlsched.problems.sensitivity.definition.oracle import brute_force
 
-METHODS = ("patterns", "milp", "pooled", "balance", "price_round", "tune", "water_filling")
+METHODS = ("patterns", "milp", "pooled", "balance", "price_round", "tune")
 
 
 def instance_of(cpus: Any, axis: list[Any], throughput: list[Any], jobs: int = 2) -> Instance:

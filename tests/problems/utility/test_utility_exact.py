@@ -25,7 +25,7 @@ from dlsched.result import Termination
 from dlsched.testing import oracles, strategies
 
 RULES = (
-    "hadar", "hadar_pooled", "hadar_literal", "yarn_cs", "tiresias", "las", "fifo", "srtf",
+    "hadar", "hadar_pooled", "hadar_literal", "yarn_cs", "tiresias", "fifo", "srtf",
     "insertion",
 )  # fmt: skip
 

@@ -4,7 +4,6 @@ from dlsched.problems.reclaiming.definition.check import LEVELS, check, explain
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.problems.reclaiming.exact.frontier import frontier
 from dlsched.problems.reclaiming.exact.nearest import nearest_optimum
-from dlsched.problems.reclaiming.programs.components import choose
 from dlsched.registry import Problem, Start
 
 __all__ = ["PROBLEM", "Instance", "Solution", "frontier", "nearest_optimum"]
@@ -24,5 +23,4 @@ PROBLEM = Problem(
     size="servers",
     package=__name__,
     starts=(Start("densest"), Start("lyra"), Start("gpu_fraction"), Start("scf_updated")),
-    choose=choose,
 )

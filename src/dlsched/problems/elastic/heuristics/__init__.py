@@ -1,9 +1,8 @@
-"""Lyra's two phases (section 5.2), a greedy on convex hulls, and the baselines."""
+"""Lyra's two phases (section 5.2), choices at prices of GPUs, and the baselines."""
 
 from __future__ import annotations
 
 import heapq
-import itertools
 from collections.abc import Iterable
 from fractions import Fraction
 
@@ -11,7 +10,6 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
-from dlsched.problems.elastic.heuristics import two_pools_greedy as pool_greedy
 from dlsched.problems.elastic.heuristics import two_pools_heuristics as pool_heuristics
 from dlsched.problems.elastic.heuristics.core_program import near_prices
 from dlsched.problems.elastic.programs.knapsack_search import Search
@@ -58,38 +56,6 @@ def lyra(instance: Instance, run: Run, shortest: str = "base") -> Claim:
     search.solve()
     assert search.incumbent is not None
     return Claim(solution=items.solution(phase_two, search.incumbent))
-
-
-@method("elastic", kind="heuristic")
-def greedy(instance: Instance, rng: np.random.Generator) -> Solution:
-    """Most jobs first, then steps along each job's convex hull, most seconds per GPU first.
-
-    Sinha and Zoltners (1979) and Pisinger (1995): the greedy for the linear relaxation; the first
-    step of a job that does not fit ends its growth. Pending jobs start by smallest base demand,
-    which launches the most.
-
-    With two pools, jobs start smallest first, on loan where they can. Then the job and choice that
-    save most seconds per GPU replace the job's choice, as long as one fits. A GPU on loan counts as
-    its speed over that of training, "normalized relative to training GPUs" (Lyra, section 5.2).
-    """
-    if instance.pools:
-        return pool_greedy.greedy(instance)
-    order = sorted(_pending(instance), key=lambda job: job.gpus(job.min_workers))
-    workers, free = _start(instance, order)
-    steps = [
-        (-rate, i, k, w, gpus)
-        for i, job in enumerate(instance.jobs)
-        if job.id in workers
-        for k, (rate, w, gpus) in enumerate(_hull(job))
-    ]
-    blocked: set[int] = set()
-    for _, i, _, w, gpus in sorted(steps):
-        if i in blocked or gpus > free:
-            blocked.add(i)
-            continue
-        workers[instance.jobs[i].id] = w
-        free -= gpus
-    return Solution(workers=workers)
 
 
 @method("elastic", kind="heuristic")
@@ -187,26 +153,6 @@ def _start(
         elif not skip:
             break
     return workers, free
-
-
-def _hull(job: Job) -> list[tuple[Fraction, int, int]]:
-    """Return a job's steps on the upper hull of (GPUs, reduction).
-
-    A step has the seconds saved per GPU, the workers after it, and the GPUs that it takes.
-    """
-    corners = [(job.min_workers, Fraction(0))]
-    for w in range(job.min_workers + 1, job.max_workers + 1):
-        point = (w, Fraction(job.reduction(w)))
-        while len(corners) > 1 and _slope(corners[-1], point) >= _slope(corners[-2], corners[-1]):
-            corners.pop()
-        corners.append(point)
-    steps = itertools.pairwise(corners)
-    per = job.gpus_per_worker
-    return [(_slope(a, b) / per, b[0], (b[0] - a[0]) * per) for a, b in steps if _slope(a, b) > 0]
-
-
-def _slope(a: tuple[int, Fraction], b: tuple[int, Fraction]) -> Fraction:
-    return (b[1] - a[1]) / (b[0] - a[0])
 
 
 def _gain(i: int, job: Job, workers: int) -> tuple[Fraction, int] | None:

@@ -84,16 +84,6 @@ def muri_needed(
     return solution_of(known, _completed(rounds))
 
 
-@method("interleaving", kind="heuristic", preload=MATCHING_LIBRARIES)
-def least_loss(instance: Instance, run: Run) -> Solution:
-    """Muri's rounds, merging only while the budget needs it, least loss of efficiency first.
-
-    A variant of ours, between Algorithm 1 and the public code: ceil(log2 k) rounds, and in a round
-    the pairs with the least loss of efficiency for each GPU that they free are merged first.
-    """
-    return solution_of(instance, initial_groups(instance, run))
-
-
 @method(
     "interleaving",
     kind="heuristic",
@@ -103,8 +93,10 @@ def least_loss(instance: Instance, run: Run) -> Solution:
 def swap(instance: Instance, run: Run, *, passes: int = 100) -> Solution:
     """Local search from Muri's groups: jobs change places, or move to a group that is not full.
 
-    Starts from `muri` for uniform groups and from `least_loss` for a cover, and ends when no
-    exchange of two jobs and no move helps, or after `passes` passes. Ours, not the paper's.
+    Starts from `muri` for uniform groups. For a cover it starts from Muri's rounds that merge only
+    while the budget needs it, in a round the pair first that loses least efficiency for each GPU
+    that it frees. Ends when no exchange of two jobs and no move helps, or after `passes` passes.
+    Ours, not the paper's.
     """
     if passes < 0:
         raise OptionError("passes must be from 0")
@@ -185,7 +177,7 @@ def muri_worst_order(instance: Instance, run: Run) -> Solution:
 
 
 def initial_groups(instance: Instance, run: Run) -> list[tuple[int, ...]]:
-    """Return the groups from which searches start: `muri`'s if uniform, else `least_loss`'s."""
+    """Return the groups from which searches start: `muri`'s if uniform, else of least loss."""
     rounds = Rounds(instance, run)
     if instance.grouping == "uniform":
         rounds.merge_all()

@@ -19,16 +19,6 @@ from dlsched.result import Claim, Status
 from dlsched.run import Run
 
 
-@method("placement", kind="bound", preload=(".programs.least_squares_bound",), small=few_tables)
-def storage(instance: Instance, run: Run) -> Claim:
-    """The least storage imbalance (3) with indivisible tables, at any size; traffic and (2) at 0.
-
-    Branch and bound over the largest tables, with the others divisible. In v1 it is 0.
-    """
-    value = storage_bound(instance)
-    return _claim(value, "search over the largest tables, the others divisible")
-
-
 @method(
     "placement",
     kind="bound",
@@ -36,11 +26,12 @@ def storage(instance: Instance, run: Run) -> Claim:
     small=few_tables,
 )
 def indivisible_bound(instance: Instance, run: Run) -> Claim:
-    """`storage`, and the least GPU imbalance (2) with indivisible jobs, by type and priority.
+    """The least imbalances of storage (3) and GPUs (2) with indivisible tables and jobs.
 
-    Each type and priority is taken by itself, with the sigmoid at 1/2. Jobs with equal tables run
-    in the same region. A training job with several tables may run nowhere, and then pays the
-    traffic (1) of its bytes; every other job must run somewhere. Ours, not the paper's.
+    Storage: branch and bound over the largest tables, with the others divisible. GPUs: each type
+    and priority is taken by itself, with the sigmoid at 1/2. Jobs with equal tables run in the same
+    region. A training job with several tables may run nowhere, and then pays the traffic (1) of its
+    bytes; every other job must run somewhere. Ours, not the paper's.
     """
     value = storage_bound(instance) + gpu_bound(Shares(instance))
     return _claim(value, "searches over the largest tables and jobs")

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dlsched.problems.reclaiming.definition.check import evaluate
 from dlsched.problems.reclaiming.definition.schema import Instance
+from dlsched.problems.reclaiming.exact import milp
 from dlsched.problems.reclaiming.heuristics import lyra
-from dlsched.problems.reclaiming.programs.components import (
-    SMALL,
-    Costs,
-    Units,
-    bracket,
-    enumerate_subsets,
-    fold,
-    merge_singles,
-    split,
-)
 from dlsched.run import Run
+from dlsched.schema import Number, simplify
 
 if TYPE_CHECKING:
     import pandas
@@ -27,8 +22,9 @@ if TYPE_CHECKING:
 def frontier(instance: Instance, *, time_limit: float | None = None) -> pandas.DataFrame:
     """Return the minimum of level 1 for every demand from 0 to all servers.
 
-    The instance's own demand is ignored. Each component of servers linked by base workers gets a
-    table of its minimum by number of servers; the min-plus convolution of the tables is the result.
+    The instance's own demand is ignored. The minimum never falls as the demand rises, so demands
+    between two of the same minimum need no solving: the others are found by bisection, each with
+    `milp`.
 
     Parameters
     ----------
@@ -46,46 +42,49 @@ def frontier(instance: Instance, *, time_limit: float | None = None) -> pandas.D
     """
     import pandas as pd
 
-    run = Run(time_limit)
-    units = Units(instance, collateral=False)
-    parts = split(instance, collateral=False)
-    n = len(instance.servers)
-    singles, _ = merge_singles(instance, [p for p in parts if len(p.servers) == 1], units, n)
-    lower, upper = [singles], [singles]
-    # Small components first, so that a time limit leaves few rows without a proof.
-    for part in sorted((p for p in parts if len(p.servers) > 1), key=lambda p: len(p.servers)):
-        size = len(part.servers)
-        if size <= SMALL:
-            low, _ = enumerate_subsets(instance, part, units)
-            high = low
-        else:
-            low, high = bracket(instance, part, units, size, run)
-        lower.append(low)
-        upper.append(high)
-    bounds = fold(lower, units, n)
-    values = np.minimum(fold(upper, units, n), _lyra_costs(instance, units))
+    run, n = Run(time_limit), len(instance.servers)
+    upper = _lyra_weights(instance)
+    lower: list[Number] = [*([0] * n), upper[n]]  # all servers together leave no choice
+    spans = [(0, n)]
+    while spans and not run.stop_reason():
+        low, high = spans.pop()
+        if high - low > 1 and lower[low] < upper[high]:
+            middle = (low + high) // 2
+            lower[middle], upper[middle] = _bracket(instance, middle, upper[middle], run)
+            spans += [(low, middle), (middle, high)]
+    bounds = list(accumulate(lower, max))
+    values = list(accumulate(reversed(upper), min))[::-1]
     return pd.DataFrame(
         {
             "demand": range(n + 1),
-            "preempted": [units.decode(v)[0] for v in values.tolist()],
-            "bound": [units.decode(b)[0] for b in bounds.tolist()],
-            "proven": (values == bounds).astype(bool),
+            "preempted": values,
+            "bound": bounds,
+            "proven": [value == bound for value, bound in zip(values, bounds, strict=True)],
         }
     )
 
 
-def _lyra_costs(instance: Instance, units: Units) -> Costs:
+def _with_demand(instance: Instance, demand: int) -> Instance:
+    return instance.model_copy(update={"demand": demand})
+
+
+def _bracket(instance: Instance, demand: int, known: Number, run: Run) -> tuple[Number, Number]:
+    """Return a lower bound of level 1 for a demand, and the least weight known."""
+    claim = milp(_with_demand(instance, demand), run.nested(), levels=1)
+    if claim.solution is not None:
+        returned = {instance.server_index[s] for s in claim.solution.returned}
+        known = min(known, evaluate(instance, returned)[0])
+    # The bound and not the status: a solver's tolerances may leave a gap in a proof.
+    bounds = [simplify(Fraction(b.value)) for b in claim.bounds[0]] if claim.bounds else []
+    return max(bounds, default=0), known
+
+
+def _lyra_weights(instance: Instance) -> list[Number]:
     """Return the preempted weight of the first k servers that `lyra` returns, for every k."""
-    servers, jobs = instance.servers, instance.jobs
-    everything = Instance(name="all", demand=len(servers), servers=servers, jobs=jobs)
-    here: list[list[int]] = [[] for _ in instance.servers]
-    for j, base in enumerate(instance.base_servers):
-        for s in base:
-            here[s].append(j)
-    gone: set[int] = set()
-    costs = [0]
-    for name in lyra(everything, np.random.default_rng(0)).returned:
-        fresh = set(here[instance.server_index[name]]) - gone
-        gone |= fresh
-        costs.append(costs[-1] + sum(units.weights[j] for j in fresh))
-    return units.array(costs)
+    order = lyra(_with_demand(instance, len(instance.servers)), np.random.default_rng(0)).returned
+    when = {instance.server_index[name]: k for k, name in enumerate(order, start=1)}
+    fresh: list[Number] = [0] * (len(order) + 1)
+    for job, base in zip(instance.jobs, instance.base_servers, strict=True):
+        if base:
+            fresh[min(when[s] for s in base)] += job.weight
+    return [simplify(weight) for weight in accumulate(fresh)]

@@ -11,7 +11,6 @@ from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job
 from dlsched.problems.sensitivity.heuristics.balance import balance  # noqa: F401  (registers it)
 from dlsched.problems.sensitivity.heuristics.price_round import price_round  # noqa: F401  (registers it)
 from dlsched.problems.sensitivity.heuristics.tuning import FITS, Tuner, validate_option
-from dlsched.problems.sensitivity.heuristics.upgrading import upgrade
 from dlsched.problems.sensitivity.structures.free_resources import Cluster, solution_of
 from dlsched.registry.own import method
 from dlsched.result import Claim, Status, Termination
@@ -146,49 +145,13 @@ def tetris(
     return _in_order(instance, weighted, tuned)
 
 
-@method("sensitivity", kind="heuristic")
-def greedy_then_tune(instance: Instance) -> Claim:
-    """GREEDY, then the jobs that it skips by TUNE, those with most GPUs first (ours)."""
-    cluster = Cluster(instance)
-    skipped = _place(cluster, runnable(instance), instance.best_cases, "first")
-    tuner = Tuner(cluster, "best", "just enough")
-    skipped.sort(key=lambda job: -instance.profile(job).gpus)
-    return _claim(cluster, [job for job in skipped if not tuner.place(job)])
-
-
-@method("sensitivity", kind="heuristic")
-def water_filling(instance: Instance) -> Claim:
-    """Upgrades one job's choice at a time, that with the smallest dominant share first (ours).
-
-    Jobs are placed at the proportional share, then reduced to the least choice that is as fast.
-    The job whose dominant share (the larger of its shares of the cluster's CPUs and memory) is
-    smallest gets its next faster choice if its servers have the capacity, else its choice is
-    final; until all choices are final.
-    """
-    cluster = Cluster(instance)
-    waiting = _place_proportional(cluster)
-    cpus, memory = cluster.share
-    least = {
-        name: min(
-            (c for c in choices if c.cpus <= cpus and c.memory <= memory),
-            key=lambda c: (c.throughput, -c.cpus, -c.memory),
-        )
-        for name, choices in instance.undominated.items()
-    }
-    placed = [job for job in instance.jobs if job.id in cluster.given]
-    for job in placed:
-        cluster.change(job.id, least[job.profile])
-    upgrade(cluster, placed)
-    return _claim(cluster, waiting)
-
-
-QUICK = (water_filling, tune, greedy_then_tune, tune_public, greedy, drf, tetris, proportional)
+QUICK = (tune, tune_public, greedy, drf, tetris, proportional)
 """The heuristics that need no solver."""
 
 
 def starts(instance: Instance) -> Iterator[Solution]:
     """Yield initial solutions for a proof; with more than 500 jobs only the first found."""
-    for heuristic in QUICK[:4]:
+    for heuristic in (tune, tune_public):
         found = heuristic(instance).solution
         if isinstance(found, Solution):
             yield found

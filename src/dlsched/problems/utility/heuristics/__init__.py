@@ -13,7 +13,6 @@ from dlsched.problems.utility.heuristics.hadare import forked
 from dlsched.problems.utility.heuristics.insertion import Insertion, by_density
 from dlsched.problems.utility.heuristics.slot_policies import (
     CapacityQueue,
-    least_attained,
     listed,
     two_queues,
 )
@@ -88,12 +87,6 @@ def tiresias(instance: Instance, run: Run, threshold: float = 3250) -> Claim:
     if not threshold > 0:
         raise OptionError(f"threshold={threshold} must be above 0 GPU seconds")
     return _simulate(instance, two_queues(threshold), run)
-
-
-@method("utility", kind="baseline")
-def las(instance: Instance, run: Run) -> Claim:
-    """Least attained service in GPU slots first, without queues, mixing types. Ours."""
-    return _simulate(instance, least_attained, run)
 
 
 @method("utility", kind="baseline")

@@ -23,17 +23,6 @@ def listed(order: Callable[[Rounds, list[int]], Iterable[int]]) -> Callable[[Rou
     return policy
 
 
-def least_attained(rounds: Rounds) -> Grants:
-    """Least attained service in GPU slots first; GPUs of the types with the most free ones."""
-    instance = rounds.instance
-    free, counts = dict(instance.supply), {}
-    for j in sorted(rounds.queue, key=lambda j: rounds.attained[j]):
-        usable, need = most_free(instance, j, free), instance.jobs[j].workers
-        if sum(free[k] for k in usable) >= need:
-            counts[j] = take(free, usable, need)
-    return place(instance, counts)
-
-
 def most_free(instance: Instance, job: int, free: dict[str, int]) -> list[str]:
     """Return the types that a job can use, those with the most free GPUs first."""
     return sorted(instance.speeds[job][-1].types, key=lambda k: (-free[k], k))
