@@ -248,6 +248,19 @@ def test_profiles_with_stairs_are_proved() -> None:
     assert (result.status, tuple(result.objective)) == ("optimal", (Fraction("33.414"), 1))
 
 
+@pytest.mark.slow
+def test_equal_servers_do_not_use_up_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five servers, 21 jobs with stairs: the program with every server has no proof in a minute.
+
+    It has fewer columns than there are patterns that matter, and gets a few seconds; then the
+    patterns within a growing distance of the bound prove the optimum.
+    """
+    monkeypatch.setattr(exact, "_SECONDS", 1.0)
+    instance = dlsched.load(Path(__file__).with_name("five_servers.json"))
+    result = dlsched.solve(instance, time_limit=600)
+    assert (result.status, tuple(result.objective)) == ("optimal", (Fraction("73.955"), 5))
+
+
 def test_throughputs_far_apart() -> None:
     """A job at 1e15 beside one at 1e-300: found, and either proved or left with a stated gap."""
     profiles = {
