@@ -20,7 +20,7 @@ from dlsched.problems.utility.programs.column_generation import generate, refine
 from dlsched.problems.utility.programs.lagrangian import Dual, Priced
 from dlsched.problems.utility.programs.master import Columns
 from dlsched.problems.utility.programs.reduced_cost_fixing import Part, restrict
-from dlsched.problems.utility.structures.gangs import Gangs, Stopped, Vector, levels_of
+from dlsched.problems.utility.structures.gangs import Gangs, Levels, Stopped, Vector, levels_of
 from dlsched.result import Claim, Point, Start, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import Number, granularity, simplify
@@ -58,7 +58,7 @@ class Search:
         self.bound: Fraction | None = None
         self.prices = np.zeros((instance.slots, len(self.gangs.kinds)))
         self.start: Start | None = None
-        self.given: tuple[Insertion, Solution] | None = None
+        self.given: tuple[Levels, Solution] | None = None
         self.columns = Columns(self.gangs)
         self.granularity = Fraction(0)
         if instance.utility.kind != "effective_throughput":
@@ -76,7 +76,7 @@ class Search:
     @property
     def solution(self) -> Solution:
         """The incumbent on machines."""
-        if self.given is not None and self.given[0] is self.best:
+        if self.given is not None and np.array_equal(self.given[0], self.best.levels):
             return self.given[1]
         return self.gangs.solution(self.best.levels)
 
@@ -190,7 +190,7 @@ class Search:
         made = Insertion(self.gangs, levels_of(self.instance, solution))
         better = self.propose(made)
         if better:
-            self.given = made, solution
+            self.given = made.levels.copy(), solution  # searches change the incumbent in place
         return better
 
     def propose(self, made: Insertion) -> bool:
