@@ -2,11 +2,15 @@
 
 Run ``python benchmarks/exact_against_heuristics.py utility-1 interleaving-10``: sections are a
 problem and a limit; all by default, which takes hours. Every run has the limit, its start included.
+Seconds are of processor time, of which a busy machine gives less than the limit, which is one of
+the clock. Where a run is ended by its limit, the same call has another result the next time: if a
+heuristic is better than the exact method, both run twice more, and the table says how often it was.
 """
 
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -76,22 +80,22 @@ def section(problem: str, limit: float) -> Iterator[str]:
     """Yield the table of a problem under a limit."""
     yield f"## {problem}, {limit} s\n"
     yield (
-        "| instance | exact | status | objective | gap | s | best heuristic | objective | s "
-        "| better than exact |\n|---|---|---|---|---|---|---|---|---|---|"
+        "| instance | exact | status | objective | gap | processor s | best heuristic | objective "
+        "| processor s | better than exact |\n|---|---|---|---|---|---|---|---|---|---|"
     )
     _warm_up(dlsched.generate(problem, 0, **INSTANCES[problem][0]))
     for parameters in INSTANCES[problem]:
         instance = dlsched.generate(problem, 0, **parameters)
-        exact = dlsched.solve(instance, time_limit=limit)
+        exact, seconds = _timed(instance, "exact", limit)
         others = [*_heuristics(instance, limit)]
-        better = [r.method for r in others if _beats(r, exact)]
-        best = others[0]
-        for other in others[1:]:
-            best = other if _beats(other, best) else best
+        better = [_repeated(instance, r, limit) for r, _ in others if _beats(r, exact)]
+        best, own = others[0]
+        for other, taken in others[1:]:
+            best, own = (other, taken) if _beats(other, best) else (best, own)
         yield (
             f"| {instance.name} | {exact.method} | {exact.status} | {_worth(exact)} "
-            f"| {_gap(exact)} | {exact.seconds.total:.2f} | {best.method} | {_worth(best)} "
-            f"| {best.seconds.total:.2f} | {', '.join(better) or '-'} |"
+            f"| {_gap(exact)} | {seconds:.2f} | {best.method} | {_worth(best)} "
+            f"| {own:.2f} | {', '.join(better) or '-'} |"
         )
 
 
@@ -101,13 +105,28 @@ def _warm_up(instance: Instance) -> None:
     list(_heuristics(instance, 1))
 
 
-def _heuristics(instance: Instance, limit: float) -> Iterator[Result]:
+def _timed(instance: Instance, method: str, limit: float) -> tuple[Result, float]:
+    """Return a method's result and its processor time."""
+    began = time.process_time()
+    return dlsched.solve(instance, method, time_limit=limit), time.process_time() - began
+
+
+def _heuristics(instance: Instance, limit: float) -> Iterator[tuple[Result, float]]:
     for method in registry.problem(instance.problem).methods.values():
         if method.kind in (Kind.HEURISTIC, Kind.BASELINE):
             try:
-                yield dlsched.solve(instance, method, time_limit=limit)
+                yield _timed(instance, method.name, limit)
             except dlsched.OptionError:  # not for this instance
                 continue
+
+
+def _repeated(instance: Instance, first: Result, limit: float) -> str:
+    """Return how often a heuristic that was better than the exact method is so in three runs."""
+    times = 1
+    for _ in range(2):
+        exact = dlsched.solve(instance, time_limit=limit)
+        times += _beats(dlsched.solve(instance, first.method, time_limit=limit), exact)
+    return f"{first.method}, {times} of 3"
 
 
 def _beats(one: Result, other: Result) -> bool:

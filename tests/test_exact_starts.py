@@ -45,8 +45,6 @@ DRAWN: dict[str, list[dict[str, Any]]] = {
     ],
 }
 """Parameters of the instances to draw, by problem."""
-BEGIN_THEMSELVES = {"placement", "sensitivity", "dispatch"}
-"""Problems whose exact methods call the heuristics that they begin from, with no `starts`."""
 LIMITS = (1e-9, 0.05, 1.0)
 
 
@@ -59,19 +57,33 @@ def drawn(seeds: range, most: int | None = None) -> Iterator[Any]:
 
 
 def require_no_worse(problem: str, parameters: dict[str, Any], seed: int, limit: float) -> None:
-    """Fail if a heuristic or a baseline finds better than the exact method under a limit."""
+    """Fail if a heuristic or a baseline finds better than the exact method under a limit.
+
+    The clock of a busy machine may end one of two equal runs earlier: better is what is so in each
+    of three comparisons.
+    """
     instance = dlsched.generate(problem, seed, **parameters)
     exact = dlsched.solve(instance, time_limit=limit)
     assert exact.start is None
     for method in registry.problem(problem).methods.values():
         if method.kind in (Kind.HEURISTIC, Kind.BASELINE):
-            try:
-                found = dlsched.solve(instance, method, time_limit=limit).objective
-            except dlsched.OptionError:  # not for this instance
-                continue
-            if found is not None:
-                assert exact.objective is not None, f"{method.name} finds a solution"
-                assert not found.better_than(exact.objective), f"{method.name} finds better"
+            for _ in range(3):
+                if not finds_better(instance, method, limit, exact):
+                    break
+                exact = dlsched.solve(instance, time_limit=limit)
+            else:
+                pytest.fail(f"{method.name} finds better")
+
+
+def finds_better(instance: Any, method: Any, limit: float, exact: dlsched.Result) -> bool:
+    """Return whether a heuristic finds better than the exact method has."""
+    try:
+        found = dlsched.solve(instance, method, time_limit=limit).objective
+    except dlsched.OptionError:  # not for this instance
+        return False
+    if found is None:
+        return False
+    return exact.objective is None or bool(found.better_than(exact.objective))
 
 
 @pytest.mark.parametrize(("problem", "parameters", "seed"), [*drawn(range(1), most=1)])
@@ -92,16 +104,36 @@ def test_exact_is_no_worse(
     require_no_worse(problem, parameters, seed, limit)
 
 
-def test_starts_are_heuristics() -> None:
-    """All names are methods that solve; problems drawn here have some."""
-    for name in registry.BUILT_IN:
-        owner = registry.problem(name)
-        names = owner.starts + owner.fallbacks
-        assert bool(names) == (name not in BEGIN_THEMSELVES)
-        assert {owner.method(start).kind for start in names} <= {
-            Kind.HEURISTIC,
-            Kind.BASELINE,
-        }
+@pytest.mark.parametrize("name", registry.BUILT_IN)
+def test_starts_are_heuristics(name: str) -> None:
+    """All names are methods that solve, and what a limit stops comes before what none stops."""
+    owner = registry.problem(name)
+    for parameters in DRAWN[name]:
+        instance = dlsched.generate(name, 1, **parameters)
+        starts = [owner.method(start.name) for start in owner.starts_for(instance)]
+        assert starts and {method.kind for method in starts} <= {Kind.HEURISTIC, Kind.BASELINE}
+        limited = [method.wants_run for method in starts]
+        assert limited == sorted(limited, reverse=True)
+
+
+def test_each_start_has_what_is_left_and_a_shorter_limit_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first has the whole limit, the second the rest, but at least a tenth of a second."""
+    instance, call = dlsched.generate("interleaving", 1, jobs=12), registry.call
+    given: dict[str, float] = {}
+
+    def slow(chosen: Any, instance: Any, run: Any, options: Any) -> Any:
+        given[chosen.name] = run.time_limit
+        if chosen.name == "regroup":
+            run.parent.began -= 20  # as if it took so long
+        return call(chosen, instance, run, options)
+
+    monkeypatch.setattr("dlsched.api.starting.registry.call", slow)
+    for limit, least, most in ((60.0, 30, 40), (20.05, 0.1, 0.1), (0.05, 0.05, 0.05)):
+        dlsched.solve(instance, time_limit=limit)
+        assert limit / 2 <= given["regroup"] <= limit
+        assert least <= given["swap"] <= most
 
 
 def test_a_claim_worse_than_a_heuristic_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

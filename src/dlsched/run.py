@@ -13,7 +13,7 @@ import numbers
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -24,7 +24,7 @@ import numpy as np
 
 from dlsched.display.figures import display, percent
 from dlsched.errors import OptionError
-from dlsched.results.objective import relative_gap
+from dlsched.results.objective import Bound, relative_gap
 from dlsched.results.result import Point, Report, Termination
 from dlsched.schema.solution import Solution
 
@@ -82,8 +82,11 @@ class Run:
         A checked solution to start from, or ``None``.
     check
         The problem's definition, if the method may look whether a solution is feasible.
-    known
-        The best checked solution of the problem's heuristics, found in the run's time, or ``None``.
+    known, found
+        The best checked solution of the problem's heuristics, found in the run's time, or ``None``;
+        all of them, in the order in which they were found.
+    known_bounds
+        By level the bounds that came with these.
     on_progress, on_stage
         Listeners: called with each `Point` and with each `StageEvent`, or ``None``.
     rng
@@ -105,6 +108,8 @@ class Run:
     solvers: dict[str, str | None] = field(default_factory=dict)
     interrupted: bool = False
     known: Solution | None = None
+    found: Sequence[Solution] = ()
+    known_bounds: Sequence[Sequence[Bound]] = ()
     began: float = field(default_factory=time.perf_counter)
     check: Callable[[Any, Any], Report] | None = field(default=None, repr=False)
 
@@ -190,12 +195,17 @@ class Run:
         extra = {"stage": str(Stage.SEARCHING), "point": point}
         logger.info("searching: %s", describe_point(point), extra=extra)
 
-    def nested(self, seconds: float = float("inf"), gap: float = 0.0) -> Run:
+    def nested(self, seconds: float = float("inf"), gap: float = 0.0, least: float = 0.0) -> Run:
         """Return a run for a subproblem: a new limit within this one's, and another gap.
 
         Seed, solver and interrupts are this run's. Its stages and progress are not reported.
+
+        Parameters
+        ----------
+        least
+            Seconds that the subproblem has even if less is left, where this run has a limit.
         """
-        return _Nested(self, seconds, gap)
+        return _Nested(self, seconds, gap, least)
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
@@ -232,9 +242,9 @@ class _Handler:
 
 
 class _Nested(Run):
-    def __init__(self, parent: Run, seconds: float, gap: float) -> None:
+    def __init__(self, parent: Run, seconds: float, gap: float, least: float) -> None:
         self.parent = parent
-        left = min(seconds, parent.remaining())
+        left = max(least, min(seconds, parent.remaining()))
         limit = left if left < float("inf") else None
         super().__init__(limit, gap, parent.threads, parent.seed, parent.solver)
         self.solvers, self.check = parent.solvers, parent.check

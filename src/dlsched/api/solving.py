@@ -14,7 +14,13 @@ from dlsched import registry
 from dlsched.api.certifying import certified, contested
 from dlsched.api.evaluation import evaluate_claim
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
-from dlsched.api.starting import best_of, heuristics_of, no_worse, prepare_all
+from dlsched.api.starting import (
+    begin_from,
+    heuristics_of,
+    no_worse,
+    prepare_all,
+    solutions_of,
+)
 from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.registry import Kind, Method, MethodLike, Problem
 from dlsched.results.objective import Bounds
@@ -141,15 +147,15 @@ def _started(
 ) -> Claim:
     """Call a method; the exact one of a problem returns nothing worse than the heuristics do."""
     heuristics = heuristics_of(owner, chosen, instance, run.time_limit)
-    known = best_of(heuristics.before, owner, instance, run)
-    run.known = None if known is None else known.solution
+    known = begin_from(solutions_of(heuristics.before, owner, instance, run), run)
     claim = no_worse(registry.call(chosen, instance, run, options), known, owner, chosen, instance)
-    if claim.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED):
+    decided = claim.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
+    if decided or claim.termination is Termination.LEVELS_DONE:
         return claim
     try:
         with run.paused():
             prepare_all(heuristics.after, owner, run.on_stage, instance)
-        known = best_of(heuristics.after, owner, instance, run)
+        known = next(iter(solutions_of(heuristics.after, owner, instance, run)[-1:]), None)
     except KeyboardInterrupt:  # the solution that is there must not be lost
         return claim
     return no_worse(claim, known, owner, chosen, instance)

@@ -1,8 +1,9 @@
-"""The best of a problem's own heuristics, which its exact method starts from and is not worse than.
+"""The heuristics that the exact method of a problem starts from, and is not worse than.
 
-With a time limit the problem's `starts` run first, within it, so that the solution is no worse than
-any of theirs whenever the limit strikes. Its `fallbacks`, and without a limit all of them, run only
-after a search that proved nothing.
+Each `Start` of the problem says when it runs; the time that each may take is decided here. The
+first one has the whole time limit, as if it were called by itself, each other one what is left. So
+where the limit strikes, the result is at least that of the first one alone. A heuristic that no
+limit stops takes its time in any case, and is therefore one of the last.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import NamedTuple
 
 from dlsched import registry
 from dlsched.errors import OptionError
-from dlsched.registry import Method, Problem
-from dlsched.results.objective import Objective
+from dlsched.registry import Method, Problem, When
+from dlsched.results.objective import Bound, Objective
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run, Stage, StageListener
 from dlsched.schema.envelope import Instance
@@ -23,13 +24,17 @@ from dlsched.schema.solution import Solution
 
 logger = logging.getLogger(__name__)
 
+LEAST_SECONDS = 0.1
+"""What each heuristic has even if less is left of a limit: so all of them have a shorter one."""
+
 
 class Known(NamedTuple):
-    """A checked solution, its objective, and the name of the heuristic that found it."""
+    """A checked solution, its objective, and the heuristic that found it, with its bounds."""
 
     solution: Solution
     objective: Objective
     name: str
+    bounds: Sequence[Sequence[Bound]] = ()
 
 
 class Heuristics(NamedTuple):
@@ -48,12 +53,11 @@ def heuristics_of(
     """
     if not method.wants_run or owner.method("exact", instance).function is not method.function:
         return Heuristics()
-    starts = [owner.method(name) for name in owner.starts]
-    fallbacks = [owner.method(name) for name in owner.fallbacks]
-    return (
-        Heuristics((), [*starts, *fallbacks])
-        if time_limit is None
-        else Heuristics(starts, fallbacks)
+    before = {When.FIRST} if time_limit is None else {When.FIRST, When.LIMITED}
+    starts = [(owner.method(start.name), start.when) for start in owner.starts_for(instance)]
+    return Heuristics(
+        [heuristic for heuristic, when in starts if when in before],
+        [heuristic for heuristic, when in starts if when not in before],
     )
 
 
@@ -65,31 +69,52 @@ def prepare_all(
         method.prepare(owner.package, listener, instance)
 
 
-def best_of(
+def solutions_of(
     methods: Sequence[Method], owner: Problem, instance: Instance, run: Run
-) -> Known | None:
-    """Return the best solution of heuristics, each run in what is left of the run's time."""
+) -> list[Known]:
+    """Return the solutions of heuristics, the best of them last, each new best one recorded."""
     best: Known | None = None
+    others = []
     for known in _solutions(methods, owner, instance, run):
         if best is None or known.objective.better_than(best.objective):
-            best = known
+            best, worse = known, best
             run.record(float(best.objective[0]), None)
-    return best
+        else:
+            worse = known
+        others += [worse] if worse is not None else []
+    return others if best is None else [*others, best]
+
+
+def begin_from(found: Sequence[Known], run: Run) -> Known | None:
+    """Give a run the solutions of heuristics and their bounds; return the best solution."""
+    if not found:
+        return None
+    run.known = found[-1].solution
+    run.found = [known.solution for known in found]
+    levels = max(len(known.bounds) for known in found)
+    run.known_bounds = [
+        [bound for known in found for own in known.bounds[level : level + 1] for bound in own]
+        for level in range(levels)
+    ]
+    return found[-1]
 
 
 def _solutions(
     methods: Sequence[Method], owner: Problem, instance: Instance, run: Run
 ) -> Iterator[Known]:
+    least = min(LEAST_SECONDS, run.time_limit or 0.0)
     for method in methods:
         run.announce(Stage.SEARCHING, f"a first solution, by {method.name}")
+        nested = run.nested(gap=run.gap, least=least)
+        nested.start = run.start
         try:
-            claim = registry.call(method, instance, run.nested(gap=run.gap), {})
+            claim = registry.call(method, instance, nested, {})
         except OptionError:  # the heuristic is not for this instance
             continue
         if isinstance(claim.solution, Solution):
             report = owner.check(instance, claim.solution)
             if report.feasible and report.objective is not None:
-                yield Known(claim.solution, report.objective, method.name)
+                yield Known(claim.solution, report.objective, method.name, claim.bounds)
             else:
                 logger.error("%s returned an infeasible solution of %s", method.name, instance.name)
 
@@ -99,6 +124,8 @@ def no_worse(
 ) -> Claim:
     """Return a method's claim with the known solution, if that is better than the claim's own."""
     if known is None:
+        return claim
+    if claim.solution == _of(known, method):
         return claim
     if isinstance(claim.solution, Solution):
         own = owner.check(instance, claim.solution)
@@ -110,8 +137,13 @@ def no_worse(
     said = f"{claim.reason}; " if claim.reason else ""
     return replace(
         claim,
-        solution=known.solution.model_copy(update={"method": method.name}),
+        solution=_of(known, method),
         status=claim.status if solved else Status.FEASIBLE,
         objective=None,
         reason=f"{said}the solution is that of {known.name}",
     )
+
+
+def _of(known: Known, method: Method) -> Solution:
+    """Return a heuristic's solution with the name of the method that returns it."""
+    return known.solution.model_copy(update={"method": method.name})

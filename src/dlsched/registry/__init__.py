@@ -12,6 +12,7 @@ from dlsched.registry.names import (
 )
 from dlsched.registry.problems import Problem
 from dlsched.registry.registration import method
+from dlsched.registry.starts import Start, When
 
 __all__ = [
     "BUILT_IN",
@@ -21,6 +22,8 @@ __all__ = [
     "Method",
     "MethodLike",
     "Problem",
+    "Start",
+    "When",
     "call",
     "is_problem",
     "method",

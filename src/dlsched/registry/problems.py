@@ -10,6 +10,7 @@ from typing import Any
 from dlsched.errors import OptionError, UnknownName
 from dlsched.registry import layout, registered
 from dlsched.registry.methods import Kind, Method, MethodLike, function_name
+from dlsched.registry.starts import Start, Starts
 from dlsched.results.objective import ByLevel, Level
 from dlsched.results.result import Report, Violation
 from dlsched.schema.envelope import Instance
@@ -34,11 +35,10 @@ class Problem:
     choose
         ``choose(instance) -> str``: the name for one instance, where no method is best for all.
     starts
-        Names of heuristics: with a time limit, the exact method starts from the best of their
-        solutions, and it returns none that is worse. One that uses all its time is the first.
-    fallbacks
-        The same, of heuristics that take about as long as the exact method and do not poll the
-        limit: they run after it, if it has proved nothing. Without a limit so do the `starts`.
+        Heuristics: the exact method starts from the best of their solutions, and returns none that
+        is worse. Each `Start` says when it runs. The first of them gets the whole time limit, each
+        other one what is left: first is the one that is best where time is short. Those that no
+        limit stops are the last. ``starts(instance)`` if they differ by instance.
     bound
         Name of the method that `dlsched.bound` uses unless told otherwise.
     size
@@ -63,8 +63,7 @@ class Problem:
     size: str
     package: str = field(repr=False)
     choose: Callable[[Any], str] | None = None
-    starts: tuple[str, ...] = ()
-    fallbacks: tuple[str, ...] = ()
+    starts: Starts = ()
 
     def has_module(self, name: str) -> bool:
         """Whether the package has a module of this name."""
@@ -104,6 +103,10 @@ class Problem:
     def by_level(self, entries: Sequence[Any]) -> ByLevel[Any]:
         """Pair one entry per level with the level."""
         return ByLevel(self.levels, entries)
+
+    def starts_for(self, instance: Instance) -> Sequence[Start]:
+        """Return the heuristics that the exact method of an instance begins from."""
+        return self.starts(instance) if callable(self.starts) else self.starts
 
     @property
     def methods(self) -> dict[str, Method]:

@@ -14,10 +14,8 @@ import dlsched
 from dlsched.problems.placement import Instance, Solution, model
 from dlsched.problems.placement.definition.check import TOLERANCE, check
 from dlsched.problems.placement.exact import Refinement
-from dlsched.problems.placement.heuristics.starts import starts
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.piecewise_estimate import step_of
-from dlsched.problems.placement.structures.arrays import arrays
 from dlsched.proofs.forms.compiled import form_of
 from dlsched.proofs.forms.form import Form
 from dlsched.run import Run
@@ -201,15 +199,15 @@ def test_costs_below_the_least_double(weights: dict[str, float]) -> None:
         assert dlsched.bound(instance, name)[0].value <= best
 
 
-def test_the_search_starts_from_every_heuristic() -> None:
-    """Before the first program its best placement is no worse than any heuristic's, same seed."""
+def test_the_search_starts_from_what_heuristics_found() -> None:
+    """Before the first program its best placement is the best of these."""
     instance = dlsched.generate("placement", 4, tables=8, regions=3, jobs=12, largest=0.4)
-    search = Refinement(instance, Run())
+    found = [dlsched.solve(instance, name) for name in ("no_moves", "short_annealing")]
+    search = Refinement(instance, Run(found=[result.solution for result in found]))
     search.start()
     assert search.best is not None
     assert check(instance, search.best).objective == (search.exact_cost,)
-    for name in ("no_moves", "hill_climbing", "short_annealing"):
-        assert search.exact_cost <= dlsched.solve(instance, name).objective[0]
+    assert search.exact_cost == min(result.objective[0] for result in found)
 
 
 @pytest.mark.slow
@@ -224,13 +222,19 @@ def test_milp_is_never_worse_than_a_heuristic() -> None:
 
 
 @pytest.mark.slow
-def test_the_start_has_the_placements_of_the_heuristics() -> None:
-    """Of more than few tables, the same ones as each heuristic by itself, for the same seed."""
-    instance = dlsched.generate("placement", 5, tables=60, regions=4, jobs=40)
-    run = Run(seed=3)
-    made = [s.home for s in starts(instance, arrays(instance), run, run.nested)]
-    for name in ("short_annealing", "annealing"):
-        assert dlsched.solve(instance, name, seed=3).solution.home in made
+@pytest.mark.parametrize("limit", [1e-9, 30])
+@pytest.mark.parametrize("seed", range(3))
+def test_with_a_limit_annealing_begins_with_short_annealing(seed: int, limit: float) -> None:
+    """So it is no worse, however short the limit, and has the better of both with a long one."""
+    instance = dlsched.generate("placement", seed, tables=60, regions=4, jobs=40)
+    short, both = (
+        dlsched.solve(instance, name, seed=3, time_limit=limit)
+        for name in ("short_annealing", "annealing")
+    )
+    assert both.objective is not None and not short.objective.better_than(both.objective)
+    if limit > 1:
+        alone = dlsched.solve(instance, "annealing", seed=3)
+        assert both.objective == min(short.objective, alone.objective)
 
 
 def test_progress_is_reported_while_a_program_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from dlsched.problems.utility.programs.pricing import best_schedule
 from dlsched.problems.utility.structures.gangs import Gangs, Stopped
 from dlsched.problems.utility.structures.work_units import Units, units
 from dlsched.results.result import Termination
+from dlsched.run import Run
 from dlsched.solvers.compilation import entries
 from dlsched.testing import oracles, strategies
 
@@ -379,3 +380,14 @@ def test_bound_alone() -> None:
     assert bound.solver == "highs"  # the master's
     assert bound.certified[0].value <= lagrangian_bound(instance, {})
     assert bound.certified[0].value >= dlsched.solve(instance, "insertion").objective[0]
+
+
+def test_what_is_better_than_the_first_solution_is_returned() -> None:
+    """Searches change the incumbent in place: the solution it began from is no longer its own."""
+    instance = dlsched.generate("utility", 1, jobs=12, slots=20)
+    first = dlsched.solve(instance, "fifo")
+    search = schedule_columns.Search(instance, Run())
+    assert search.begin_from(first.solution) and search.solution is first.solution
+    search.best.improve(Run(), 100)
+    found = dlsched.verify(instance, search.solution)
+    assert found.objective.better_than(first.objective)

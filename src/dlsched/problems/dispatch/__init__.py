@@ -4,7 +4,7 @@ from dlsched.problems.dispatch.definition.check import LEVELS, check, explain
 from dlsched.problems.dispatch.definition.ranking import Ranked, rank
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.instances.from_placement import of
-from dlsched.registry import Problem
+from dlsched.registry import Problem, Start
 
 
 def choose(instance: Instance) -> str:
@@ -14,6 +14,8 @@ def choose(instance: Instance) -> str:
     """
     return "clusters" if instance.scope == "one" else "classes"
 
+
+_SCOPES = ("top_k", "federated", "local", "regional_queue", "global_queue", "regional")
 
 PROBLEM = Problem(
     name="dispatch",
@@ -29,6 +31,7 @@ PROBLEM = Problem(
     size="pending",
     package=__name__,
     choose=choose,
+    starts=tuple(map(Start, ("counted", *_SCOPES))),
 )
 
 __all__ = ["PROBLEM", "Instance", "Ranked", "Solution", "of", "rank"]

@@ -3,7 +3,7 @@
 from dlsched.problems.elastic.definition.check import LEVELS, check, explain
 from dlsched.problems.elastic.definition.schema import Instance, Solution
 from dlsched.problems.elastic.structures.completion_times import Completion, jct
-from dlsched.registry import Problem
+from dlsched.registry import Problem, Start, When
 
 PROBLEM = Problem(
     name="elastic",
@@ -18,7 +18,7 @@ PROBLEM = Problem(
     bound="lp",
     size="jobs",
     package=__name__,
-    fallbacks=("prices",),
+    starts=(Start("prices", When.LAST),),
 )
 
 __all__ = ["PROBLEM", "Completion", "Instance", "Solution", "jct"]

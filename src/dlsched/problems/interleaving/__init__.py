@@ -3,7 +3,7 @@
 from dlsched.problems.interleaving.definition.check import LEVELS, check, explain, iteration_time
 from dlsched.problems.interleaving.definition.schema import Group, Instance, Solution
 from dlsched.problems.interleaving.structures.group_counts import choose
-from dlsched.registry import Problem
+from dlsched.registry import Problem, Start
 
 PROBLEM = Problem(
     name="interleaving",
@@ -18,7 +18,7 @@ PROBLEM = Problem(
     bound="lagrangian",
     size="jobs",
     package=__name__,
-    starts=("regroup", "swap"),
+    starts=(Start("regroup"), Start("swap")),
     choose=choose,
 )
 

@@ -2,7 +2,17 @@
 
 from dlsched.problems.placement.definition.check import LEVELS, check, explain
 from dlsched.problems.placement.definition.schema import Instance, Job, Region, Solution, Table
-from dlsched.registry import Problem
+from dlsched.problems.placement.structures.small import very_few_tables
+from dlsched.registry import Problem, Start
+
+
+def starts(instance: Instance) -> list[Start]:
+    """Return what `milp` begins from: `annealing`, whose loops are compiled unless tables are few.
+
+    It begins with `short_annealing`, and this with `hill_climbing`.
+    """
+    return [Start("short_annealing" if very_few_tables(instance) else "annealing")]
+
 
 PROBLEM = Problem(
     name="placement",
@@ -17,6 +27,7 @@ PROBLEM = Problem(
     bound="indivisible_bound",
     size="tables",
     package=__name__,
+    starts=starts,
 )
 
 __all__ = ["PROBLEM", "Instance", "Job", "Region", "Solution", "Table"]

@@ -4,7 +4,7 @@ from dlsched.problems.reclaiming.definition.check import LEVELS, check, explain
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.problems.reclaiming.exact.frontier import frontier
 from dlsched.problems.reclaiming.exact.nearest import nearest_optimum
-from dlsched.registry import Problem
+from dlsched.registry import Problem, Start
 
 __all__ = ["PROBLEM", "Instance", "Solution", "frontier", "nearest_optimum"]
 
@@ -22,5 +22,5 @@ PROBLEM = Problem(
     bound="lp",
     size="servers",
     package=__name__,
-    starts=("densest", "lyra", "gpu_fraction", "scf_updated"),
+    starts=(Start("densest"), Start("lyra"), Start("gpu_fraction"), Start("scf_updated")),
 )

@@ -2,7 +2,18 @@
 
 from dlsched.problems.sensitivity.definition.check import LEVELS, check, explain
 from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Profile, Solution
-from dlsched.registry import Problem
+from dlsched.registry import Problem, Start, When
+
+_MANY_JOBS = 100
+"""With more jobs the rules without a solver take longer than `price_round`, and find less."""
+_RULES = ("tune", "tune_public", "greedy", "drf", "tetris", "proportional")
+
+
+def starts(instance: Instance) -> list[Start]:
+    """Return the heuristics that the exact method begins from; their patterns are its first."""
+    when = When.LAST if len(instance.jobs) > _MANY_JOBS else When.FIRST
+    return [Start("price_round", When.FIRST), *(Start(name, when) for name in _RULES)]
+
 
 PROBLEM = Problem(
     name="sensitivity",
@@ -17,6 +28,7 @@ PROBLEM = Problem(
     bound="pooled",
     size="jobs",
     package=__name__,
+    starts=starts,
 )
 
 __all__ = ["PROBLEM", "Allocation", "Instance", "Profile", "Solution"]

@@ -2,7 +2,7 @@
 
 from dlsched.problems.utility.definition.check import LEVELS, check, explain
 from dlsched.problems.utility.definition.schema import Held, Instance, Job, Machine, Solution
-from dlsched.registry import Problem
+from dlsched.registry import Problem, Start
 
 
 def choose(instance: Instance) -> str:
@@ -23,7 +23,7 @@ PROBLEM = Problem(
     bound="lagrangian",
     size="jobs",
     package=__name__,
-    starts=("insertion", "hadare"),
+    starts=(Start("insertion"), Start("hadare")),
     choose=choose,
 )
 

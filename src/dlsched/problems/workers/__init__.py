@@ -4,7 +4,7 @@ from dlsched.problems.workers.definition.check import LEVELS, check, explain
 from dlsched.problems.workers.definition.schema import Instance, Solution
 from dlsched.problems.workers.instances.to_reclaiming import to_reclaiming
 from dlsched.problems.workers.programs.choice import choose
-from dlsched.registry import Problem
+from dlsched.registry import Problem, Start
 
 __all__ = ["PROBLEM", "Instance", "Solution", "to_reclaiming"]
 
@@ -22,6 +22,6 @@ PROBLEM = Problem(
     bound="lp",
     size="servers",
     package=__name__,
-    starts=("chosen_first", "first_fit"),
+    starts=(Start("chosen_first"), Start("first_fit")),
     choose=choose,
 )

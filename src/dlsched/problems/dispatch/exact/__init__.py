@@ -9,10 +9,10 @@ from dlsched.problems.dispatch import model
 from dlsched.problems.dispatch.definition.check import LEVELS, YOUNG, evaluate
 from dlsched.problems.dispatch.definition.ranking import startable
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
+from dlsched.problems.dispatch.exact.beginning import from_best
 from dlsched.problems.dispatch.exact.one_workload import Search
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.heuristics.fill_remaining import filled
-from dlsched.problems.dispatch.heuristics.starts import improved
 from dlsched.problems.dispatch.programs import batch_search
 from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.registry.own import method
@@ -35,8 +35,8 @@ def milp(instance: Instance, run: Run, levels: int | None = None) -> Claim:
     levels
         Levels to solve; all by default.
     """
-    return improved(
-        instance, run, lambda part, start: solve_levels(instance, part, model, levels, first=start)
+    return from_best(
+        instance, run, lambda start: solve_levels(instance, run, model, levels, first=start)
     )
 
 
@@ -55,7 +55,7 @@ def clusters(instance: Instance, run: Run) -> Claim:
     """
     if instance.scope != "one":
         raise OptionError("clusters is for the scope one; use classes for a batch")
-    return improved(instance, run, lambda part, start: _clusters(instance, part))
+    return from_best(instance, run, lambda start: _clusters(instance, run))
 
 
 def _clusters(instance: Instance, run: Run) -> Claim:
@@ -117,7 +117,7 @@ def classes(instance: Instance, run: Run, levels: int | None = None) -> Claim:
     depth = len(LEVELS) if levels is None else levels
     if not (isinstance(depth, int) and 1 <= depth <= len(LEVELS)):
         raise OptionError(f"levels={depth} must be from 1 to {len(LEVELS)}")
-    return improved(instance, run, lambda part, start: _classes(instance, part, start, depth))
+    return from_best(instance, run, lambda start: _classes(instance, run, start, depth))
 
 
 def _classes(instance: Instance, run: Run, start: Solution, depth: int) -> Claim:

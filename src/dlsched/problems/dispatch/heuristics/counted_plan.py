@@ -27,11 +27,6 @@ WITHIN, NODES, TRIES = 0.01, 10, 4
 """Where a program is left, its nodes, and programs by priority, unless others are asked for."""
 
 
-def count(instance: Instance, run: Run, start: Solution) -> Solution:
-    """Return the solution of `counted`, from a start that need not be the plan of `mast`."""
-    return Counted(instance, run, start, WITHIN, NODES, TRIES).solve()
-
-
 class Counted:
     """The search, priority by priority; the parameters are those of the method `counted`."""
 

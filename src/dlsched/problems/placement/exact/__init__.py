@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import math
 import time
+from functools import cached_property
 from typing import Any
 
 from dlsched.problems.placement import model
 from dlsched.problems.placement.definition.check import TOLERANCE as CHECK_TOLERANCE
 from dlsched.problems.placement.definition.check import check, rounding_margin
 from dlsched.problems.placement.definition.schema import Instance, Solution
-from dlsched.problems.placement.heuristics.starts import starts
+from dlsched.problems.placement.heuristics import (
+    Schedules,
+    anneal,
+    initial_state,
+    long_schedules,
+    solution_of,
+)
 from dlsched.problems.placement.model import Whole
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.indivisible_bounds import gpu_bound, storage_bound, whole
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate
 from dlsched.problems.placement.programs.rounding import below
 from dlsched.problems.placement.structures.arrays import arrays, homes_of
-from dlsched.problems.placement.structures.small import very_few_tables
+from dlsched.problems.placement.structures.small import few_tables, very_few_tables
 from dlsched.problems.placement.structures.state import state_of
 from dlsched.registry.own import method
 from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Bound
@@ -54,8 +61,8 @@ _WITHOUT_SUB_PROGRAMS = 40
 """Up to this many tables HiGHS seeks no placements in smaller integer programs and does not
 restart, which take two fifths of its time at 12 to 24 tables. With more tables the tree rarely
 ends, and they find better placements."""
-_BOUND_SHARE = 0.2
-"""Share of the time left that the first bound may take before `annealing`."""
+_FEW_TRIALS = 100
+"""Trials of annealing for each of few tables, where a proof follows soon."""
 _MOST_EXCLUDED = 100
 """Placements that are excluded one by one before the search ends with the gap that is left."""
 
@@ -66,9 +73,9 @@ def milp(instance: Instance, run: Run) -> Claim:
 
     Exact because each program's bound is a bound on the cost, and each placement found gets points
     at which the next program is exact; there are finitely many. It stops when the bound equals the
-    cost of the best placement, or with the gap that is left. It starts from the best placement of
-    `hill_climbing`, `short_annealing` and `annealing`, which may take almost all of the limit;
-    from a few trials of annealing where tables are few and there is no limit.
+    cost of the best placement, or with the gap that is left. It starts from the placement of
+    `annealing`, which may take all of the limit; from a few trials of it where tables are few and
+    there is no limit.
     """
     return Refinement(instance, run).search()
 
@@ -87,8 +94,6 @@ class Refinement:
         self.instance, self.run = instance, run
         self.backend = find_backend(run.solver)
         self.data = arrays(instance)
-        self.shares = Shares(instance)
-        self.estimate = Estimate.coarse(self.data, self.shares)
         self.best: Solution | None = None
         self.cost = float("inf")
         self.exact_cost: Number | None = None
@@ -103,6 +108,16 @@ class Refinement:
         self.build_seconds = 0.0
         self.message = ""
         self.no_dual = "the relaxation was not solved"
+
+    @cached_property
+    def shares(self) -> Shares:
+        """The model's coefficients."""
+        return Shares(self.instance)
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The estimate of the cost, at first a coarse one."""
+        return Estimate.coarse(self.data, self.shares)
 
     @property
     def bound(self) -> float:
@@ -177,16 +192,26 @@ class Refinement:
         return Claim(status=Status.INFEASIBLE, reason=reason, build_seconds=self.build_seconds)
 
     def start(self) -> None:
-        """Keep the best of the run's start and of the heuristics' placements.
+        """Keep the best of the start and of the heuristics' placements, else that of annealing."""
+        found = [*self.run.found]
+        if isinstance(self.run.start, Solution):
+            found.append(self.run.start)
+        if not self.run.found:
+            found.append(self.annealed())
+        for solution in found:
+            if isinstance(solution, Solution):
+                self.offer(solution)
+        if not self.run.stop_reason():
+            self.refine(self.best or self.annealed())
 
-        Before the longest, which may take the rest of the limit, a first bound is found.
-        """
+    def annealed(self) -> Solution:
+        """Return a placement by annealing, with few trials if tables are few."""
         self.run.announce(Stage.SEARCHING, "a placement by annealing")
-        for made, solution in enumerate(starts(self.instance, self.data, self.run, self.part)):
-            self.offer(solution)
-            if made == 1:
-                self.bound_parts(_BOUND_SHARE * self.run.remaining())
-        self.refine(self.best or solution)
+        schedules = long_schedules(self.data)
+        if few_tables(self.instance):
+            schedules = Schedules(1, _FEW_TRIALS * len(self.data.size))
+        state = initial_state(self.instance, self.data, self.run)
+        return solution_of(self.instance, anneal(self.data, state, self.part(), *schedules))
 
     def part(self, seconds: float = math.inf) -> Run:
         """Return a run for a part of the search, whose progress is reported with what is known."""
@@ -205,8 +230,10 @@ class Refinement:
             return
         self.run.announce(Stage.SEARCHING, "what indivisible tables and jobs leave")
         part = self.run.nested(seconds)
-        stored = storage_bound(self.instance)
-        self.indivisible = below(stored + gpu_bound(self.shares, part))
+        bound = storage_bound(self.instance)
+        if not self.run.stop_reason():
+            bound += gpu_bound(self.shares, part)
+        self.indivisible = below(bound)
         self.all_parts = part.stop_reason() is None
         self.record()
 

@@ -12,7 +12,6 @@ from dlsched.problems.sensitivity import model
 from dlsched.problems.sensitivity.definition.check import check, evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.exact.bounds import precision_reason
-from dlsched.problems.sensitivity.exact.first_solutions import first_solutions
 from dlsched.problems.sensitivity.exact.milp import solve_model
 from dlsched.problems.sensitivity.exact.numbered_servers import (
     MOST_COLUMNS,
@@ -20,6 +19,7 @@ from dlsched.problems.sensitivity.exact.numbered_servers import (
     solution_of_numbered,
     solve_numbered,
 )
+from dlsched.problems.sensitivity.heuristics.price_round import price_round
 from dlsched.problems.sensitivity.heuristics.round_patterns import solution_from
 from dlsched.problems.sensitivity.programs.initial_patterns import patterns_of
 from dlsched.problems.sensitivity.programs.lagrangian import Cutoff, Lagrangian, Prices
@@ -98,11 +98,7 @@ class _Patterns:
             self.first.append(Bound(0, "certified", "there are no jobs"))
             self.second.append(Bound(0, "certified", "there are no jobs"))
             return self.claim(Status.OPTIMAL, reason="there are no jobs")
-        self.run.announce(Stage.SEARCHING, "first allocations, by heuristics")
-        first = first_solutions(instance, self.run)
-        for solution in first.solutions:
-            self.offer(solution)
-        self.first += first.bounds
+        self.begin()
         if isinstance(self.run.start, Solution):
             better = self.offer(self.run.start)
             said = "the first incumbent" if better else "no better than the heuristics'"
@@ -125,6 +121,18 @@ class _Patterns:
         if self.value[1] > self.forced.value and not self.minimise_split(goal):
             return self.stopped()
         return self.claim(Status.OPTIMAL, reason=self.precision())
+
+    def begin(self) -> None:
+        """Keep the solutions of heuristics, and the bounds that came with them."""
+        found, bounds = self.run.found, self.run.known_bounds
+        if not found:
+            self.run.announce(Stage.SEARCHING, "a first allocation, by price_round")
+            claim = price_round(self.instance, self.run.nested())
+            found, bounds = [claim.solution], claim.bounds
+        for solution in found:
+            if isinstance(solution, Solution):
+                self.offer(solution)
+        self.first += bounds[0] if bounds else []
 
     def bound(self) -> Number | None:
         """Return the least bound on the throughput."""
@@ -212,12 +220,16 @@ class _Patterns:
         return simplify(min(Fraction(bound), Fraction(rounded)))
 
     def decide(self, program: Program, prices: Prices, bound: Number) -> Number:
-        """Close the gap between the incumbent and its bound; return the bound then known."""
+        """Close the gap between the incumbent and its bound; return the bound then known.
+
+        The program with every server is solved in a second, or its equal servers take hours: it is
+        first given a few seconds, and all the time only if the patterns are too many.
+        """
         numbered = self.few_items(program, self.better(program, prices))
-        closed = numbered and self.close_by_servers(program)
+        numbered = closed = numbered and self.close_by_servers(program, self.run.nested(_SECONDS))
         closed = closed or self.close_gap(program, prices, None)
-        if not closed and not numbered and self.may_number(program):
-            numbered = closed = self.close_by_servers(program)
+        if not closed and self.may_number(program):
+            numbered = closed = self.close_by_servers(program, self.run)
         if not closed or self.within(bound):
             return bound
         if self.best is None:
@@ -333,12 +345,12 @@ class _Patterns:
             return []
         return [program.lagrangian(prices).cutoff(int(self.value[0] / program.granularity))]
 
-    def close_by_servers(self, program: Program) -> bool:
+    def close_by_servers(self, program: Program, run: Run) -> bool:
         """Solve the program with every server; return whether it decides.
 
         It does not if its point overloads a server, as capacities may be rounded for the solver.
         """
-        outcome = solve_numbered(program, self.run)
+        outcome = solve_numbered(program, run)
         if outcome.status is Status.INFEASIBLE:
             return True
         if outcome.values is None:
@@ -349,9 +361,9 @@ class _Patterns:
         feasible = check(self.instance, solution).feasible
         return feasible and outcome.status is Status.OPTIMAL
 
-    def split_by_servers(self, program: Program, floor: int) -> bool:
+    def split_by_servers(self, program: Program, run: Run, floor: int) -> bool:
         """Minimise the split jobs with every server, the throughput held; see above."""
-        outcome = solve_numbered(program, self.run, floor)
+        outcome = solve_numbered(program, run, floor)
         if outcome.values is None or outcome.status is not Status.OPTIMAL:
             return False
         solution = solution_of_numbered(program, outcome.values)
@@ -396,11 +408,15 @@ class _Patterns:
         held = program.lagrangian(first.prices).cutoff(floor)
         fewer = [lagrangian.split_cutoff(int(self.value[1]) - 1), held]
         if self.value[1] > least and self.few_items(program, fewer):
-            return self.split_by_servers(program, floor)
+            if self.split_by_servers(program, self.run.nested(_SECONDS), floor):
+                return True
+            self.reason = "a gap is left at level 2"
         while self.value[1] > least:
             most = self.close_split(program, floor, lagrangian, held, least)
             if most is None:
-                return self.may_number(program) and self.split_by_servers(program, floor)
+                if not self.may_number(program):
+                    return False
+                return self.split_by_servers(program, self.run, floor)
             least = min(most + 1, int(self.value[1]))
             how = "highs on all patterns near the bound"
             self.second.append(Bound(least, "claimed", how))

@@ -10,7 +10,7 @@ from dlsched.problems.sensitivity import model
 from dlsched.problems.sensitivity.definition.check import check, evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.exact.bounds import precision_reason
-from dlsched.problems.sensitivity.exact.first_solutions import best_of, first_solutions
+from dlsched.problems.sensitivity.heuristics.price_round import price_round
 from dlsched.problems.sensitivity.programs.pooled import split_bound
 from dlsched.registry.own import method
 from dlsched.results.objective import TOLERANCE, Bound, relative_gap
@@ -27,7 +27,7 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
 
     Exact because the model's solutions are the instance's except those with dominated choices,
     which no optimum needs (models/sensitivity.md). For few servers, as they are identical. It
-    begins from the best solution of the heuristics. Where CPUs or memory have more digits than a
+    begins from the solution of `price_round`. Where CPUs or memory have more digits than a
     solver's tolerances allow, the model's capacities are rounded so that no solution is lost; a
     point that overloads a server is not returned, and nothing is called optimal then.
 
@@ -37,8 +37,8 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
         1 to stop after the throughput.
     """
     model.validate_size(instance)
-    first = best_of(instance, first_solutions(instance, run).solutions)
-    return solve_model(instance, run, first, levels)
+    first = run.known or price_round(instance, run.nested()).solution
+    return solve_model(instance, run, first if isinstance(first, Solution) else None, levels)
 
 
 def solve_model(
@@ -46,7 +46,7 @@ def solve_model(
 ) -> Claim:
     """Solve the model from a first solution; what it returns is within exact capacities."""
     given = [s for s in (first, run.start) if isinstance(s, Solution)]
-    best = best_of(instance, given)
+    best = _best_of(instance, given)
     try:
         claim = solve_levels(instance, run, model, levels, first=first)
     except SolverFailure as error:
@@ -54,6 +54,17 @@ def solve_model(
             return Claim(status=Status.NO_SOLUTION, reason=str(error))
         return Claim(best, Status.FEASIBLE, str(error), termination=Termination.UNDECIDED)
     return _checked(instance, claim, best)
+
+
+def _best_of(instance: Instance, solutions: list[Solution]) -> Solution | None:
+    """Return the best of the solutions that are feasible."""
+    best: Solution | None = None
+    for solution in solutions:
+        if check(instance, solution).feasible:
+            value = evaluate(instance, solution.allocation)
+            if best is None or value.better_than(evaluate(instance, best.allocation)):
+                best = solution
+    return best
 
 
 def _checked(instance: Instance, claim: Claim, best: Solution | None) -> Claim:

@@ -145,10 +145,6 @@ def tetris(
     return _in_order(instance, weighted, tuned)
 
 
-QUICK = (tune, tune_public, greedy, drf, tetris, proportional)
-"""The heuristics that need no solver."""
-
-
 def starts(instance: Instance) -> Iterator[Solution]:
     """Yield initial solutions for a proof; with more than 500 jobs only the first found."""
     for heuristic in (tune, tune_public):

@@ -64,6 +64,8 @@ def price_round(instance: Instance, run: Run) -> Claim:
     all patterns that a better solution can use, if there are at most 1,000. The integer programs
     end at 100 nodes.
 
+    With a time limit `balance` comes first, and its solution is returned if it is better.
+
     An instance whose servers have too many sums of CPUs or memory for pricing is left to
     `balance`, with the bound of `pooled`.
     """
@@ -102,6 +104,8 @@ class Rounding:
         self.value = -1
         """Throughput of the incumbent as a multiple of the granularity; -1 without one."""
         self.solution: Solution | None = None
+        self.even: Solution | None = None
+        """The solution of `balance`, once it is made."""
         self.given: dict[Id, tuple[Choice, Placed]] = {}
         servers = instance.servers.count
         self.large = servers >= _LARGE
@@ -114,6 +118,8 @@ class Rounding:
     def best(self) -> Rounded:
         """Add patterns until the gap is small; return what is found."""
         program = self.program
+        if self.run.time_limit is not None:
+            self._balance()
         program.add(packing(program))
         program.add([program.server.full(i) for i in range(len(program.items))])
         relaxed = relax(program, self.run, gap=_GAP / 2)
@@ -124,7 +130,9 @@ class Rounding:
             if not self.within(self.enough):
                 self._combine()
         if self.solution is None and (relaxed is None or relaxed.fits):
-            self.solution = balanced(self.instance, self.run)
+            self._balance()
+        if self.even is not None and self._even_is_better(self.even):
+            self.solution = self.even
         if program.bound is None:
             return Rounded(self.solution, [])
         bound = simplify(program.bound * program.granularity)
@@ -191,7 +199,7 @@ class Rounding:
         """Add patterns, those that cost least time first, as long as the caller asks for more."""
         yield
         program, known = self.program, len(self.program.patterns)
-        even = balanced(self.instance, self.run)
+        even = self._balance()
         if even is not None:
             program.add(patterns_of(program, even))
             throughput = evaluate(self.instance, even.allocation)[0]
@@ -201,6 +209,18 @@ class Rounding:
         better = program.lagrangian(prices).cutoff(self.value + 1)
         if self.value >= 0 and program.complete(_MOST_ENUMERATED, [better], self.run):
             yield
+
+    def _balance(self) -> Solution | None:
+        """Return the solution of `balance`."""
+        if self.even is None:
+            self.even = balanced(self.instance, self.run)
+        return self.even
+
+    def _even_is_better(self, even: Solution) -> bool:
+        if self.solution is None:
+            return True
+        ours = evaluate(self.instance, self.solution.allocation)
+        return evaluate(self.instance, even.allocation).better_than(ours)
 
     def _integer(self, near: Vector | None) -> None:
         """Solve the integer program over the patterns known, or only near a point."""

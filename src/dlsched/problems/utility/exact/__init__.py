@@ -10,9 +10,8 @@ from typing import Any
 from dlsched.problems.utility import model
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.exact.schedule_columns import Search
-from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.programs.reduced_cost_fixing import Part
-from dlsched.problems.utility.structures.gangs import Stopped, levels_of
+from dlsched.problems.utility.structures.gangs import Stopped
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Start, Status, Termination
@@ -101,10 +100,10 @@ def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
         )
     built = time.perf_counter() - began
     if isinstance(run.start, Solution):
-        better = search.propose(Insertion(search.gangs, levels_of(instance, run.start)))
+        better = search.begin_from(run.start)
         search.start = Start(True, "the first incumbent" if better else "its utility is 0")
     if isinstance(run.known, Solution):
-        search.propose(Insertion(search.gangs, levels_of(instance, run.known)))
+        search.begin_from(run.known)
     run.announce(Stage.SEARCHING, "schedules as columns")
     search.solve()
     claim = search.claim(built)

@@ -19,7 +19,7 @@ from dlsched.problems.utility.programs.column_generation import generate, refine
 from dlsched.problems.utility.programs.lagrangian import Dual, Priced
 from dlsched.problems.utility.programs.master import Columns
 from dlsched.problems.utility.programs.reduced_cost_fixing import Part, restrict
-from dlsched.problems.utility.structures.gangs import Gangs, Stopped, Vector
+from dlsched.problems.utility.structures.gangs import Gangs, Levels, Stopped, Vector, levels_of
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Point, Start, Status, Termination
 from dlsched.run import Run
@@ -58,6 +58,7 @@ class Search:
         self.bound: Fraction | None = None
         self.prices = np.zeros((instance.slots, len(self.gangs.kinds)))
         self.start: Start | None = None
+        self.given: tuple[Levels, Solution] | None = None
         self.columns = Columns(self.gangs)
         self.granularity = Fraction(0)
         if instance.utility.kind != "effective_throughput":
@@ -75,6 +76,8 @@ class Search:
     @property
     def solution(self) -> Solution:
         """The incumbent on machines."""
+        if self.given is not None and np.array_equal(self.given[0], self.best.levels):
+            return self.given[1]
         return self.gangs.solution(self.best.levels)
 
     @property
@@ -132,6 +135,8 @@ class Search:
                 made.arrange(self.run.nested(first), by_density(self.gangs).tolist(), rounds)
                 self.propose(made)
                 self.best.improve(self.run.nested(first), rounds)
+            if self.run.stop_reason():
+                return
             self.columns.add(self.best.levels)
             self.improve_prices(self.run.nested(0.6 * limit))
             if not direct:
@@ -179,6 +184,14 @@ class Search:
         missing = set(made.left_out())
         made.fill([j for j in order if j in missing])
         return made
+
+    def begin_from(self, solution: Solution) -> bool:
+        """Propose a solution; return whether it is the incumbent."""
+        made = Insertion(self.gangs, levels_of(self.instance, solution))
+        better = self.propose(made)
+        if better:
+            self.given = made.levels.copy(), solution  # searches change the incumbent in place
+        return better
 
     def propose(self, made: Insertion) -> bool:
         """Add a schedule's rows as columns; make it the incumbent if it is better."""

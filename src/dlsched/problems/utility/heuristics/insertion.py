@@ -94,16 +94,14 @@ class Insertion:
         return True
 
     def fill(self, order: Iterable[int], price: Vector | None = None) -> None:
-        """Insert jobs in turn, where they fit, until there is a reason to stop.
+        """Insert jobs in turn, where they fit.
 
-        Without prices each job is inserted at its earliest finish.
+        Without prices each job is inserted at its earliest finish. That takes so little time that
+        no limit stops it: with any limit the schedule is one of a heuristic.
         """
         if price is None:
             plan = self._plan()
-            for job in order:
-                if self.gangs.stop():
-                    break
-                insert_in_turn(self.gangs.demands, plan, np.array([job], dtype=np.int64))
+            insert_in_turn(self.gangs.demands, plan, np.array([*order], dtype=np.int64))
             self.reset(plan.levels)
             return
         for job in order:
