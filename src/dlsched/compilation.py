@@ -9,7 +9,7 @@ instances are so small that compiling would take longer than the run, both run a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, update_wrapper
@@ -80,7 +80,10 @@ class Loop:
         function = self._calling(lambda loop: loop.compiled)
         # numba renews what it has cached if the function's own file changes, not if others do.
         function.__qualname__ += f"_{self.digest_of_others()}"
-        return compile_(function)
+        made = compile_(function)
+        if not self.entry:
+            made.get_call_template = _for_types(made.get_call_template)
+        return made
 
     def digest_of_others(self) -> str:
         """Return a short digest of what the machine code has of other files.
@@ -152,6 +155,20 @@ class Loop:
         called = {n: form(space[n]) for n in code.co_names if isinstance(space.get(n), Loop)}
         made = FunctionType(code, space | called, code.co_name, self.function.__defaults__)
         return update_wrapper(made, self.function, updated=())
+
+
+def _for_types(template: Callable[..., Any]) -> Callable[..., Any]:
+    """Return numba's look-up of a called loop, with constants taken as any value of their type.
+
+    For a constant argument numba would compile the loop once more.
+    """
+    from numba.core import types
+
+    def looked_up(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        kinds = {name: types.unliteral(kind) for name, kind in keywords.items()}
+        return template(tuple(types.unliteral(kind) for kind in arguments), kinds)
+
+    return looked_up
 
 
 def loop(function: F) -> F:
