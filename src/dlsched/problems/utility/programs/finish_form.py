@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dlsched.forms.form import Goal, Row
+from dlsched.forms.limit import poll
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.programs.finish_costs import LeastCosts
 from dlsched.schema import granularity
@@ -76,6 +77,7 @@ class Finishes:
         self.costs = LeastCosts(instance)
         self.worth: list[dict[int, Fraction]] = [{} for _ in instance.jobs]
         for row, job, fewest in zip(self.worth, instance.jobs, instance.fewest, strict=True):
+            poll()
             before = job.arrival - 2
             for f in range(before + fewest, instance.slots) if fewest else ():
                 row[f] = Fraction(instance.worth(job, f - before))
