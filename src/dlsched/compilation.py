@@ -163,7 +163,7 @@ def _widened(template: Callable[..., Any]) -> Callable[..., Any]:
 
     For a constant argument numba would compile the loop once more.
     """
-    from numba.core import types
+    from numba import types
 
     def looked_up(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         kinds = {name: types.unliteral(kind) for name, kind in keywords.items()}

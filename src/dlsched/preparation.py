@@ -85,7 +85,7 @@ def divided(loops: Sequence[Loop], parts: int) -> list[list[Loop]]:
     """
     shares: list[list[Loop]] = [[] for _ in range(max(1, min(parts, len(loops))))]
     for loop in sorted(loops, key=lambda loop: size_of([loop]), reverse=True):
-        min(shares, key=lambda share: size_of([*share, loop])).append(loop)  # noqa: B023
+        min(shares, key=lambda share: size_of([*share, loop])).append(loop)
     return shares
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,7 +10,7 @@ from dlsched import registry
 from dlsched.errors import UnknownName
 from dlsched.forms.compiled import form_of
 from dlsched.forms.form import Form
-from dlsched.forms.limit import watched
+from dlsched.forms.limit import poll
 from dlsched.forms.restricted import Restricted
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
@@ -19,8 +18,6 @@ from dlsched.solvers.standard_form import compile_model
 
 MODEL = "model"
 """The form of the model on the problem's card."""
-
-_LIBRARIES = ("dlsched.solvers.pyomo_import", "pyomo.repn.plugins.standard_form", "scipy.sparse")
 
 Builder = Callable[[Any, Mapping[str, Any]], Form]
 
@@ -71,8 +68,6 @@ def _model(instance: Instance, parameters: Mapping[str, Any]) -> Form:
     if parameters:
         raise ValueError(f"the form {MODEL} has no parameters")
     model = registry.problem(instance.problem).module("model")
-    for library in _LIBRARIES:  # not within the block, which may end anywhere
-        importlib.import_module(library)
-    with watched():
-        compiled = compile_model(model.build(instance))
-    return form_of(MODEL, compiled)
+    built = model.build(instance)
+    poll()
+    return form_of(MODEL, compile_model(built))
