@@ -12,6 +12,7 @@ from dlsched.proofs.available import Forms
 from dlsched.proofs.document import read_proof
 from dlsched.proofs.forms.draft import Draft
 from dlsched.proofs.forms.limit import Unbuilt, poll, until
+from dlsched.proofs.prove import ProofFailed
 from dlsched.results.status import Termination
 
 
@@ -40,3 +41,24 @@ def test_no_form_is_begun_after_the_limit() -> None:
     with pytest.raises(Unbuilt), until(after(0)):
         Draft().at_most({0: Fraction(1, 3)}, 1)
     poll()
+
+
+def test_a_built_model_is_not_compiled_after_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is looked at between the stages of a model's form, and the message says which."""
+    instance = dlsched.load("lyra-fig5")
+    compiled: list[object] = []
+    monkeypatch.setattr("dlsched.proofs.available.compile_model", compiled.append)
+    with (
+        pytest.raises(Unbuilt, match="time limit, before the form model was built"),
+        until(after(1), "the form model was built"),
+    ):
+        Forms(instance, [Fraction(1)]).build("model", {}, 0)
+    assert compiled == []
+
+
+def test_the_limit_holds_while_a_form_is_chosen() -> None:
+    """Prices for the forms of a large instance end within the limit, too."""
+    instance = dlsched.generate("utility", seed=1, jobs=150, slots=150)
+    known = dlsched.solve(instance, "hadar").solution
+    with pytest.raises(ProofFailed, match="utility: time limit, before a form was chosen"):
+        dlsched.prove_bound(instance, 10**6, known, time_limit=0.2)

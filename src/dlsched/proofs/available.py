@@ -10,6 +10,7 @@ from dlsched import registry
 from dlsched.errors import UnknownName
 from dlsched.proofs.forms.compiled import form_of
 from dlsched.proofs.forms.form import Form
+from dlsched.proofs.forms.limit import poll
 from dlsched.proofs.forms.restricted import Restricted
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
@@ -67,4 +68,6 @@ def _model(instance: Instance, parameters: Mapping[str, Any]) -> Form:
     if parameters:
         raise ValueError(f"the form {MODEL} has no parameters")
     model = registry.problem(instance.problem).module("model")
-    return form_of(MODEL, compile_model(model.build(instance)))
+    built = model.build(instance)
+    poll()
+    return form_of(MODEL, compile_model(built))

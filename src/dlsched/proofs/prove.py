@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -103,23 +103,30 @@ def _first_proof(
     """Return the proof of a level, from the first of the forms with which there is one."""
     instance, target = built.instance, Fraction(built.targets[number])
     name = registry.problem(instance.problem).levels[number].name
-    reason = ""
-    for chosen, parameters, most in choices:
-        run.announce(Stage.BUILDING, f"the form {chosen} of {instance.name} for {name}")
-        try:
-            with until(run.stop_reason):
-                form = built.build(chosen, parameters, number)
-            kind, wanted = wanted_of(form)
-            run.announce(Stage.SEARCHING, f"a proof of {name}, {target}")
-            nodes, cuts = _tree(form, wanted, run, most)
-        except (ValueError, OptionError, Unproved) as error:
-            reason = reason or str(error)
-        except (Stopped, Unbuilt) as error:
-            reason = str(error)
-            break
-        else:
-            return LevelProof(name, target, kind, chosen, form.digest, nodes, parameters, cuts)
+    reason, remaining = "", iter(choices)
+    try:
+        while (choice := _next(remaining, run)) is not None:
+            chosen, parameters, most = choice
+            run.announce(Stage.BUILDING, f"the form {chosen} of {instance.name} for {name}")
+            try:
+                with until(run.stop_reason, f"the form {chosen} was built"):
+                    form = built.build(chosen, parameters, number)
+                kind, wanted = wanted_of(form)
+                run.announce(Stage.SEARCHING, f"a proof of {name}, {target}")
+                nodes, cuts = _tree(form, wanted, run, most)
+            except (ValueError, OptionError, Unproved) as error:
+                reason = reason or str(error)
+            else:
+                return LevelProof(name, target, kind, chosen, form.digest, nodes, parameters, cuts)
+    except (Stopped, Unbuilt) as error:
+        reason = str(error)
     raise ProofFailed(f"{name}: {reason}")
+
+
+def _next(choices: Iterator[FormChoice], run: Run) -> FormChoice | None:
+    """Return the next form to try, which may take a search of its own; None if there is none."""
+    with until(run.stop_reason, "a form was chosen"):
+        return next(choices, None)
 
 
 def _tree(form: Form, wanted: Aim, run: Run, most: int) -> tuple[list[Node], list[Cut]]:

@@ -9,7 +9,7 @@ instances are so small that compiling would take longer than the run, both run a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, update_wrapper
@@ -80,7 +80,10 @@ class Loop:
         function = self._calling(lambda loop: loop.compiled)
         # numba renews what it has cached if the function's own file changes, not if others do.
         function.__qualname__ += f"_{self.digest_of_others()}"
-        return compile_(function)
+        made = compile_(function)
+        if not self.entry:
+            made.get_call_template = _widened(made.get_call_template)
+        return made
 
     def digest_of_others(self) -> str:
         """Return a short digest of what the machine code has of other files.
@@ -89,17 +92,12 @@ class Loop:
         constants that these read.
         """
         files, constants = set[str](), set[str]()
-        waiting, known = [self], {self}
-        while waiting:
-            loop = waiting.pop()
+        for loop in self.parts:
             code, space = loop.function.__code__, loop.function.__globals__
             files.add(code.co_filename)
             for name in code.co_names:
                 value = space.get(name)
-                if isinstance(value, Loop) and value not in known:
-                    known.add(value)
-                    waiting.append(value)
-                elif isinstance(value, int | float | str | tuple):
+                if isinstance(value, int | float | str | tuple):
                     constants.add(f"{loop.function.__module__}.{name} = {value!r}")
         files.discard(self.function.__code__.co_filename)
         total = hashlib.sha256("\n".join(sorted(constants)).encode())
@@ -134,11 +132,17 @@ class Loop:
         except AttributeError:
             return None
 
-    def size(self) -> int:
-        """Return the bytes of Python's code of the loop and of all that it calls."""
-        called = [self.function.__globals__.get(name) for name in self.function.__code__.co_names]
-        inner = sum(loop.size() for loop in called if isinstance(loop, Loop))
-        return len(self.function.__code__.co_code) + inner
+    @cached_property
+    def parts(self) -> frozenset[Loop]:
+        """The loop and all that it calls, however indirectly."""
+        waiting, known = [self], {self}
+        while waiting:
+            function = waiting.pop().function
+            called = map(function.__globals__.get, function.__code__.co_names)
+            new = {loop for loop in called if isinstance(loop, Loop)} - known
+            known |= new
+            waiting += new
+        return frozenset(known)
 
     @property
     def ready(self) -> bool:
@@ -152,6 +156,20 @@ class Loop:
         called = {n: form(space[n]) for n in code.co_names if isinstance(space.get(n), Loop)}
         made = FunctionType(code, space | called, code.co_name, self.function.__defaults__)
         return update_wrapper(made, self.function, updated=())
+
+
+def _widened(template: Callable[..., Any]) -> Callable[..., Any]:
+    """Return numba's look-up of a called loop, with constants taken as any value of their type.
+
+    For a constant argument numba would compile the loop once more.
+    """
+    from numba import types
+
+    def looked_up(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        kinds = {name: types.unliteral(kind) for name, kind in keywords.items()}
+        return template(tuple(types.unliteral(kind) for kind in arguments), kinds)
+
+    return looked_up
 
 
 def loop(function: F) -> F:
@@ -207,6 +225,12 @@ def _signature(text: str, records: Sequence[type]) -> Any:
         fields = [eval(hint.__metadata__[0], {}, known) for hint in hints]
         known[record.__name__] = types.NamedTuple(fields, record)
     return eval(text, {}, known)
+
+
+def size_of(loops: Iterable[Loop]) -> int:
+    """Return the bytes of Python's code that a process compiles for loops, each part once."""
+    parts = frozenset[Loop]().union(*(loop.parts for loop in loops))
+    return sum(len(part.function.__code__.co_code) for part in parts)
 
 
 def entries(module: str) -> list[Loop]:

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from dlsched.solvers.compilation import Loop, entries, modules_with_entries
+from dlsched.solvers.compilation import Loop, entries, modules_with_entries, size_of
 
 _NOTICE_AFTER = 1.0
 """Seconds of compilation after which a terminal is told why it waits."""
@@ -79,13 +79,13 @@ def compile_named(names: Sequence[tuple[str, str]]) -> None:
 
 
 def divided(loops: Sequence[Loop], parts: int) -> list[list[Loop]]:
-    """Divide loops into parts of about the same size, the longest first; one part at least."""
+    """Divide loops into parts of about the same size, the longest first; one part at least.
+
+    What loops of one part call in common is compiled once, so it counts once.
+    """
     shares: list[list[Loop]] = [[] for _ in range(max(1, min(parts, len(loops))))]
-    sizes = [0] * len(shares)
-    for loop in sorted(loops, key=Loop.size, reverse=True):
-        least = sizes.index(min(sizes))
-        shares[least].append(loop)
-        sizes[least] += loop.size()
+    for loop in sorted(loops, key=lambda loop: size_of([loop]), reverse=True):
+        min(shares, key=lambda share: size_of([*share, loop])).append(loop)
     return shares
 
 

@@ -1,6 +1,7 @@
-"""The limit of a search for a proof while it builds a form, which may take longer than is left.
+"""The limit of a search for a proof while it chooses and builds forms, which may take longer.
 
-What builds forms calls `poll` for every row or so. The check of a proof sets no limit.
+What builds forms calls `poll` for every row or so, and before and after Pyomo, which does not. The
+check of a proof sets no limit.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from dlsched.results.status import Termination
 Stop = Callable[[], Termination | None]
 """Returns the reason to end, if there is one."""
 
-_stop: ContextVar[Stop | None] = ContextVar("dlsched_forms_stop", default=None)
+_stop: ContextVar[tuple[Stop, str] | None] = ContextVar("dlsched_forms_stop", default=None)
 
 
 class Unbuilt(Exception):
-    """A limit struck before a form was built; the message says which."""
+    """A limit struck before a form was built; the message says which, and what was not done."""
 
 
 @contextmanager
-def until(stop: Stop) -> Iterator[None]:
-    """End the building of forms within the block, by `Unbuilt`, when there is a reason to stop."""
-    token = _stop.set(stop)
+def until(stop: Stop, end: str = "the form was built") -> Iterator[None]:
+    """End the block, by `Unbuilt`, when there is a reason to stop, before `end`."""
+    token = _stop.set((stop, end))
     try:
         poll()
         yield
@@ -34,7 +35,7 @@ def until(stop: Stop) -> Iterator[None]:
 
 def poll() -> None:
     """Raise `Unbuilt` if a limit struck."""
-    stop = _stop.get()
-    reason = stop() if stop else None
-    if reason:
-        raise Unbuilt(f"{reason.sentence}, before the form was built")
+    known = _stop.get()
+    reason = known[0]() if known else None
+    if known and reason:
+        raise Unbuilt(f"{reason.sentence}, before {known[1]}")

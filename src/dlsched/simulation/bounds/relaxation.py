@@ -25,7 +25,7 @@ def push(heap: Whole, count: int, price: int, seconds: int, interval: int) -> in
         above = (at - 1) >> 1
         if heap[above, 0] >= price:
             break
-        heap[at] = heap[above]
+        heap[at, 0], heap[at, 1], heap[at, 2] = heap[above, 0], heap[above, 1], heap[above, 2]
         at = above
     heap[at, 0], heap[at, 1], heap[at, 2] = price, seconds, interval
     return count + 1
@@ -44,9 +44,9 @@ def pop(heap: Whole, count: int) -> int:
             below += 1
         if heap[below, 0] <= price:
             break
-        heap[at] = heap[below]
+        heap[at, 0], heap[at, 1], heap[at, 2] = heap[below, 0], heap[below, 1], heap[below, 2]
         at = below
-    heap[at] = heap[count]
+    heap[at, 0], heap[at, 1], heap[at, 2] = heap[count, 0], heap[count, 1], heap[count, 2]
     return count
 
 

@@ -232,8 +232,10 @@ def least_cost(cell: Any, given: Any, most_nodes: int) -> float:  # noqa: PLR091
     used, count = np.zeros(regions), 1
     for _ in range(most_nodes):
         node, waiting = _pop(heap, bounds, waiting), waiting - 1
-        home[:] = given
-        decision[:] = -1
+        for t in range(len(home)):
+            home[t] = given[t]
+        for k in range(n):
+            decision[k] = -1
         x = node
         while x > 0:
             decision[item[x]] = choice[x]
@@ -267,7 +269,8 @@ def least_cost(cell: Any, given: Any, most_nodes: int) -> float:  # noqa: PLR091
                 if same:
                     continue
             decision[i] = r
-            home[:] = kept
+            for t in range(len(home)):
+                home[t] = kept[t]
             _settle(cell, home, i, r)
             least = _divisible(cell, home, decision, state, base, level)
             bounds[count] = max(bounds[node], least)

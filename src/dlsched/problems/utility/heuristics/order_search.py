@@ -13,6 +13,8 @@ from dlsched.problems.utility.heuristics.partial_schedule import (
     EQUAL,
     Plan,
     below,
+    copy,
+    copy_rows,
     draw,
     insert,
     remove,
@@ -34,7 +36,7 @@ def _move(plan: Any, order: Any, moved: Any) -> int:
     if draw(plan.seed) < 0.5:
         shift = -shift
     target = min(count - 1, max(0, origin + shift))
-    moved[:] = order
+    copy(order, moved)
     step = 1 if target > origin else -1
     for i in range(origin, target, step):
         moved[i] = order[i + step]
@@ -65,7 +67,9 @@ def anneal_order(
     free, moved = np.empty_like(plan.free), np.empty_like(order)
     for _ in range(rounds):
         first = _move(plan, order, moved)
-        levels[:], finish[:], free[:] = plan.levels, plan.finish, plan.free
+        copy_rows(plan.levels, levels)
+        copy(plan.finish, finish)
+        copy_rows(plan.free, free)
         loss = 0.0
         for i in range(first, len(order)):
             j = order[i]
@@ -75,10 +79,12 @@ def anneal_order(
         for i in range(first, len(order)):
             loss -= insert(demands, plan, moved[i], 0, slots)
         if loss <= 0.0 or draw(plan.seed) < np.exp(-loss / temperature):
-            order[:] = moved
+            copy(moved, order)
             totals[0] -= loss
             if totals[0] > totals[1] + EQUAL * abs(totals[1]):
                 totals[1] = totals[0]
-                kept[:] = plan.levels
+                copy_rows(plan.levels, kept)
         else:
-            plan.levels[:], plan.finish[:], plan.free[:] = levels, finish, free
+            copy_rows(levels, plan.levels)
+            copy(finish, plan.finish)
+            copy_rows(free, plan.free)

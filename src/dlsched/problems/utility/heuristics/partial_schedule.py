@@ -43,6 +43,24 @@ class Plan(NamedTuple):
 
 
 @loop
+def copy(source: Any, target: Any) -> None:
+    """Copy an array of one axis into another one.
+
+    A loop, as numba takes two seconds to compile ``target[:] = source`` with its error messages.
+    """
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@loop
+def copy_rows(source: Any, target: Any) -> None:
+    """Copy an array of two axes into another one."""
+    for i in range(source.shape[0]):
+        for k in range(source.shape[1]):
+            target[i, k] = source[i, k]
+
+
+@loop
 def draw(seed: Any) -> float:
     """Return a random number between 0 and 1 (Park and Miller 1988, multiplier 48,271)."""
     seed[0] = seed[0] * 48271 % 2147483647

@@ -11,6 +11,8 @@ from dlsched.problems.utility.heuristics.partial_schedule import (
     Plan,
     below,
     book,
+    copy,
+    copy_rows,
     draw,
     insert,
     remove,
@@ -100,7 +102,7 @@ def anneal(
             removed[i], ends[i] = j, plan.finish[j]
             if ends[i] >= 0:
                 before += demands.value[j, ends[i]]
-                rows[i] = plan.levels[j]
+                copy(plan.levels[j], rows[i])
                 remove(demands, plan, j)
         _arrange(demands, plan, density, chosen, count, keys)
         for i in range(count):
@@ -113,13 +115,13 @@ def anneal(
             totals[0] -= loss
             if totals[0] > totals[1] + EQUAL * abs(totals[1]):
                 totals[1] = totals[0]
-                kept[:] = plan.levels
+                copy_rows(plan.levels, kept)
             continue
         for i in range(count):
             if plan.finish[chosen[i]] >= 0:
                 remove(demands, plan, chosen[i])
         for i in range(count):
             if ends[i] >= 0:
-                plan.levels[removed[i]] = rows[i]
+                copy(rows[i], plan.levels[removed[i]])
                 plan.finish[removed[i]] = ends[i]
                 book(demands, plan, removed[i], demands.workers[removed[i]])

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Instance
+from dlsched.proofs.forms.limit import poll
 from dlsched.schema import granularity
 
 NEVER = 2**61
@@ -69,6 +70,7 @@ class LeastCosts:
         table = {kind: np.array(prices.get(kind, free), dtype=np.int64) for kind in inst.supply}
         found = np.full((len(inst.jobs), inst.slots), NEVER, dtype=np.int64)
         for j, (job, speeds) in enumerate(zip(inst.jobs, inst.speeds, strict=True)):
+            poll()
             if inst.fewest[j]:
                 cheapest = [np.min([table[k] for k in s.types], axis=0) for s in speeds]
                 first = job.arrival - 1

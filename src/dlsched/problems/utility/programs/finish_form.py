@@ -20,6 +20,7 @@ from typing import NamedTuple
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.programs.finish_costs import LeastCosts
 from dlsched.proofs.forms.form import Goal, Row
+from dlsched.proofs.forms.limit import poll
 from dlsched.schema import granularity
 
 MOST_CELLS = 1_000_000
@@ -76,6 +77,7 @@ class Finishes:
         self.costs = LeastCosts(instance)
         self.worth: list[dict[int, Fraction]] = [{} for _ in instance.jobs]
         for row, job, fewest in zip(self.worth, instance.jobs, instance.fewest, strict=True):
+            poll()
             before = job.arrival - 2
             for f in range(before + fewest, instance.slots) if fewest else ():
                 row[f] = Fraction(instance.worth(job, f - before))
