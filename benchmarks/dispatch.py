@@ -23,7 +23,7 @@ import dlsched
 from dlsched.problems import library
 from dlsched.problems.dispatch import Instance, rank
 from dlsched.problems.dispatch.definition.ranking import startable
-from dlsched.problems.dispatch.exact.one_workload import Search
+from dlsched.problems.dispatch.exact.one_workload import WorkloadSearch
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.run import Run
@@ -251,7 +251,7 @@ def one() -> Iterator[str]:
                 times.append(time.process_time() - began)
             proof, missed = None, False
             if i < 30:
-                search = Search(fleet, ranked, Run(), best=plan)
+                search = WorkloadSearch(fleet, ranked, Run(), best=plan)
                 began = time.process_time()
                 search.solve()
                 proof = time.process_time() - began
@@ -327,7 +327,7 @@ def missed() -> Iterator[str]:
                 sites = fleet.sites_of(inst.pending[ranked.position])
                 plan = Dispatcher(fleet).auction(ranked, sites)
                 plain = Dispatcher(fleet, fewest=False).auction(ranked, sites)
-                search = Search(fleet, ranked, Run(), best=plan)
+                search = WorkloadSearch(fleet, ranked, Run(), best=plan)
                 search.solve()
                 if search.best is None:
                     continue

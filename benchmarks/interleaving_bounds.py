@@ -134,7 +134,7 @@ def small() -> Iterator[str]:
                 with patch.object(group_columns, "MANY_PROFILES", many):
                     began = time.process_time()
                     pool = group_columns.Pool(instance)
-                    search = group_columns.Search(pool, Run())
+                    search = group_columns.GroupSearch(pool, Run())
                     search.update_incumbent(_greedy(pool, instance))
                     search.solve_relaxation(share=1.0)
                     seconds.append(time.process_time() - began)

@@ -19,7 +19,7 @@ from figures import ROOT, arguments, write
 
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.bounds import bound, makespan, mean, pooled
-from dlsched.simulation.bounds.ascent import Search
+from dlsched.simulation.bounds.ascent import PriceAscent
 from dlsched.simulation.bounds.charges import mixtures
 from dlsched.simulation.bounds.demands import Demands, Mode, Resource, pool
 from dlsched.simulation.bounds.modes import demands
@@ -43,7 +43,7 @@ def trace(name: str) -> Workload:
 def steps(d: Demands) -> list[float]:
     """Return the bounds of the pooled machine, of the first prices, and of the last."""
     one = pool(d, ONE)
-    search = Search.of(d, ONE)
+    search = PriceAscent.of(d, ONE)
     found = [pooled.total_by_remaining_time(one), pooled.total_of_submission_and_length(one),
              pooled.total_by_busy_time(one), search.best]  # fmt: skip
     search.run()

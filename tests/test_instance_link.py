@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 import dlsched
-from dlsched.schema.link import linked_instance
+from dlsched.schema.instance_link import linked_instance
 
 
 @pytest.fixture(scope="module")

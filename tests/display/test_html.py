@@ -14,7 +14,7 @@ import pytest
 import dlsched
 from dlsched.display import picture
 from dlsched.problems import library
-from dlsched.schema.link import linked_instance
+from dlsched.schema.instance_link import linked_instance
 
 ELEMENTS = {"div", "p", "b", "code", "table", "tr", "td", "th", "img"}
 

@@ -13,7 +13,7 @@ import dlsched
 from dlsched import Bound, Claim, Status, Termination
 from dlsched.cli import app
 from dlsched.proofs.check import InvalidProof
-from dlsched.schema.link import linked_instance
+from dlsched.schema.instance_link import linked_instance
 
 NAME = "reclaiming-small-10"
 

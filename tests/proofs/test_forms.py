@@ -15,7 +15,7 @@ from dlsched.proofs.available import Forms
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.proofs.levels import aim, kind_of
 from dlsched.proofs.prove import prove_solution
-from dlsched.proofs.search import Search, Unproved
+from dlsched.proofs.search import TreeSearch, Unproved
 from dlsched.run import Run
 from dlsched.schema import Instance, Solution
 from dlsched.testing import strategies
@@ -72,7 +72,7 @@ def test_forms_prove_the_optimum_and_refuse_what_is_worse(name: str, examples: i
                 tried.add(choice.form)
                 wanted = aim(form, level, worse.objective, kind_of(form, level))
                 with pytest.raises(Unproved):
-                    Search(form, wanted, Run()).nodes(10_000)
+                    TreeSearch(form, wanted, Run()).nodes(10_000)
 
     run()
     assert tried or examples < 80

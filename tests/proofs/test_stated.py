@@ -25,7 +25,7 @@ from dlsched.proofs.forms.compiled import form_of
 from dlsched.proofs.forms.form import Form, Goal
 from dlsched.proofs.forms.parameters import ratio
 from dlsched.proofs.levels import aim, kind_of
-from dlsched.proofs.search import Search, Unproved
+from dlsched.proofs.search import TreeSearch, Unproved
 from dlsched.run import Run
 from dlsched.schema import Instance
 from dlsched.solvers.standard_form import StandardForm
@@ -37,7 +37,7 @@ def _refuse(
     """Assert that a form with these parameters is refused, or has a better solution."""
     with pytest.raises((Unproved, ValueError)):
         found = Forms(instance, targets).build(form, parameters, level)
-        Search(found, aim(found, level, targets, kind_of(found, level)), Run()).nodes(1000)
+        TreeSearch(found, aim(found, level, targets, kind_of(found, level)), Run()).nodes(1000)
 
 
 @pytest.mark.parametrize("highest", [2, 100, 10**12])

@@ -16,7 +16,7 @@ from dlsched.proofs.cuts import with_cuts
 from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.proofs.levels import aim, kind_of
 from dlsched.proofs.relaxation import Relaxation
-from dlsched.proofs.search import Search, Unproved
+from dlsched.proofs.search import TreeSearch, Unproved
 from dlsched.proofs.separation import separate
 from dlsched.proofs.tree import InvalidTree, Leaf, Split, bound, check_tree
 from dlsched.run import Run
@@ -82,14 +82,14 @@ def test_search_proves_the_optimum_and_nothing_better(form: Form) -> None:
     least = min(_cost(form, x) for x in found)
     value = goal.sign * goal.unit * (least + goal.offset)
     wanted = aim(form, 0, [value], kind_of(form, 0))
-    nodes = Search(form, wanted, Run()).nodes(1000)
+    nodes = TreeSearch(form, wanted, Run()).nodes(1000)
     assert check_tree(form, wanted.rows, goal.costs, nodes, wanted.least, wanted.strict) >= 1
     more = goal.sign * goal.unit * (least + 1 + goal.offset)
     beyond = aim(form, 0, [more], kind_of(form, 0))
     with pytest.raises(InvalidTree):
         check_tree(form, beyond.rows, goal.costs, nodes, beyond.least, beyond.strict)
     with pytest.raises(Unproved):
-        Search(form, beyond, Run()).nodes(1000)
+        TreeSearch(form, beyond, Run()).nodes(1000)
 
 
 @given(forms(), st.sampled_from([0, 0, 1]))
@@ -104,7 +104,7 @@ def test_cuts_leave_every_point(form: Form, more: int) -> None:
     wanted = aim(form, 0, [goal.sign * goal.unit * (least + goal.offset)], kind_of(form, 0))
     rows = with_cuts(form, wanted.rows, separate(form, wanted, Run()))
     assert all(_satisfies(row, x) for row in rows for x in found)
-    search = Search(form, replace(wanted, rows=rows), Run())
+    search = TreeSearch(form, replace(wanted, rows=rows), Run())
     if more:
         with pytest.raises(Unproved):
             search.nodes(1000)

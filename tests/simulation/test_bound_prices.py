@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dlsched.errors import OptionError
-from dlsched.simulation.bounds.ascent import Search
+from dlsched.simulation.bounds.ascent import PriceAscent
 from dlsched.simulation.bounds.demands import Demands, Mode, Resource
 from dlsched.simulation.bounds.prices import Prices, evaluate, integrals
 
@@ -105,7 +105,7 @@ def test_the_search_ends_below_the_optimum(seed: int) -> None:
         for r in sorted(rng.integers(0, 4, 3))
     ]
     d = Demands.of([Resource("GPUs", ((0, Fraction(gpus)),))], rows)
-    search = Search.of(d, (Fraction(1),))
+    search = PriceAscent.of(d, (Fraction(1),))
     first = search.best
     search.run(60)
     best = least_total(d, gpus)

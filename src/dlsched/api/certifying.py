@@ -14,7 +14,7 @@ from dlsched.results.refutation import beaten_level, refutation
 from dlsched.results.result import Result, Status, Termination
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance
-from dlsched.schema.link import link_instance
+from dlsched.schema.instance_link import link_instance
 
 logger = logging.getLogger(__name__)
 

@@ -33,7 +33,7 @@ from dlsched.results.result import (
 )
 from dlsched.run import Run, Stage
 from dlsched.schema.envelope import Instance
-from dlsched.schema.link import link_instance
+from dlsched.schema.instance_link import link_instance
 
 logger = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from dlsched.results.objective import Bounds
 from dlsched.results.result import Claim, Point, Result, Start, Status, Termination
 from dlsched.run import Run, Stage, StageListener, announce
 from dlsched.schema.envelope import Instance
-from dlsched.schema.link import link_instance
+from dlsched.schema.instance_link import link_instance
 from dlsched.schema.solution import Solution
 
 logger = logging.getLogger(__name__)

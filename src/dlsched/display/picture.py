@@ -13,7 +13,7 @@ from dlsched.extras import require
 from dlsched.results.result import Result
 from dlsched.schema.content import entries
 from dlsched.schema.envelope import Instance
-from dlsched.schema.link import linked_instance
+from dlsched.schema.instance_link import linked_instance
 from dlsched.schema.solution import Solution
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from dlsched.results import performance_profiles as profiles
 from dlsched.results.result import Result
 from dlsched.schema.envelope import Instance
 from dlsched.schema.files import read_json
-from dlsched.schema.link import linked_instance
+from dlsched.schema.instance_link import linked_instance
 from dlsched.schema.solution import Solution
 
 if TYPE_CHECKING:

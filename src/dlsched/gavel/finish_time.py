@@ -30,7 +30,7 @@ def finish_time_fairness(groups: Groups, run: Run, certify: bool) -> Solved:
     """
     from scipy.optimize import brentq
 
-    search = _Search(groups, run)
+    search = _RatioSearch(groups, run)
     low = float(search.lowest) * (1 + _PRECISION)
     high = search.start()
     if low < high and search.excess(low) < 0:
@@ -40,7 +40,7 @@ def finish_time_fairness(groups: Groups, run: Run, certify: bool) -> Solved:
     return Solved(search.times, bound, search.size, (), search.solves)
 
 
-class _Search:
+class _RatioSearch:
     """The programs for given ratios, and the best allocation found: `times`, with ratio `best`."""
 
     def __init__(self, groups: Groups, run: Run) -> None:

@@ -16,7 +16,7 @@ from dlsched.proofs.forms.choice import FormChoice
 from dlsched.proofs.forms.form import Form
 from dlsched.proofs.forms.limit import Unbuilt, until
 from dlsched.proofs.levels import Aim, aim, bound_aim, kind_of
-from dlsched.proofs.search import Search, Stopped, TooManyNodes, Unproved
+from dlsched.proofs.search import Stopped, TooManyNodes, TreeSearch, Unproved
 from dlsched.proofs.separation import keep, renumbered, separate
 from dlsched.proofs.tree import Leaf, Node, Split
 from dlsched.run import Run, Stage
@@ -132,11 +132,11 @@ def _next(choices: Iterator[FormChoice], run: Run) -> FormChoice | None:
 def _tree(form: Form, wanted: Aim, run: Run, most: int) -> tuple[list[Node], list[Cut]]:
     """Return a tree and the cuts that it uses, which are tried if it is large without them."""
     try:
-        return Search(form, wanted, run).nodes(min(most, FEW)), []
+        return TreeSearch(form, wanted, run).nodes(min(most, FEW)), []
     except TooManyNodes:
         cuts = separate(form, wanted, run)
     rows = with_cuts(form, wanted.rows, cuts)
-    nodes = Search(form, replace(wanted, rows=rows), run).nodes(most)
+    nodes = TreeSearch(form, replace(wanted, rows=rows), run).nodes(most)
     leaves = [node for node in nodes if isinstance(node, Leaf)]
     kept, numbers = keep(cuts, len(wanted.rows), {i for leaf in leaves for i in leaf.multipliers})
     return [_renumbered(node, numbers) for node in nodes], kept

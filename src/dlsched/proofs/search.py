@@ -87,7 +87,7 @@ class _Bounds(NamedTuple):
     upper: int
 
 
-class Search:
+class TreeSearch:
     """One search; `nodes` returns the tree in preorder."""
 
     def __init__(self, form: Form, aim: Aim, run: Run) -> None:

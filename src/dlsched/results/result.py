@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dlsched.errors import OptionError
 from dlsched.results.objective import Bound, Bounds, ByLevel, Objective, gap, number_to_data
 from dlsched.display.rendering import Rendered
-from dlsched.schema.link import without_link
+from dlsched.schema.instance_link import without_link
 from dlsched.schema.quantities import Number
 from dlsched.schema.solution import AnySolution
 from dlsched.results.status import Status, Termination, default_termination

@@ -14,7 +14,7 @@ from dlsched.errors import InstanceError
 from dlsched.schema.document import Document
 from dlsched.schema.envelope import Enveloped
 from dlsched.schema.fields import Day, Id, Label
-from dlsched.schema.link import link_instance, linked_instance, without_link
+from dlsched.schema.instance_link import link_instance, linked_instance, without_link
 
 
 class Credit(Document):

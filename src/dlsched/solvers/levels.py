@@ -148,7 +148,7 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _build(instance: T_contra, run: Run, model: ModelModule[T_contra]) -> _Search | Claim:
+def _build(instance: T_contra, run: Run, model: ModelModule[T_contra]) -> _LevelSearch | Claim:
     """Build and compile the model; a claim if a constraint without variables is violated."""
     from pyomo.common.errors import InfeasibleConstraintException
 
@@ -160,7 +160,7 @@ def _build(instance: T_contra, run: Run, model: ModelModule[T_contra]) -> _Searc
             form = compile_model(pyomo_model)
     except InfeasibleConstraintException as error:
         return Claim(status=Status.INFEASIBLE, reason=str(error))
-    return _Search(instance, run, model, pyomo_model, form, time.perf_counter() - began)
+    return _LevelSearch(instance, run, model, pyomo_model, form, time.perf_counter() - began)
 
 
 def is_integral(form: StandardForm, level: int, values: Vector) -> bool:
@@ -179,7 +179,7 @@ def is_integral(form: StandardForm, level: int, values: Vector) -> bool:
 
 
 @dataclass
-class _Search:
+class _LevelSearch:
     """The state between the levels: the form with held levels, the incumbent, the bounds."""
 
     instance: Instance

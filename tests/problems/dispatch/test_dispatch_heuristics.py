@@ -297,9 +297,9 @@ def test_an_instance_from_a_placement() -> None:
     """Homes and replicas decide which workloads a region can start; with replicas more can."""
     placed = dlsched.generate("placement", seed=1, regions=3, tables=12, jobs=20)
     homes = dlsched.solve(placed, "hill_climbing").solution
-    bare = dispatch.of(placed, homes)
+    bare = dispatch.from_placement(placed, homes)
     copies = replicate(placed, homes)  # type: ignore[arg-type]
-    more = dispatch.of(placed, homes, copies)
+    more = dispatch.from_placement(placed, homes, copies)
     assert sum(len(region.tables) for region in bare.regions) == 12
     assert sum(len(region.tables) for region in more.regions) == 12 + len(copies)
     hosts = [sum(bool(i.regions_of(w)) for w in i.pending) for i in (bare, more)]

@@ -386,7 +386,7 @@ def test_what_is_better_than_the_first_solution_is_returned() -> None:
     """Searches change the incumbent in place: the solution it began from is no longer its own."""
     instance = dlsched.generate("utility", 1, jobs=12, slots=20)
     first = dlsched.solve(instance, "fifo")
-    search = schedule_columns.Search(instance, Run())
+    search = schedule_columns.ScheduleSearch(instance, Run())
     assert search.begin_from(first.solution) and search.solution is first.solution
     search.best.improve(Run(), 100)
     found = dlsched.verify(instance, search.solution)

@@ -29,7 +29,7 @@ from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import proof_from_data
 from dlsched.proofs.forms.form import Form
 from dlsched.proofs.levels import aim, kind_of
-from dlsched.proofs.search import Search, Unproved
+from dlsched.proofs.search import TreeSearch, Unproved
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 
@@ -177,7 +177,7 @@ def test_a_smaller_utility_is_not_proved(instance: Instance, seed: int) -> None:
     for name in FORMS:
         form = Forms(instance, less).build(name, _parameters(instance, seed), 0)
         with pytest.raises(Unproved):
-            Search(form, aim(form, 0, less, kind_of(form, 0)), Run()).nodes(5000)
+            TreeSearch(form, aim(form, 0, less, kind_of(form, 0)), Run()).nodes(5000)
 
 
 def test_prices_are_the_proof() -> None:

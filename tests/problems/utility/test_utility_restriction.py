@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched.problems.utility import Instance, model
 from dlsched.problems.utility.exact import solve_model
-from dlsched.problems.utility.exact.schedule_columns import Search
+from dlsched.problems.utility.exact.schedule_columns import ScheduleSearch
 from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.programs.reduced_cost_fixing import Part, restrict
@@ -92,7 +92,7 @@ def test_a_worse_schedule_leaves_more() -> None:
 def test_the_gap_is_closed_in_a_part(jobs: int, slots: int, seed: int) -> None:
     """Where prices leave a gap, the part is much smaller than the model, and proves the optimum."""
     instance = dlsched.generate("utility", seed, jobs=jobs, slots=slots, gpus=12)
-    search = Search(instance, Run())
+    search = ScheduleSearch(instance, Run())
     search.solve()
     assert not search.closed and search.part is not None
     left = sum(map(len, search.part.runs.values()))

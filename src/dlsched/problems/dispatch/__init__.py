@@ -3,7 +3,7 @@
 from dlsched.problems.dispatch.definition.check import LEVELS, check, explain
 from dlsched.problems.dispatch.definition.ranking import Ranked, rank
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
-from dlsched.problems.dispatch.instances.from_placement import of
+from dlsched.problems.dispatch.instances.from_placement import from_placement
 from dlsched.registry import Problem, Start
 
 
@@ -34,4 +34,4 @@ PROBLEM = Problem(
     starts=tuple(map(Start, ("counted", *_SCOPES))),
 )
 
-__all__ = ["PROBLEM", "Instance", "Ranked", "Solution", "of", "rank"]
+__all__ = ["PROBLEM", "Instance", "Ranked", "Solution", "from_placement", "rank"]

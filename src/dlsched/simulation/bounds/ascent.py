@@ -36,7 +36,7 @@ NEAR = 0.5
 """A price of 0 moves like one of this share of the mean."""
 
 
-class Search:
+class PriceAscent:
     """Prices that are improved step by step.
 
     Attributes
@@ -57,7 +57,7 @@ class Search:
         self._evaluate()
 
     @classmethod
-    def of(cls, d: Demands, weights: Sequence[Fraction]) -> Search:
+    def of(cls, d: Demands, weights: Sequence[Fraction]) -> PriceAscent:
         """Return a search that begins with the prices of the pooled machine.
 
         Parameters

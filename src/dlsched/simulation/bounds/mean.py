@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dlsched.simulation.bounds import pooled
-from dlsched.simulation.bounds.ascent import EFFORT, ROUNDS, Floats, Search
+from dlsched.simulation.bounds.ascent import EFFORT, ROUNDS, Floats, PriceAscent
 from dlsched.simulation.bounds.charges import mixtures
 from dlsched.simulation.bounds.demands import Demands, pool
 from dlsched.simulation.bounds.prices import Prices, Relaxation, evaluate
@@ -43,7 +43,7 @@ def of_pool(d: Demands, weights: tuple[Fraction, ...]) -> tuple[Fraction, str]:
 def prove(d: Demands) -> Proof:
     """Return weights and prices for jobs that have their GPUs to themselves."""
     weights = ONE if len(d.resources) == 1 else capacity_weights(d)
-    search = Search.of(d, weights)
+    search = PriceAscent.of(d, weights)
     search.run()
     return Proof(weights, search.best_prices)
 
@@ -62,18 +62,18 @@ def prove_sharing(jobs: Sharing) -> tuple[Demands, Proof]:
         weights = every[busy.index(max(busy))]
         unit = [tuple(Fraction(i == k) for i in range(jobs.resources)) for k in range(len(weights))]
         d = jobs.demands([stage_facet(jobs, row) for row in unit])
-        search = Search.of(d, weights)
+        search = PriceAscent.of(d, weights)
         search.run()
         return d, Proof(weights, search.best_prices)
     d = jobs.demands([facet])
-    search = Search.of(d, ONE)
+    search = PriceAscent.of(d, ONE)
     search.run(ROUNDS // 2, EFFORT // 2)
     paid = group_facet(jobs, _payments(jobs, search))
     assert paid is not None, "the groups were not too many before"
     both = jobs.demands([paid, facet])
     relaxation = Relaxation(both, search.relaxation.unit, search.relaxation.starts.tolist())
     first = search.best_values
-    again = Search(relaxation, np.concatenate([first, np.zeros_like(first)]))
+    again = PriceAscent(relaxation, np.concatenate([first, np.zeros_like(first)]))
     again.run(ROUNDS // 2, EFFORT // 2)
     if again.best > search.best:
         return both, Proof((Fraction(0), Fraction(1)), again.best_prices)
@@ -85,7 +85,7 @@ def _mixed(jobs: Sharing, weights: Sequence[Fraction]) -> Demands:
     return jobs.demands([facet])
 
 
-def _payments(jobs: Sharing, search: Search) -> list[float]:
+def _payments(jobs: Sharing, search: PriceAscent) -> list[float]:
     """Return what the jobs of each kind pay for their GPU time, if it is not shared."""
     used: Floats = search.used() @ search.best_values.sum(axis=0)
     kinds = search.relaxation.d.kind

@@ -10,7 +10,7 @@ from dlsched.problems.dispatch.definition.check import LEVELS, YOUNG, evaluate
 from dlsched.problems.dispatch.definition.ranking import startable
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.exact.beginning import from_best
-from dlsched.problems.dispatch.exact.one_workload import Search
+from dlsched.problems.dispatch.exact.one_workload import WorkloadSearch
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.heuristics.fill_remaining import filled
 from dlsched.problems.dispatch.programs import batch_search
@@ -65,7 +65,7 @@ def _clusters(instance: Instance, run: Run) -> Claim:
     order = startable(instance)
     stopped = None
     if order:
-        search = Search(fleet, order[0], run)
+        search = WorkloadSearch(fleet, order[0], run)
         search.best = dispatcher.auction(
             order[0], fleet.sites_of(instance.pending[order[0].position])
         )
@@ -122,7 +122,7 @@ def classes(instance: Instance, run: Run, levels: int | None = None) -> Claim:
 
 def _classes(instance: Instance, run: Run, start: Solution, depth: int) -> Claim:
     """Solve the levels from a feasible solution."""
-    search = batch_search.Search(instance, run, start)
+    search = batch_search.BatchSearch(instance, run, start)
     search.solve(depth)
     if not search.stopped and depth == len(LEVELS):
         return Claim(search.best, Status.OPTIMAL, search.precision, list(search.value),

@@ -23,7 +23,7 @@ from dlsched.solvers.standard_form import INF, StandardForm
 
 
 @dataclass
-class Search:
+class WorkloadSearch:
     """The search for the best plan; ``stopped`` says which limit ended it, if any."""
 
     fleet: Fleet
@@ -132,7 +132,9 @@ class Program:
     Rows: tasks of a job in a cluster; machines of a class; the victims of patterns; the racks.
     """
 
-    def __init__(self, search: Search, sites: Sequence[int], victims: frozenset[int]) -> None:
+    def __init__(
+        self, search: WorkloadSearch, sites: Sequence[int], victims: frozenset[int]
+    ) -> None:
         self.search, self.sites = search, tuple(sites)
         requests = search.requests
         self.classes: list[MachineClass] = [

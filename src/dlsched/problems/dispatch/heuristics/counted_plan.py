@@ -15,7 +15,7 @@ import numpy as np
 
 from dlsched.problems.dispatch.definition.schema import MOST_PRIORITIES, Instance, Solution
 from dlsched.problems.dispatch.heuristics.fill_remaining import filled
-from dlsched.problems.dispatch.programs.batch_search import Search
+from dlsched.problems.dispatch.programs.batch_search import BatchSearch
 from dlsched.problems.dispatch.programs.place_counts import place, point_of
 from dlsched.results.result import Status
 from dlsched.run import Run
@@ -33,7 +33,7 @@ class Counted:
     def __init__(
         self, instance: Instance, run: Run, start: Solution, within: float, nodes: int, tries: int
     ) -> None:
-        self.search = Search(instance, run, start)
+        self.search = BatchSearch(instance, run, start)
         self.run, self.within, self.nodes, self.tries = run, within, nodes, tries
 
     def solve(self) -> Solution:
@@ -74,7 +74,7 @@ class Counted:
         return False
 
 
-def _wanted(search: Search) -> list[Number]:
+def _wanted(search: BatchSearch) -> list[Number]:
     """Return by priority the size of all workloads that some region has the data of."""
     total: list[Number] = [0] * (MOST_PRIORITIES + 1)
     for ranked in search.ranking:

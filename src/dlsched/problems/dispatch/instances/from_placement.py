@@ -14,7 +14,7 @@ from dlsched.schema import Number
 _LOWEST = MOST_PRIORITIES
 
 
-def of(
+def from_placement(
     placement: Any,
     solution: Any,
     replicas: Iterable[Any] = (),

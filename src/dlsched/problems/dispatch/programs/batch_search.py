@@ -26,7 +26,7 @@ from dlsched.solvers.standard_form import StandardForm
 
 
 @dataclass
-class Search:
+class BatchSearch:
     """The search, level by level, from a feasible solution.
 
     Attributes

@@ -30,11 +30,11 @@ def pack(counts: Sequence[int], needs: Sequence[Amounts], have: Amounts, machine
     machines
         How many there are.
     """
-    search = _Search(needs, have)
+    search = _PackingSearch(needs, have)
     return search.fill(tuple(counts), machines)
 
 
-class _Search:
+class _PackingSearch:
     def __init__(self, needs: Sequence[Amounts], have: Amounts) -> None:
         self.needs, self.have = needs, have
         self.steps = 0

@@ -9,7 +9,7 @@ from dlsched.problems.elastic import model
 from dlsched.problems.elastic.definition.schema import Instance, Solution
 from dlsched.problems.elastic.exact.two_pools_search import PoolSearch
 from dlsched.problems.elastic.programs.dominated_choices import Reduced, needless, uses
-from dlsched.problems.elastic.programs.knapsack_search import Search
+from dlsched.problems.elastic.programs.knapsack_search import KnapsackSearch
 from dlsched.problems.elastic.programs.two_pools_lagrangian import LP_LIBRARIES
 from dlsched.problems.elastic.structures import knapsack
 from dlsched.problems.elastic.structures import two_pools_knapsack as pool_knapsack
@@ -57,11 +57,11 @@ def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
         raise OptionError(f"memory_gib={memory_gib} must be from 0")
     run.announce(Stage.BUILDING, f"the knapsack of {instance.name}")
     began = time.perf_counter()
-    search: Search | PoolSearch
+    search: KnapsackSearch | PoolSearch
     if instance.pools:
         search = PoolSearch(pool_knapsack.items_of(instance), run, memory_gib)
     else:
-        search = Search(knapsack.items_of(instance), run, memory_gib)
+        search = KnapsackSearch(knapsack.items_of(instance), run, memory_gib)
     items = search.items
     built = time.perf_counter() - began
     start = None

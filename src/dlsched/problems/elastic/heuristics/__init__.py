@@ -12,7 +12,7 @@ from dlsched.errors import OptionError
 from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
 from dlsched.problems.elastic.heuristics import two_pools_heuristics as pool_heuristics
 from dlsched.problems.elastic.heuristics.core_program import near_prices
-from dlsched.problems.elastic.programs.knapsack_search import Search
+from dlsched.problems.elastic.programs.knapsack_search import KnapsackSearch
 from dlsched.problems.elastic.structures.choice_arrays import choices_of
 from dlsched.problems.elastic.structures.knapsack import items_of
 from dlsched.registry.own import method
@@ -52,7 +52,7 @@ def lyra(instance: Instance, run: Run, shortest: str = "base") -> Claim:
     )
     phase_two = Instance(name=instance.name, capacity=free, jobs=jobs)
     items = items_of(phase_two)
-    search = Search(items, run)
+    search = KnapsackSearch(items, run)
     search.solve()
     assert search.incumbent is not None
     return Claim(solution=items.solution(phase_two, search.incumbent))

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from dlsched.problems.elastic.definition.schema import Instance, Solution
 from dlsched.problems.elastic.definition.two_pools_choices import fastest_time, solution_of
-from dlsched.problems.elastic.programs.knapsack_search import Search
+from dlsched.problems.elastic.programs.knapsack_search import KnapsackSearch
 from dlsched.problems.elastic.structures.items import Ratio
 from dlsched.problems.elastic.structures.knapsack import assemble
 from dlsched.problems.elastic.structures.two_pools_epoch import Epoch
@@ -64,7 +64,7 @@ def _knapsack(epoch: Epoch, jobs: Collection[int], pool: int, run: Run) -> None:
     if not rows:
         return
     items = assemble(rows, ratios, epoch.free[pool])
-    search = Search(items, run)
+    search = KnapsackSearch(items, run)
     search.solve()
     for i in search.incumbent or ():
         epoch.add(int(items.job[i]), pool, int(items.workers[i]))

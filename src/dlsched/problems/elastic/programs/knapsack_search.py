@@ -28,7 +28,7 @@ CORE = 64
 
 
 @dataclass
-class Search(Incumbent[Items]):
+class KnapsackSearch(Incumbent[Items]):
     """The search; at the start ``bounds`` has that of level 1, which needs no search."""
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from dlsched.errors import OptionError
 from dlsched.problems.interleaving import model
 from dlsched.problems.interleaving.definition.schema import Instance, Solution
-from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES, Search
+from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES, GroupSearch
 from dlsched.problems.interleaving.heuristics import initial_groups
 from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES, SCALE, match
 from dlsched.problems.interleaving.heuristics.muri import improve
@@ -142,7 +142,7 @@ def _search(instance: Instance, run: Run, rounds: int, kind: type[Pool]) -> Clai
     run.announce(Stage.BUILDING, f"the table of groups of {instance.name}")
     began = time.perf_counter()
     pool = kind(instance)
-    search = Search(pool, run)
+    search = GroupSearch(pool, run)
     built = time.perf_counter() - began
     if isinstance(run.known, Solution):
         first = _groups(instance, run.known)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.problems.interleaving.definition.schema import Instance
-from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES, Search
+from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES, GroupSearch
 from dlsched.problems.interleaving.heuristics import initial_groups
 from dlsched.problems.interleaving.programs.column_pool import Enumerated, Pool, Prices
 from dlsched.problems.interleaving.structures.group_counts import (
@@ -31,7 +31,7 @@ def lagrangian(instance: Instance, run: Run) -> Claim:
     if instance.jobs:
         few = count_multisets(instance) <= MOST_MULTISETS
         pool = Enumerated(instance) if few else Pool(instance)
-        search = Search(pool, run)
+        search = GroupSearch(pool, run)
         search.update_incumbent(pool.groups_of_jobs(initial_groups(instance, run)))
         search.solve_relaxation(share=1.0)
         bounds = search.bounds()

@@ -11,7 +11,7 @@ import numpy as np
 
 from dlsched.problems.interleaving.definition.check import evaluate
 from dlsched.problems.interleaving.definition.schema import Instance, Solution
-from dlsched.problems.interleaving.exact.group_columns import Search
+from dlsched.problems.interleaving.exact.group_columns import GroupSearch
 from dlsched.problems.interleaving.programs.column_pool import Pool, Prices, ProfileClass
 from dlsched.problems.interleaving.structures.group_counts import count_groups
 from dlsched.problems.interleaving.structures.groups import REDUCED_ERROR
@@ -45,7 +45,7 @@ def _prices(
 ) -> dict[str, Any] | None:
     """Return the prices of the relaxation; None if a limit struck."""
     pool = Pool(instance)
-    search, index = Search(pool, run), instance.job_index
+    search, index = GroupSearch(pool, run), instance.job_index
     given = ((index[job] for job in group.jobs) for group in solution.groups)
     search.update_incumbent(pool.groups_of_jobs(given))
     search.solve_relaxation(1.0)

@@ -57,7 +57,7 @@ _MOST_COLUMNS = 60_000
 """Largest number of groups of an integer program."""
 
 
-class Search:
+class GroupSearch:
     """The state of the search: columns, incumbent, bound and the prices that prove it."""
 
     def __init__(self, pool: Pool, run: Run) -> None:

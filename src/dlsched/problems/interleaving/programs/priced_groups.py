@@ -98,7 +98,7 @@ def groups_from(data: PricedClass, floor: int, most: int) -> list[ExactGroup]:
     """
     times = _ExactTimes(data)
     found: dict[tuple[int, ...], ExactGroup] = {}
-    for members in _Search(data, floor).candidates():
+    for members in _CandidateSearch(data, floor).candidates():
         for group in times.groups(members):
             if group.reduced >= floor:
                 found[group.profiles] = group
@@ -158,7 +158,7 @@ class _Partial(NamedTuple):
         return _Partial(*(part[..., at] for part in self))
 
 
-class _Search:
+class _CandidateSearch:
     """The search in one class."""
 
     def __init__(self, data: PricedClass, floor: int) -> None:

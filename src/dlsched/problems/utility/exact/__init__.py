@@ -9,7 +9,7 @@ from typing import Any
 
 from dlsched.problems.utility import model
 from dlsched.problems.utility.definition.schema import Instance, Solution
-from dlsched.problems.utility.exact.schedule_columns import Search
+from dlsched.problems.utility.exact.schedule_columns import ScheduleSearch
 from dlsched.problems.utility.programs.reduced_cost_fixing import Part
 from dlsched.problems.utility.structures.gangs import Stopped
 from dlsched.registry.own import method
@@ -88,7 +88,7 @@ def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     """
     run.announce(Stage.BUILDING, f"the jobs' gangs of {instance.name}")
     began = time.perf_counter()
-    search = Search(instance, run)
+    search = ScheduleSearch(instance, run)
     if not search.gangs.masks:
         bound = Bound(0, "certified", "no job can run")
         return Claim(
@@ -115,7 +115,7 @@ def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     return _close(instance, run, search, claim)
 
 
-def _close(instance: Instance, run: Run, search: Search, claim: Claim) -> Claim:
+def _close(instance: Instance, run: Run, search: ScheduleSearch, claim: Claim) -> Claim:
     """Close the gap by the integer program, which starts from the claim's schedule.
 
     It has only what a better schedule can use, if a schedule is known.

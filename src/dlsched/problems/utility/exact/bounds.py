@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.exact.schedule_columns import LAGRANGIAN, Search
+from dlsched.problems.utility.exact.schedule_columns import LAGRANGIAN, ScheduleSearch
 from dlsched.problems.utility.programs.lagrangian import lagrangian_bound
 from dlsched.problems.utility.structures.gangs import Stopped
 from dlsched.registry.own import method
@@ -21,7 +21,7 @@ def lagrangian(instance: Instance, run: Run) -> Claim:
 
     Prices are duals of the restricted master, with slots merged into ever shorter periods.
     """
-    search = Search(instance, run)
+    search = ScheduleSearch(instance, run)
     if not search.gangs.masks:
         bound = Bound(0, "certified", "no job can run")
         return Claim(status=Status.NO_SOLUTION, reason="no job can run", bounds=[[bound]])

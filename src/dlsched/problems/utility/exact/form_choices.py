@@ -11,7 +11,7 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.check import evaluate
 from dlsched.problems.utility.definition.schema import Instance, Solution, Utility
-from dlsched.problems.utility.exact.schedule_columns import Search
+from dlsched.problems.utility.exact.schedule_columns import ScheduleSearch
 from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.programs.finish_form import Finishes
 from dlsched.problems.utility.structures.gangs import Stopped, Vector, levels_of
@@ -45,7 +45,7 @@ def bound_choices(
     """Yield the forms to try for a proof that no schedule is worth more than a target."""
     if instance.jobs and not instance.forking:
         try:
-            search = Search(instance, run)
+            search = ScheduleSearch(instance, run)
         except OptionError:  # too many sets of types
             search = None
         if search is not None:
@@ -54,7 +54,7 @@ def bound_choices(
     yield FormChoice("model")
 
 
-def _priced(search: Search, target: Fraction, run: Run) -> Iterator[FormChoice]:
+def _priced(search: ScheduleSearch, target: Fraction, run: Run) -> Iterator[FormChoice]:
     """Yield the forms with prices.
 
     The first prices are those of the relaxation. Then, while some finishes within the rows known
@@ -88,7 +88,7 @@ def _priced(search: Search, target: Fraction, run: Run) -> Iterator[FormChoice]:
         yield FormChoice(form, parameters | {"rounded": True})
 
 
-def _improved(search: Search, run: Run) -> Vector:
+def _improved(search: ScheduleSearch, run: Run) -> Vector:
     """Return the best prices found, slots x types."""
     try:
         search.bound_without_prices()
@@ -100,7 +100,7 @@ def _improved(search: Search, run: Run) -> Vector:
     return search.prices
 
 
-def _rounded(search: Search, prices: Vector, bits: int) -> dict[str, list[int]]:
+def _rounded(search: ScheduleSearch, prices: Vector, bits: int) -> dict[str, list[int]]:
     """Return prices in multiples of two to minus `bits`."""
     table = np.rint(np.ldexp(prices.T, bits)).astype(np.int64).tolist()
     return {kind: row for kind, row in zip(search.gangs.kinds, table, strict=True) if any(row)}
@@ -111,7 +111,7 @@ def _excluding(found: Finishes, better: Mapping[int, int], run: Run) -> dict[str
 
     They have as few bits as are enough: large numbers make the relaxation harder to solve.
     """
-    search = Search(_only(found.instance, better), run)
+    search = ScheduleSearch(_only(found.instance, better), run)
     table = _improved(search, run)
     if search.bound is None or search.bound >= len(better):
         return None

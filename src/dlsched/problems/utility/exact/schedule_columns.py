@@ -47,7 +47,7 @@ _DIRECT_ROUNDS = 8
 """Rounds of the neighbourhood search before that, for each job and each of all jobs."""
 
 
-class Search:
+class ScheduleSearch:
     """Columns, incumbent, bound and prices."""
 
     def __init__(self, instance: Instance, run: Run) -> None:
