@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dlsched.compilation import Loop, entries, loop, size_of
+from dlsched.compilation import entries, loop, size_of
 from dlsched.preparation import divided
 from dlsched.registry import problem, problem_names
 
