@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dlsched.registry import problem, problem_names
-from dlsched.solvers.compilation import Loop, entries, loop
+from dlsched.solvers.compilation import entries, loop, size_of
 from dlsched.solvers.preparation import divided
 
 COMPILED = [
@@ -114,7 +114,7 @@ def test_a_loop_that_is_no_entry_runs_as_python_if_python_calls_it() -> None:
 
 
 CALLED = """
-from dlsched.solvers.compilation import Loop, entries, loop
+from dlsched.solvers.compilation import Loop, entries, loop, size_of
 from dlsched.solvers.preparation import divided
 
 LIMIT = 2.0
@@ -176,10 +176,35 @@ def test_machine_code_of_an_edited_loop(tmp_path: Path) -> None:
 def test_loops_are_divided_by_their_length() -> None:
     """The longest loops are in different parts, and no part is empty unless there is no loop."""
     known = entries("dlsched.problems.reclaiming.heuristics.densest_loops")
-    loops = sorted(known, key=Loop.size, reverse=True)
+    loops = sorted(known, key=lambda loop: size_of([loop]), reverse=True)
     assert divided(loops, 2) == [loops[:1], loops[1:]]
     assert divided(loops, 9) == [[loop] for loop in loops]
     assert divided(loops, 1) == [loops] and divided([], 4) == [[]]
+    assert size_of([loops[0], loops[0]]) == size_of(loops[:1])
+
+
+CONSTANT = """
+from dlsched.solvers.compilation import entry, loop
+
+@loop
+def doubled(x):
+    return x * 2
+
+@entry("int64(int64)")
+def both(x):
+    return doubled(3) + doubled(x)
+"""
+
+
+def test_a_loop_is_compiled_once_for_constants_and_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A constant argument makes no second signature of a loop."""
+    (tmp_path / "constant_argument.py").write_text(CONSTANT)
+    monkeypatch.syspath_prepend(tmp_path)
+    made = importlib.import_module("constant_argument")
+    assert made.both(4) == 14
+    assert len(made.doubled.compiled.signatures) == 1
 
 
 OTHER_PROCESS = """
