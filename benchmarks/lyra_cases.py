@@ -21,10 +21,10 @@ class Size(NamedTuple):
     drawn: str = "by seed"
 
 
-SMALL = Size(28, 33, 7, 0.82)
-"""A sixteenth of the paper's servers and half of its days."""
+SMALL = Size(14, 17, 7, 0.82)
+"""A thirty-second of the paper's servers and half of its days."""
 BUSY = SMALL._replace(load=0.95)
-HALF = Size(14, 17, 7, 0.82)
+SHORT = SMALL._replace(days=3)
 """Where there are many cases."""
 FLEET = Size(443, 520, 1, 2.4)
 """The paper's servers. They are empty at the start; by this load, jobs queue within the day."""

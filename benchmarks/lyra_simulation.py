@@ -21,7 +21,6 @@ from lyra_cases import (
     FLEET,
     FLEET_CASES,
     GROUPS,
-    HALF,
     IDEAL_CASE,
     KEEPING,
     LOAN,
@@ -36,6 +35,7 @@ from lyra_cases import (
     RESAMPLED,
     SCALING,
     SHARES,
+    SHORT,
     SMALL,
     TABLE_5,
     TABLE_10,
@@ -80,11 +80,11 @@ def table5() -> Iterator[str]:
 
 def table6() -> Iterator[str]:
     """Yield Table 6: no groups of servers."""
-    yield from titled("Table 6: placement without groups", lyra_text.HALF)
-    yield from table([case for pair in PAIRS_6 for case in pair], HALF, SEEDS)
-    yield from ratios(PAIRS_6, HALF, SEEDS, MEANS)
+    yield from titled("Table 6: placement without groups", lyra_text.SMALL)
+    yield from table([case for pair in PAIRS_6 for case in pair], SMALL, SEEDS)
+    yield from ratios(PAIRS_6, SMALL, SEEDS, MEANS)
     both = [case for pair in PAIRS_6 for case in pair]
-    yield from spreads(both, HALF, SEEDS, ("preempted, %",))
+    yield from spreads(both, SMALL, SEEDS, ("preempted, %",))
 
 
 def table7() -> Iterator[str]:
@@ -96,9 +96,9 @@ def table7() -> Iterator[str]:
 def loss() -> Iterator[str]:
     """Yield what a loss of added workers changes (Figure 8)."""
     pairs = tuple(zip(LOSSY, (BASIC, IDEAL_CASE), strict=True))
-    yield from titled("Loss of added workers (Figure 8)", lyra_text.HALF)
-    yield from table([*LOSSY, BASIC, IDEAL_CASE], HALF, SEEDS)
-    yield from ratios([*pairs, *((BASELINE, case) for case in LOSSY)], HALF, SEEDS, MEANS)
+    yield from titled("Loss of added workers (Figure 8)", lyra_text.SMALL)
+    yield from table([*LOSSY, BASIC, IDEAL_CASE], SMALL, SEEDS)
+    yield from ratios([*pairs, *((BASELINE, case) for case in LOSSY)], SMALL, SEEDS, MEANS)
 
 
 def wrong() -> Iterator[str]:
@@ -113,11 +113,11 @@ def checkpoints() -> Iterator[str]:
     """Yield what checkpoints change (Figure 13)."""
     yield from titled("Checkpoints (Figure 13)", lyra_text.CHECKPOINTS)
     for name, first in (("Loan only", LOAN), ("Ideal", IDEAL_CASE)):
-        yield from table([first, *KEEPING[name]], HALF, SEEDS)
-        yield from ratios([(first, case) for case in KEEPING[name]], HALF, SEEDS, MEANS)
+        yield from table([first, *KEEPING[name]], SMALL, SEEDS)
+        yield from ratios([(first, case) for case in KEEPING[name]], SMALL, SEEDS, MEANS)
         yield from spreads(
             [first, *KEEPING[name]],
-            HALF,
+            SMALL,
             SEEDS,
             ("preempted, %", "preempted of those without checkpoints, %"),
         )
@@ -131,15 +131,15 @@ def shares() -> Iterator[str]:
     chosen = {share: [of_share(case, share) for case in four] for share in SHARES}
     lossy = {share: of_share(ELASTIC, share, scaling_loss=0.2) for share in SHARES}
     cases = [case for share in SHARES for case in (*chosen[share], lossy[share])]
-    yield from table([BASELINE, *cases], HALF, SEEDS)
+    yield from table([BASELINE, *cases], SHORT, SEEDS)
     pairs = [(BASELINE, case) for case in cases]
     for share in SHARES:
         lyra = chosen[share][-1]
         pairs += [(case, lyra) for case in (*chosen[share][:-1], lossy[share])]
-    yield from ratios(pairs, HALF, SEEDS, MEANS)
+    yield from ratios(pairs, SHORT, SEEDS, MEANS)
     everywhere = [chosen[1.0][2], chosen[1.0][3]]
-    yield from spreads(everywhere, HALF, SEEDS, ("scaled",))
-    rows = [runs(case, HALF, SEEDS) for case in everywhere]
+    yield from spreads(everywhere, SHORT, SEEDS, ("scaled",))
+    rows = [runs(case, SHORT, SEEDS) for case in everywhere]
     each = [a["scaled"] / b["scaled"] for a, b in zip(*rows, strict=True)]
     mean = sum(row["scaled"] for row in rows[0]) / sum(row["scaled"] for row in rows[1])
     yield "Operations of scaling, Pollux over Lyra, where all jobs are elastic:\n"
@@ -215,8 +215,8 @@ SECTIONS = {
     "loss": loss,
     "checkpoints": checkpoints,
     "testbed": testbed,
-    "bootstrap": bootstrap,
     "shares": shares,
+    "bootstrap": bootstrap,
     "readings": readings,
     "figure10": figure10,
     "optimum": optima,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-SMALL = """28 training and 33 inference servers, 7 days of arrivals, about 1,490 jobs with a load
-of 0.82, drawn by `lyra_workload` and `lyra_cluster`: a sixteenth of the paper's cluster, half of
-its days. The paper's trace is not public. Every simulation was audited. A simulation that
+SMALL = """14 training and 17 inference servers, 7 days of arrivals, about 740 jobs with a load
+of 0.82, drawn by `lyra_workload` and `lyra_cluster`: a thirty-second of the paper's cluster, half
+of its days. The paper's trace is not public. Every simulation was audited. A simulation that
 several sections need, measured together, is run once; CPU s is processor time of a whole
 simulation."""
-HALF = """14 training and 17 inference servers, otherwise as in Table 5 above: 7 days of
-arrivals, about 740 jobs with a load of 0.82. Every simulation was audited."""
+SHORT = """14 training and 17 inference servers, otherwise as in Table 5 above: 3 days of
+arrivals, about 320 jobs with a load of 0.82. Every simulation was audited."""
 TABLE_5 = f"""{SMALL} `pollux` is an approximation (its docstring says which). The bound is
 certified and holds for every policy on these jobs and servers.
 
@@ -23,11 +23,11 @@ TABLE_7 = f"""{SMALL}
 Jobs that have been on a server on loan under `lyra` without elastic jobs; times of these jobs
 under `lyra` and under the baseline. Means over the seeds of each seed's mean, median and
 percentile."""
-CHECKPOINTS = f"""{HALF}
+CHECKPOINTS = f"""{SMALL}
 
 The text compares with row 9 of Table 5 (loan only); the caption of the figure says Ideal. A job
 with a checkpoint is preempted like any other and keeps its work."""
-SHARES = f"""{HALF} No loan; the large jobs of Basic are elastic first, then others at random."""
+SHARES = f"""{SHORT} No loan; the large jobs of Basic are elastic first, then others at random."""
 BOOTSTRAP = """14 training and 17 inference servers; 10 days drawn with replacement from the 15
 days of one trace (`lyra_workload`, seed 0, load 0.82), and the same loan for all. Time of the
 baseline over Lyra's. Every simulation was audited."""
