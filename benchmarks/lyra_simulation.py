@@ -1,6 +1,6 @@
 """Lyra's evaluation as a simulation: its tables and figures, and what an optimum saves.
 
-    python benchmarks/lyra_simulation.py [table5 table6 table7 loss wrong checkpoints shares ...]
+    python benchmarks/lyra_simulation.py [scaling loaning table7 scenarios wrong ...]
 
 Prints markdown and writes it to benchmarks/figures/lyra_simulation.md. The cases are in
 lyra_cases.py, the inputs in lyra_inputs.py, what is measured in lyra_measures.py. Every simulation
@@ -24,27 +24,27 @@ from lyra_cases import (
     IDEAL_CASE,
     KEEPING,
     LOAN,
+    LOANING,
     LOSSY,
     ON_LOAN_ONLY,
     OVERLOADED,
-    PAIRS_5,
+    PAIRS,
     PAIRS_6,
     PAIRS_10,
     PAIRS_READINGS,
     READINGS,
     RESAMPLED,
     SCALING,
+    SCENARIOS,
     SHARES,
-    SHORT,
     SMALL,
-    TABLE_5,
     TABLE_10,
     TESTBED,
     WRONG,
     of_share,
 )
 from lyra_inputs import WHOLE, days_of
-from lyra_tables import figure_10, optimum, ratios, runs, spreads, table, table_7
+from lyra_tables import SPREAD, figure_10, optimum, ratios, runs, spreads, table, table_7
 
 SEEDS = range(5)
 TRACES = range(10)
@@ -57,25 +57,31 @@ def titled(title: str, text: str, seeds: range = SEEDS) -> Iterator[str]:
     yield f"{text}\n"
 
 
-def table5() -> Iterator[str]:
-    """Yield Table 5, with bounds, ratios and spread."""
-    yield from titled("Table 5", lyra_text.TABLE_5)
-    yield from table(TABLE_5, SMALL, SEEDS, bounded=True)
-    yield from ratios(PAIRS_5, SMALL, SEEDS)
-    yield from spreads(
-        (*TABLE_5[:9], LOAN, ON_LOAN_ONLY),
-        SMALL,
-        SEEDS,
-        (
-            "preempted, %",
-            "both in use, %",
-            "borrowed in use, %",
-            "borrowed in use on the least day, %",
-            "of the demand left after empty servers by flexible ones, %",
-            "of each demand by flexible ones, %",
-            "of each demand by flexible or empty ones, %",
-        ),
-    )
+def scaling() -> Iterator[str]:
+    """Yield rows 1 and 10 to 13 of Table 5, as Table 8 and section 7.4 have them."""
+    yield from titled("Table 5, elastic scaling alone", lyra_text.TABLE_5)
+    yield from table([BASELINE, *SCALING, ELASTIC], SMALL, SEEDS, bounded=True)
+    yield from ratios(PAIRS["scaling"], SMALL, SEEDS)
+
+
+def loaning() -> Iterator[str]:
+    """Yield rows 1 and 6 to 9 of Table 5, and Figure 9."""
+    cases = [*LOANING, LOAN, ON_LOAN_ONLY]
+    yield from titled("Table 5, capacity loaning alone; Figure 9", lyra_text.TABLE_5)
+    yield from table([BASELINE, *cases], SMALL, SEEDS, bounded=True)
+    yield from ratios(PAIRS["loaning"], SMALL, SEEDS)
+    names = ("preempted, %", "both in use, %", "borrowed in use, %",
+             "borrowed in use on the least day, %")  # fmt: skip
+    yield from spreads(cases, SMALL, SEEDS, names)
+
+
+def scenarios() -> Iterator[str]:
+    """Yield rows 1 to 5 of Table 5."""
+    yield from titled("Table 5, both", lyra_text.TABLE_5)
+    yield from table([BASELINE, *SCENARIOS], SMALL, SEEDS, bounded=True)
+    yield from ratios(PAIRS["scenarios"], SMALL, SEEDS)
+    names = ("preempted, %", "both in use, %", *(n for n in SPREAD if "by flexible" in n))
+    yield from spreads([BASELINE, *SCENARIOS], SMALL, SEEDS, names)
 
 
 def table6() -> Iterator[str]:
@@ -127,19 +133,20 @@ def shares() -> Iterator[str]:
     """Yield the schemes by the share of elastic jobs (Figures 14 to 16)."""
     yield from titled("The share of elastic jobs (Figures 14 to 16)", lyra_text.SHARES)
     afs, pollux = SCALING[1], SCALING[3]
-    four = (SCALING[0], afs, pollux, ELASTIC)
-    chosen = {share: [of_share(case, share) for case in four] for share in SHARES}
-    lossy = {share: of_share(ELASTIC, share, scaling_loss=0.2) for share in SHARES}
-    cases = [case for share in SHARES for case in (*chosen[share], lossy[share])]
-    yield from table([BASELINE, *cases], SHORT, SEEDS)
+    three = (afs, pollux, ELASTIC)
+    chosen = {share: [of_share(case, share) for case in three] for share in SHARES}
+    lossy = of_share(ELASTIC, 1.0, scaling_loss=0.2)
+    cases = [*(case for share in SHARES for case in chosen[share]), lossy]
+    yield from table([BASELINE, *cases], SMALL, SEEDS)
     pairs = [(BASELINE, case) for case in cases]
     for share in SHARES:
         lyra = chosen[share][-1]
-        pairs += [(case, lyra) for case in (*chosen[share][:-1], lossy[share])]
-    yield from ratios(pairs, SHORT, SEEDS, MEANS)
-    everywhere = [chosen[1.0][2], chosen[1.0][3]]
-    yield from spreads(everywhere, SHORT, SEEDS, ("scaled",))
-    rows = [runs(case, SHORT, SEEDS) for case in everywhere]
+        pairs += [(case, lyra) for case in chosen[share][:-1]]
+    pairs.append((lossy, chosen[1.0][-1]))
+    yield from ratios(pairs, SMALL, SEEDS, MEANS)
+    everywhere = chosen[1.0][1:]
+    yield from spreads(everywhere, SMALL, SEEDS, ("scaled",))
+    rows = [runs(case, SMALL, SEEDS) for case in everywhere]
     each = [a["scaled"] / b["scaled"] for a, b in zip(*rows, strict=True)]
     mean = sum(row["scaled"] for row in rows[0]) / sum(row["scaled"] for row in rows[1])
     yield "Operations of scaling, Pollux over Lyra, where all jobs are elastic:\n"
@@ -208,17 +215,19 @@ def fleet() -> Iterator[str]:
 
 
 SECTIONS = {
-    "table5": table5,
+    "scaling": scaling,
+    "loaning": loaning,
     "table7": table7,
+    "scenarios": scenarios,
     "wrong": wrong,
+    "testbed": testbed,
+    "checkpoints": checkpoints,
+    "bootstrap": bootstrap,
+    "shares": shares,
     "table6": table6,
     "loss": loss,
-    "checkpoints": checkpoints,
-    "testbed": testbed,
-    "shares": shares,
-    "bootstrap": bootstrap,
-    "readings": readings,
     "figure10": figure10,
+    "readings": readings,
     "optimum": optima,
     "fleet": fleet,
 }

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-SMALL = """14 training and 17 inference servers, 7 days of arrivals, about 740 jobs with a load
-of 0.82, drawn by `lyra_workload` and `lyra_cluster`: a thirty-second of the paper's cluster, half
+SMALL = """28 training and 33 inference servers, 4 days of arrivals, about 850 jobs with a load
+of 0.82, drawn by `lyra_workload` and `lyra_cluster`: a sixteenth of the paper's cluster, a quarter
 of its days. The paper's trace is not public. Every simulation was audited. A simulation that
 several sections need, measured together, is run once; CPU s is processor time of a whole
 simulation."""
-SHORT = """14 training and 17 inference servers, otherwise as in Table 5 above: 3 days of
-arrivals, about 320 jobs with a load of 0.82. Every simulation was audited."""
 TABLE_5 = f"""{SMALL} `pollux` is an approximation (its docstring says which). The bound is
 certified and holds for every policy on these jobs and servers.
 
@@ -27,8 +25,8 @@ CHECKPOINTS = f"""{SMALL}
 
 The text compares with row 9 of Table 5 (loan only); the caption of the figure says Ideal. A job
 with a checkpoint is preempted like any other and keeps its work."""
-SHARES = f"""{SHORT} No loan; the large jobs of Basic are elastic first, then others at random."""
-BOOTSTRAP = """14 training and 17 inference servers; 10 days drawn with replacement from the 15
+SHARES = f"""{SMALL} No loan; the large jobs of Basic are elastic first, then others at random."""
+BOOTSTRAP = """28 training and 33 inference servers; 4 days drawn with replacement from the 15
 days of one trace (`lyra_workload`, seed 0, load 0.82), and the same loan for all. Time of the
 baseline over Lyra's. Every simulation was audited."""
 TESTBED = """4 training and 4 inference servers; 180 jobs, 10 of them elastic, submitted within 8
@@ -40,8 +38,9 @@ elastic` launches as many jobs as possible and then saves most running time, as 
 (Lyra, sections 1 and 5.2); phase one of the paper's heuristic takes the shortest jobs. Saved: of
 the means, relative to the first row of a block; least and most of a seed. The bound is certified
 and holds for every policy; GPUs on loan count while they are lent."""
-WHY = """Table 5 above shows less queueing and fewer preemptions than the paper's, and a larger
-gain over the baseline. The rules were read again, and these simulated:"""
+WHY = """28 training and 33 inference servers, 7 days. Table 5 above shows less queueing and
+fewer preemptions than the paper's, and a larger gain over the baseline. The rules were read again,
+and these simulated:"""
 FLEET = """443 training and 520 inference servers, one day of arrivals, 3,359 jobs. The cluster
 is empty at the start, so the load of the day is 2.4, by which jobs queue within it. One seed."""
 EXPLAINED = """- **The order of jobs, not the loan, is most of the gain here.** `fifo` is strict:
