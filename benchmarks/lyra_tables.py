@@ -205,9 +205,9 @@ def figure_10(size: Size, seeds: Sequence[int]) -> Iterator[str]:
     )
     yield (
         "| method | preempted, % | by lyra's | least | most | collateral, % | collateral by lyra's "
-        "| optimum found | of | paper: preempted by lyra's | paper: collateral |"
+        "| optimum found | paper: preempted by lyra's | paper: collateral |"
     )
-    yield "|" + "---|" * 11
+    yield "|" + "---|" * 10
     paper = {"random": ("1.68", "1.59"), "scf": ("1.51", "1.36"), "lyra": ("1", "1")}
     base = [_shares(found, "lyra", level) for level in (0, 1)]
     for name in RECLAIMING:
@@ -217,7 +217,7 @@ def figure_10(size: Size, seeds: Sequence[int]) -> Iterator[str]:
         best = sum(row[name][0] == row["exact"][0] for row in found)
         yield (
             f"| {name} | {share[0]:.2f} | {ratio[0]:.2f} | {min(each):.2f} | {max(each):.2f} "
-            f"| {share[1]:.1f} | {ratio[1]:.2f} | {best} | {len(found)} "
+            f"| {share[1]:.1f} | {ratio[1]:.2f} | {best} of {len(found)} "
             f"| {' | '.join(paper.get(name, ('-', '-')))} |"
         )
     yield ""
