@@ -2,25 +2,21 @@
 
     python benchmarks/elastic_pools.py [epoch] [rules] [servers] [shares] [sizes]
 
-Prints markdown and, if run as a whole, writes it to benchmarks/figures/elastic_pools.md. Times are
-wall-clock seconds of one process on one thread, building and checking included, after a warm-up.
+Prints markdown and writes it to benchmarks/figures/elastic_pools.md. Times are processor seconds of
+one process on one thread, building and checking included, after a warm-up.
 """
 
 from __future__ import annotations
 
-import os
 import statistics
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from machine import machine
+from figures import arguments, write
 
 import dlsched
 
-FIGURES = Path(__file__).resolve().parent / "figures" / "elastic_pools.md"
 SEEDS = range(1, 11)
 SCENARIOS: dict[str, dict[str, Any]] = {
     "Basic": {"fungible": 0.21, "heterogeneous": 0.0},
@@ -47,13 +43,11 @@ def epoch() -> Iterator[str]:
     yield "## 354 items, 245 GPUs and 80 on loan: ten seeds, dp the median of five runs"
     yield ""
     yield "Items are counted as with one capacity, by number of workers; choices by pool are more."
-    load = f"{os.getloadavg()[0]:.0f} on {os.cpu_count()} cores"
-    yield f"Agreement of dp and HiGHS is to nine digits. The load average was {load}."
-    yield "Other programs disturb the CPU time of the process less than the wall-clock time."
+    yield "Agreement of dp and HiGHS is to nine digits. Medians of processor time."
     yield ""
-    head = "| scenario | running | choices | agree | dp, ms | slowest, ms |"
-    yield f"{head} dp CPU, ms | slowest CPU, ms | HiGHS, ms |"
-    yield f"|{'---|' * 9}"
+    yield "| scenario | running | choices | agree | dp, ms | slowest, ms | HiGHS, ms |"
+    yield f"|{'---|' * 7}"
+    warm_up()
     for name in SCENARIOS:
         for running in RUNNING:
             yield row(name, running)
@@ -61,7 +55,7 @@ def epoch() -> Iterator[str]:
 
 def row(name: str, running: float) -> str:
     """Return the figures of one scenario."""
-    wall, cpu, slow, same, choices = [], [], [], 0, []
+    cpu, slow, same, choices = [], [], 0, []
     for seed in SEEDS:
         made = made_for(name, seed, running)
         runs, used = [], []
@@ -69,18 +63,17 @@ def row(name: str, running: float) -> str:
             began = time.process_time()
             runs.append(dlsched.solve(made, "dp"))
             used.append(1000 * (time.process_time() - began))
-        wall.append(statistics.median(1000 * run.seconds.total for run in runs))
         cpu.append(statistics.median(used))
+        began = time.process_time()
         model = dlsched.solve(made, "milp", time_limit=60)
-        slow.append(1000 * model.seconds.total)
+        slow.append(1000 * (time.process_time() - began))
         gaps = model.gap_to(runs[0].objective)
         proved = runs[0].status == "optimal" and gaps.launched == 0
         same += proved and gaps.reduction is not None and gaps.reduction <= 1e-9
         choices.append(len(list(dlsched.model(made).ITEMS)))
     return (
         f"| {name} | {running} | {statistics.median(choices):.0f} | {same}/10 "
-        f"| {statistics.median(wall):.0f} | {max(wall):.0f} | {statistics.median(cpu):.0f} "
-        f"| {max(cpu):.0f} | {statistics.median(slow):.0f} |"
+        f"| {statistics.median(cpu):.0f} | {max(cpu):.0f} | {statistics.median(slow):.0f} |"
     )
 
 
@@ -92,8 +85,9 @@ def rules() -> Iterator[str]:
     yield "the seeds where as many jobs are launched as can be. More than 100 %: the rule saves a"
     yield "negative number of seconds, as jobs that it launches on loan are slower there."
     yield ""
-    yield f"| scenario | running | {' | '.join(f'{r} launched | lost' for r in RULES)} |"
-    yield f"|{'---|' * (2 + 2 * len(RULES))}"
+    head = [f"{rule} {what}" for rule in RULES for what in ("launched, %", "lost, %", "of seeds")]
+    yield f"| scenario | running | {' | '.join(head)} |"
+    yield f"|{'---|' * (2 + 3 * len(RULES))}"
     for name in SCENARIOS:
         for running in RUNNING:
             cells = []
@@ -104,8 +98,9 @@ def rules() -> Iterator[str]:
                 ]
                 share = 100 * statistics.mean(1 - float(gap.launched) for gap in gaps)
                 lost = [100 * float(g.reduction) for g in gaps if g.reduction is not None]
-                cells.append(f"{share:.1f} %" if running < 1 else "-")
-                cells.append(f"{statistics.mean(lost):.2f} % ({len(lost)})" if lost else "-")
+                cells.append(f"{share:.1f}" if running < 1 else "-")
+                cells.append(f"{statistics.mean(lost):.2f}" if lost else "-")
+                cells.append(str(len(lost)))
             yield f"| {name} | {running} | {' | '.join(cells)} |"
 
 
@@ -117,8 +112,10 @@ def servers() -> Iterator[str]:
     yield "0.3333 add, whose speeds are equal to 0.01 % together. Means of ten seeds; of the jobs"
     yield "launched where none runs, and of the reduction where all run."
     yield ""
-    head = "| scenario | launched | one in training | three on loan |"
-    yield f"{head} hours saved | one in training | three on loan |"
+    yield (
+        "| scenario | launched | launched, one in training | launched, three on loan "
+        "| hours saved | hours, one in training | hours, three on loan |"
+    )
     yield f"|{'---|' * 7}"
     for name in SCENARIOS:
         cells = []
@@ -171,6 +168,7 @@ def sizes() -> Iterator[str]:
     """Yield dp on larger epochs."""
     yield "## Larger epochs: dp, seed 1, half of the jobs running"
     yield ""
+    warm_up()
     yield "| items | GPUs | on loan | scenario | jobs | status | gap | seconds |"
     yield f"|{'---|' * 8}"
     for items, capacity, loan in ((1000, 700, 240), (3000, 600, 200), (20_000, 4000, 1300)):
@@ -178,35 +176,29 @@ def sizes() -> Iterator[str]:
             made = dlsched.generate(
                 "elastic", seed=1, items=items, capacity=capacity, loan=loan, **SCENARIOS[name]
             )
+            began = time.process_time()
             result = dlsched.solve(made, "dp", time_limit=60)
+            seconds = time.process_time() - began
             gap = "-" if result.gap.reduction is None else f"{result.gap.reduction:.1e}"
             yield (
                 f"| {items} | {capacity} | {loan} | {name} | {len(made.jobs)} | {result.status} "
-                f"| {gap} | {result.seconds.total:.2f} |"
+                f"| {gap} | {seconds:.2f} |"
             )
 
 
-def main() -> None:
-    """Measure, print and write."""
-    dlsched.solve("lyra-fig6-loan", "milp")  # warm up
+def warm_up() -> None:
+    """Solve two instances, so that what is done once is not counted."""
+    dlsched.solve("lyra-fig6-loan", "milp")
     dlsched.solve("elastic-354-loan")
-    parts = {
-        "epoch": epoch,
-        "rules": rules,
-        "servers": servers,
-        "shares": shares,
-        "sizes": sizes,
-    }
-    names = sys.argv[1:] or list(parts)
-    command = "`python benchmarks/elastic_pools.py`"
-    lines = ["# Figures of elastic on two kinds of GPU", "", f"{command} on {machine()}"]
-    for name in names:
-        lines += ["", *parts[name]()]
-    text = "\n".join(lines) + "\n"
-    print(text)
-    if names == list(parts):
-        FIGURES.write_text(text)
 
+
+SECTIONS = {
+    "epoch": epoch,
+    "rules": rules,
+    "servers": servers,
+    "shares": shares,
+    "sizes": sizes,
+}
 
 if __name__ == "__main__":
-    main()
+    write("elastic_pools", SECTIONS, arguments())

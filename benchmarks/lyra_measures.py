@@ -1,4 +1,4 @@
-"""What is measured of one of Lyra's simulations, and the file that keeps it."""
+"""What is measured of one of Lyra's simulations."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import json
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from lyra_cases import BASELINE, LOAN, Case, Size
+from lyra_inputs import DRAWN
+from lyra_usage import usage
 
 import dlsched
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.bounds import bound
 from dlsched.simulation.policies.ordering import OrderingPolicy
-from dlsched.simulation.workload.cluster import LOAN as LOAN_POOL
 from dlsched.simulation.workload.generators import lyra_cluster, lyra_workload
 
-DAY = 86_400
 RECLAIMING = ("random", "scf", "lyra", "densest", "exact")
 RECLAIM_STEP = 3600
 """Seconds between changes of the loan in Figure 10, so that several servers are reclaimed at once,
@@ -32,9 +31,7 @@ KEPT = ("mean_queueing", "median_queueing", "p95_queueing", "p99_queueing", "mea
 
 def made(case: Case, size: Size, seed: int) -> tuple[Workload, Cluster]:
     """Return workload and cluster of a case."""
-    workload = lyra_workload(
-        size.training, days=size.days, load=size.load, seed=seed, **case.workload
-    )
+    workload, cluster = DRAWN[size.drawn](case, size, seed)
     changes: dict[str, Any] = {}
     if case.policy == "fifo" or (
         not isinstance(case.policy, str) and issubclass(case.policy, OrderingPolicy)
@@ -42,21 +39,11 @@ def made(case: Case, size: Size, seed: int) -> tuple[Workload, Cluster]:
         # These policies have no overheads of their own, and a job never preempted has none.
         changes["restart"] = 0
     most = case.cluster.get("loan_gpus", 8)
-    workload = workload.model_copy(
-        update={
-            "jobs": tuple(
-                job.model_copy(
-                    update={**changes, "gpus_per_worker": min(job.gpus_per_worker, most)}
-                )
-                for job in workload.jobs
-            )
-        }
+    jobs = tuple(
+        job.model_copy(update={**changes, "gpus_per_worker": min(job.gpus_per_worker, most)})
+        for job in workload.jobs
     )
-    cluster = lyra_cluster(
-        size.training, size.inference, days=size.days, loaning=case.loaning, seed=seed,
-        **case.cluster,
-    )  # fmt: skip
-    return workload, cluster
+    return workload.model_copy(update={"jobs": jobs}), cluster
 
 
 def simulated(case: Case, size: Size, seed: int) -> Simulation:
@@ -78,44 +65,35 @@ def simulated(case: Case, size: Size, seed: int) -> Simulation:
 
 
 def run_case(case: Case, size: Size, seed: int) -> dict[str, Any]:
-    """Simulate a case; return its figures."""
-    began = time.process_time()
-    run = simulated(case, size, seed)
-    seconds = time.process_time() - began
-    summary = run.summary
-    figures = {name: summary[name] for name in KEPT}
-    figures["preempted"] = 100 * summary["preemptions"] / summary["jobs"]
-    figures["longest"] = longest(run)
-    return figures | usage(run, size) | reclaims(run) | {"cpu": seconds}
+    """Simulate a case, once in this process; return its figures."""
+    key = (case.label, size, seed)
+    if key not in _known:
+        began = time.process_time()
+        run = simulated(case, size, seed)
+        seconds = time.process_time() - began
+        summary = run.summary
+        figures = {name: summary[name] for name in KEPT}
+        figures["preempted"] = 100 * summary["preemptions"] / summary["jobs"]
+        lost = np.array([not job.checkpoints for job in run.workload.jobs])
+        preempted = int(run.jobs["preemptions"].to_numpy()[lost].sum())
+        figures["lost"] = 100 * preempted / summary["jobs"]
+        figures["longest"] = longest(run)
+        found = usage(run, size.days, size.training, size.inference, seed)
+        _known[key] = figures | found | reclaims(run) | {"cpu": seconds}
+        lent = {row[0] for row in run.log.rows("segments") if '"i' in row[4]}
+        _jobs[key] = sorted(lent), run.jobs[["queueing", "jct"]]
+    return _known[key]
+
+
+_jobs: dict[tuple[str, Size, int], tuple[list[int], Any]] = {}
+"""Of each simulation the jobs that have been on loan, and all jobs' times."""
+_known: dict[tuple[str, Size, int], dict[str, Any]] = {}
 
 
 def longest(run: Simulation) -> float:
-    """Return the share of all queueing that the 1 % of the jobs that wait longest have."""
+    """Return the share of all queueing, in %, that the 1 % of the jobs that wait longest have."""
     times = np.sort(run.jobs["queueing"].to_numpy())
-    return float(times[int(0.99 * len(times)) :].sum() / times.sum())
-
-
-def usage(run: Simulation, size: Size) -> dict[str, float]:
-    """Return the shares of GPU time held, of training and of what is lent, in the days of arrivals.
-
-    A server that is to go back counts as lent until the loan falls.
-    """
-    end = size.days * DAY * 1e6
-    held = {"t": 0.0, "i": 0.0}
-    for row in run.log.rows("segments"):
-        length = max(0.0, min(row[2], end) - row[1])
-        for server, gpus, *_ in json.loads(row[4]):
-            held[server[0]] += length * gpus
-    loans = run.cluster.loans
-    sizes = [server.gpus for server in run.cluster.servers if server.pool == LOAN_POOL]
-    lent = 0.0
-    changes = [float(loan.time) * 1e6 for loan in loans]
-    for start, stop, loan in zip(changes, [*changes[1:], end], loans, strict=False):
-        lent += max(0.0, min(stop, end) - start) * loan.servers * sizes[0]
-    return {
-        "usage": held["t"] / (8 * size.training * end),
-        "loan_usage": held["i"] / lent if lent else 0.0,
-    }
+    return 100 * float(times[int(0.99 * len(times)) :].sum() / max(times.sum(), 1e-9))
 
 
 def reclaims(run: Simulation) -> dict[str, Any]:
@@ -135,6 +113,9 @@ def reclaims(run: Simulation) -> dict[str, Any]:
         "per_reclaim": 100 * mean(row["preempted"] / row["on_loan"] for row in found),
         "collateral": 100 * mean(row["collateral"] / row["gpus"] for row in found),
         "flexible": 100 * sum(row.get("flexible", 0) for row in found) / busy if busy else 0.0,
+        "flexible_each": 100 * mean(row.get("flexible", 0) / row["demand"] for row in found),
+        "flexible_or_empty_each": 100
+        * mean((row.get("flexible", 0) + row.get("empty", 0)) / row["demand"] for row in found),
         "scaled": sum(row.get("scaled", 0) for row in solved),
         "solved": sum(status.values()),
         "proved": status["optimal"],
@@ -160,16 +141,17 @@ def on_loan(size: Size, seed: int) -> dict[str, Any]:
 
     Table 7: the jobs that have been on a server on loan; the baseline's times are of the same jobs.
     """
-    run = simulated(LOAN, size, seed)
-    jobs = sorted({row[0] for row in run.log.rows("segments") if '"i' in row[4]})
+    for case in (LOAN, BASELINE):
+        run_case(case, size, seed)
+    jobs, lyra = _jobs[LOAN.label, size, seed]
+    _, baseline = _jobs[BASELINE.label, size, seed]
     result: dict[str, Any] = {"jobs": len(jobs)}
-    for label, frame in (("baseline", simulated(BASELINE, size, seed).jobs), ("lyra", run.jobs)):
-        part = frame.loc[jobs]
-        result[label] = [
-            float(value)
-            for name in ("queueing", "jct")
-            for value in (part[name].mean(), part[name].median(), part[name].quantile(0.95))
-        ]
+    for label, frame in (("baseline", baseline), ("lyra", lyra)):
+        part = frame.iloc[jobs]
+        for name in ("queueing", "jct"):
+            result[f"{label} mean {name}"] = float(part[name].mean())
+            result[f"{label} median {name}"] = float(part[name].median())
+            result[f"{label} p95 {name}"] = float(part[name].quantile(0.95))
     return result
 
 
@@ -200,34 +182,3 @@ def same_states(size: Size, seed: int) -> dict[str, Any]:
     if not report:
         raise SystemExit(f"Figure 10, seed {seed}: {report.violations[0].message}")
     return {"found": found}
-
-
-class Keep:
-    """Runs what is not yet in a file, and stores it there.
-
-    Parameters
-    ----------
-    path
-        The file; None for none.
-    only
-        Whether nothing is run: rows of tables that are not in the file are left out.
-    """
-
-    def __init__(self, path: Path | None, only: bool = False) -> None:
-        self.path, self.only = path, only
-        self.known: dict[str, Any] = {}
-        if path is not None and path.exists():
-            self.known = json.loads(path.read_text(encoding="utf-8"))
-
-    def missing(self, key: str) -> bool:
-        """Return whether a result is to be left out."""
-        return self.only and key not in self.known
-
-    def __call__(self, key: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return a result, from the file or of a run."""
-        if key not in self.known:
-            self.known[key] = run()
-            if self.path is not None:
-                self.path.write_text(json.dumps(self.known), encoding="utf-8")
-        found: dict[str, Any] = self.known[key]
-        return found

@@ -181,6 +181,18 @@ def test_opportunistic_jobs_go_to_training_after_three_kills() -> None:
     assert run.summary["preemptions"] == 3
 
 
+def test_opportunistic_in_lyras_order() -> None:
+    """Two jobs of 5 GPUs and one of 2: the shorter ones start, strict order starts the first."""
+    rows = (("long", 5, 1000), ("short", 5, 600), ("small", 2, 2000))
+    jobs = workload(*({"id": name, "gpus": gpus, "work": work} for name, gpus, work in rows))
+    strict = ends(simulate(jobs, cluster(), "opportunistic"))
+    assert strict == {"long": 1000, "short": 1020 + 600, "small": 1020 + 2000}
+    shortest = ends(simulate(jobs, cluster(), make_policy("opportunistic", order="shortest")))
+    assert shortest == {"short": 600, "small": 2000, "long": 600 + 1000}
+    with pytest.raises(OptionError, match="order='longest'"):
+        make_policy("opportunistic", order="longest")
+
+
 def test_gandiva_grows_while_nobody_waits() -> None:
     """The job has 6 GPUs, 4 beside the one that comes at 60, and 6 again from 120 on."""
     jobs = workload(

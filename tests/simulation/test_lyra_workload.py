@@ -57,6 +57,21 @@ def test_options_of_jobs() -> None:
     assert losses == {0.2}
 
 
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.2, 1.0])
+def test_the_share_of_elastic_jobs(share: float) -> None:
+    """Elastic are the large jobs first, then others; nothing else of the jobs changes."""
+    basic, other = lyra_workload(28, days=7), lyra_workload(28, days=7, elastic_share=share)
+    elastic = {job.id for job in other.jobs if job.max_gpus > job.gpus}
+    large = {job.id for job in basic.jobs if job.max_gpus > job.gpus}
+    assert len(elastic) == round(share * len(other.jobs))
+    assert elastic <= large or large <= elastic
+    for job, same in zip(basic.jobs, other.jobs, strict=True):
+        assert (job.submit, job.gpus, job.work) == (same.submit, same.gpus, same.work)
+        assert other.by_id[job.id].max_gpus == job.gpus * (1 + (job.id in elastic))
+    with pytest.raises(OptionError, match="elastic_share"):
+        lyra_workload(1, days=1, elastic_share=1.1)
+
+
 def test_inference_load_is_that_of_figure_1() -> None:
     """It is between 42 % and 95 %, 65 % in the mean; the loan is what is left above 2 %."""
     load = inference_load(7)

@@ -28,11 +28,30 @@ def test_afs_gives_every_base_demand_first() -> None:
 
 
 def test_afs_adds_single_workers_by_gain_per_gpu() -> None:
-    """Throughput 1 / time: a gains 1/40 per GPU, b 1/60, c, of 2 GPUs a worker, 1/32."""
-    made = epoch(6, ("a", 1, 1, 4, 10, True), ("b", 1, 1, 4, 15, True), ("c", 2, 1, 2, 8, True))
-    assert dlsched.solve(made, "afs").solution.workers == {"a": 4, "b": 2, "c": 2}
-    less = Instance(name="less", capacity=3, jobs=made.jobs)
-    assert dlsched.solve(less, "afs").solution.workers == {"a": 2, "b": 1, "c": 2}
+    """Work per second, in GPUs at the base demand: b gains 0.5, c 0.75, a 1 and 0.4."""
+    rows = [
+        {"id": "a", "gpus_per_worker": 1, "running_times": [12, 6, 5]},
+        {"id": "b", "gpus_per_worker": 1, "running_times": [900, 600]},
+        {"id": "c", "gpus_per_worker": 2, "running_times": [7, 4]},
+    ]
+    for row in rows:
+        more = len(row["running_times"]) - 1  # type: ignore[arg-type]
+        row |= {"min_workers": 1, "max_workers": 1 + more, "running": True}
+    for capacity, workers in ((1, (2, 1, 1)), (3, (2, 1, 2)), (4, (2, 2, 2)), (5, (3, 2, 2))):
+        made = Instance(name="hand", capacity=capacity, jobs=rows)
+        given = dict(zip("abc", workers, strict=True))
+        assert dlsched.solve(made, "afs").solution.workers == given
+
+
+def test_afs_does_not_ask_what_is_left_of_a_job() -> None:
+    """Two jobs that scale alike gain alike, whatever is left; the first in the queue grows."""
+    made = epoch(3, ("long", 1, 1, 4, 1000, True), ("short", 1, 1, 4, 10, True))
+    for rule in ("afs", "fifo", "lyra", "exact"):
+        answer = dlsched.solve(made, rule)
+        assert answer.solution.workers["long"] == 4
+        assert answer.objective.reduction == 3000
+    turned = Instance(name="turned", capacity=3, jobs=made.jobs[::-1])
+    assert dlsched.solve(turned, "afs").objective.reduction == 30
 
 
 def test_afs_takes_the_queue_in_its_order() -> None:

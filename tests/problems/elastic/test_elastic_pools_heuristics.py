@@ -90,14 +90,21 @@ def test_fifo_by_hand() -> None:
 def test_afs_by_hand() -> None:
     """One worker at a time, to the job and pool with the largest gain in throughput per GPU.
 
-    A worker adds 1/60 to a in training, 1/80 to b on loan, and 1/400 to c in training. So a gets
-    the two that are left in training, and c only what a cannot use.
+    A worker adds 1 to a in training, 0.8 to c there, and 0.5 to b on loan. So a gets the two that
+    are left in training, though c comes first, and c only what a cannot use.
     """
-    made = epoch(4, 3, job("a", 1, 3, 20), job("b", 1, 2, 20, fungible=True),
-                 job("c", 1, 4, 100))  # fmt: skip
+    lossy = {"id": "c", "min_workers": 1, "max_workers": 2, "running_times": [9, 5]}
+    made = epoch(4, 3, lossy, job("a", 1, 3, 20), job("b", 1, 2, 20, fungible=True))
     assert given(made, "afs") == {"a": {"training": 3}, "b": {"loan": 2}, "c": {"training": 1}}
     made = epoch(5, 3, *made.to_data()["jobs"])
     assert given(made, "afs")["c"] == {"training": 2}
+
+
+def test_afs_on_two_pools_does_not_ask_what_is_left_of_a_job() -> None:
+    """The long job comes first in the queue and grows; the short one has no larger throughput."""
+    flags = {"running": True}
+    made = epoch(3, 1, job("long", 1, 4, 1000, **flags), job("short", 1, 4, 10, **flags))
+    assert dlsched.solve(made, "afs").objective.reduction == 3000
 
 
 def test_afs_does_not_look_two_workers_ahead() -> None:

@@ -18,6 +18,7 @@ from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.lyra import Lyra
 from dlsched.simulation.policies.lyra_draft import Draft
 from dlsched.simulation.policies.lyra_reclaiming import vacate
+from dlsched.simulation.policies.lyra_scaling import remaining_times
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.cluster import LOAN, TRAINING
 from dlsched.simulation.workload.job import Job
@@ -33,8 +34,13 @@ class _Queue(BasePolicy):
         super().__init__(method)
         self.interval, self.on_events = interval, False
 
-    def _start_in_order(self, draft: Draft, jobs: Iterable[Job], pool: str) -> bool:
-        """Start jobs in order until one does not fit; return whether all did."""
+    def _start_in_order(
+        self, draft: Draft, jobs: Iterable[Job], pool: str, skip: bool = False
+    ) -> bool:
+        """Start jobs in order; return whether all fitted.
+
+        A job that does not fit is skipped or, without `skip`, ends the loop.
+        """
         _, index, sizes = draft.state.cluster.order
         free = np.zeros(len(sizes), np.int64)
         for server, gpus in draft.free.items():
@@ -42,36 +48,57 @@ class _Queue(BasePolicy):
                 free[index[server]] = gpus
         placement = Placement(draft.state.cluster, free)
         again = set(self.memory.get("killed", ()))
+        whole = True
         for job in jobs:
             placed = placement.place(job.gpus, job.gpus_per_worker)
-            if placed is None:
+            if placed is not None:
+                draft.start(job.id, {s.server: s.gpus for s in placed.shares}, job.id in again)
+            elif skip:
+                whole = False
+            else:
                 return False
-            draft.start(job.id, {s.server: s.gpus for s in placed.shares}, job.id in again)
-        return True
+        return whole
 
 
 class Opportunistic(_Queue):
     """Fungible jobs wait for idle inference servers, and are killed when these are taken back.
 
-    "Opportunistic Scheduling" of section 7.1. Two queues, each first in, first out and strict
-    **(D)**: fungible jobs on inference servers, all others on training servers. Inference takes
-    the servers that it needs, whatever is on them: drawn at random **(D)**. A job that is larger
-    than the largest loan, or was killed `patience` times, goes to the training servers **(D)**:
-    without a checkpoint it would never end.
+    "Opportunistic Scheduling" of section 7.1. Two queues: fungible jobs on inference servers, all
+    others on training servers. The paper does not state their order. Inference takes the servers
+    that it needs, whatever is on them: drawn at random **(D)**. A job that is larger than the
+    largest loan, or was killed `patience` times, goes to the training servers **(D)**: without a
+    checkpoint it would never end.
 
     Parameters
     ----------
+    order
+        ``"fifo"``: first in, first out, and strict, as in the paper's baseline. ``"shortest"``: the
+        order of `lyra`, least remaining time first; jobs that do not fit are skipped.
     patience
         Kills after which a job goes to the training servers.
     interval
         Seconds between rounds.
+
+    Raises
+    ------
+    OptionError
+        If there is no such order.
     """
 
     name: ClassVar[str] = "opportunistic"
 
-    def __init__(self, method: Any = None, *, patience: int = 3, interval: Number = 60) -> None:
+    def __init__(
+        self,
+        method: Any = None,
+        *,
+        order: str = "fifo",
+        patience: int = 3,
+        interval: Number = 60,
+    ) -> None:
+        if order not in ("fifo", "shortest"):
+            raise OptionError(f"order={order!r} must be 'fifo' or 'shortest'")
         super().__init__(method, interval=interval)
-        self.patience = patience
+        self.order, self.patience = order, patience
 
     def decide(self, state: State) -> Decision:
         """Return the changes of this round."""
@@ -98,8 +125,12 @@ class Opportunistic(_Queue):
         for view in state.waiting:
             fits = view.job.fungible and view.job.gpus <= sum(sizes)
             queues[LOAN if fits and view.preemptions < self.patience else TRAINING].append(view.job)
+        shortest = self.order == "shortest"
+        remaining = remaining_times(draft) if shortest else {}
         for pool, jobs in queues.items():
-            self._start_in_order(draft, jobs, pool)
+            if shortest:
+                jobs.sort(key=lambda job: remaining[job.id])
+            self._start_in_order(draft, jobs, pool, skip=shortest)
         killed = [*self.memory.get("killed", ()), *draft.preempted]
         self.memory = {
             "until": draft.until,

@@ -12,6 +12,7 @@ from dlsched.errors import OptionError
 from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
 from dlsched.problems.elastic.heuristics import two_pools_heuristics as pool_heuristics
 from dlsched.problems.elastic.heuristics.core_program import near_prices
+from dlsched.problems.elastic.heuristics.two_pools_heuristics import throughput
 from dlsched.problems.elastic.programs.knapsack_search import KnapsackSearch
 from dlsched.problems.elastic.structures.choice_arrays import choices_of
 from dlsched.problems.elastic.structures.knapsack import items_of
@@ -90,8 +91,10 @@ def afs(instance: Instance, rng: np.random.Generator) -> Solution:
     AFS (Hwang et al., NSDI'21) as Lyra implements it (section 7.1): every job gets its base demand,
     then repeatedly the job with the largest gain in throughput per GPU gets one more worker. Base
     demands are served in queue order, the file's, and jobs that do not fit are skipped, as in
-    Lyra's phase one; the paper does not state the order. A job's throughput is 1 / running time. A
-    step that does not fit or gains nothing ends a job's growth.
+    Lyra's phase one; the paper does not state the order. A job's throughput is the work that it
+    does per second, in that of one of its GPUs at its base demand: jobs that scale alike gain
+    alike, whatever is left of them. Of equal gains the first job in the queue comes first. A step
+    that does not fit or gains nothing ends a job's growth.
 
     With two pools, base workers are placed as by `lyra`. A worker is added in the pool of the job's
     base, of a heterogeneous job in either one; of equal gains of a job that on loan is taken.
@@ -159,5 +162,7 @@ def _gain(i: int, job: Job, workers: int) -> tuple[Fraction, int] | None:
     """Return minus the gain in throughput per GPU of one more worker, and the job's position."""
     if workers == job.max_workers:
         return None
-    now, then = (1 / Fraction(job.running_time(w)) for w in (workers, workers + 1))
-    return (-(then - now) / job.gpus_per_worker, i) if then > now else None
+    gain = throughput(job, job.running_time(workers + 1)) - throughput(
+        job, job.running_time(workers)
+    )
+    return (-gain / job.gpus_per_worker, i) if gain > 0 else None

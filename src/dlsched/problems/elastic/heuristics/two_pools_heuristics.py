@@ -7,7 +7,7 @@ from collections.abc import Collection
 from fractions import Fraction
 from typing import TypeAlias
 
-from dlsched.problems.elastic.definition.schema import Instance, Solution
+from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
 from dlsched.problems.elastic.definition.two_pools_choices import fastest_time, solution_of
 from dlsched.problems.elastic.programs.knapsack_search import KnapsackSearch
 from dlsched.problems.elastic.structures.items import Ratio
@@ -96,14 +96,23 @@ def _gains(epoch: Epoch, j: int) -> list[_Step]:
     job, now = epoch.instance.jobs[j], epoch.workers[j]
     if sum(now) == job.max_workers:
         return []
-    before = 1 / Fraction(epoch.running_time(j))
+    before = throughput(job, epoch.running_time(j))
     steps = []
     for pool in (1, 0):
         if now[pool] or job.heterogeneous:
-            gain = 1 / Fraction(epoch.running_time(j, pool, 1)) - before
+            gain = throughput(job, epoch.running_time(j, pool, 1)) - before
             if gain > 0:
                 steps.append((-gain / job.gpus_per_worker, j, 1 - pool, sum(now)))
     return steps
+
+
+def throughput(job: Job, seconds: Number) -> Fraction:
+    """Return the work per second of a job that would take some seconds, in GPUs of its base demand.
+
+    Not 1 / seconds: of two jobs that scale alike, the one with less left would gain more.
+    """
+    base = job.min_workers * job.gpus_per_worker
+    return base * Fraction(job.running_time(job.min_workers)) / Fraction(seconds)
 
 
 def fifo(instance: Instance) -> Solution:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from dlsched.errors import OptionError, UnknownName
 from dlsched.simulation.workload.cluster import LOAN, TRAINING, Cluster
+from dlsched.simulation.workload.generators.lyra_draws import DAY, Draws, scaling
 from dlsched.simulation.workload.workload import Workload
 
-DAY: Final = 86_400
 STEP: Final = 300
 """Seconds between two decisions of the inference cluster (section 7.1, headroom)."""
 HEADROOM: Final = 0.02
@@ -34,27 +34,12 @@ that a job has twice as many workers there (section 2.1), and as many samples pe
 section 7.5 three servers compute as much as one of training, which is 2.7 GPUs each."""
 
 SCENARIOS: Final = ("basic", "advanced", "heterogeneous", "ideal")
-FUNGIBLE, HETEROGENEOUS = 0.21, 0.10
-"""Share of the load that is fungible, and of the jobs that are heterogeneous (section 7.1)."""
-ELASTIC_JOBS, ELASTIC_LOAD = 0.05, 0.36
-"""Shares of the jobs and of the load that are elastic (section 2.2)."""
 MIXED_EFFICIENCY: Final = 0.7
 """Efficiency of heterogeneous jobs with GPUs of both pools, except in Ideal (section 7.1)."""
-JOBS_PER_GPU_DAY: Final = 50_390 / 3544 / 15
 RESTART: Final = 63
 """Seconds of a preemption (section 7.5)."""
 MARGIN: Final = 0.25
 """Largest relative error of a wrong estimate (Table 9)."""
-
-SIZES: Final = ((1, 0.50), (2, 0.15), (4, 0.15), (8, 0.14), (16, 0.05), (32, 0.01))
-ELASTIC_SIZES: Final = ((4, 0.2), (8, 0.4), (16, 0.4))
-"""GPUs and probabilities of jobs that are not elastic, and of those that are **(D)**."""
-AFTERNOON, AFTERNOON_HOUR, WEEKEND = 0.6, 15, 0.5
-"""By how much arrivals rise and fall within a day, when they are most frequent, and their frequency
-on weekends **(D)**."""
-SPREAD, ELASTIC_SPREAD = 2.4, 0.8
-"""Standard deviations of the logarithms of running times **(D)**; Table 5's times have a heavy
-tail, and elastic jobs, the large ones, run for 14.2 hours in the mean."""
 
 
 def inference_load(
@@ -154,6 +139,7 @@ def lyra_workload(
     scenario: str = "basic",
     load: float = 0.82,
     elastic: bool = True,
+    elastic_share: float | None = None,
     scaling_loss: float = 0,
     wrong: float = 0.0,
     checkpoints: float = 0.0,
@@ -184,6 +170,9 @@ def lyra_workload(
     elastic
         Whether jobs can have more than they request; False for the rows "Capacity Loaning" of
         Table 5, where they keep everything else.
+    elastic_share
+        Share of the jobs that are elastic, the large ones first (Figures 14 to 16). None: only
+        these, 5 % of the jobs. In Ideal all are.
     scaling_loss
         Share of its throughput that each added worker loses; 0.2 in Figures 8 and 16.
     wrong
@@ -206,11 +195,14 @@ def lyra_workload(
         raise OptionError("training, days, load and most_days must be above 0, shares from 0")
     if max(wrong, checkpoints) > 1:
         raise OptionError("wrong and checkpoints are shares, at most 1")
-    draws = _Draws(training, days, load, most_days, seed)
+    if elastic_share is not None and not 0 <= elastic_share <= 1:
+        raise OptionError("elastic_share is a share, from 0 to 1")
+    draws = Draws(training, days, load, most_days, seed)
     rng = np.random.default_rng([seed, 1])
     factor = 1 + MARGIN * rng.uniform(-1, 1, draws.jobs)
     mistaken = rng.random(draws.jobs) < wrong
     kept = np.random.default_rng([seed, 2]).random(draws.jobs) < checkpoints
+    scales = scaling(draws.elastic, elastic_share, seed) if elastic else np.zeros(draws.jobs, bool)
     rows = []
     for j in range(draws.jobs):
         gpus, work = int(draws.gpus[j]), int(draws.work[j])
@@ -226,7 +218,7 @@ def lyra_workload(
             "fungible": ideal or (scenario != "heterogeneous" and bool(draws.fungible[j])),
             "heterogeneous": ideal or (scenario != "basic" and bool(draws.mixed[j])),
         }
-        if elastic and (ideal or large):
+        if scales[j] or (elastic and ideal):
             row |= {"min_gpus": gpus, "max_gpus": 2 * gpus, "scaling_loss": scaling_loss}
         if row["heterogeneous"] and not ideal:
             row["mixed_efficiency"] = MIXED_EFFICIENCY
@@ -235,68 +227,3 @@ def lyra_workload(
         rows.append(row)
     name = f"lyra-{scenario}-{training}-{days:g}d-{seed}"
     return Workload.parse({"name": name, "jobs": rows}, "the generator")
-
-
-class _Draws:
-    """The jobs that all scenarios have."""
-
-    def __init__(
-        self, training: int, days: float, load: float, most_days: float, seed: int
-    ) -> None:
-        rng = np.random.default_rng([seed, 0])
-        gpus = 8 * training
-        self.jobs = n = max(2, round(JOBS_PER_GPU_DAY * gpus * days))
-        self.submit = np.sort(_arrivals(rng, days, n))
-        self.elastic = np.zeros(n, bool)
-        self.elastic[rng.permutation(n)[: max(1, round(ELASTIC_JOBS * n))]] = True
-        self.gpus = np.where(self.elastic, _sizes(rng, ELASTIC_SIZES, n), _sizes(rng, SIZES, n))
-        self.gpus = np.minimum(self.gpus, gpus)
-        spread = np.where(self.elastic, ELASTIC_SPREAD, SPREAD)
-        time = np.exp(spread * rng.standard_normal(n))
-        total = load * gpus * days * DAY
-        self.work = np.zeros(n)
-        for chosen, share in ((self.elastic, ELASTIC_LOAD), (~self.elastic, 1 - ELASTIC_LOAD)):
-            self.work[chosen] = _scaled(
-                time[chosen], self.gpus[chosen], share * total, most_days * DAY
-            )
-        self.work = np.maximum(1, np.round(self.work))
-        area = self.gpus * self.work
-        self.fungible = np.zeros(n, bool)
-        whole = float(area.sum())
-        left = FUNGIBLE * whole
-        for j in rng.permutation(n):
-            if left > whole / 500 and area[j] <= left:
-                self.fungible[j] = True
-                left -= float(area[j])
-        others = rng.permutation(np.flatnonzero(~self.fungible))
-        self.mixed = np.zeros(n, bool)
-        self.mixed[others[: round(HETEROGENEOUS * n)]] = True
-
-
-def _arrivals(rng: np.random.Generator, days: float, n: int) -> NDArray[Any]:
-    """Return times of arrival in whole seconds, by the weights of the hours."""
-    hours = np.arange(math.ceil(24 * days))
-    weight = 1 + AFTERNOON * np.cos(2 * np.pi * (hours - AFTERNOON_HOUR) / 24)
-    weight[hours // 24 % 7 >= 5] *= WEEKEND
-    hour = rng.choice(hours, n, p=weight / weight.sum())
-    time = 3600 * hour + rng.integers(0, 3600, n)
-    return np.minimum(time, int(days * DAY))
-
-
-def _sizes(rng: np.random.Generator, table: Sequence[tuple[int, float]], n: int) -> NDArray[Any]:
-    sizes, weights = zip(*table, strict=True)
-    return rng.choice(sizes, n, p=weights)
-
-
-def _scaled(
-    time: NDArray[np.float64], gpus: NDArray[Any], total: float, most: float
-) -> NDArray[np.float64]:
-    """Return running times with an upper limit, scaled to a total of GPU-seconds."""
-    low, high = 0.0, most / float(time.min())
-    for _ in range(100):
-        scale = (low + high) / 2
-        if float(np.minimum(scale * time, most) @ gpus) < total:
-            low = scale
-        else:
-            high = scale
-    return np.minimum(high * time, most)
