@@ -77,7 +77,7 @@ def published() -> Any:
 
 def measure(jobs: Workload, policy: str, **options: Any) -> Run:
     """Simulate, audit, and return the metrics."""
-    prepare("dlsched.simulation.published.muri.stages")
+    prepare("dlsched.simulation.published.muri.blossom_stages")
     began, cpu = time.perf_counter(), time.process_time()
     run = simulate(jobs, CLUSTER, policy, variant="published", **options)
     took = time.process_time() - cpu, time.perf_counter() - began
@@ -316,7 +316,7 @@ def audits() -> Iterator[str]:
     yield "## Audit of Muri-S\n"
     yield "| trace | decisions | segments | violations | simulation, CPU s | audit, CPU s |"
     yield "|" + "---|" * 6
-    prepare("dlsched.simulation.published.muri.stages")
+    prepare("dlsched.simulation.published.muri.blossom_stages")
     for trace in ("trace3_pr", "trace1_pr"):
         times = [time.process_time()]
         run = simulate(workload(trace), CLUSTER, "muri_s", variant="published")

@@ -70,6 +70,10 @@ def announce(listener: StageListener | None, stage: Stage, detail: str) -> None:
 class Run:
     """Limits and services for a method whose second parameter is ``run``.
 
+    Nothing interrupts a method: it asks `stop_reason` from time to time. Solvers are told what
+    remains by `solvers.session` and `solvers.pyomo_backend`; only sweeps end a process
+    (`bench.worker_process`).
+
     Attributes
     ----------
     time_limit

@@ -38,7 +38,7 @@ _DIFFERENCE = 1e-6
 
 
 def validate_limits(run: Run) -> None:
-    """Do nothing: HiGHS has every limit of a run."""
+    """Do nothing: HiGHS has every limit of a run (`session` passes the time)."""
 
 
 def load(session: Session, form: StandardForm, level: int, integer: bool = True) -> None:

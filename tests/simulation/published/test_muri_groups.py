@@ -11,13 +11,13 @@ import pytest
 import rustworkx
 from muri_cases import STAGES, jobs
 
+from dlsched.simulation.published.muri.blossom_stages import heaviest
 from dlsched.simulation.published.muri.group_time import SHARING, arrangement_times, cycle_time
 from dlsched.simulation.published.muri.grouping import Buckets, InOrder, Rounds
 from dlsched.simulation.published.muri.jobs import states
 from dlsched.simulation.published.muri.kinds import Group, Kinds
 from dlsched.simulation.published.muri.matchers import MATCHERS, library_matching
 from dlsched.simulation.published.muri.optimum import Optimum
-from dlsched.simulation.published.muri.stages import heaviest
 from dlsched.solvers.compilation import interpreted
 
 

@@ -11,7 +11,8 @@ from dlsched import schema
 from dlsched.schema import Amount, Count, Document, Flaw, Id, Number, PositiveCount, derived
 
 MOST_RESOURCES = 8
-"""A group of k jobs has (k - 1)! arrangements, and its best offsets are found by trying each."""
+"""A group of k jobs has (k - 1)! arrangements, and its best offsets are found by trying each. The
+error bounds of `structures.groups` are for as many resources as well."""
 
 
 class Job(Document):

@@ -36,7 +36,10 @@ class Shares:
         return each, unit * whole
 
     def costs(self, servers: int) -> list[Fraction]:
-        """Return each server's cost before any server is returned, a column of Table 1."""
+        """Return each server's cost before any server is returned, a column of Table 1.
+
+        The loop of `lyra` sums and updates costs itself: `heuristics.lyra_loop`.
+        """
         result = [Fraction(0)] * servers
         each, unit = self.scaled()
         for j, (hosts, add) in enumerate(zip(self.hosts, each, strict=True)):

@@ -1,4 +1,4 @@
-"""Bounds for sensitivity: the cluster as one machine (Synergy, section 4.1)."""
+"""Bounds `pooled` and `synergy_opt` (Synergy, section 4.1); others are in `programs.lagrangian`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def synergy_opt(instance: Instance, run: Run) -> Claim:
 
     Stage one without aggregation, by the run's solver (``"highs"``, ``"scip"`` or ``"glpk"``), then
     the linear program of stage two by HiGHS, whose fractional placement need not be whole GPUs.
-    `stage_one` and `stage_two` in the module `reference` return allocation and placement.
+    `stage_one` and `stage_two` of `programs.cvxpy_reference` return allocation and placement.
     """
     if not instance.jobs:
         return Claim(status=Status.NO_SOLUTION, reason="there are no jobs")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dlsched.problems.interleaving.heuristics.matching import SCALE
-from dlsched.simulation.published.muri.stages import heaviest
+from dlsched.simulation.published.muri.blossom_stages import heaviest
 
 Matcher = Callable[[Any], list[int]]
 """From n x n weights, 0 where there is no edge, to each node's mate, -1 if it has none."""

@@ -15,6 +15,7 @@ import numpy as np
 from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.simulation.log import Log
 from dlsched.simulation.published.muri.antman import AntMan
+from dlsched.simulation.published.muri.blossom_stages import heaviest
 from dlsched.simulation.published.muri.group_time import SHARING, SHARING_UNMATCHED, Stages
 from dlsched.simulation.published.muri.grouping import Grouping, InOrder, Rounds
 from dlsched.simulation.published.muri.jobs import JobState, states
@@ -27,7 +28,6 @@ from dlsched.simulation.published.muri.recorder import Recorder
 from dlsched.simulation.published.muri.servers import Servers
 from dlsched.simulation.published.muri.sharing import Sharing
 from dlsched.simulation.published.muri.shortest import Shortest
-from dlsched.simulation.published.muri.stages import heaviest
 from dlsched.simulation.published.muri.themis import Themis
 from dlsched.simulation.published.muri.tiresias import Tiresias
 from dlsched.simulation.workload.cluster import Cluster
