@@ -7,7 +7,7 @@ costs 0; here it maximises the sum of payoffs, each at the prices before the job
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from dlsched.problems.utility.definition.schema import Instance, Speed
 from dlsched.problems.utility.heuristics.hadar_program import fill
 from dlsched.problems.utility.structures.gangs import place
 from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
+from dlsched.schema import Id
 
 MOST_STEPS = 10_000_000
 """The most jobs times states of the program; above it jobs are scanned by payoff instead."""
@@ -124,6 +125,9 @@ class Hadar:
     ----------
     factors
         What each job's utility is multiplied by; None for 1.
+    machines
+        For each job the only machine on which it may run; None where each may run on all. Needs
+        prices by machine.
 
     Attributes
     ----------
@@ -136,13 +140,14 @@ class Hadar:
         instance: Instance,
         by_machine: bool = True,
         factors: Sequence[Fraction] | None = None,
+        machines: Sequence[Id] | None = None,
     ) -> None:
         self.instance, self.by_machine = instance, by_machine
         own = self.factors = factors or [Fraction(1)] * len(instance.jobs)
         self.pools = pools_of(instance, by_machine)
         self.usable = [
-            [[p for p, pool in enumerate(self.pools) if pool.kind in s.types] for s in speeds]
-            for speeds in instance.speeds
+            [self._pools(s, machines[j] if machines else None) for s in speeds]
+            for j, speeds in enumerate(instance.speeds)
         ]
         self.states = math.prod(pool.gpus + 1 for pool in self.pools)
         self.terms = {}
@@ -156,6 +161,14 @@ class Hadar:
             float(own[j] * Fraction(instance.worth(job, 1))) for j, job in enumerate(instance.jobs)
         ]
         self.scanned = 0
+
+    def _pools(self, speed: Speed, machine: Id | None) -> frozenset[int]:
+        """Return the pools that a job may use at a speed, on one machine or on all."""
+        return frozenset(
+            p
+            for p, pool in enumerate(self.pools)
+            if pool.kind in speed.types and machine in (None, pool.machine)
+        )
 
     def worth(self, job: int, completion: int) -> float:
         """Return a job's utility, `Instance.worth` times its factor, as a float."""
@@ -251,8 +264,8 @@ class Hadar:
             if not cheapest:
                 break
             need, best, chosen, fits = self.instance.jobs[j].workers, 0.0, None, False
-            for utility, speed in zip(utilities[j], self.instance.speeds[j], strict=True):
-                gpus, cost = self._take(cheapest, speed, need, price, left)
+            for utility, usable in zip(utilities[j], self.usable[j], strict=True):
+                gpus, cost = self._take(cheapest, usable, need, price, left)
                 if gpus is None:
                     continue
                 fits = True
@@ -275,15 +288,15 @@ class Hadar:
     def _take(
         self,
         order: Sequence[int],
-        speed: Speed,
+        usable: Collection[int],
         need: int,
         price: Sequence[float],
         left: Sequence[int],
     ) -> tuple[dict[int, int] | None, float]:
-        """Return the cheapest GPUs of a gang at a speed and their cost; ``None`` if too few."""
+        """Return a gang's cheapest GPUs of usable pools and their cost; ``None`` if too few."""
         gpus, cost = {}, 0.0
         for p in order:
-            if self.pools[p].kind in speed.types:
+            if p in usable:
                 count = min(need, left[p])
                 gpus[p] = count
                 cost += count * price[p]
