@@ -1,7 +1,7 @@
 """Utility from 8 jobs to the paper's 480: proofs, certified gaps, and the gaps of Hadar.
 
     python benchmarks/utility.py [own open eight twenty sixty cluster bound open_bounds section4
-        queue forking random theorem2]
+        queue forking random theorem1 theorem2]
 
 Without arguments every section, an hour; prints markdown and writes it to
 benchmarks/figures/utility.md. Times are wall-clock seconds of one process on one thread.
@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
+import hadar_theorems
 import numpy as np
 from figures import arguments, cell, rule_gap, write
 from rules_table import Rule, rows, shipped
@@ -25,7 +25,7 @@ from dlsched.preparation import prepare
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Utility
-from dlsched.problems.utility.heuristics.hadar import Hadar, Prices
+from dlsched.problems.utility.heuristics.hadar import Hadar
 from dlsched.problems.utility.heuristics.hadare import divisible_load
 from dlsched.problems.utility.instances.from_gavel_throughputs import from_throughputs
 from dlsched.problems.utility.structures.slot_simulation import Rounds
@@ -433,51 +433,6 @@ def open_instances() -> Iterator[str]:
             yield f"| {name} | {seed} | {float(found.objective[0]):.3f} | {spent:.1f} | {known} |"
 
 
-def theorem2() -> Iterator[str]:
-    """Yield ratios of the optimum to Hadar's rules on a stream of gangs, beside 2 alpha."""
-    yield "## Theorem 2: a stream of gangs, one arrival a slot\n"
-    yield (
-        "One type, four GPUs. Job i arrives in slot i, holds three GPUs for two slots, and is "
-        "worth 1 + i / 100 if it runs at once, else 0.1. `hadar` decides anew in each slot, and "
-        "gives the GPUs to the newest job, which is worth most.\n"
-    )
-    yield "| slots | optimum, proved | `hadar` | ratio | `hadar_literal` | ratio | 2 alpha |"
-    yield "|" + "---|" * 7
-    for slots in (20, 40, 60):
-        made = stream(slots)
-        best = dlsched.solve(made)
-        assert best.status == "optimal"
-        value = float(best.objective[0])
-        cells = []
-        for rule in ("hadar", "hadar_literal"):
-            found = float(dlsched.solve(made, rule).objective[0])
-            cells.append(f"{found:.2f} | {value / found:.2f}")
-        alpha = Prices(made, list(range(slots))).alpha
-        yield f"| {slots} | {value:.2f} | {' | '.join(cells)} | {2 * alpha:.2f} |"
-
-
-def stream(slots: int) -> Instance:
-    """Return the gangs of `theorem2`."""
-    return Instance(
-        name=f"stream-{slots}",
-        slots=slots,
-        slot_seconds=1,
-        machines=[{"id": "m", "gpus": {"A": 4}}],
-        utility={"kind": "table"},
-        jobs=[
-            {
-                "id": f"j{i}",
-                "arrival": i,
-                "workers": 3,
-                "iterations": 2,
-                "rates": {"A": 1},
-                "utilities": [1 + Fraction(i, 100)] * 2 + [Fraction(1, 10)] * (slots - 2),
-            }
-            for i in range(1, slots + 1)
-        ],
-    )
-
-
 SECTIONS = {
     "own": own,
     "open": open_instances,
@@ -491,7 +446,8 @@ SECTIONS = {
     "queue": queue,
     "forking": forking,
     "random": random,
-    "theorem2": theorem2,
+    "theorem1": hadar_theorems.theorem1,
+    "theorem2": hadar_theorems.theorem2,
 }
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.utility import Instance
-from dlsched.problems.utility.heuristics.hadar import Hadar, Prices, pools_of
+from dlsched.problems.utility.heuristics.hadar import Hadar
+from dlsched.problems.utility.heuristics.hadar_prices import Prices, pools_of
 from dlsched.problems.utility.heuristics.hadare import divisible_load
 from dlsched.problems.utility.structures.slot_simulation import Rounds
 from dlsched.testing import check_heuristic, strategies

@@ -69,7 +69,7 @@ class HadarECopies(HadarE):
         )
         jobs = tuple(replace(job_state(view), allocation=()) for view in order)
         seen = ClusterState(time=state.time, servers=servers, running=(), waiting=jobs)
-        rounds = adapter.moment(seen, slot_seconds=self.interval, utility=self.utility)
+        rounds = adapter.moment(seen, slot_seconds=self._slot, utility=self.utility)
         made = rounds.instance
         copies = Copies(
             made,

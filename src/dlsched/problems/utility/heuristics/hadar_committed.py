@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Held, Instance, Solution
-from dlsched.problems.utility.heuristics.hadar import Prices, pools_of
+from dlsched.problems.utility.heuristics.hadar_prices import Prices, pools_of
 from dlsched.problems.utility.programs.pricing import best_schedule
 from dlsched.problems.utility.structures.gangs import Gangs, Stop
 
