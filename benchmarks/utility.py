@@ -228,8 +228,10 @@ def section4() -> Iterator[str]:
     yield "\nLeast and most of these instances; `of hadar's` for the last slot and the median.\n"
     heads = [f"{of}, {end}" for of in ("of hadar's", "median", "used") for end in ("least", "most")]
     yield f"| method | {' | '.join(heads)} |\n" + "|---" * (1 + len(heads)) + "|"
-    for name, rows in found.items():
-        ends = [f"{end(values):.2f}" for values in zip(*rows, strict=True) for end in (min, max)]
+    for name, ratios_of in found.items():
+        ends = [
+            f"{end(values):.2f}" for values in zip(*ratios_of, strict=True) for end in (min, max)
+        ]
         yield f"| {name} | {' | '.join(ends)} |"
 
 

@@ -26,7 +26,7 @@ from dlsched.testing import oracles, strategies
 
 RULES = (
     "hadar", "hadar_pooled", "hadar_literal", "yarn_cs", "tiresias", "las", "fifo", "srtf",
-    "insertion",
+    "insertion", "hadar_committed",
 )  # fmt: skip
 
 
