@@ -256,7 +256,7 @@ def forking() -> Iterator[str]:
     """Yield HadarE's total duration against the divisible load."""
     yield "## HadarE: total duration on five nodes against the divisible load\n"
     yield "Five nodes of one GPU, each of another type, as in Figure 6; random jobs of 30 to 100"
-    yield "slots on one node, all submitted at the start. Slots, means of five seeds, and the means'"
+    yield "slots on one node, all submitted at the start. Slots, means of five seeds, and their"
     yield "ratios to the linear program's. `hadare` is ours; copies: `hadare_copies`, Hadar decides"
     yield "on the copies, with linear utility, each with the whole work of its job or divided.\n"
     methods: dict[str, dict[str, bool]] = {
