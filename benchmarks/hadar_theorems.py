@@ -25,11 +25,11 @@ def theorem1() -> Iterator[str]:
     """Yield the states that the recursion of Algorithm 2 reaches in a slot, and their bounds."""
     yield "## Theorem 1: the states of Algorithm 2 in one slot\n"
     yield "Machines of 4 GPUs of one type each, three types in turn; generated jobs, all in the"
-    yield "queue, each of which can finish in time. States: pairs of job and use of the GPUs of each"
-    yield "machine that the recursion reaches, where each job has the allocation of its best payoff,"
-    yield "or is left out (lines 14 and 15), each pair counted once; a job that has no allocation"
-    yield "ends the recursion (lines 7 to 9). The proof counts n H R. Uses: what the GPUs of all"
-    yield "machines in use can be, 5 to the power of the machines.\n"
+    yield "queue, each of which can finish in time. States: pairs of job and use of the GPUs of"
+    yield "each machine that the recursion reaches, where each job has the allocation of its best"
+    yield "payoff, or is left out (lines 14 and 15), each pair counted once; a job that has no"
+    yield "allocation ends the recursion (lines 7 to 9). The proof counts n H R. Uses: what the GPUs"
+    yield "of all machines in use can be, 5 to the power of the machines.\n"
     yield "| machines | jobs | n H R | states | uses |\n|" + "---|" * 5
     for machines in (3, 6, 9, 12, 15):
         jobs = 4 * machines
