@@ -28,8 +28,8 @@ def theorem1() -> Iterator[str]:
     yield "queue, each of which can finish in time. States: pairs of job and use of the GPUs of"
     yield "each machine that the recursion reaches, where each job has the allocation of its best"
     yield "payoff, or is left out (lines 14 and 15), each pair counted once; a job that has no"
-    yield "allocation ends the recursion (lines 7 to 9). The proof counts n H R. Uses: what the GPUs"
-    yield "of all machines in use can be, 5 to the power of the machines.\n"
+    yield "allocation ends the recursion (lines 7 to 9). The proof counts n H R. Uses: what the"
+    yield "GPUs of all machines in use can be, 5 to the power of the machines.\n"
     yield "| machines | jobs | n H R | states | uses |\n|" + "---|" * 5
     for machines in (3, 6, 9, 12, 15):
         jobs = 4 * machines
