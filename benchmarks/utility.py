@@ -238,9 +238,10 @@ def section4() -> Iterator[str]:
 def queue() -> Iterator[str]:
     """Yield the seconds in which Hadar decides one slot."""
     yield "## One round of `hadar`\n"
-    yield "60 GPUs; every job is in the queue; processor seconds. The paper: below seven minutes for"
-    yield "2,048 jobs. With prices per machine the program of Algorithm 2 is too large, with prices per"
-    yield "type (ours) it is solved up to some 1,000 jobs; else jobs are scanned by payoff.\n"
+    yield "60 GPUs; every job is in the queue; processor seconds. The paper: below seven minutes"
+    yield "for 2,048 jobs. With prices per machine the program of Algorithm 2 is too large, with"
+    yield "prices per type (ours) it is solved up to some 1,000 jobs; else jobs are scanned by"
+    yield "payoff.\n"
     yield "| queued jobs | prices | by | s | jobs that run |\n|---|---|---|---|---|"
     prepare("dlsched.problems.utility.heuristics.hadar_program")
     for jobs in (64, 512, 1024, 2048):
