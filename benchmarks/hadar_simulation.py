@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import hadar_example
@@ -21,12 +22,13 @@ import numpy as np
 from figures import ROOT, arguments, write
 from hadar_example import run, table
 
-from dlsched.problems.utility.heuristics import hadar as algorithm
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.bounds import bound
 from dlsched.simulation.generators import hadar_cluster, hadar_workload
 from dlsched.simulation.run import Simulation
 
+algorithm = import_module("dlsched.problems.utility.heuristics.hadar")
+"""The module; the package has a method of this name."""
 RATES = ROOT.parent / "shared" / "data" / "gavel" / "isolated_throughputs.json"
 MEASURED = RATES if RATES.exists() else None
 HOUR = 3600
