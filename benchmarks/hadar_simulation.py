@@ -1,7 +1,7 @@
 """Hadar's simulations (sections II, IV and VI): duration, completion times, use of GPUs, bounds.
 
-    python benchmarks/hadar_simulation.py [section4 readings inputs optimum figure5 example section6
-        slots]
+    python benchmarks/hadar_simulation.py [section4 readings inputs program optimum figure5 eq10
+        example section6 corollary slots]
 
 Without arguments every section; prints markdown and writes it to
 benchmarks/figures/hadar_simulation.md. Every simulation is audited. Rates are those of
@@ -13,18 +13,22 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any, NamedTuple
 
-import hadar_batches as batches
+import hadar_example
+import hadar_nodes
 import numpy as np
 from figures import ROOT, arguments, write
-from hadar_batches import run, table
+from hadar_example import run, table
 
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.bounds import bound
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.generators import hadar_cluster, hadar_workload
 
+algorithm = import_module("dlsched.problems.utility.heuristics.hadar")
+"""The module; the package has a method of this name."""
 RATES = ROOT.parent / "shared" / "data" / "gavel" / "isolated_throughputs.json"
 MEASURED = RATES if RATES.exists() else None
 HOUR = 3600
@@ -111,6 +115,7 @@ class Row(NamedTuple):
     held: float
     changed: float
     cpu: float
+    scanned: str
 
 
 def row(workload: Workload, cluster: Cluster, policy: str, options: Options) -> Row:
@@ -120,7 +125,21 @@ def row(workload: Workload, cluster: Cluster, policy: str, options: Options) -> 
     spent = time.process_time() - began
     s = made.summary
     hours = (s[name] / HOUR for name in ("makespan", "median_jct", "mean_jct"))
-    return Row(*hours, while_waiting(made), s["utilization"], changed(made), spent)
+    return Row(*hours, while_waiting(made), s["utilization"], changed(made), spent, scanned(made))
+
+
+def scanned(made: Simulation) -> str:
+    """Return in how many of Hadar's decisions jobs were scanned instead of its program."""
+    solved = [entry for entry in map(json.loads, made.rounds["solved"]) if entry]
+    own = [entry for entry in solved if str(entry.get("method", "")).startswith("hadar")]
+    return f"{sum('scanned' in entry for entry in own)} of {len(own)}" if own else "-"
+
+
+SCANNED = (
+    "Scanned: of Hadar's decisions, those in which jobs were scanned in the order of utility per "
+    "GPU, as the program of Algorithm 2, with a state for each use of every machine (5^15, some "
+    "3e10), is too large on 15 machines of 4 GPUs."
+)
 
 
 def least_duration(workload: Workload, cluster: Cluster) -> float:
@@ -136,10 +155,11 @@ def section4() -> Iterator[str]:
     yield "ratios to `hadar`'s; share of the GPUs held while some job waits, and altogether; share"
     yield "of rounds in which a job starts or stops; CPU seconds of simulation and audit. The"
     yield "paper's figures beside them; its Figure 3 has YARN-CS first, then Hadar, then Gavel and"
-    yield "Tiresias, and 30 % of Hadar's rounds change. `hadar` is with effective throughput.\n"
+    yield "Tiresias, and 30 % of Hadar's rounds change. `hadar` is with effective throughput."
+    yield f"{SCANNED}\n"
     yield table(
         ["policy", "duration", "ratio", "paper", "median", "ratio", "paper", "mean",
-         "held, waiting", "held", "rounds changed", "CPU s"]
+         "held, waiting", "held", "rounds changed", "scanned", "CPU s"]
     )  # fmt: skip
     workload, cluster = hadar_workload(measured=MEASURED), hadar_cluster()
     first: Row | None = None
@@ -151,7 +171,7 @@ def section4() -> Iterator[str]:
             f"| {label} | {r.makespan:.1f} | {r.makespan / first.makespan:.2f} | {paper[0]} "
             f"| {r.median:.1f} | {r.median / first.median:.2f} | {paper[1]} | {r.mean:.1f} "
             f"| {100 * r.waiting:.0f} % | {100 * r.held:.0f} % | {100 * r.changed:.0f} % "
-            f"| {r.cpu:.0f} |"
+            f"| {r.scanned} | {r.cpu:.0f} |"
         )
     least = {name: bound(workload, cluster, name) for name in ("makespan", "mean_jct")}
     yield (
@@ -168,10 +188,11 @@ def readings() -> Iterator[str]:
     yield "case of the utility, and section IV does not say which utility it maximises. Rounds"
     yield "decide on all jobs whenever one has completed (sticky), on all jobs always (full), or on"
     yield "waiting jobs and free GPUs alone (keep). Hours; Gavel's figures over the reading's, the"
-    yield "paper's in brackets; it has 30 % of the rounds changed.\n"
+    yield "paper's in brackets; it has 30 % of the rounds changed."
+    yield f"{SCANNED} With one price per type, `hadar_pooled`, the program is solved.\n"
     yield table(
         ["reading", "duration", "gavel's / it (1.21)", "median", "gavel's / it (1.20)", "mean",
-         "held, waiting", "held", "rounds changed", "CPU s"]
+         "held, waiting", "held", "rounds changed", "scanned", "CPU s"]
     )  # fmt: skip
     workload, cluster = hadar_workload(measured=MEASURED), hadar_cluster()
     own: Row | None = None
@@ -181,15 +202,23 @@ def readings() -> Iterator[str]:
         yield (
             f"| {label} | {r.makespan:.1f} | {own.makespan / r.makespan:.2f} | {r.median:.1f} "
             f"| {own.median / r.median:.2f} | {r.mean:.1f} | {100 * r.waiting:.0f} % "
-            f"| {100 * r.held:.0f} % | {100 * r.changed:.0f} % | {r.cpu:.0f} |"
+            f"| {100 * r.held:.0f} % | {100 * r.changed:.0f} % | {r.scanned} | {r.cpu:.0f} |"
         )
     assert own is not None
     least = least_duration(workload, cluster)
-    yield (
-        f"\nNo policy has a duration below {least:.1f} h, so none can be more than "
-        f"{own.makespan / least:.2f} times shorter than `gavel`."
-    )
+    yield "\nA lower bound on the duration of every policy, in hours, and Gavel's over it:\n"
+    yield table(["bound", "hours", "gavel's / it"])
+    yield f"| duration | {least:.1f} | {own.makespan / least:.2f} |"
     yield SAID
+
+
+COMPARED: tuple[tuple[str, str, Options], ...] = (
+    ("hadar t", "hadar", {}),
+    ("hadar i", "hadar", {"utility": "inverse_time"}),
+    ("gavel", "gavel", {}),
+    ("tiresias", "tiresias", {"limits": (3600,), "interval": SLOT}),
+    ("yarn_cs", "yarn_cs", {}),
+)
 
 
 def inputs() -> Iterator[str]:
@@ -198,32 +227,91 @@ def inputs() -> Iterator[str]:
     yield "The paper prints neither the numbers of GPUs nor the batch sizes. Hours; least: a lower"
     yield "bound on the duration for all policies; t: `hadar` with effective throughput, i: with"
     yield "the inverse of the completion time. Rates linear in the GPUs are those of one GPU times"
-    yield "their number, as constraint (1a) multiplies by the workers.\n"
-    yield table(
-        ["workload", "least", "duration, hadar t", "hadar i", "gavel", "gavel's / hadar's, t", "i",
-         "median, hadar t", "hadar i", "gavel", "gavel's / hadar's, t", "i"]
-    )  # fmt: skip
+    yield f"their number, as constraint (1a) multiplies by the workers. {SCANNED}"
     cluster = hadar_cluster()
     drawn: dict[str, Workload] = {
-        f"seed {seed}": hadar_workload(measured=MEASURED, seed=seed) for seed in range(3)
+        f"seed {seed}": hadar_workload(measured=MEASURED, seed=seed) for seed in range(5)
     }
     drawn["one GPU each"] = hadar_workload(measured=MEASURED, sizes={1: 1})
     drawn["1, 2, 4, 8 GPUs alike"] = hadar_workload(
         measured=MEASURED, sizes=dict.fromkeys((1, 2, 4, 8), 1)
     )
     drawn["rates linear in the GPUs"] = linear(drawn["seed 0"])
-    for label, workload in drawn.items():
-        t, i, g = (
-            row(workload, cluster, policy, options)
-            for policy, options in (
-                ("hadar", {}), ("hadar", {"utility": "inverse_time"}), ("gavel", {})
-            )
-        )  # fmt: skip
-        cells = []
-        for of in ("makespan", "median"):
-            a, b, c = (float(getattr(r, of)) for r in (t, i, g))
-            cells += [f"{a:.1f}", f"{b:.1f}", f"{c:.1f}", f"{c / a:.2f}", f"{c / b:.2f}"]
-        yield f"| {label} | {least_duration(workload, cluster):.1f} | {' | '.join(cells)} |"
+    found = {
+        label: [row(workload, cluster, policy, options) for _, policy, options in COMPARED]
+        for label, workload in drawn.items()
+    }
+    names = [name for name, _, _ in COMPARED]
+    ratios = [f"{name}'s / {own}" for name in names[2:] for own in names[:2]]
+    for title, of in (("Duration", "makespan"), ("Median", "median")):
+        yield f"\n{title}:\n"
+        least = ["least", "gavel's / least"] if of == "makespan" else []
+        yield table(["workload", *names, *ratios, *least])
+        for label, workload in drawn.items():
+            values = [float(getattr(r, of)) for r in found[label]]
+            cells = [f"{v:.1f}" for v in values]
+            cells += [f"{v / own:.2f}" for v in values[2:] for own in values[:2]]
+            if least:
+                limit = least_duration(workload, cluster)
+                cells += [f"{limit:.1f}", f"{values[2] / limit:.2f}"]
+            yield f"| {label} | {' | '.join(cells)} |"
+
+
+def program() -> Iterator[str]:
+    """Yield Algorithm 2's program beside the scan, where the program is small enough."""
+    yield "## Algorithm 2's program, the scan and Gavel on 24 GPUs\n"
+    yield "96 jobs on 6 machines of 4 GPUs, two of each type, GPU-hours times 0.15: 15,625 states,"
+    yield "so that the program is solved in every decision. The scan is what all larger simulations"
+    yield "of Hadar have in its place. Hours; effective throughput (t), inverse time (i).\n"
+    names = ("program t", "scan t", "program i", "scan i", "gavel")
+    ratios = [f"gavel's / {name}" for name in names[:4]]
+    rows: dict[str, list[str]] = {"makespan": [], "median": []}
+    most = algorithm.MOST_STEPS
+    for seed in range(5):
+        workload = hadar_workload(96, measured=MEASURED, scale=0.15, seed=seed)
+        cluster, found = hadar_cluster(6), []
+        for utility in ("effective_throughput", "inverse_time"):
+            for steps in (most, 0):
+                algorithm.MOST_STEPS = steps
+                found.append(row(workload, cluster, "hadar", {"utility": utility}))
+                whole, of = found[-1].scanned.split(" of ")
+                assert whole == ("0" if steps else of)
+        algorithm.MOST_STEPS = most
+        found.append(row(workload, cluster, "gavel", {}))
+        for name, lines in rows.items():
+            values = [float(getattr(r, name)) for r in found]
+            cells = [f"{v:.2f}" for v in values] + [f"{values[4] / v:.2f}" for v in values[:4]]
+            lines.append(f"| {seed} | {' | '.join(cells)} |")
+    for title, lines in zip(("Duration", "Median"), rows.values(), strict=True):
+        yield f"\n{title}:\n"
+        yield table(["seed", *names, *ratios])
+        yield from lines
+
+
+def eq10() -> Iterator[str]:
+    """Yield how far speed-ups between two types are from one number for all models (eq. 10)."""
+    yield "## Eq. 10: one speed-up between two types for all models?\n"
+    yield "Eq. 10 is a product of a factor of the node and one of the model, so the estimates of"
+    yield "every model have the same ratio between two nodes. Ratios of Gavel's measured rates of"
+    yield "jobs with one GPU, all models and batch sizes; off: the least factor by which the ratio"
+    yield "of some model differs from any one number. Section I has nearly 10 times for ResNet-50"
+    yield "and 2 times for A3C, V100 over K80.\n"
+    if MEASURED is None:
+        yield "Gavel's rates are not on this machine."
+        return
+    rates = [
+        entry["iterations_per_second"]
+        for entry in json.loads(MEASURED.read_text())
+        if entry["scale_factor"] == 1
+    ]
+    yield table(["types", "models", "least", "median", "most", "off"])
+    for a, b in (("v100", "k80"), ("v100", "p100"), ("p100", "k80")):
+        found = [float(r[a]) / float(r[b]) for r in rates if r.get(a) and r.get(b)]
+        off = (max(found) / min(found)) ** 0.5
+        yield (
+            f"| {a} over {b} | {len(found)} | {min(found):.2f} | {np.median(found):.2f} "
+            f"| {max(found):.2f} | {off:.2f} |"
+        )
 
 
 def linear(workload: Workload) -> Workload:
@@ -311,7 +399,9 @@ def figure5() -> Iterator[str]:
     yield "audit over the decisions, and wall-clock seconds of the longest decision, the first one,"
     yield "in which all jobs wait. The paper does not state its clusters; it has less than 7"
     yield "minutes at 2,000 jobs.\n"
-    yield table(["jobs", "GPUs", "hadar, CPU s", "longest", "gavel, CPU s", "longest"])
+    yield table(
+        ["jobs", "GPUs", "hadar, CPU s", "hadar, longest", "gavel, CPU s", "gavel, longest"]
+    )
     for policy in ("hadar", "gavel"):  # loads libraries and compiles
         run(hadar_workload(8, measured=MEASURED, scale=0.02), hadar_cluster(3), policy)
     for jobs in (32, 64, 128, 256, 512, 1024, 2048):
@@ -330,9 +420,10 @@ def figure5() -> Iterator[str]:
 
 
 SECTIONS = {
-    "section4": section4, "readings": readings, "inputs": inputs, "optimum": optimum,
-    "figure5": figure5, "example": batches.example, "section6": batches.section6,
-    "slots": batches.slots,
+    "section4": section4, "readings": readings, "inputs": inputs, "program": program,
+    "optimum": optimum, "figure5": figure5, "eq10": eq10, "example": hadar_example.example,
+    "section6": hadar_nodes.section6, "corollary": hadar_nodes.corollary,
+    "slots": hadar_nodes.slots,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -295,3 +295,50 @@ def test_hadare_decides_as_the_problem_does() -> None:
     assert solved.solution is not None
     last = {name: held[-1].slot for name, held in solved.solution.schedule.items()}
     assert {row.id: -(-row.end // SLOT) for row in run.jobs.itertuples()} == last
+
+
+@pytest.mark.parametrize("divided", [False, True])
+def test_copies_are_decided_on_as_the_problem_does(divided: bool) -> None:
+    """The rounds of `hadare_copies` are the slots of the method of this name."""
+    rounds = [7, 3, 12, 5]
+    workload = jobs(*((1, n) for n in rounds), min_gpus=1, max_gpus=3)
+    run = audited(workload, NODES, "hadare_copies", divided=divided)
+    data = {
+        "dlsched": 1, "problem": "utility", "name": "forked", "slots": 20, "slot_seconds": SLOT,
+        "forking": True,
+        "machines": [{"id": s.id, "gpus": {s.gpu_type: 1}} for s in NODES.servers],
+        "jobs": [{"id": "abcd"[i], "arrival": 1, "workers": 1, "iterations": n * SLOT,
+                  "rates": {"V100": 2, "K80": 1}} for i, n in enumerate(rounds)],
+    }  # fmt: skip
+    made = Instance.parse(data, "the test")
+    solved = dlsched.solve(made, "hadare_copies", divided=divided)
+    assert solved.solution is not None
+    last = {name: held[-1].slot for name, held in solved.solution.schedule.items()}
+    assert {row.id: -(-row.end // SLOT) for row in run.jobs.itertuples()} == last
+
+
+def test_copies_keep_to_the_limit_of_their_job() -> None:
+    """Jobs that may have two copies leave the third node to others; one that may not fork, two."""
+    workload = jobs((1, 8), (1, 2), min_gpus=1, max_gpus=2)
+    run = audited(workload, NODES, "hadare_copies")
+    begin = {row[0]: row[3] for row in run.log.rows("segments") if row[1] == 0}
+    assert begin == {0: 2, 1: 1}
+    alone = audited(jobs((1, 8)), NODES, "hadare_copies", utility="inverse_time")
+    assert ends(alone) == [4]
+    with pytest.raises(OptionError, match="inverse_time"):
+        simulate(workload, NODES, "hadare_copies", utility="none")
+
+
+def test_nodes_idle_at_the_end_of_a_round_that_is_not_the_last() -> None:
+    """Theorem 3's corollary: every node has a copy in each round, and some are idle in the first.
+
+    Two jobs of 1.2 and 6 rounds of K80 do 5 rounds of K80 in a round on all nodes together.
+    """
+    run = audited(jobs((1, 1.2), (1, 6), min_gpus=1, max_gpus=3), NODES, "hadare")
+    assert max(ends(run)) > 1
+    held = sum(
+        row[3] * (min(row[2], SLOT * 10**6) - row[1])
+        for row in run.log.rows("segments")
+        if row[1] < SLOT * 10**6
+    )
+    assert held < 3 * SLOT * 10**6

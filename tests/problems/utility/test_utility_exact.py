@@ -27,7 +27,7 @@ from dlsched.testing import oracles, strategies
 
 RULES = (
     "hadar", "hadar_pooled", "hadar_literal", "yarn_cs", "tiresias", "fifo", "srtf",
-    "insertion",
+    "insertion", "hadar_committed",
 )  # fmt: skip
 
 

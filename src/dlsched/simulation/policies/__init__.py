@@ -37,6 +37,7 @@ BUILT_IN: Mapping[str, str] = {
     "gavel": "dlsched.simulation.policies.gavel:Gavel",
     "hadar": "dlsched.simulation.policies.hadar:Hadar",
     "hadare": "dlsched.simulation.policies.hadare:HadarE",
+    "hadare_copies": "dlsched.simulation.policies.hadare_copies:HadarECopies",
     "yarn_cs": "dlsched.simulation.policies.yarn:YarnCs",
 }
 """Where each policy of dlsched is; a module is imported when its policy is asked for."""

@@ -9,7 +9,9 @@ from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.heuristics.hadar import Hadar
+from dlsched.problems.utility.heuristics.hadar_committed import committed
 from dlsched.problems.utility.heuristics.hadare import forked
+from dlsched.problems.utility.heuristics.hadare_copies import Copies
 from dlsched.problems.utility.heuristics.insertion import Insertion, by_density
 from dlsched.problems.utility.heuristics.slot_policies import (
     CapacityQueue,
@@ -59,6 +61,20 @@ def hadar_literal(instance: Instance, run: Run) -> Claim:
     job takes its best payoff.
     """
     return _simulate(instance, Hadar(instance).literal, run)
+
+
+@method("utility", kind="heuristic", preload=(".programs.pricing",), small=few_gpus)
+def hadar_committed(instance: Instance, run: Run) -> Claim:
+    """Hadar as the proof of Theorem 2 has it: a job is decided on once, and keeps its schedule.
+
+    In the order of arrival, a job gets the schedule over all slots to come of the largest utility
+    minus cost at the prices of each slot (eq. 4 and 8), if that is above 0. Algorithm 1 decides
+    round by round instead, see `hadar`.
+    """
+    require_gangs(instance)
+    claim = _finished_jobs(instance, committed(instance, run.stop_reason))
+    stop = run.stop_reason()
+    return replace(claim, termination=stop, reason="" if stop else claim.reason)
 
 
 @method("utility", kind="baseline")
@@ -147,6 +163,26 @@ def hadare(instance: Instance) -> Claim:
     if not instance.forking:
         raise OptionError("hadare forks jobs: the instance needs forking true; use hadar")
     return _finished_jobs(instance, forked(instance))
+
+
+@method("utility", kind="heuristic", preload=(".heuristics.hadar_program",), small=few_gpus)
+def hadare_copies(instance: Instance, run: Run, divided: bool = False) -> Claim:
+    """HadarE with its copies decided on by Hadar, as section V-A has it; see `hadare` for ours.
+
+    In each slot Hadar takes every job's copies, one for each machine, as jobs of their own. Only
+    for forking instances.
+
+    Parameters
+    ----------
+    divided
+        Whether the work of a copy is its share of what is left of its job, by throughput (section
+        V-B), instead of all of it.
+    """
+    if not instance.forking:
+        raise OptionError("hadare_copies forks jobs: the instance needs forking true; use hadar")
+    copies = Copies(instance, divided)
+    claim = _finished_jobs(instance, Rounds(instance).run(copies.decide, run.stop_reason))
+    return replace(claim, termination=run.stop_reason())
 
 
 def _hadar(instance: Instance, run: Run, by_machine: bool) -> Claim:

@@ -7,114 +7,22 @@ costs 0; here it maximises the sum of payoffs, each at the prices before the job
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Instance, Speed
+from dlsched.problems.utility.heuristics.hadar_prices import Prices, Terms, pools_of, terms_of
 from dlsched.problems.utility.heuristics.hadar_program import fill
 from dlsched.problems.utility.structures.gangs import place
 from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
+from dlsched.schema import Id
 
 MOST_STEPS = 10_000_000
 """The most jobs times states of the program; above it jobs are scanned by payoff instead."""
 MOST_BYTES = 400_000_000
 """The most memory of the program; above it likewise."""
-_LEAST_SHARE = 1e-6
-"""The lowest price as a share of the highest, where a utility of 0 at the horizon makes it 0."""
-
-
-class Pool(NamedTuple):
-    """GPUs with one price: those of a type on a machine, or of a type on all of them."""
-
-    machine: str | None
-    kind: str
-    gpus: int
-
-
-def pools_of(instance: Instance, by_machine: bool = True) -> list[Pool]:
-    """Return the pools with a price each: per machine and type (eq. 5), or per type."""
-    if not by_machine:
-        return [Pool(None, kind, count) for kind, count in instance.supply.items()]
-    return [
-        Pool(machine.id, kind, count)
-        for machine in instance.machines
-        for kind, count in machine.gpus.items()
-        if count
-    ]
-
-
-class Terms(NamedTuple):
-    """The terms of a job in eq. 6: its highest and lowest utility of a GPU and slot.
-
-    `longest` is t_max of eq. 7, in slots and rounded up, times the job's workers.
-    """
-
-    highest: float
-    lowest: Fraction
-    longest: int
-
-
-def terms_of(instance: Instance, j: int) -> Terms:
-    """Return the terms of a job in eq. 6; its highest is 0 if it cannot finish in time."""
-    job, speeds = instance.jobs[j], instance.speeds[j]
-    last = instance.slots - job.arrival + 1
-    quickest = int(-(-job.iterations // speeds[0].gain))
-    longest = int(-(-job.iterations // speeds[-1].gain)) * job.workers
-    highest = 0.0
-    if quickest <= last:
-        highest = float(Fraction(instance.worth(job, quickest)) / job.workers)
-    return Terms(highest, Fraction(instance.worth(job, last)) / longest, longest)
-
-
-class Prices:
-    """The price of a GPU by pool and use (eq. 5-7).
-
-    Attributes
-    ----------
-    table
-        For each pool the price when 0, 1, ... of its GPUs are in use.
-    alpha
-        The larger of 1 and ln of highest over lowest price: Theorem 2 promises 2 alpha.
-    """
-
-    def __init__(
-        self,
-        instance: Instance,
-        queue: Sequence[int],
-        pools: Sequence[Pool] | None = None,
-        terms: Mapping[int, Terms] | None = None,
-    ) -> None:
-        pools = pools_of(instance) if pools is None else pools
-        each = [terms[j] if terms else terms_of(instance, j) for j in queue]
-        total = sum(instance.supply.values())
-        highest = dict.fromkeys(instance.supply, 0.0)
-        for j, term in zip(queue, each, strict=True):
-            for kind in instance.speeds[j][-1].types:
-                highest[kind] = max(highest[kind], term.highest)
-        eta = Fraction(instance.slots * total, min(term.longest for term in each))
-        lowest = float(min(term.lowest for term in each) / (4 * eta))
-        self.alpha = 1.0
-        known: dict[tuple[float, int], NDArray[np.float64]] = {}
-        for pool in pools:
-            key = highest[pool.kind], pool.gpus
-            if key not in known:
-                known[key] = self._row(*key, lowest)
-        self.table = [known[highest[pool.kind], pool.gpus] for pool in pools]
-
-    def _row(self, top: float, gpus: int, lowest: float) -> NDArray[np.float64]:
-        """Return the prices of a pool by use (eq. 5), from the lowest to `top`."""
-        low = lowest if lowest > 0 else _LEAST_SHARE * top
-        if not top > low > 0:
-            return np.full(gpus + 1, top)
-        ratio = math.log(top) - math.log(low)
-        self.alpha = max(self.alpha, ratio)
-        row = np.exp(math.log(low) + ratio * np.arange(gpus + 1) / gpus)
-        row[-1] = top
-        return row
 
 
 class Hadar:
@@ -124,6 +32,9 @@ class Hadar:
     ----------
     factors
         What each job's utility is multiplied by; None for 1.
+    machines
+        For each job the only machine on which it may run; None where each may run on all. Needs
+        prices by machine.
 
     Attributes
     ----------
@@ -136,13 +47,14 @@ class Hadar:
         instance: Instance,
         by_machine: bool = True,
         factors: Sequence[Fraction] | None = None,
+        machines: Sequence[Id] | None = None,
     ) -> None:
         self.instance, self.by_machine = instance, by_machine
         own = self.factors = factors or [Fraction(1)] * len(instance.jobs)
         self.pools = pools_of(instance, by_machine)
         self.usable = [
-            [[p for p, pool in enumerate(self.pools) if pool.kind in s.types] for s in speeds]
-            for speeds in instance.speeds
+            [self._pools(s, machines[j] if machines else None) for s in speeds]
+            for j, speeds in enumerate(instance.speeds)
         ]
         self.states = math.prod(pool.gpus + 1 for pool in self.pools)
         self.terms = {}
@@ -156,6 +68,14 @@ class Hadar:
             float(own[j] * Fraction(instance.worth(job, 1))) for j, job in enumerate(instance.jobs)
         ]
         self.scanned = 0
+
+    def _pools(self, speed: Speed, machine: Id | None) -> frozenset[int]:
+        """Return the pools that a job may use at a speed, on one machine or on all."""
+        return frozenset(
+            p
+            for p, pool in enumerate(self.pools)
+            if pool.kind in speed.types and machine in (None, pool.machine)
+        )
 
     def worth(self, job: int, completion: int) -> float:
         """Return a job's utility, `Instance.worth` times its factor, as a float."""
@@ -250,14 +170,7 @@ class Hadar:
         for j in order:
             if not cheapest:
                 break
-            need, best, chosen, fits = self.instance.jobs[j].workers, 0.0, None, False
-            for utility, speed in zip(utilities[j], self.instance.speeds[j], strict=True):
-                gpus, cost = self._take(cheapest, speed, need, price, left)
-                if gpus is None:
-                    continue
-                fits = True
-                if utility - cost > best:
-                    best, chosen = utility - cost, gpus
+            chosen, fits = self._best(utilities[j], j, cheapest, price, left)
             if not fits and stop:
                 break
             if chosen is not None:
@@ -268,6 +181,33 @@ class Hadar:
                 cheapest = self._cheapest(price, left)
         return self._grants(taken)
 
+    def allocation(
+        self, utilities: Sequence[float], prices: Prices, job: int, used: Sequence[int]
+    ) -> dict[int, int] | None:
+        """Return a job's GPUs by pool of the best payoff, with others in use; None without one."""
+        left = [pool.gpus - n for pool, n in zip(self.pools, used, strict=True)]
+        price = [float(row[n]) for row, n in zip(prices.table, used, strict=True)]
+        return self._best(utilities, job, self._cheapest(price, left), price, left)[0]
+
+    def _best(
+        self,
+        utilities: Sequence[float],
+        job: int,
+        cheapest: Sequence[int],
+        price: Sequence[float],
+        left: Sequence[int],
+    ) -> tuple[dict[int, int] | None, bool]:
+        """Return the GPUs of a job's best payoff above 0, and whether it fits at all."""
+        best, chosen, fits = 0.0, None, False
+        for utility, usable in zip(utilities, self.usable[job], strict=True):
+            gpus, cost = self._take(cheapest, usable, self.instance.jobs[job].workers, price, left)
+            if gpus is None:
+                continue
+            fits = True
+            if utility - cost > best:
+                best, chosen = utility - cost, gpus
+        return chosen, fits
+
     def _cheapest(self, price: Sequence[float], left: Sequence[int]) -> list[int]:
         """Return the pools with free GPUs, cheapest first, ties by the most free GPUs."""
         return sorted((p for p, n in enumerate(left) if n), key=lambda p: (price[p], -left[p], p))
@@ -275,15 +215,15 @@ class Hadar:
     def _take(
         self,
         order: Sequence[int],
-        speed: Speed,
+        usable: Collection[int],
         need: int,
         price: Sequence[float],
         left: Sequence[int],
     ) -> tuple[dict[int, int] | None, float]:
-        """Return the cheapest GPUs of a gang at a speed and their cost; ``None`` if too few."""
+        """Return a gang's cheapest GPUs of usable pools and their cost; ``None`` if too few."""
         gpus, cost = {}, 0.0
         for p in order:
-            if self.pools[p].kind in speed.types:
+            if p in usable:
                 count = min(need, left[p])
                 gpus[p] = count
                 cost += count * price[p]

@@ -1,0 +1,95 @@
+"""Hadar as its proof has it: each job gets a schedule when it arrives, and keeps it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.problems.utility.definition.schema import Held, Instance, Solution
+from dlsched.problems.utility.heuristics.hadar_prices import Prices, pools_of
+from dlsched.problems.utility.programs.pricing import best_schedule
+from dlsched.problems.utility.structures.gangs import Gangs, Stop
+
+
+def committed(instance: Instance, stop: Stop) -> Solution:
+    """Return the schedules of the jobs that are admitted, in the order of arrival.
+
+    A job is decided on once. Its schedule is that of the largest utility minus cost (eq. 4 and 8),
+    each slot with its own price by machine and type (eq. 5) before the job's own GPUs; it is
+    admitted if that is above 0. The terms of the prices are those of all jobs of the instance, as
+    Theorem 2 has them.
+    """
+    gangs = Gangs(instance, stop)
+    order = [j for j, speeds in enumerate(instance.speeds) if speeds]
+    if not order:
+        return Solution(schedule={})
+    order.sort(key=lambda j: instance.jobs[j].arrival)
+    offers = _Offers(instance, order)
+    work, rows = gangs.rounded_down, {}
+    for j in order:
+        if stop():
+            break
+        levels = np.full(instance.slots, -1, dtype=np.int8)
+        count = len(instance.speeds[j])
+        cost = np.stack([offers.take(j, v)[1] for v in range(count)], axis=1)
+        payoff = best_schedule(
+            np.ascontiguousarray(np.ldexp(cost, -gangs.exponent)),
+            np.ascontiguousarray(work.gains[j, :count]),
+            int(work.needs[j]),
+            int(gangs.first[j]),
+            gangs.worth[j],
+            False,
+            levels,
+        )
+        if payoff > 0 and (levels >= 0).any():
+            rows[instance.jobs[j].id] = tuple(offers.book(j, levels))
+    return Solution(schedule=rows)
+
+
+class _Offers:
+    """The GPUs that are free in each slot, and their prices, by machine and type."""
+
+    def __init__(self, instance: Instance, jobs: list[int]) -> None:
+        self.instance = instance
+        self.pools = pools_of(instance)
+        most = max(pool.gpus for pool in self.pools)
+        self.table = np.full((len(self.pools), most + 1), math.inf)
+        for p, row in enumerate(Prices(instance, jobs, self.pools).table):
+            self.table[p, : len(row)] = row
+        self.gpus = np.array([pool.gpus for pool in self.pools])
+        self.used = np.zeros((instance.slots, len(self.pools)), dtype=np.int64)
+
+    def take(self, job: int, speed: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return slots x pools, the cheapest GPUs of a gang at a speed, and its cost by slot.
+
+        At equal prices the pools with the most free GPUs; the cost is infinite where too few are.
+        """
+        types = self.instance.speeds[job][speed].types
+        usable = np.array([pool.kind in types for pool in self.pools])
+        free = np.where(usable, self.gpus - self.used, 0)
+        price = self.table[np.arange(len(self.pools)), self.used]
+        order = np.lexsort((-free, np.where(free > 0, price, math.inf)), axis=-1)
+        sizes = np.take_along_axis(free, order, axis=1)
+        before = np.cumsum(sizes, axis=1) - sizes
+        need = self.instance.jobs[job].workers
+        counts = np.empty_like(free)
+        np.put_along_axis(counts, order, np.clip(need - before, 0, sizes), axis=1)
+        cost = (counts * price).sum(axis=1)
+        return counts, np.where(counts.sum(axis=1) == need, cost, math.inf)
+
+    def book(self, job: int, levels: NDArray[np.int8]) -> list[Held]:
+        """Give a job its GPUs at these speeds by slot, and return them."""
+        taken = [self.take(job, v)[0] for v in range(len(self.instance.speeds[job]))]
+        held = []
+        for t in np.flatnonzero(levels >= 0).tolist():
+            row = taken[levels[t]][t]
+            self.used[t] += row
+            gpus: dict[str, dict[str, int]] = {}
+            for p in np.flatnonzero(row).tolist():
+                pool = self.pools[p]
+                assert pool.machine is not None
+                gpus.setdefault(pool.machine, {})[pool.kind] = int(row[p])
+            held.append(Held(slot=t + 1, gpus=gpus))
+        return held

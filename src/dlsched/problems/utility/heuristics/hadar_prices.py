@@ -1,0 +1,106 @@
+"""Hadar's prices of GPUs, which grow with their use (section III-B, eq. 5 to 7)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.problems.utility.definition.schema import Instance
+
+_LEAST_SHARE = 1e-6
+"""The lowest price as a share of the highest, where a utility of 0 at the horizon makes it 0."""
+
+
+class Pool(NamedTuple):
+    """GPUs with one price: those of a type on a machine, or of a type on all of them."""
+
+    machine: str | None
+    kind: str
+    gpus: int
+
+
+def pools_of(instance: Instance, by_machine: bool = True) -> list[Pool]:
+    """Return the pools with a price each: per machine and type (eq. 5), or per type."""
+    if not by_machine:
+        return [Pool(None, kind, count) for kind, count in instance.supply.items()]
+    return [
+        Pool(machine.id, kind, count)
+        for machine in instance.machines
+        for kind, count in machine.gpus.items()
+        if count
+    ]
+
+
+class Terms(NamedTuple):
+    """The terms of a job in eq. 6: its highest and lowest utility of a GPU and slot.
+
+    `longest` is t_max of eq. 7, in slots and rounded up, times the job's workers.
+    """
+
+    highest: float
+    lowest: Fraction
+    longest: int
+
+
+def terms_of(instance: Instance, j: int) -> Terms:
+    """Return the terms of a job in eq. 6; its highest is 0 if it cannot finish in time."""
+    job, speeds = instance.jobs[j], instance.speeds[j]
+    last = instance.slots - job.arrival + 1
+    quickest = int(-(-job.iterations // speeds[0].gain))
+    longest = int(-(-job.iterations // speeds[-1].gain)) * job.workers
+    highest = 0.0
+    if quickest <= last:
+        highest = float(Fraction(instance.worth(job, quickest)) / job.workers)
+    return Terms(highest, Fraction(instance.worth(job, last)) / longest, longest)
+
+
+class Prices:
+    """The price of a GPU by pool and use (eq. 5-7).
+
+    Attributes
+    ----------
+    table
+        For each pool the price when 0, 1, ... of its GPUs are in use.
+    alpha
+        The larger of 1 and ln of highest over lowest price: Theorem 2 promises 2 alpha.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        queue: Sequence[int],
+        pools: Sequence[Pool] | None = None,
+        terms: Mapping[int, Terms] | None = None,
+    ) -> None:
+        pools = pools_of(instance) if pools is None else pools
+        each = [terms[j] if terms else terms_of(instance, j) for j in queue]
+        total = sum(instance.supply.values())
+        highest = dict.fromkeys(instance.supply, 0.0)
+        for j, term in zip(queue, each, strict=True):
+            for kind in instance.speeds[j][-1].types:
+                highest[kind] = max(highest[kind], term.highest)
+        eta = Fraction(instance.slots * total, min(term.longest for term in each))
+        lowest = float(min(term.lowest for term in each) / (4 * eta))
+        self.alpha = 1.0
+        known: dict[tuple[float, int], NDArray[np.float64]] = {}
+        for pool in pools:
+            key = highest[pool.kind], pool.gpus
+            if key not in known:
+                known[key] = self._row(*key, lowest)
+        self.table = [known[highest[pool.kind], pool.gpus] for pool in pools]
+
+    def _row(self, top: float, gpus: int, lowest: float) -> NDArray[np.float64]:
+        """Return the prices of a pool by use (eq. 5), from the lowest to `top`."""
+        low = lowest if lowest > 0 else _LEAST_SHARE * top
+        if not top > low > 0:
+            return np.full(gpus + 1, top)
+        ratio = math.log(top) - math.log(low)
+        self.alpha = max(self.alpha, ratio)
+        row = np.exp(math.log(low) + ratio * np.arange(gpus + 1) / gpus)
+        row[-1] = top
+        return row

@@ -1,0 +1,91 @@
+"""HadarE with its copies decided on by Hadar, in rounds (Hadar, section V-A)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from dlsched.errors import OptionError
+from dlsched.problems.utility.heuristics.hadare_copies import Copies
+from dlsched.problems.utility.instances import state as adapter
+from dlsched.registry.cluster_state import ClusterState, Server
+from dlsched.schema import Number
+from dlsched.simulation.engine.decision import Allocation, Decision, Share
+from dlsched.simulation.engine.state import State, job_state
+from dlsched.simulation.policies.hadare import HadarE
+from dlsched.simulation.policies.typed import base_rate, kind_of, rates_of
+
+
+class HadarECopies(HadarE):
+    """Each job is forked; Hadar decides which copies run, as section V-A has it.
+
+    In each round every job has a copy for each node, and Hadar (Algorithms 1 and 2, repaired)
+    decides on all of them as on jobs: each has the utility of its job, and may run on its node
+    alone. `HadarE` has a rule of ours in its place. Copies add up as there. A job has as many
+    copies at most as fit its `Job.max_gpus`: of more the fastest run, and Hadar decides again on
+    what is free **(D)**.
+
+    Parameters
+    ----------
+    divided
+        Section V-A sends the copies to Hadar, and does not say with which work. False: that of the
+        whole job. True: the copy's portion of the steps left, by throughput (section V-B), so that
+        all copies of a job would end at the same time.
+    utility
+        One of ``dlsched.problems.utility.instances.state.UTILITIES``, as for `hadar`.
+    interval
+        Seconds of a round.
+
+    Raises
+    ------
+    OptionError
+        If there is no such utility.
+    """
+
+    name: ClassVar[str] = "hadare_copies"
+
+    def __init__(
+        self,
+        method: Any = None,
+        *,
+        divided: bool = False,
+        utility: str = "effective_throughput",
+        interval: Number = 360,
+    ) -> None:
+        super().__init__(method, interval=interval)
+        if utility not in adapter.UTILITIES:
+            raise OptionError(f"utility={utility!r} is none of {', '.join(adapter.UTILITIES)}")
+        self.divided, self.utility = divided, utility
+
+    def decide(self, state: State) -> Decision:
+        """Return the copies of this round."""
+        views = {view.id: view for view in (*state.running, *state.waiting)}
+        order = [views[state.workload.jobs[j].id] for j in state.arrays.job]
+        kinds = {view.server.id: kind_of(view.server) for view in state.servers}
+        servers = tuple(
+            Server(view.server.id, view.server.gpus, view.server.pool, kinds[view.server.id])
+            for view in state.servers
+        )
+        jobs = tuple(replace(job_state(view), allocation=()) for view in order)
+        seen = ClusterState(time=state.time, servers=servers, running=(), waiting=jobs)
+        rounds = adapter.moment(seen, slot_seconds=self._slot, utility=self.utility)
+        made = rounds.instance
+        copies = Copies(
+            made,
+            self.divided,
+            adapter.factors(made, self.utility),
+            [max(1, views[job.id].job.max_gpus // job.workers) for job in made.jobs],
+        )
+        start = {}
+        for j, nodes in copies.decide(rounds).items():
+            job = views[made.jobs[j].id].job
+            rates = rates_of(job, set(kinds.values()))
+            total = sum(Fraction(rates[kinds[node]]) for node in nodes)
+            shares = tuple(Share(node, job.gpus) for node in kinds if node in nodes)
+            start[job.id] = Allocation(shares, speed=total / Fraction(base_rate(job)))
+        solved: dict[str, Any] = {"method": "hadar"}
+        if copies.scanned:
+            solved["scanned"] = True
+        idle = [name for name in state.allocations if name not in start]
+        return Decision(start, idle, solved=solved)
