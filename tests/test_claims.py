@@ -17,14 +17,7 @@ import render  # noqa: E402
 import rows  # noqa: E402
 
 PAPERS = {name: rows.paper(name) for name in rows.PAPERS}
-LITERAL: tuple[str, ...] = ()
-"""Papers whose rows still have their numbers in the text, not from figures."""
-CLAIMS = [
-    (name, claim)
-    for name, said in PAPERS.items()
-    if name not in LITERAL
-    for claim in said["claims"]
-]
+CLAIMS = [(name, claim) for name, said in PAPERS.items() for claim in said["claims"]]
 OBJECTIONS = [(name, each) for name, said in PAPERS.items() for each in said.get("objections", [])]
 TEXTS = ROOT.parent / "shared" / "papers"
 """The papers' texts, where a machine has them."""
