@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 from dlsched.registry import problem, problem_names
 from dlsched.solvers.compilation import entries, loop, size_of
-from dlsched.solvers.preparation import divided
+from dlsched.solvers.preparation import divided, tells_terminal
 
 COMPILED = [
     name
@@ -171,6 +172,18 @@ def test_machine_code_of_an_edited_loop(tmp_path: Path) -> None:
         )
         answers.append(float(ran.stdout))
     assert answers == [4.0, 20.0]
+
+
+@pytest.mark.parametrize(
+    ("level", "told"), [(logging.WARNING, True), (logging.INFO, False), (logging.ERROR, False)]
+)
+def test_a_terminal_is_told_unless_it_shall_be_quiet(
+    level: int, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python on a terminal says that loops are compiled; the command line says it, or is quiet."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(logging.getLogger("dlsched"), "level", level)
+    assert tells_terminal() == told
 
 
 def test_loops_are_divided_by_their_length() -> None:

@@ -192,8 +192,17 @@ _displays: list[Display] = []
 @contextmanager
 def shown(quiet: bool = False) -> Iterator[None]:
     """Show on stderr what the block is doing, unless it is to be quiet."""
-    if quiet or _displays:
+    if _displays:
         yield
+        return
+    if quiet:
+        logger = logging.getLogger("dlsched")
+        before = logger.level
+        logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            logger.setLevel(before)
         return
     display = Display()
     _displays.append(display)

@@ -141,17 +141,23 @@ def _missing(modules: Sequence[str], package: str | None) -> list[Loop]:
 
 @contextmanager
 def _notice() -> Iterator[None]:
-    """Say on a terminal that loops are compiled, if that takes more than a second.
-
-    Not if the log is read at level INFO, as by the command line, since it says so already.
-    """
+    """Say on a terminal that loops are compiled, if that takes more than a second."""
     text = "dlsched: compiling loops, once per machine; this may take up to a minute ..."
     timer = threading.Timer(_NOTICE_AFTER, print, [text], {"file": sys.stderr, "flush": True})
     timer.daemon = True
-    told = logging.getLogger("dlsched").isEnabledFor(logging.INFO)
-    if not told and sys.stderr is not None and sys.stderr.isatty():
+    if tells_terminal():
         timer.start()
     try:
         yield
     finally:
         timer.cancel()
+
+
+def tells_terminal() -> bool:
+    """Return whether there is a terminal that wants to know why it waits.
+
+    Not if the log is read at level INFO, as by the command line, which says so itself, nor above
+    WARNING, as with the command line's ``--quiet``.
+    """
+    wanted = logging.getLogger("dlsched").getEffectiveLevel() == logging.WARNING
+    return wanted and sys.stderr is not None and sys.stderr.isatty()
