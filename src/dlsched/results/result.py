@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dlsched.display.rendering import Rendered
 from dlsched.errors import OptionError
 from dlsched.results.objective import Bound, Bounds, ByLevel, Objective, gap, number_to_data
-from dlsched.display.rendering import Rendered
+from dlsched.results.status import Status, Termination, default_termination
+from dlsched.results.summary import summarize
 from dlsched.schema.instance_link import without_link
 from dlsched.schema.quantities import Number
 from dlsched.schema.solution import AnySolution
-from dlsched.results.status import Status, Termination, default_termination
-from dlsched.results.summary import summarize
 
 if TYPE_CHECKING:
     from dlsched.proofs.document import Proof

@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from dlsched.schema.content import number_text
-from dlsched.errors import plain
 from dlsched.display.figures import percent, seconds, shorten
+from dlsched.errors import plain
 from dlsched.results.objective import TOLERANCE
 from dlsched.results.status import Status, Termination
+from dlsched.schema.content import number_text
 
 if TYPE_CHECKING:
     from dlsched.results.result import Result
