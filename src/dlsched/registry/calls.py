@@ -30,7 +30,8 @@ def call(method: Method, instance: Instance, run: Run, options: Mapping[str, Any
     with run.paused():
         owner = problem(method.problem)
         given = instance if method.own else instance.copy_apart()
-        # Twice 0.02 ms for small instances, twice 5 ms for 20,000 jobs: no method is that fast.
+        # Twice 0.02 ms for small instances, twice 5 ms for 20,000 jobs, outside the clock: what
+        # shows that a method has changed its instance.
         before = given.fingerprint()
         as_python = method.interprets(instance, owner.package)
     run.announce(Stage.SEARCHING, f"with {method.name}")
