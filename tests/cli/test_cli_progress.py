@@ -9,6 +9,7 @@ import logging
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -66,6 +67,8 @@ def read_until(main: int, *words: str) -> str:
     shown = ""
     for word in words:
         while word not in shown:
+            ready, _, _ = select.select([main], [], [], PATIENCE)
+            assert ready, f"nothing more is shown; {word} was not in {shown!r}"
             shown += os.read(main, 65536).decode(errors="replace")
         shown = shown.partition(word)[2]
     return shown
