@@ -83,9 +83,9 @@ def stop(process: subprocess.Popen[str], main: int) -> str:
 
 
 def test_solve_on_a_terminal(folder: Path) -> None:
-    """A terminal shows building, then searching with incumbent, bound and gap."""
+    """A terminal shows the search with incumbent, bound and gap."""
     process, main = terminal(folder, "solve", "hard.json", "-m", "milp", "--json")
-    read_until(main, "building the model", "searching preempted, level 1 of 2", "incumbent")
+    read_until(main, "searching preempted, level 1 of 2", "incumbent")
     assert json.loads(stop(process, main))["status"] == "feasible"
 
 
