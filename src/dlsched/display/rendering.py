@@ -1,7 +1,8 @@
-"""How objects show themselves: a short ``repr``, and HTML in notebooks.
+"""How objects show themselves: a short ``repr``, a summary, and HTML in notebooks.
 
 The functions here are only the places where implementations register; those of dlsched's own
-classes are in `dlsched.display`, which may use what the classes themselves must not import.
+classes are in `dlsched.display` and `dlsched.results.summary`, which may use what the classes
+themselves must not import.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ def text(thing: object) -> str:
 
 
 @singledispatch
+def summary(thing: object) -> str:
+    """Return a text of several lines for people."""
+    return text(thing)
+
+
+@singledispatch
 def html(_thing: object) -> str | None:
     """Return an object as HTML for a notebook; ``None`` for one that is shown as text."""
     return None
@@ -27,17 +34,17 @@ class Rendered:
 
     def __repr__(self) -> str:
         """Return a short text; see `text`."""
-        _register()
+        register()
         return text(self)
 
     def _repr_html_(self) -> str | None:
         """Return HTML for a notebook; see `html`."""
-        _register()
+        register()
         return html(self)
 
 
 @cache
-def _register() -> None:
+def register() -> None:
     """Import dlsched's own implementations, which are not needed before something is shown."""
     import_module("dlsched.display.text")
     import_module("dlsched.display.html")

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dlsched.display.rendering import Rendered
+from dlsched.display.rendering import Rendered, register, summary
 from dlsched.errors import OptionError
 from dlsched.results.objective import Bound, Bounds, ByLevel, Objective, gap, number_to_data
 from dlsched.results.status import Status, Termination, default_termination
-from dlsched.results.summary import summarize
 from dlsched.schema.instance_link import without_link
 from dlsched.schema.quantities import Number
 from dlsched.schema.solution import AnySolution
@@ -200,7 +199,8 @@ class Result(Rendered):
         whether the bound is certified, and its source; termination, method, solver, seed and
         limits; the seconds for building apart from those for the search.
         """
-        return summarize(self)
+        register()
+        return summary(self)
 
     def gap_to(self, bound: ByLevel[Any]) -> ByLevel[float | None]:
         """Return this solution's gap to another result's bound or objective.

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from dlsched.display.figures import percent, seconds, shorten
+from dlsched.display.rendering import summary
 from dlsched.errors import plain
 from dlsched.results.objective import TOLERANCE
+from dlsched.results.result import Result
 from dlsched.results.status import Status, Termination
 from dlsched.schema.content import number_text
-
-if TYPE_CHECKING:
-    from dlsched.results.result import Result
 
 WIDTH = 100
 _LONGEST = 300
@@ -31,6 +29,7 @@ _STOPPED = {
 """Terminations that say that a limit ended the run."""
 
 
+@summary.register
 def summarize(result: Result) -> str:
     """Return a result's summary; see `dlsched.Result.summary`."""
     lines = [
