@@ -226,7 +226,7 @@ def _capacity(instance: Instance, m: Any, runs: list[tuple[str, int, int]], watc
         for j, t, v in runs:
             watch()
             i = index[j]
-            for s in gangs.within[gangs.of[i][v]].nonzero()[0].tolist():
+            for s in gangs.within[gangs.mask_of_speed[i, v]].nonzero()[0].tolist():
                 users.setdefault((t, labels[s]), []).append(((j, t, v), int(gangs.workers[i])))
                 limit[t, labels[s]] = int(gangs.capacity[s])
     # Rows that no assignment violates are left out.

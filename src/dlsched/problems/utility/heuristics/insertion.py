@@ -72,22 +72,28 @@ class Insertion:
         price
             Slots x masks: the price of a GPU.
         """
-        of = np.array(self.gangs.of[job], dtype=np.int64)
-        if not len(of):
+        masks = self.gangs.mask_of_speed[job, : self.gangs.number_of_speeds[job]]
+        if not len(masks):
             return False
         worth = self.gangs.worth[job]
         workers = int(self.gangs.workers[job])
         largest = np.where(
-            self.gangs.within[None, of, :], self.free[:, None, :], np.iinfo(np.int64).max
+            self.gangs.within[None, masks, :], self.free[:, None, :], np.iinfo(np.int64).max
         ).min(axis=2)
-        cost = np.full((len(largest), len(of)), _TIE * float(worth.max(initial=0)))
-        cost += workers * price[:, of]
+        cost = np.full((len(largest), len(masks)), _TIE * float(worth.max(initial=0)))
+        cost += workers * price[:, masks]
         cost[largest < workers] = np.inf
-        work, row = self.gangs.rounded_down, np.empty(len(largest), dtype=np.int8)
+        work = self.gangs.rounded_down
+        row = np.empty(len(largest), dtype=np.int8)
         value = best_schedule(
-            cost, work.gains[job], int(work.needs[job]), int(self.gangs.first[job]), worth, True,
+            cost,
+            work.gains[job],
+            int(work.needs[job]),
+            int(self.gangs.first[job]),
+            worth,
+            True,
             row,
-        )  # fmt: skip
+        )
         if value == -np.inf:
             return False
         self.put(job, row)

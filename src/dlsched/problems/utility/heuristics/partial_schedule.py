@@ -80,7 +80,7 @@ def book(demands: Any, plan: Any, job: int, gpus: int) -> None:
     for t in range(demands.first[job], plan.finish[job] + 1):
         v = plan.levels[job, t]
         if v >= 0:
-            mask = demands.of[job, v]
+            mask = demands.mask_of_speed[job, v]
             for k in range(above.shape[1]):
                 if above[mask, k] < 0:
                     break
@@ -107,7 +107,7 @@ def _fill(demands: Any, plan: Any, job: int, wait: int, slots: Any) -> tuple[int
     last, done, count = -1, 0, 0
     for t in range(demands.first[job], len(row)):
         for v in range(demands.speeds[job]):
-            mask = demands.of[job, v]
+            mask = demands.mask_of_speed[job, v]
             fits = True
             for k in range(above.shape[1]):
                 if above[mask, k] < 0:

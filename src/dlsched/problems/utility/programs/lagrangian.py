@@ -54,12 +54,9 @@ class Dual:
     """
 
     def __init__(self, gangs: Gangs, most: int | None = None) -> None:
-        self.gangs, self.instance = gangs, gangs.instance
+        self.gangs = gangs
+        self.instance = gangs.instance
         self.most = most or _FINER * gangs.most_units
-        width = max(1, max(map(len, gangs.of), default=0))
-        self.of = np.zeros((len(gangs.of), width), dtype=np.int64)
-        for j, row in enumerate(gangs.of):
-            self.of[j, : len(row)] = row
         self.holds = gangs.contains(gangs.masks)
         self.supply = np.array([self.instance.supply[k] for k in gangs.kinds], dtype=np.int64)
 
@@ -75,11 +72,8 @@ class Dual:
 
     def by_mask(self, prices: Vector) -> Vector:
         """Return slots x masks: the price of the cheapest type of each."""
-        return np.ascontiguousarray(self._each(prices).min(axis=2, initial=np.inf))
-
-    def _each(self, prices: Vector) -> Vector:
-        """Return slots x masks x types: the price of a type, infinite where not in the mask."""
-        return np.where(self.holds[None, :, :], prices[:, None, :], np.inf)
+        by_mask_and_type = np.where(self.holds[None, :, :], prices[:, None, :], np.inf)
+        return np.ascontiguousarray(by_mask_and_type.min(axis=2, initial=np.inf))
 
     def price(self, prices: Vector, round_down: bool = False) -> Priced:
         """Price every job's schedules at slots x types.
@@ -97,9 +91,15 @@ class Dual:
         values = np.zeros(len(inst.jobs))
         rows = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
         jobs = Jobs(
-            self.of, work.after, work.begin, work.end, work.speeds, gangs.first, gangs.workers,
-            gangs.worth,
-        )  # fmt: skip
+            mask_of_speed=gangs.mask_of_speed,
+            after=work.after,
+            begin=work.begin,
+            end=work.end,
+            speeds=gangs.number_of_speeds,
+            first=gangs.first,
+            workers=gangs.workers,
+            worth=gangs.worth,
+        )
         by_mask = self.by_mask(prices)
         for part in self._parts(work):
             require(gangs.stop)
@@ -109,13 +109,15 @@ class Dual:
 
     def _parts(self, work: Stages) -> Iterator[slice]:
         """Yield ranges of jobs that take about `_STEPS` each."""
-        steps = (work.end - work.begin) * work.speeds * self.instance.slots
-        first, total = 0, 0
-        for j, each in enumerate(steps.tolist()):
-            if total and total + each > _STEPS:
+        steps = (work.end - work.begin) * self.gangs.number_of_speeds * self.instance.slots
+        first = 0
+        total = 0
+        for j, steps_of_job in enumerate(steps.tolist()):
+            if total and total + steps_of_job > _STEPS:
                 yield slice(first, j)
-                first, total = j, 0
-            total += each
+                first = j
+                total = 0
+            total += steps_of_job
         yield slice(first, len(steps))
 
     def bound(self, prices: Vector, priced: Priced) -> Fraction:

@@ -62,8 +62,7 @@ class Columns:
         for c, (j, row) in enumerate(zip(self.jobs[first:], self.rows[first:], strict=True)):
             used = np.flatnonzero(row >= 0)
             utilities[c] = gangs.worth[j, used[-1]]
-            masks = np.array(gangs.of[j], dtype=np.int64)[row[used]]
-            t, s = np.nonzero(gangs.within[masks])
+            t, s = np.nonzero(gangs.within[gangs.mask_of_speed[j, row[used]]])
             at += [periods[used[t]] * width + s, np.array([rows + j])]
             into.append(np.full(len(t) + 1, c))
             entries.append(np.append(np.full(len(t), float(gangs.workers[j])), 1.0))

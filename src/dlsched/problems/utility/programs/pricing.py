@@ -27,7 +27,7 @@ class Jobs(NamedTuple):
 
     Attributes
     ----------
-    of
+    mask_of_speed
         Jobs x speeds: the position of the mask.
     after
         Stages x speeds: the stage after a slot, for all jobs.
@@ -39,7 +39,7 @@ class Jobs(NamedTuple):
         Jobs x slots: the utility of finishing in a slot.
     """
 
-    of: IntRows
+    mask_of_speed: IntRows
     after: After
     begin: Ints
     end: Ints
@@ -242,6 +242,6 @@ def price_all(price: Any, jobs: Any, must: bool, values: Any, rows: Any) -> None
         cost = np.empty((slots, k))
         for t in range(slots):
             for v in range(k):
-                cost[t, v] = jobs.workers[j] * price[t, jobs.of[j, v]]
+                cost[t, v] = jobs.workers[j] * price[t, jobs.mask_of_speed[j, v]]
         after = np.ascontiguousarray(jobs.after[jobs.begin[j] : jobs.end[j], :k])
         values[j] = _priced(cost, after, jobs.first[j], jobs.worth[j], must, rows[j])

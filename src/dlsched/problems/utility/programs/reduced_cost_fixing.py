@@ -50,18 +50,21 @@ def restrict(dual: Dual, prices: Vector, levels: Levels, value: float) -> Part:
     levels, value
         The given schedule, in which all jobs finish that must, and its scaled utility.
     """
-    gangs, inst = dual.gangs, dual.instance
-    priced, by_mask, work = dual.price(prices), dual.by_mask(prices), dual.rounded_up
+    gangs = dual.gangs
+    inst = dual.instance
+    priced = dual.price(prices)
+    by_mask = dual.by_mask(prices)
+    work = dual.rounded_up
     least = value - _ROUNDING * max(priced.bound, value)
     part = Part({}, {}, set())
     for j, job in enumerate(inst.jobs):
         rest = priced.bound - priced.values[j]
-        of = np.array(gangs.of[j], dtype=np.int64)
-        runs = levels[j][:, None] == np.arange(len(of))
+        masks = gangs.mask_of_speed[j, : gangs.number_of_speeds[j]]
+        runs = levels[j][:, None] == np.arange(len(masks))
         ends = runs.any(axis=1) & (np.arange(inst.slots) == _last(levels[j]))
         if inst.fewest[j]:
-            after = work.after[work.begin[j] : work.end[j], : len(of)]
-            cost = gangs.workers[j] * by_mask[:, of]
+            after = work.after[work.begin[j] : work.end[j], : len(masks)]
+            cost = gangs.workers[j] * by_mask[:, masks]
             through, ending = _best(cost, after, int(gangs.first[j]), gangs.worth[j])
             runs |= rest + through >= least
             ends |= rest + ending >= least

@@ -87,8 +87,10 @@ class Gangs:
         GPUs of each of `sets`.
     within
         masks x sets: whether the mask is a subset of the set.
-    of
-        For each job, and each of its speeds, the position of its mask in `masks`.
+    number_of_speeds
+        By job.
+    mask_of_speed
+        Jobs x speeds: the position of the speed's mask in `masks`; 0 fills up.
 
     Raises
     ------
@@ -98,13 +100,18 @@ class Gangs:
 
     def __init__(self, instance: Instance, stop: Stop = lambda: None) -> None:
         require_gangs(instance)
-        self.instance, self.stop = instance, stop
+        self.instance = instance
+        self.stop = stop
         self.kinds = tuple(instance.supply)
         bit = {kind: 1 << i for i, kind in enumerate(self.kinds)}
         rows = [[sum(bit[k] for k in s.types) for s in speeds] for speeds in instance.speeds]
         self.masks = sorted({mask for row in rows for mask in row})
-        self.of = [[self.masks.index(mask) for mask in row] for row in rows]
         self.sets = self._unions()
+        self.number_of_speeds = np.array([len(row) for row in rows], dtype=np.int64)
+        most_speeds = max(1, self.number_of_speeds.max(initial=0))
+        self.mask_of_speed = np.zeros((len(rows), most_speeds), dtype=np.int64)
+        for j, row in enumerate(rows):
+            self.mask_of_speed[j, : len(row)] = np.searchsorted(self.masks, row)
         contains = self.contains(self.sets)
         supply = np.array([instance.supply[kind] for kind in self.kinds], dtype=np.int64)
         self.capacity = contains @ supply
@@ -195,7 +202,9 @@ class Gangs:
     @cached_property
     def demands(self) -> Demands:
         """What the jobs need, for compiled insertion."""
-        return demands_of(self)
+        return demands_of(
+            self.instance, self.mask_of_speed, self.within, self.first, self.workers, self.worth
+        )
 
     def free(self, levels: Levels) -> Indices:
         """Return slots x sets: the GPUs left free by a schedule."""
@@ -207,7 +216,7 @@ class Gangs:
     def book(self, free: Indices, job: int, row: NDArray[np.int8], sign: int = 1) -> None:
         """Subtract the GPUs of a job's row of levels from the free ones; add them with sign -1."""
         slots = np.flatnonzero(row >= 0)
-        masks = np.array(self.of[job], dtype=np.int64)[row[slots]]
+        masks = self.mask_of_speed[job, row[slots]]
         free[slots] -= sign * self.workers[job] * self.within[masks]
 
     def solution(self, levels: Levels) -> Solution:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.structures.work_units import units
 from dlsched.schema import granularity
 from dlsched.solvers.compilation import FloatRows, IntRows, Ints
-
-if TYPE_CHECKING:
-    from dlsched.problems.utility.definition.schema import Instance
-    from dlsched.problems.utility.structures.gangs import Gangs
 
 _MOST_UNITS = 2**50
 """Sums of a few gains, each at most a job's work, fit 64 bits."""
@@ -24,7 +22,7 @@ class Demands(NamedTuple):
 
     Attributes
     ----------
-    of, gains
+    mask_of_speed, gains
         Jobs x speeds: the position of the mask, and the units of work in a slot, fastest first.
     speeds, needs, first, workers
         By job: the number of speeds, 0 if it cannot finish; units of work; the index of the first
@@ -35,7 +33,7 @@ class Demands(NamedTuple):
         Masks x sets: the positions of the sets that contain a mask; -1 fills up.
     """
 
-    of: IntRows
+    mask_of_speed: IntRows
     gains: IntRows
     speeds: Ints
     needs: Ints
@@ -45,26 +43,32 @@ class Demands(NamedTuple):
     above: IntRows
 
 
-def demands_of(gangs: Gangs) -> Demands:
-    """Return what the jobs need.
+def demands_of(
+    instance: Instance,
+    mask_of_speed: IntRows,
+    within: NDArray[np.bool_],
+    first: Ints,
+    workers: Ints,
+    worth: FloatRows,
+) -> Demands:
+    """Return what the jobs need; parameters as the attributes of `Gangs`.
 
     Where all must finish, a value is the utility plus a number that no utilities outweigh.
     """
-    inst = gangs.instance
-    count, width = len(inst.jobs), max(map(len, gangs.of), default=1) or 1
-    of, gains = np.zeros((2, count, width), dtype=np.int64)
-    speeds, needs = np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64)
-    for j, row in enumerate(gangs.of):
-        if inst.fewest[j]:
-            needs[j], each = _units(inst, j)
-            speeds[j] = sum(gain > 0 for gain in each)
-            of[j, : len(row)], gains[j, : len(row)] = row, each
-    above = np.full(gangs.within.shape, -1, dtype=np.int64)
-    for m, contained in enumerate(gangs.within):
+    count = len(instance.jobs)
+    gains = np.zeros(mask_of_speed.shape, dtype=np.int64)
+    speeds = np.zeros(count, dtype=np.int64)
+    needs = np.ones(count, dtype=np.int64)
+    for j in np.flatnonzero(instance.fewest).tolist():
+        needs[j], gains_of_job = _units(instance, j)
+        gains[j, : len(gains_of_job)] = gains_of_job
+        speeds[j] = np.count_nonzero(gains_of_job)
+    above = np.full(within.shape, -1, dtype=np.int64)
+    for m, contained in enumerate(within):
         sets = np.flatnonzero(contained)
         above[m, : len(sets)] = sets
-    value = gangs.worth + (1000.0 * (count + 1) if inst.must_finish else 0.0)
-    return Demands(of, gains, speeds, needs, gangs.first, gangs.workers, value, above)
+    value = worth + (1000.0 * (count + 1) if instance.must_finish else 0.0)
+    return Demands(mask_of_speed, gains, speeds, needs, first, workers, value, above)
 
 
 def _units(instance: Instance, j: int) -> tuple[int, list[int]]:

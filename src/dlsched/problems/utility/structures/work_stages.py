@@ -132,14 +132,11 @@ class Stages:
         All stages x speeds, job after job: the stage after a slot.
     begin, end
         By job: its range of `after`.
-    speeds
-        By job: the number of speeds.
     """
 
     def __init__(self, instance: Instance, up: bool, most: int) -> None:
         count = len(instance.jobs)
-        width = max(1, max((len(s) for s in instance.speeds), default=0))
-        self.speeds = np.array([len(s) for s in instance.speeds], dtype=np.int64)
+        width = max(1, max(map(len, instance.speeds), default=0))
         self.begin, self.end = np.zeros((2, count), dtype=np.int64)
         known: dict[object, tuple[int, int]] = {}
         parts = [np.zeros((1, width), dtype=np.int32)]

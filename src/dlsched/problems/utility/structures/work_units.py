@@ -197,16 +197,15 @@ class Work:
     ----------
     gains
         Jobs x speeds, in units.
-    needs, speeds
-        By job: units of work, and the number of speeds.
+    needs
+        By job: units of work.
     """
 
     def __init__(self, instance: Instance, up: bool, most: int = UNITS) -> None:
         count = len(instance.jobs)
-        width = max((len(s) for s in instance.speeds), default=0)
+        width = max(map(len, instance.speeds), default=0)
         self.gains = np.zeros((count, max(1, width)), dtype=np.int64)
         self.needs = np.ones(count, dtype=np.int64)
-        self.speeds = np.zeros(count, dtype=np.int64)
         known: dict[object, Units] = {}
         for j, (job, speeds) in enumerate(zip(instance.jobs, instance.speeds, strict=True)):
             if speeds:
@@ -217,4 +216,3 @@ class Work:
                     known[key] = units(exact, Fraction(job.iterations), slots, up, most)
                 self.gains[j, : len(speeds)] = known[key].gains
                 self.needs[j] = known[key].need
-            self.speeds[j] = len(speeds)
