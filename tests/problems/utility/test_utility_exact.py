@@ -19,6 +19,7 @@ from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.programs.pricing import best_schedule
 from dlsched.problems.utility.structures.gangs import Gangs, Stopped
+from dlsched.problems.utility.structures.machines import solution_of
 from dlsched.problems.utility.structures.work_units import Units, units
 from dlsched.results.result import Termination
 from dlsched.run import Run
@@ -311,7 +312,7 @@ def test_inserted_gangs_fit_on_machines(seed: int) -> None:
         some[np.flatnonzero(made.worth)[::2]] = -1
         made.reset(some)
         assert (made.free == gangs.free(made.levels)).all()
-        assert dlsched.verify(instance, gangs.solution(made.levels)).feasible
+        assert dlsched.verify(instance, solution_of(instance, made.levels)).feasible
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -11,6 +11,7 @@ from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Held, Instance, Job, Solution
 from dlsched.problems.utility.structures.gangs import Gangs, Stop, levels_of, require
+from dlsched.problems.utility.structures.machines import solution_of
 from dlsched.problems.utility.structures.work_units import units
 from dlsched.schema import granularity
 
@@ -247,7 +248,7 @@ def read(instance: Instance, m: Any) -> Solution:
     for j, t, v in m.RUNS:
         if round(m.z[j, t, v].value or 0) == 1:
             levels[index[j], t - 1] = v
-    return Gangs(instance).solution(levels)
+    return solution_of(instance, levels)
 
 
 def _read_copies(instance: Instance, m: Any) -> Solution:

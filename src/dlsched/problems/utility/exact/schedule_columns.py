@@ -20,6 +20,7 @@ from dlsched.problems.utility.programs.lagrangian import Dual, Priced
 from dlsched.problems.utility.programs.master import Columns
 from dlsched.problems.utility.programs.reduced_cost_fixing import Part, restrict
 from dlsched.problems.utility.structures.gangs import Gangs, Levels, Stopped, Vector, levels_of
+from dlsched.problems.utility.structures.machines import solution_of
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Point, Start, Status, Termination
 from dlsched.run import Run
@@ -78,7 +79,7 @@ class ScheduleSearch:
         """The incumbent on machines."""
         if self.given is not None and np.array_equal(self.given[0], self.best.levels):
             return self.given[1]
-        return self.gangs.solution(self.best.levels)
+        return solution_of(self.instance, self.best.levels)
 
     @property
     def fits_milp(self) -> bool:

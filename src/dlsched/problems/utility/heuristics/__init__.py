@@ -19,6 +19,7 @@ from dlsched.problems.utility.heuristics.slot_policies import (
     two_queues,
 )
 from dlsched.problems.utility.structures.gangs import Gangs, require_gangs
+from dlsched.problems.utility.structures.machines import solution_of
 from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
 from dlsched.registry.own import method
 from dlsched.results.result import Claim, Status
@@ -143,13 +144,13 @@ def insertion(instance: Instance, run: Run, rounds: int = 500) -> Claim:
     gangs = Gangs(instance, run.stop_reason)
     made = Insertion(gangs)
     if not gangs.masks:
-        return _finished_jobs(instance, gangs.solution(made.levels))
+        return _finished_jobs(instance, solution_of(instance, made.levels))
     made.arrange(run.nested(0.5 * run.remaining()), by_density(gangs).tolist(), rounds)
     run.record(gangs.unscaled(made.total), None)
     made.improve(run, rounds)
     if instance.must_finish and made.left_out():
         return Claim(status=Status.NO_SOLUTION, reason="not every job could be inserted")
-    return Claim(solution=gangs.solution(made.levels), termination=run.stop_reason())
+    return Claim(solution=solution_of(instance, made.levels), termination=run.stop_reason())
 
 
 @method("utility", kind="heuristic")

@@ -15,7 +15,7 @@ import numpy as np
 from dlsched.problems.utility.definition.schema import Instance, Speed
 from dlsched.problems.utility.heuristics.hadar_prices import Prices, Terms, pools_of, terms_of
 from dlsched.problems.utility.heuristics.hadar_program import fill
-from dlsched.problems.utility.structures.gangs import place
+from dlsched.problems.utility.structures.machines import place
 from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
 from dlsched.schema import Id
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.structures.gangs import place, take
+from dlsched.problems.utility.structures.machines import place, take
 from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
 
 

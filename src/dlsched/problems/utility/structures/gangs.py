@@ -1,4 +1,4 @@
-"""Gang jobs as arrays: speeds, sets of types, and the assignment of speeds to machines.
+"""Gang jobs as arrays: their speeds, and the sets of types of Hall's condition.
 
 Machines matter only through their GPUs of each type, so methods decide at which speed a job runs in
 a slot, not on which GPUs. A set of gangs fits if Hall's condition holds: for every set of types,
@@ -8,7 +8,7 @@ the gangs that can use only these types need no more GPUs than there are of them
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 
@@ -219,55 +219,6 @@ class Gangs:
         masks = self.mask_of_speed[job, row[slots]]
         free[slots] -= sign * self.workers[job] * self.within[masks]
 
-    def solution(self, levels: Levels) -> Solution:
-        """Return the schedule on machines; a greedy rule keeps each gang on few of them."""
-        inst = self.instance
-        schedule: dict[str, list[dict[str, object]]] = {job.id: [] for job in inst.jobs}
-        known: dict[tuple[tuple[int, int], ...], dict[int, dict[str, dict[str, int]]]] = {}
-        for t in range(inst.slots):
-            jobs = np.flatnonzero(levels[:, t] >= 0).tolist()
-            running = tuple((j, int(levels[j, t])) for j in jobs)
-            if running not in known:
-                known[running] = place(inst, self._types(running))
-            for j, gpus in known[running].items():
-                schedule[inst.jobs[j].id].append({"slot": t + 1, "gpus": gpus})
-        return Solution(schedule={name: tuple(rows) for name, rows in schedule.items() if rows})
-
-    def _types(self, running: Sequence[tuple[int, int]]) -> dict[int, dict[str, int]]:
-        """Return the GPUs of each type that every gang gets: a maximum flow.
-
-        A greedy rule is tried first, gangs that can use the fewest types first; it is enough where
-        these sets of types are nested.
-        """
-        speeds = self.instance.speeds
-        free, given = dict(self.instance.supply), {}
-        for j, level in sorted(running, key=lambda pair: len(speeds[pair[0]][pair[1]].types)):
-            order = sorted(speeds[j][level].types, key=lambda k: (-free[k], k))
-            given[j] = take(free, order, int(self.workers[j]))
-            if sum(given[j].values()) < self.workers[j]:
-                return self._flow(running)
-        return {j: given[j] for j, _ in running}
-
-    def _flow(self, running: Sequence[tuple[int, int]]) -> dict[int, dict[str, int]]:
-        from scipy import sparse
-        from scipy.sparse.csgraph import maximum_flow
-
-        supply = self.instance.supply
-        source, first_kind = len(running), len(running) + 1
-        sink = first_kind + len(supply)
-        capacity = np.zeros((sink + 1, sink + 1), dtype=np.int32)
-        capacity[first_kind:sink, sink] = list(supply.values())
-        for i, (j, level) in enumerate(running):
-            capacity[source, i] = need = int(self.workers[j])
-            types = self.instance.speeds[j][level].types
-            for k, kind in enumerate(supply, first_kind):
-                capacity[i, k] = need if kind in types else 0
-        flow = maximum_flow(sparse.csr_array(capacity), source, sink).flow.toarray()
-        return {
-            j: {kind: int(gpus) for kind, gpus in zip(supply, row, strict=True) if gpus}
-            for (j, _), row in zip(running, flow[:source, first_kind:sink], strict=True)
-        }
-
 
 def levels_of(instance: Instance, solution: Solution) -> Levels:
     """Return the rows of speeds of the jobs that finish in a feasible solution."""
@@ -278,54 +229,3 @@ def levels_of(instance: Instance, solution: Solution) -> Levels:
         for held in solution.schedule[job.id] if job.id in done else ():
             levels[j, held.slot - 1] = gains.index(progress(instance, job, held))
     return levels
-
-
-def take(free: dict[str, int], kinds: Sequence[str], need: int) -> dict[str, int]:
-    """Take up to `need` GPUs of these types in turn; return those taken by type."""
-    taken: dict[str, int] = {}
-    for kind in kinds:
-        count = min(need, free[kind])
-        if count:
-            taken[kind] = count
-            free[kind] -= count
-            need -= count
-    return taken
-
-
-def place(
-    instance: Instance,
-    counts: Mapping[int, Mapping[str, int]],
-    free: list[dict[str, int]] | None = None,
-) -> dict[int, dict[str, dict[str, int]]]:
-    """Assign the GPUs of gangs, given by type, to machines.
-
-    Largest gangs first; each on the machine with the fewest free GPUs of a type that has all it
-    needs, else on those with the most.
-
-    Parameters
-    ----------
-    counts
-        For each job its GPUs by type.
-    free
-        The free GPUs of each machine, reduced in place; all of them by default.
-    """
-    machines = instance.machines
-    if free is None:
-        free = [dict(machine.gpus) for machine in machines]
-    placed: dict[int, dict[str, dict[str, int]]] = {j: {} for j in counts}
-    for j in sorted(counts, key=lambda j: -sum(counts[j].values())):
-        for kind, need in counts[j].items():
-            left = need
-            while left:
-                options = [m for m, gpus in enumerate(free) if gpus.get(kind, 0)]
-                whole = [m for m in options if free[m][kind] >= left]
-                if whole:
-                    m = min(whole, key=lambda m: free[m][kind])
-                else:
-                    m = max(options, key=lambda m: free[m][kind])
-                taken = min(left, free[m][kind])
-                free[m][kind] -= taken
-                left -= taken
-                row = placed[j].setdefault(machines[m].id, {})
-                row[kind] = row.get(kind, 0) + taken
-    return placed

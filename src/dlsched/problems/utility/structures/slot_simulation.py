@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from dlsched.problems.utility.definition.check import progress
 from dlsched.problems.utility.definition.schema import Held, Instance, Solution
-from dlsched.problems.utility.structures.gangs import Stop, take
+from dlsched.problems.utility.structures.gangs import Stop
+from dlsched.problems.utility.structures.machines import take
 from dlsched.schema import Number
 
 Grants: TypeAlias = Mapping[int, Mapping[str, Mapping[str, int]]]
