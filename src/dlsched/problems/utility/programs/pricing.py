@@ -8,16 +8,18 @@ slots so far, and each slot updates it in place, in descending p, as it is used 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.solvers.compilation import FloatRows, IntRows, Ints, entry, loop
+from dlsched.solvers.compilation import FloatRows, Floats, IntRows, Ints, entry, loop
 
 INF = np.inf
 After: TypeAlias = Annotated[NDArray[np.int32], "int32[:, ::1]"]
 """For the field of `Jobs`; see `stages`."""
+Levels: TypeAlias = NDArray[np.int8]
+"""By slot: the index of the speed, -1 where the job does not run."""
 _ROUNDING = 1e-10
 """The error of a running sum of costs, as a share of the largest that it has been."""
 
@@ -50,8 +52,22 @@ class Jobs(NamedTuple):
 
 
 @loop
-def _sift(heap: Any, size: int) -> None:
-    """Restore a heap with the largest on top, after its top was replaced by a smaller one."""
+def _push(heap: Floats, size: int, cost: float) -> None:
+    """Add a cost to a heap of some size with the largest on top."""
+    i = size
+    heap[i] = cost
+    while i > 0:
+        parent = (i - 1) // 2
+        if heap[parent] >= heap[i]:
+            return
+        heap[i], heap[parent] = heap[parent], heap[i]
+        i = parent
+
+
+@loop
+def _replace_largest(heap: Floats, size: int, cost: float) -> None:
+    """Replace the largest cost of a heap by a smaller one."""
+    heap[0] = cost
     i = 0
     while True:
         child = 2 * i + 1
@@ -66,8 +82,8 @@ def _sift(heap: Any, size: int) -> None:
 
 
 @loop
-def _cheapest_slots(  # noqa: PLR0912
-    cost: Any, after: Any, first: int, worth: Any, must: bool, row: Any
+def _cheapest_slots(
+    cost: FloatRows, after: After, first: int, worth: Floats, must: bool, row: Levels
 ) -> float:
     """As `best_schedule`, where every slot does one stage or none: the cheapest slots so far."""
     slots, speeds = cost.shape
@@ -75,29 +91,27 @@ def _cheapest_slots(  # noqa: PLR0912
     gain = need - after[need]
     low = np.full(slots, INF)
     heap = np.full(need, -INF)
-    count, running, peak = 0, 0.0, 0.0
-    best, finish, highest = (-INF if must else 0.0), -1, 0.0
+    count = 0
+    running = 0.0
+    peak = 0.0
+    best = -INF if must else 0.0
+    finish = -1
+    highest = 0.0
     for t in range(first, slots):
         if worth[t] <= best:
             break  # utilities never increase, and costs are not negative
         for v in range(speeds):
             if gain[v] > 0:
                 low[t] = min(low[t], cost[t, v])
-        c = low[t]
-        if c == INF:
+        if low[t] == INF:
             continue
         if count < need:
+            _push(heap, count, low[t])
             count += 1
-            i = count - 1
-            heap[i] = c
-            while i > 0 and heap[(i - 1) // 2] < heap[i]:
-                heap[i], heap[(i - 1) // 2] = heap[(i - 1) // 2], heap[i]
-                i = (i - 1) // 2
-            running += c
-        elif c < heap[0]:
-            running += c - heap[0]
-            heap[0] = c
-            _sift(heap, need)
+            running += low[t]
+        elif low[t] < heap[0]:
+            running += low[t] - heap[0]
+            _replace_largest(heap, need, low[t])
         else:
             continue
         peak = max(peak, running)
@@ -107,29 +121,46 @@ def _cheapest_slots(  # noqa: PLR0912
                 total += heap[i]
             value = worth[t] - total
             if value > best:
-                best, finish, highest = value, t, heap[0]
-    if finish < 0:
-        return best
+                best = value
+                finish = t
+                highest = heap[0]
+    _use_cheapest(cost, gain, low, highest, need, first, finish, row)
+    return best
+
+
+@loop
+def _use_cheapest(
+    cost: FloatRows,
+    gain: Ints,
+    low: Floats,
+    highest: float,
+    need: int,
+    first: int,
+    finish: int,
+    row: Levels,
+) -> None:
+    """Write the speeds of the `need` cheapest slots up to the finish.
+
+    Of the slots that cost as much as the most expensive of them, the earliest are used.
+    """
     equal = need
     for t in range(first, finish + 1):
         if low[t] < highest:
             equal -= 1
     for t in range(first, finish + 1):
-        take = low[t] < highest
-        if low[t] == highest and equal > 0:
+        if low[t] > highest or (low[t] == highest and equal <= 0):
+            continue
+        if low[t] == highest:
             equal -= 1
-            take = True
-        if take:
-            for v in range(speeds):
-                if gain[v] > 0 and cost[t, v] == low[t]:
-                    row[t] = v
-                    break
-    return best
+        for v in range(cost.shape[1]):
+            if gain[v] > 0 and cost[t, v] == low[t]:
+                row[t] = v
+                break
 
 
 @loop
 def _by_stages(  # noqa: PLR0912
-    cost: Any, after: Any, first: int, worth: Any, must: bool, row: Any
+    cost: FloatRows, after: After, first: int, worth: Floats, must: bool, row: Levels
 ) -> float:
     """As `best_schedule`, with work in stages."""
     slots, speeds = cost.shape
@@ -138,7 +169,9 @@ def _by_stages(  # noqa: PLR0912
     least = np.full(need + 1, INF)
     least[0] = 0.0
     choice = np.empty((slots, need + 1), dtype=np.int8)
-    best, finish, reach = (-INF if must else 0.0), -1, 0
+    best = -INF if must else 0.0
+    finish = -1
+    reach = 0
     for t in range(first, slots):
         if worth[t] <= best:
             break
@@ -170,19 +203,9 @@ def _by_stages(  # noqa: PLR0912
     return best
 
 
-@loop
-def _one_by_one(after: Any) -> bool:
-    """Return whether every slot does one stage, or none at any stage."""
-    for p in range(1, len(after)):
-        for v in range(after.shape[1]):
-            if p - after[p, v] != len(after) - 1 - after[-1, v] or p - after[p, v] > 1:
-                return False
-    return True
-
-
 @entry("float64(float64[:, ::1], int64[::1], int64, int64, float64[::1], boolean, int8[::1])")
 def best_schedule(
-    cost: Any, gain: Any, need: int, first: int, worth: Any, must: bool, row: Any
+    cost: FloatRows, gain: Ints, need: int, first: int, worth: Floats, must: bool, row: Levels
 ) -> float:
     """Find the schedule of the largest utility minus cost.
 
@@ -217,7 +240,9 @@ def best_schedule(
 
 
 @loop
-def _priced(cost: Any, after: Any, first: int, worth: Any, must: bool, row: Any) -> float:
+def _priced(
+    cost: FloatRows, after: After, first: int, worth: Floats, must: bool, row: Levels
+) -> float:
     """As `best_schedule`, with work in stages, by the program that fits."""
     row[:] = -1
     if _one_by_one(after):
@@ -225,8 +250,22 @@ def _priced(cost: Any, after: Any, first: int, worth: Any, must: bool, row: Any)
     return _by_stages(cost, after, first, worth, must, row)
 
 
+@loop
+def _one_by_one(after: After) -> bool:
+    """Return whether every slot does one stage, or none at any stage."""
+    need = len(after) - 1
+    for p in range(1, need + 1):
+        for v in range(after.shape[1]):
+            gain = p - after[p, v]
+            if gain > 1 or gain != need - after[need, v]:
+                return False
+    return True
+
+
 @entry("void(float64[:, ::1], Jobs, boolean, float64[::1], int8[:, ::1])", records=(Jobs,))
-def price_all(price: Any, jobs: Any, must: bool, values: Any, rows: Any) -> None:
+def price_all(
+    price: FloatRows, jobs: Jobs, must: bool, values: Floats, rows: NDArray[np.int8]
+) -> None:
     """Price every job's schedules; write each job's value and best row of speeds.
 
     Parameters
