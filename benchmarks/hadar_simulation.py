@@ -326,7 +326,7 @@ def linear(workload: Workload) -> Workload:
     return Workload.parse({"name": "linear", "jobs": rows}, "the benchmark")
 
 
-OPTIMUM = ((20, 6, 0.03, range(5)), (32, 8, 0.03, range(3)))
+OPTIMUM = ((20, 6, 0.03, range(5)), (32, 8, 0.03, range(5)))
 """Jobs, machines of 4 GPUs, factor of the GPU-hours, and seeds, of the section `optimum`."""
 TIME_LIMIT = 60
 """Seconds of wall-clock time for one plan."""
