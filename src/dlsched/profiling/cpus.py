@@ -68,7 +68,8 @@ class CpuProfile:
 
     def curve(self) -> dict[int, float]:
         """Return seconds per epoch at all whole multiples of the GPUs, and where measured."""
-        least, most = self.points[0][0], self.points[-1][0]
+        least = self.points[0][0]
+        most = self.points[-1][0]
         multiples = range(-(-least // self.gpus) * self.gpus, most + 1, self.gpus)
         return {c: self.seconds(c) for c in sorted({*multiples, *dict(self.points)})}
 
@@ -126,7 +127,9 @@ def profile_cpus(
     rounded down **(D)**: ``cpu / 2`` is no number of CPUs if ``cpu`` is odd.
     """
     _validate(cpus_max, gpus, threshold, rule)
-    cpus_max, gpus, threshold = int(cpus_max), int(gpus), float(threshold)
+    cpus_max = int(cpus_max)
+    gpus = int(gpus)
+    threshold = float(threshold)
     seconds: dict[int, float] = {}
     order: list[int] = []
 
@@ -143,13 +146,15 @@ def profile_cpus(
 
 
 def _bisect(at: Measure, cpus_max: int, gpus: int, threshold: float) -> None:
-    low, high = gpus, cpus_max
+    low = gpus
+    high = cpus_max
     fastest = at(high)  # the time at `high`, which falls with it
     while high - low > gpus:
         middle = max(low + gpus, (low + high) // 2 // gpus * gpus)
         now = at(middle)
         if now <= (1 + threshold) * fastest:
-            high, fastest = middle, now
+            high = middle
+            fastest = now
         else:
             low = middle
     if cpus_max > gpus:
@@ -157,7 +162,8 @@ def _bisect(at: Measure, cpus_max: int, gpus: int, threshold: float) -> None:
 
 
 def _descend(at: Measure, cpus_max: int, gpus: int, threshold: float) -> None:
-    before, cpus = at(cpus_max), cpus_max
+    before = at(cpus_max)
+    cpus = cpus_max
     while cpus >= 1:
         now = at(cpus)
         cpus = cpus // 2 if abs(before - now) < threshold * before else cpus - gpus

@@ -46,7 +46,8 @@ def parse_duration(text: str) -> float:
 
 def format_duration(seconds: Number) -> str:
     """Return a duration as text that `parse_duration` reads: ``1d12h``, ``0s``; in milliseconds."""
-    left, text = round(Fraction(seconds), 3), ""
+    left = round(Fraction(seconds), 3)
+    text = ""
     for unit in ("d", "h", "m"):
         count, left = divmod(left, UNITS[unit])
         text += f"{count}{unit}" if count else ""

@@ -40,7 +40,8 @@ def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
             if spans:
                 duration, unknown = between(cells.date("start_time"), cells.date("end_time"))
             else:
-                duration, unknown = cells.count("duration"), None
+                duration = cells.count("duration")
+                unknown = None
             yield Record(
                 row,
                 cells.required("job_id"),

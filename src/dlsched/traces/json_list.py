@@ -50,7 +50,9 @@ class _Source:
 
     def __init__(self, text: TextIO, where: str) -> None:
         self.where = where
-        self._text, self._buffer, self._at = text, "", 0
+        self._text = text
+        self._buffer = ""
+        self._at = 0
         self._total = self._count = 0
         self._decoder = json.JSONDecoder()
 
@@ -65,7 +67,8 @@ class _Source:
         self._total += len(chunk)
         if self._total > lines.MAX_BYTES:
             raise lines.too_large(self.where)
-        self._buffer, self._at = self._buffer[self._at :] + chunk, 0
+        self._buffer = self._buffer[self._at :] + chunk
+        self._at = 0
         return bool(chunk)
 
     def next_character(self) -> str:

@@ -129,7 +129,8 @@ def _add(job: _Job, cells: Cells, instances: int) -> None:
         job.workers += ((instances, simplify(Fraction(percent) / 100)),)
     elif job.has_gpus:
         return
-    start, end = cells.amount("start_time") or None, cells.amount("end_time") or None
+    start = cells.amount("start_time") or None
+    end = cells.amount("end_time") or None
     _, unknown = between(start, end)
     job.unknown = job.unknown or unknown
     if start is not None:

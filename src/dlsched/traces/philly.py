@@ -59,12 +59,16 @@ class _Job:
     """One job of the list, with errors that name the job and the key."""
 
     def __init__(self, data: dict[str, Any], where: str, row: int) -> None:
-        self.data, self.where, self.row = data, where, row
+        self.data = data
+        self.where = where
+        self.row = row
 
     def record(self) -> tuple[Record, list[int], int]:
         """Return the record, the GPUs of each attempt, and how many attempts do not count."""
         attempts = self.items(self.data, "attempts")
-        sizes, spans, missing = [], [], 0
+        sizes = []
+        spans = []
+        missing = 0
         ended = True
         for i, attempt in enumerate(attempts):
             path = f"attempts[{i}]"

@@ -88,7 +88,8 @@ class Cells:
 
     def at(self, row: int, found: Sequence[str]) -> None:
         """Go to a row."""
-        self.row, self._cells = row, found
+        self.row = row
+        self._cells = found
 
     def text(self, name: str) -> str | None:
         """Return the text of a cell; None if nothing is recorded."""

@@ -45,7 +45,8 @@ def jobs(
     seen: dict[str, str] = {}
     for row, found in rows:
         values = list(map(value, wanted, found))
-        state, cluster = _text(wanted, values, "state"), _text(wanted, values, "cluster")
+        state = _text(wanted, values, "state")
+        cluster = _text(wanted, values, "cluster")
         if not choice.takes(state, cluster):
             continue
         job = _job(values, where, row, wanted)
@@ -113,13 +114,16 @@ def _moment(
 ) -> Number:
     value = data.pop(field, None)
     if value is None:
-        problem, remedy = "the cell is empty", "fill it in, or leave the row out"
+        problem = "the cell is empty"
+        remedy = "fill it in, or leave the row out"
     elif isinstance(value, Unusable):
-        problem, remedy = f"{value.text} {value.problem}", value.remedy
+        problem = f"{value.text} {value.problem}"
+        remedy = value.remedy
     elif isinstance(value, int | Fraction):
         return value
     else:
-        problem, remedy = f"{brief(repr(value))} is not a number", "write a finite decimal"
+        problem = f"{brief(repr(value))} is not a number"
+        remedy = "write a finite decimal"
     raise InstanceError(where, f"{row}, {names[field]}", problem, remedy)
 
 
@@ -129,9 +133,11 @@ def _flaw(error: ValidationError, where: str, row: str, wanted: Sequence[Column]
     nth = int(rest[0]) if rest else 0
     named = [column.name for column in wanted if column.field == field]
     cause = first.get("ctx", {}).get("error")
-    problem, remedy = "the cell is empty", "fill it in, or leave the row out"
+    problem = "the cell is empty"
+    remedy = "fill it in, or leave the row out"
     if isinstance(cause, Flaw):
-        problem, remedy = cause.problem, cause.remedy
+        problem = cause.problem
+        remedy = cause.remedy
     return InstanceError(where, f"{row}, {named[nth]}", problem, remedy)
 
 

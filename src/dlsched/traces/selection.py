@@ -34,7 +34,9 @@ class Selection:
     """
 
     def __init__(self, layout: TraceFormat, where: str, choice: Choice) -> None:
-        self.layout, self.where, self.choice = layout, where, choice
+        self.layout = layout
+        self.where = where
+        self.choice = choice
         self.omitted: Counter[str] = Counter()
         self.taken = self.not_chosen = self.fractional = self.repeated = self.renamed = 0
         self._backwards: Record | None = None
@@ -134,9 +136,11 @@ class Selection:
     def _flaw(self, error: ValidationError, row: str) -> InstanceError:
         first = error.errors(include_url=False)[0]
         cause = first.get("ctx", {}).get("error")
-        problem, remedy = "cannot be used", "correct it, or leave it out"
+        problem = "cannot be used"
+        remedy = "correct it, or leave it out"
         if isinstance(cause, Flaw):
-            problem, remedy = cause.problem, cause.remedy
+            problem = cause.problem
+            remedy = cause.remedy
         column = self.layout.names[str(first["loc"][0])]
         return InstanceError(self.where, f"{row}, {column}", problem, remedy)
 
@@ -151,7 +155,8 @@ class Selection:
             if self.choice.plausibility:
                 finding = "duration", problem, "see whether the columns of the times are right"
                 plausibility.refuse(finding, self.where, {"duration": column}, row)
-        strange, met = self._strange(), self.choice.met_states.total()
+        strange = self._strange()
+        met = self.choice.met_states.total()
         odd = sum(strange.values())
         if self.choice.plausibility and odd > UNKNOWN_SHARE * met:
             names = ", ".join(sorted(strange)[:4])

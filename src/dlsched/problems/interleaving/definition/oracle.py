@@ -16,7 +16,8 @@ def brute_force(instance: Instance) -> Objective | None:
 
     For up to about ten jobs.
     """
-    k, jobs = len(instance.resources), instance.jobs
+    k = len(instance.resources)
+    jobs = instance.jobs
     budget = instance.gpu_budget
     sizes = [k] if instance.grouping == "uniform" else range(1, instance.group_limit + 1)
 
@@ -32,7 +33,8 @@ def brute_force(instance: Instance) -> Objective | None:
     ) -> tuple[Fraction, tuple[tuple[int, ...], ...]] | None:
         if not rest:
             return Fraction(0), ()
-        first, others = rest[0], rest[1:]
+        first = rest[0]
+        others = rest[1:]
         each = jobs[first].gpus
         left = None if gpus is None else gpus - each
         found = None

@@ -45,7 +45,8 @@ def _prices(
 ) -> dict[str, Any] | None:
     """Return the prices of the relaxation; None if a limit struck."""
     pool = Pool(instance)
-    search, index = GroupSearch(pool, run), instance.job_index
+    search = GroupSearch(pool, run)
+    index = instance.job_index
     given = ((index[job] for job in group.jobs) for group in solution.groups)
     search.update_incumbent(pool.groups_of_jobs(given))
     search.solve_relaxation(1.0)
@@ -75,6 +76,7 @@ def _rounding(pool: Pool, one: ProfileClass, prices: Prices) -> Fraction:
 
     Prices were rounded by half a unit; the form rounds what a group is worth up to a unit.
     """
-    weight, price = one.weight * 2.0**_BITS, float(np.abs(prices.rows[one.rows]).max())
+    weight = one.weight * 2.0**_BITS
+    price = float(np.abs(prices.rows[one.rows]).max())
     scale = weight + price + prices.gpu * one.gpus
     return 1 + Fraction(pool.largest + one.gpus, 2) + Fraction(2 * REDUCED_ERROR * scale)

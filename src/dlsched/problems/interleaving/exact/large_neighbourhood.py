@@ -19,7 +19,9 @@ class Neighbourhood:
     """Draws groups and solves the integer program over groups of their jobs near the prices."""
 
     def __init__(self, pool: Pool, prices: Prices, run: Run) -> None:
-        self.pool, self.prices, self.run = pool, prices, run
+        self.pool = pool
+        self.prices = prices
+        self.run = run
         self.size = 10
         """Groups to remove at once; it grows while the integer programs take little time."""
 

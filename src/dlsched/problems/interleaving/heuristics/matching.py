@@ -70,7 +70,8 @@ def match(weights: Vector, degree: int = 8, run: Run | None = None) -> Matching:
     ceiling = int(potentials.sum()) // 2
     slack = potentials[:, None] + potentials[None, :] - 2 * units  # doubled, like the potentials
     np.fill_diagonal(slack, np.inf)
-    kept, tight = _sparse(slack, min(n - 1, degree)), False
+    kept = _sparse(slack, min(n - 1, degree))
+    tight = False
     while True:
         pairs = _blossom(units, kept)
         weight = int(units[pairs[:, 0], pairs[:, 1]].sum())
@@ -79,7 +80,8 @@ def match(weights: Vector, degree: int = 8, run: Run | None = None) -> Matching:
             unlimited = Run(threads=run.threads if run else 1)
             relaxation = OddSets(units, SCALE, np.argwhere(np.triu(kept, 1)), unlimited)
             slack, doubled = relaxation.tighten(weight, _MANY * n)
-            ceiling, tight = doubled // 2, True
+            ceiling = doubled // 2
+            tight = True
             if run is not None:
                 run.record_solver(highs.NAME, highs.version())
             matter = slack < 2 * (ceiling - weight)

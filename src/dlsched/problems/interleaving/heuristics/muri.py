@@ -29,7 +29,8 @@ class Rounds:
     """Groups of jobs by class, merged in pairs, round by round."""
 
     def __init__(self, instance: Instance, run: Run) -> None:
-        self.instance, self.run = instance, run
+        self.instance = instance
+        self.run = run
         self.stages = stage_array(instance)
         self.largest = instance.group_limit
         self.profile = {j: p for p, jobs in enumerate(instance.profiles.values()) for j in jobs}
@@ -102,7 +103,8 @@ class Rounds:
         for a in np.unique(sizes).tolist():
             for b in np.unique(sizes).tolist():
                 these = (sizes[left] == a) & (sizes[right] == b)
-                i, j = left[these], right[these]
+                i = left[these]
+                j = right[these]
                 members = np.concatenate([padded[i, :a], padded[j, :b]], axis=1)
                 weights[i, j] = weights[j, i] = efficiencies(self.stages, members)
         return weights
@@ -238,7 +240,8 @@ def jobs_of(instance: Instance) -> Jobs:
 
 def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Group]:
     """Return the groups after the local search of `local`."""
-    jobs, largest = jobs_of(instance), instance.group_limit
+    jobs = jobs_of(instance)
+    largest = instance.group_limit
     found: list[Group] = []
     for gpus in instance.classes:
         own = [g for g in groups if instance.jobs[g[0]].gpus == gpus]

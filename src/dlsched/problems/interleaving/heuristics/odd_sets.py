@@ -35,7 +35,8 @@ class OddSets:
     """
 
     def __init__(self, units: Vector, scale: float, edges: Indices, run: Run) -> None:
-        self.units, self.scale = units, scale
+        self.units = units
+        self.scale = scale
         self.n = len(units)
         self.edges = np.empty((0, 2), dtype=np.int64)
         self.sets: list[Flags] = []
@@ -73,7 +74,8 @@ class OddSets:
         """Return doubled slacks, none below 0, the edges to add, and twice the bound."""
         duals = self.program.duals
         doubled = np.rint(np.maximum(duals, 0.0) * (2 * self.scale))
-        nodes, sets = doubled[: self.n], doubled[self.n :]
+        nodes = doubled[: self.n]
+        sets = doubled[self.n :]
         slack = nodes[:, None] + nodes[None, :] - 2 * self.units
         total = 0
         for flags, potential in zip(self.sets, sets.tolist(), strict=True):
@@ -96,7 +98,8 @@ class OddSets:
             return 0
         i, j = edges.T
         number = np.arange(count)
-        rows, columns = [i, j], [number, number]
+        rows = [i, j]
+        columns = [number, number]
         for row, flags in enumerate(self.sets, self.n):
             within = np.flatnonzero(flags[i] & flags[j])
             rows.append(np.full(len(within), row))

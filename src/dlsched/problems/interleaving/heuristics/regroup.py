@@ -40,7 +40,9 @@ class Grouping:
     """
 
     def __init__(self, instance: Instance, groups: Sequence[Group], run: Run) -> None:
-        self.instance, self.jobs, self.run = instance, jobs_of(instance), run
+        self.instance = instance
+        self.jobs = jobs_of(instance)
+        self.run = run
         self.uniform = instance.grouping == "uniform"
         self.members: dict[int, Indices] = {}
         self.sizes: dict[int, Indices] = {}
@@ -50,7 +52,8 @@ class Grouping:
             members = np.full((count, instance.group_limit), -1, dtype=np.int64)
             for row, group in zip(members, own, strict=False):
                 row[: len(group)] = group
-            self.members[gpus], self.sizes[gpus] = members, (members >= 0).sum(axis=1)
+            self.members[gpus] = members
+            self.sizes[gpus] = (members >= 0).sum(axis=1)
 
     def groups(self) -> list[Group]:
         """Return the groups as positions of jobs."""
@@ -75,7 +78,8 @@ class Grouping:
 
     def gamma(self, gpus: int) -> Vector:
         """Return the efficiency of each row of a class; 0 of the empty ones."""
-        sizes, result = self.sizes[gpus], np.zeros(len(self.sizes[gpus]))
+        sizes = self.sizes[gpus]
+        result = np.zeros(len(self.sizes[gpus]))
         for size in np.unique(sizes[sizes > 0]).tolist():
             at = np.flatnonzero(sizes == size)
             result[at] = efficiencies(self.jobs.stages, self.members[gpus][at, :size])
@@ -88,7 +92,8 @@ class Grouping:
             self._divide(gpus, np.ones(len(self.sizes[gpus]), dtype=bool), each)
 
     def _divide(self, gpus: int, active: Flags, price: float = -1.0) -> None:
-        members, sizes = self.members[gpus], self.sizes[gpus]
+        members = self.members[gpus]
+        sizes = self.sizes[gpus]
         while not self.run.stop_reason():
             if not divide_pairs(self.jobs, members, sizes, active, self.uniform, price):
                 break
@@ -96,8 +101,10 @@ class Grouping:
     def distribute(self) -> None:
         """Distribute the budget over the classes by a price of a GPU, found by bisection."""
         budget = self.instance.gpu_budget or 0
-        best, kept = self.worth, self._copy()
-        low, high = _LOWEST, _HIGHEST
+        best = self.worth
+        kept = self._copy()
+        low = _LOWEST
+        high = _HIGHEST
         for _ in range(_HALVINGS):
             if self.run.stop_reason():
                 break
@@ -108,7 +115,8 @@ class Grouping:
                 continue
             high = price
             if self.worth > best:
-                best, kept = self.worth, self._copy()
+                best = self.worth
+                kept = self._copy()
         self.members, self.sizes = kept
         while self._split(budget - self.gpus):
             pass
@@ -120,9 +128,11 @@ class Grouping:
 
     def _split(self, spare: int) -> bool:
         """Split the group that gains most for each GPU; return whether one gained."""
-        best, chosen = 0.0, None
+        best = 0.0
+        chosen = None
         for gpus, members in self.members.items():
-            gamma, sizes = self.gamma(gpus), self.sizes[gpus]
+            gamma = self.gamma(gpus)
+            sizes = self.sizes[gpus]
             for size in np.unique(sizes[sizes > 1]).tolist() if gpus <= spare else ():
                 at = np.flatnonzero(sizes == size)
                 for part in range(1, size // 2 + 1):
@@ -138,11 +148,14 @@ class Grouping:
         if chosen is None:
             return False
         gpus, row, jobs, part = chosen
-        members, sizes = self.members[gpus], self.sizes[gpus]
+        members = self.members[gpus]
+        sizes = self.sizes[gpus]
         empty = int(np.flatnonzero(sizes == 0)[0])
         members[row] = -1
-        members[row, : len(jobs) - part], members[empty, :part] = jobs[part:], jobs[:part]
-        sizes[row], sizes[empty] = len(jobs) - part, part
+        members[row, : len(jobs) - part] = jobs[part:]
+        members[empty, :part] = jobs[:part]
+        sizes[row] = len(jobs) - part
+        sizes[empty] = part
         return True
 
     def kick(self, rng: np.random.Generator) -> None:
@@ -153,8 +166,10 @@ class Grouping:
             return
         weights = np.array([counts[gpus] for gpus in large], dtype=float)
         gpus = int(rng.choice(large, p=weights / weights.sum()))
-        members, sizes = self.members[gpus], self.sizes[gpus]
-        before, known = members.copy(), sizes.copy()
+        members = self.members[gpus]
+        sizes = self.sizes[gpus]
+        before = members.copy()
+        known = sizes.copy()
         worth = self.gamma(gpus).sum()
         rows = np.sort(rng.choice(np.flatnonzero(sizes), _KICKED, replace=False))
         block = members[rows]
@@ -164,7 +179,8 @@ class Grouping:
         active[rows] = True
         self._divide(gpus, active)
         if self.gamma(gpus).sum() < worth:
-            members[:], sizes[:] = before, known
+            members[:] = before
+            sizes[:] = known
 
 
 def few_groups(instance: Instance, run: Run) -> list[Group] | None:

@@ -144,7 +144,8 @@ def queue_head(gpus: Sequence[int], largest: int, cluster: int) -> list[int]:
 
 def with_budget(instance: Instance, share: float) -> Instance:
     """Return the instance with a budget from the fewest GPUs (0) to those of all jobs alone (1)."""
-    least, most = instance.least_gpus, sum(job.gpus for job in instance.jobs)
+    least = instance.least_gpus
+    most = sum(job.gpus for job in instance.jobs)
     return instance.model_copy(update={"gpu_budget": least + int(share * (most - least))})
 
 

@@ -114,7 +114,8 @@ def draw_group(
         One per job of the instance; by default a colour for each job.
     """
     colours = colours or by_name([job.id for job in instance.jobs]).colours
-    k, now = len(instance.resources), begin
+    k = len(instance.resources)
+    now = begin
     for slot, (longest, busy) in enumerate(_slots(instance, group)):
         for lane in range(k):
             name, used = busy.get(lane, ("", 0.0))

@@ -138,7 +138,8 @@ class Pool:
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
-        self.largest, self.smallest = instance.group_limit, instance.smallest_group
+        self.largest = instance.group_limit
+        self.smallest = instance.smallest_group
         self.budget = instance.gpu_budget
         self.profiles = list(instance.profiles)
         self.stages = profile_array(instance)
@@ -255,10 +256,13 @@ class Pool:
             smallest=self.smallest,
             largest=self.largest,
         )
-        tables, n = growth_tables(profiles), len(one.rows)
+        tables = growth_tables(profiles)
+        n = len(one.rows)
         members = np.empty((query.capacity, self.largest), dtype=np.int64)
         values = np.empty(query.capacity)
-        stored, complete, highest = 0, True, query.threshold
+        stored = 0
+        complete = True
+        highest = query.threshold
         step = max(1, _STEP // (n * n))
         for first in range(0, n, step):
             if run.stop_reason():
@@ -272,7 +276,8 @@ class Pool:
             highest = max(highest, best)
             if query.listing and not complete:
                 break
-        members, values = members[:stored], values[:stored]
+        members = members[:stored]
+        values = values[:stored]
         rows = np.where(members >= 0, one.rows[members], -1)
         worth = values + prices.of(rows) + profiles.fixed
         return Groups(rows, worth, np.full(stored, c, dtype=np.int64)), highest, complete
@@ -281,7 +286,8 @@ class Pool:
         """Return the pool of other numbers of jobs of each profile, and another budget."""
         sub = copy.copy(self)
         sub.__class__ = Pool  # enumerating all groups would take longer than the search
-        sub.multiplicity, sub.budget = multiplicity, budget
+        sub.multiplicity = multiplicity
+        sub.budget = budget
         sub.classes = [one.subset(multiplicity) for one in self.classes]
         return sub
 

@@ -146,10 +146,12 @@ def _form(
     cells: list[dict[int, int]] = [{} for _ in jobs]
     of_class: list[dict[int, int]] = [{} for _ in classes]
     upper: list[int] = []
-    gpus, costs = {}, {}
+    gpus = {}
+    costs = {}
     for c, (one, listed) in enumerate(zip(classes, found, strict=True)):
         for group in listed:
-            column, use = len(upper), Counter(one.profiles[p] for p in group.profiles)
+            column = len(upper)
+            use = Counter(one.profiles[p] for p in group.profiles)
             upper.append(min(jobs[row] // often for row, often in use.items()))
             for row, often in use.items():
                 cells[row][column] = often

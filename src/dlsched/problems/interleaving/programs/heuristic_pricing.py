@@ -74,9 +74,12 @@ class _Ascent:
     def __init__(
         self, pool: Pool, one: ProfileClass, prices: Prices, above: float, partners: Flags
     ) -> None:
-        self.pool, self.one, self.above = pool, one, above
+        self.pool = pool
+        self.one = one
+        self.above = above
         self.k = len(one.rotated)
-        self.prices, self.fixed = prices.rows[one.rows], prices.gpu * one.gpus
+        self.prices = prices.rows[one.rows]
+        self.fixed = prices.gpu * one.gpus
         self.reward = np.where(partners, -self.prices, -np.inf)
         """What a profile adds beside the efficiency, as a partner."""
         self.found: list[Indices] = []
@@ -118,7 +121,8 @@ class _Ascent:
 
     def _improve(self, places: Indices, place: int, keep: bool) -> Vector:
         """Fill one place with the best profile, in place; return the reduced values."""
-        one, others = self.one, places.copy()
+        one = self.one
+        others = places.copy()
         others[:, place] = -1
         busiest, filled, cost = self._sums(others)
         time = np.maximum(busiest[:, 0, None], one.rotated[place, :, 0])

@@ -50,7 +50,9 @@ class LargeRelaxation:
     """Column generation with heuristic pricing, and the bounds of its exact passes."""
 
     def __init__(self, pool: Pool, run: Run, incumbent: Groups) -> None:
-        self.pool, self.run, self.incumbent = pool, run, incumbent
+        self.pool = pool
+        self.run = run
+        self.incumbent = incumbent
         self.weights = np.array([float(one.weight) for one in pool.classes])[pool.class_of]
 
     def bounds(self, deadline: float) -> Iterator[tuple[Prices, Vector]]:
@@ -110,7 +112,8 @@ class LargeRelaxation:
 
     def _sample(self) -> Pool:
         """Return the pool of some jobs: a share of every class, in full groups."""
-        pool, rng = self.pool, self.run.rng
+        pool = self.pool
+        rng = self.run.rng
         jobs = int(pool.multiplicity.sum())
         kept: Indices = np.zeros_like(pool.multiplicity)
         least = most = full = alone = 0
@@ -119,8 +122,10 @@ class LargeRelaxation:
             groups = -(-len(rows) * _SAMPLE // (jobs * pool.largest))
             size = min(len(rows), groups * pool.largest)
             np.add.at(kept, rng.permutation(rows)[:size], 1)
-            least, most = least + groups * one.gpus, most + size * one.gpus
-            full, alone = full + one.fewest * one.gpus, alone + len(rows) * one.gpus
+            least += groups * one.gpus
+            most += size * one.gpus
+            full += one.fewest * one.gpus
+            alone += len(rows) * one.gpus
         if pool.budget is None:
             return pool.restricted(kept, None)
         share = (pool.budget - full) / max(1, alone - full)
@@ -145,7 +150,8 @@ class LargeRelaxation:
         close
             Relative distance of the optimum and the estimate at which the prices are good enough.
         """
-        jobs, centre = float(pool.multiplicity.sum()), prices
+        jobs = float(pool.multiplicity.sum())
+        centre = prices
         climbed = climb(pool, prices, -_NEAR)
         master.add(climbed.groups)
         safe, least, value = *self._estimate(pool, prices, climbed.best), np.inf
@@ -159,7 +165,8 @@ class LargeRelaxation:
             climbed = climb(pool, prices, _ABOVE)
             higher, estimate = self._estimate(pool, prices, climbed.best)
             if estimate < least:
-                safe, least = higher, estimate
+                safe = higher
+                least = estimate
             new = master.add(climbed.groups)
             if outside > _OUTSIDE * jobs:
                 centre = prices

@@ -25,7 +25,8 @@ def matrix(pool: Pool, groups: Groups) -> sparse.csc_array:
 
     at, slot = np.nonzero(groups.members >= 0)
     rows = groups.members[at, slot]
-    entries, columns = np.ones(len(rows)), at
+    entries = np.ones(len(rows))
+    columns = at
     if pool.budget is not None:
         rows = np.append(rows, np.full(len(groups), len(pool.multiplicity)))
         columns = np.append(columns, np.arange(len(groups)))

@@ -111,7 +111,8 @@ class _ExactTimes:
     """Iteration times from the stages as integers in a common unit."""
 
     def __init__(self, data: PricedClass) -> None:
-        self.data, self.k = data, len(data.stages[0])
+        self.data = data
+        self.k = len(data.stages[0])
         self.stages = _array(_in_units(data.stages))
 
     def groups(self, members: Positions) -> Iterator[ExactGroup]:
@@ -162,7 +163,8 @@ class _CandidateSearch:
     """The search in one class."""
 
     def __init__(self, data: PricedClass, floor: int) -> None:
-        self.data, self.k = data, len(data.stages[0])
+        self.data = data
+        self.k = len(data.stages[0])
         units = _in_units(data.stages)
         self.order = sorted(range(len(units)), key=lambda p: -sum(units[p]))
         self.stages = [units[p] for p in self.order]
@@ -188,17 +190,21 @@ class _CandidateSearch:
 
     def _from(self, first: int) -> Iterator[Positions]:
         """Yield groups with this first profile, counted from it; size x groups."""
-        unit, shift = self.sums[first], 1 << _TIME_BITS
+        unit = self.sums[first]
+        shift = 1 << _TIME_BITS
         rounded = [[s * shift // unit for s in row] for row in self.stages[first:]]
         stages = np.array(rounded, dtype=np.int64).T
         self.moved = [np.roll(stages, -offset, axis=0) for offset in range(self.k)]
         filled = [-(-s * shift // unit) for s in self.sums[first:]]
-        self.filled, self.price = np.array(filled, dtype=np.int64), self.prices[first:]
+        self.filled = np.array(filled, dtype=np.int64)
+        self.price = self.prices[first:]
         self.copies = self.jobs[first:]
         adds: Ints = _divided_up(self.filled << _VALUE_BITS, self.k * self.times[:, None])
         self.adds = adds - self.price
         self.best = np.maximum.accumulate(self.adds[:, ::-1], axis=1)[:, ::-1]
-        zero, total, cost = np.zeros(1, np.int64), self.filled[:1], self.fixed + self.price[:1]
+        zero = np.zeros(1, np.int64)
+        total = self.filled[:1]
+        cost = self.fixed + self.price[:1]
         time = self._time(stages[:, :1])
         value = self._value(total, cost, time)
         alone = _Partial(zero[None], zero, zero + 1, stages[:, :1], total, cost, time, value)
@@ -253,7 +259,8 @@ class _CandidateSearch:
 
         With others after it, the group then may have the floor.
         """
-        last, row = partial.members[-1], self._row(partial.time)
+        last = partial.members[-1]
+        row = self._row(partial.time)
         others = self._more(self.data.largest - len(partial.members) - 1, self.best[row, last])
         needed = self.floor - partial.value - others
         at, job = np.nonzero(self.adds[row] >= needed[:, None])
@@ -268,18 +275,23 @@ class _CandidateSearch:
         # Jobs of one profile have their offsets in ascending order.
         free = (partial.used[at] >> offset) & 1 == 0
         free &= (job != partial.members[-1, at]) | (partial.offset[at] < offset)
-        at, job = at[free], job[free]
+        at = at[free]
+        job = job[free]
         busiest = np.maximum(partial.busiest[:, at], self.moved[offset][:, job])
-        total, cost = partial.total[at] + self.filled[job], partial.cost[at] + self.price[job]
+        total = partial.total[at] + self.filled[job]
+        cost = partial.cost[at] + self.price[job]
         time = self._time(busiest)
         value = self._value(total, cost, time)
-        most, left = value, self.data.largest - len(partial.members) - 1
+        most = value
+        left = self.data.largest - len(partial.members) - 1
         if left:
             most = value + self._more(left, self.best[self._row(time), job])
         kept = np.flatnonzero(most >= self.floor)
-        at, job = at[kept], job[kept]
+        at = at[kept]
+        job = job[kept]
         members = np.concatenate([partial.members[:, at], job[None]])
-        used, last = partial.used[at] | (1 << offset), np.full(len(at), offset)
+        used = partial.used[at] | (1 << offset)
+        last = np.full(len(at), offset)
         grown = (part[..., kept] for part in (busiest, total, cost, time, value))
         return _Partial(members, last, used, *grown)
 

@@ -91,7 +91,9 @@ def time_step(time: float, low: float) -> int:
 
 def growth_tables(profiles: Profiles) -> GrowthTables:
     """Return what jobs add at most, for the iteration times from the least to the largest."""
-    sums, n, k = profiles.sums, len(profiles.sums), len(profiles.rotated)
+    sums = profiles.sums
+    n = len(profiles.sums)
+    k = len(profiles.rotated)
     low = float(sums[-1]) * (1 - 1e-12)
     at = np.arange(1 + time_step(profiles.largest * float(sums[0]), low))
     steps = 1 + (at % STEPS_PER_DOUBLING) / STEPS_PER_DOUBLING
