@@ -83,15 +83,15 @@ class _Source:
 
     def skip(self, character: str) -> bool:
         """Skip a character if it is the next one; return whether it was."""
-        found = self.next_character() == character
-        self._at += found
-        return found
+        matches = self.next_character() == character
+        self._at += matches
+        return matches
 
     def take_object(self) -> dict[str, Any]:
         """Return the object that begins here."""
         while True:
             try:
-                found, self._at = self._decoder.raw_decode(self._buffer, self._at)
+                value, self._at = self._decoder.raw_decode(self._buffer, self._at)
             except json.JSONDecodeError as error:
                 if len(self._buffer) - self._at > CHUNK or not self._fill():
                     raise self._broken(error) from None
@@ -100,7 +100,7 @@ class _Source:
                 raise InstanceError(self.where, self.place, problem, "correct it") from None
             else:
                 self._count += 1
-                data: dict[str, Any] = found
+                data: dict[str, Any] = value
                 return data
 
     def _broken(self, error: json.JSONDecodeError) -> InstanceError:

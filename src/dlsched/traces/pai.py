@@ -82,10 +82,10 @@ def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
     uncounted = 0
     with open_text(path, where, (TASKS,)) as text:
         table, cells = _table(text, path, where, TASKS, notes)
-        for row, found in table.rows():
-            if row == 1 and found[0].strip() == "job_name":  # a header row added by hand
+        for row, values in table.rows():
+            if row == 1 and values[0].strip() == "job_name":  # a header row added by hand
                 continue
-            cells.at(row, found)
+            cells.at(row, values)
             count = cells.amount("inst_num")
             uncounted += count is None
             instances = 1 if count is None else count
@@ -146,7 +146,7 @@ def _badness(state: str) -> int:
 def _submissions(path: Path, notes: list[str]) -> dict[str, tuple[Number | None, str | None]]:
     """Return the submission and the status of the jobs in the table of jobs."""
     where = str(path)
-    found = {}
+    submissions = {}
     with open_text(path, where, (JOBS,)) as text:
         table, cells = _table(text, path, where, JOBS, notes)
         for row, values in table.rows():
@@ -154,8 +154,8 @@ def _submissions(path: Path, notes: list[str]) -> dict[str, tuple[Number | None,
                 continue
             cells.at(row, values)
             submit = cells.amount("start_time") or None
-            found[cells.required("job_name")] = (submit, _interned(cells.text("status")))
-    return found
+            submissions[cells.required("job_name")] = (submit, _interned(cells.text("status")))
+    return submissions
 
 
 def _interned(state: str | None) -> str | None:

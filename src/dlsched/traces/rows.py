@@ -41,10 +41,10 @@ def jobs(
     """
     names = {column.field: column.name for column in wanted}
     names.setdefault("duration", names.get("end", "duration"))
-    made: list[TraceJob] = []
+    chosen: list[TraceJob] = []
     seen: dict[str, str] = {}
-    for row, found in rows:
-        values = list(map(value, wanted, found))
+    for row, row_cells in rows:
+        values = list(map(value, wanted, row_cells))
         state = _text(wanted, values, "state")
         cluster = _text(wanted, values, "cluster")
         if not choice.takes(state, cluster):
@@ -63,11 +63,11 @@ def jobs(
         if choice.plausibility:
             finding = plausibility.in_job(job.gpus, job.submit, job.duration)
             plausibility.refuse(finding, where, names, row)
-        made.append(job)
+        chosen.append(job)
     choice.validate(())
-    if made and choice.plausibility:
-        plausibility.refuse(plausibility.in_jobs(made), where, names)
-    return made
+    if chosen and choice.plausibility:
+        plausibility.refuse(plausibility.in_jobs(chosen), where, names)
+    return chosen
 
 
 def _text(wanted: Sequence[Column], values: Sequence[Any], field: str) -> str | None:

@@ -92,21 +92,21 @@ class Selection:
 
     def _gpus(self, record: Record) -> int | None:
         """Return the GPUs of a job by the rule for fractions; None if it is to be dropped."""
-        if all(each.denominator == 1 for _, each in record.workers):
-            return int(sum(workers * each for workers, each in record.workers))
+        if all(gpus.denominator == 1 for _, gpus in record.workers):
+            return int(sum(workers * gpus for workers, gpus in record.workers))
         self.fractional += 1
         if self.choice.fractional == "drop":
             return None
         if self.choice.fractional == "total":
-            return math.ceil(sum(workers * each for workers, each in record.workers))
-        return sum(workers * math.ceil(each) for workers, each in record.workers)
+            return math.ceil(sum(workers * gpus for workers, gpus in record.workers))
+        return sum(workers * math.ceil(gpus) for workers, gpus in record.workers)
 
     def _add(self, record: Record, gpus: int) -> None:
         assert record.submit is not None and record.duration is not None
         row = f"{self.layout.unit} {record.row}"
         if self.choice.plausibility:
-            found = plausibility.in_job(gpus, record.submit, record.duration)
-            plausibility.refuse(found, self.where, self.layout.names, row)
+            finding = plausibility.in_job(gpus, record.submit, record.duration)
+            plausibility.refuse(finding, self.where, self.layout.names, row)
         name = self._new_name(record, gpus)
         if name is None:
             self.repeated += 1

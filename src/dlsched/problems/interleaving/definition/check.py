@@ -121,11 +121,11 @@ def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
     for job in instance.job_index:
         if job not in seen:
             yield Violation("missing_job", "groups", f'job "{job}" is in no group')
-    taken = gpus(instance, solution)
+    used = gpus(instance, solution)
     budget = instance.gpu_budget
-    if budget is not None and taken > budget:
-        message = f"the groups take {taken} GPUs, the budget is {budget}"
-        yield Violation("over_budget", "groups", message, taken - budget)
+    if budget is not None and used > budget:
+        message = f"the groups take {used} GPUs, the budget is {budget}"
+        yield Violation("over_budget", "groups", message, used - budget)
 
 
 def _group_violations(instance: Instance, group: Group, where: str) -> Iterable[Violation]:

@@ -35,17 +35,21 @@ def brute_force(instance: Instance) -> Objective | None:
             return Fraction(0), ()
         first = rest[0]
         others = rest[1:]
-        each = jobs[first].gpus
-        left = None if gpus is None else gpus - each
-        found = None
-        for size in sizes if left is None or left >= 0 else ():
-            for more in combinations([j for j in others if jobs[j].gpus == each], size - 1):
-                tail = best(tuple(j for j in others if j not in more), left)
+        size_of_class = jobs[first].gpus
+        spare = None if gpus is None else gpus - size_of_class
+        best_value = None
+        for size in sizes if spare is None or spare >= 0 else ():
+            for more in combinations(
+                [j for j in others if jobs[j].gpus == size_of_class], size - 1
+            ):
+                tail = best(tuple(j for j in others if j not in more), spare)
                 if tail is not None:
-                    worth = best_group((first, *more))[0] * instance.weight(each)
+                    worth = best_group((first, *more))[0] * instance.weight(size_of_class)
                     value = (worth + tail[0], ((first, *more), *tail[1]))
-                    found = value if found is None or value[0] > found[0] else found
-        return found
+                    best_value = (
+                        value if best_value is None or value[0] > best_value[0] else best_value
+                    )
+        return best_value
 
     optimum = best(tuple(range(len(jobs))), budget)
     if optimum is None:

@@ -137,7 +137,7 @@ class GroupSearch:
             Largest share of the time limit.
         """
         deadline = share * (self.run.time_limit or np.inf)
-        largest = max(len(one.rows) for one in self.pool.classes)
+        largest = max(len(profiles.rows) for profiles in self.pool.classes)
         if isinstance(self.pool, Enumerated) or largest < MANY_PROFILES:
             self._solve_smoothed(deadline)
             return
@@ -160,11 +160,11 @@ class GroupSearch:
                 break
             value, prices = solved
             centre = self.stability_centre
-            at = prices if centre is None else prices.interpolate(centre, step)
-            priced = self.pool.price(at, Query(0.0, _QUOTA, _CAPACITY), self.run)
+            smoothed = prices if centre is None else prices.interpolate(centre, step)
+            priced = self.pool.price(smoothed, Query(0.0, _QUOTA, _CAPACITY), self.run)
             if priced is None:
                 break
-            self.update_bound(at, priced.highest)
+            self.update_bound(smoothed, priced.highest)
             assert self.bound is not None
             if float(self.bound) - value <= CLOSE * abs(value) or self.run.elapsed() > deadline:
                 break

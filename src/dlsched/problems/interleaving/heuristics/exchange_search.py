@@ -42,8 +42,8 @@ def gamma(jobs: Any, group: Any, size: int) -> float:
         for j in range(k):
             longest = 0.0
             for i in range(size):
-                at = offsets[size, a, i] + j
-                longest = max(longest, stages[group[i], at if at < k else at - k])
+                resource = offsets[size, a, i] + j
+                longest = max(longest, stages[group[i], resource if resource < k else resource - k])
             time += longest
             if time >= least:
                 break

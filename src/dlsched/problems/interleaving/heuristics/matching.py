@@ -160,8 +160,8 @@ def _potentials(units: Vector) -> Vector:
             break
         distance = shorter
     right = -distance
-    left = units[np.arange(len(units)), partner] - right[partner]
-    both: Vector = left + right
+    row_potentials = units[np.arange(len(units)), partner] - right[partner]
+    both: Vector = row_potentials + right
     return both
 
 
@@ -184,8 +184,8 @@ def _blossom(units: Vector, kept: Flags) -> Indices:
     graph.add_nodes_from(range(n))
     weights = units[i, j].astype(int).tolist()
     graph.add_edges_from(list(zip(i.tolist(), j.tolist(), weights, strict=True)))
-    found = rustworkx.max_weight_matching(graph, max_cardinality=False, weight_fn=int)
-    pairs = sorted((min(e), max(e)) for e in found)
+    matching = rustworkx.max_weight_matching(graph, max_cardinality=False, weight_fn=int)
+    pairs = sorted((min(e), max(e)) for e in matching)
     alone = sorted(set(range(n)) - {v for pair in pairs for v in pair})
     pairs += [(a, b) for a, b in zip(alone[::2], alone[1::2], strict=False)]
     return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)

@@ -104,8 +104,10 @@ class OddSets:
             within = np.flatnonzero(flags[i] & flags[j])
             rows.append(np.full(len(within), row))
             columns.append(within)
-        at = np.concatenate(rows), np.concatenate(columns)
-        A = sparse.csc_array((np.ones(len(at[0])), at), shape=(self.n + len(self.sets), count))
+        positions = np.concatenate(rows), np.concatenate(columns)
+        A = sparse.csc_array(
+            (np.ones(len(positions[0])), positions), shape=(self.n + len(self.sets), count)
+        )
         self.program.add_columns(self.units[i, j] / self.scale, A)
         self.edges = np.concatenate([self.edges, edges])
         return count
@@ -125,14 +127,14 @@ class OddSets:
         graph = sparse.csr_array(links, shape=(self.n, self.n))
         _, component = connected_components(graph, directed=False)
         sizes = np.bincount(component)
-        found = 0
-        for one in np.flatnonzero((sizes > 1) & (sizes % 2 == 1)).tolist():
-            flags = component == one
-            most = float(sizes[one] // 2)
+        added = 0
+        for label in np.flatnonzero((sizes > 1) & (sizes % 2 == 1)).tolist():
+            flags = component == label
+            most = float(sizes[label] // 2)
             if values[flags[i] & flags[j]].sum() <= most + _FRACTION:
                 continue
             within = np.flatnonzero(flags[self.edges[:, 0]] & flags[self.edges[:, 1]])
             self.program.add_row(-np.inf, most, within, np.ones(len(within)))
             self.sets.append(flags)
-            found += 1
-        return found
+            added += 1
+        return added

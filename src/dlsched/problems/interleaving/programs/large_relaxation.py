@@ -53,7 +53,9 @@ class LargeRelaxation:
         self.pool = pool
         self.run = run
         self.incumbent = incumbent
-        self.weights = np.array([float(one.weight) for one in pool.classes])[pool.class_of]
+        self.weights = np.array([float(profiles.weight) for profiles in pool.classes])[
+            pool.class_of
+        ]
 
     def bounds(self, deadline: float) -> Iterator[tuple[Prices, Vector]]:
         """Yield prices and each class's largest reduced value there, better and better ones.
@@ -92,10 +94,10 @@ class LargeRelaxation:
     def _lifted(self, late: float) -> Prices:
         """Return first prices: each job's share of its group or, of many, lifted from a sample."""
         rows = np.zeros(len(self.pool.multiplicity))
-        taken = self.incumbent.members
-        sizes = (taken >= 0).sum(axis=1)
-        each = np.repeat(self.incumbent.worth / sizes, sizes)
-        np.maximum.at(rows, taken[taken >= 0], each)
+        members = self.incumbent.members
+        sizes = (members >= 0).sum(axis=1)
+        worth_of_job = np.repeat(self.incumbent.worth / sizes, sizes)
+        np.maximum.at(rows, members[members >= 0], worth_of_job)
         prices = Prices(rows, 0.0)
         if len(rows) <= 2 * _SAMPLE:
             return prices
@@ -117,15 +119,15 @@ class LargeRelaxation:
         jobs = int(pool.multiplicity.sum())
         kept: Indices = np.zeros_like(pool.multiplicity)
         least = most = full = alone = 0
-        for one in pool.classes:
-            rows = np.repeat(one.rows, one.multiplicity)
+        for profiles in pool.classes:
+            rows = np.repeat(profiles.rows, profiles.multiplicity)
             groups = -(-len(rows) * _SAMPLE // (jobs * pool.largest))
             size = min(len(rows), groups * pool.largest)
             np.add.at(kept, rng.permutation(rows)[:size], 1)
-            least += groups * one.gpus
-            most += size * one.gpus
-            full += one.fewest * one.gpus
-            alone += len(rows) * one.gpus
+            least += groups * profiles.gpus
+            most += size * profiles.gpus
+            full += profiles.fewest * profiles.gpus
+            alone += len(rows) * profiles.gpus
         if pool.budget is None:
             return pool.restricted(kept, None)
         share = (pool.budget - full) / max(1, alone - full)

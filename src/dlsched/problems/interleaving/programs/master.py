@@ -32,9 +32,9 @@ def matrix(pool: Pool, groups: Groups) -> sparse.csc_array:
         columns = np.append(columns, np.arange(len(groups)))
         entries = np.append(entries, pool.gpus(groups))
     shape = (len(pool.multiplicity) + (pool.budget is not None), len(groups))
-    made = sparse.csc_array(sparse.coo_array((entries, (rows, columns)), shape=shape))
-    made.sum_duplicates()
-    return made
+    result = sparse.csc_array(sparse.coo_array((entries, (rows, columns)), shape=shape))
+    result.sum_duplicates()
+    return result
 
 
 class Master:

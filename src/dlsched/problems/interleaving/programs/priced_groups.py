@@ -97,14 +97,14 @@ def groups_from(data: PricedClass, floor: int, most: int) -> list[ExactGroup]:
         If there are more than `most`.
     """
     times = _ExactTimes(data)
-    found: dict[tuple[int, ...], ExactGroup] = {}
+    groups: dict[tuple[int, ...], ExactGroup] = {}
     for members in _CandidateSearch(data, floor).candidates():
         for group in times.groups(members):
             if group.reduced >= floor:
-                found[group.profiles] = group
-        if len(found) > most:
+                groups[group.profiles] = group
+        if len(groups) > most:
             raise TooManyGroups(f"more than {most:,} groups matter at these prices")
-    return [found[profiles] for profiles in sorted(found)]
+    return [groups[profiles] for profiles in sorted(groups)]
 
 
 class _ExactTimes:
@@ -184,8 +184,8 @@ class _CandidateSearch:
     def candidates(self) -> Iterator[Positions]:
         """Yield groups of one size, groups x size; all that have the floor are among them."""
         order = np.array(self.order)
-        every = (first + found for first in range(len(order)) for found in self._from(first))
-        for joined in _joined(every):
+        parts = (first + part for first in range(len(order)) for part in self._from(first))
+        for joined in _joined(parts):
             yield np.unique(order[joined.T], axis=0)
 
     def _from(self, first: int) -> Iterator[Positions]:
@@ -239,17 +239,17 @@ class _CandidateSearch:
         for begin in range(0, len(partial.offset), step):
             poll()
             block = partial.some(slice(begin, begin + step))
-            at, job = self._pairs(block)
-            grown = [self._with(block, at, job, offset) for offset in range(1, self.k)]
+            group, job = self._pairs(block)
+            grown = [self._with(block, group, job, offset) for offset in range(1, self.k)]
             yield from self._found(grown)
 
     def _found(self, grown: Sequence[_Partial]) -> Iterator[Positions]:
         """Yield the groups among partial groups of one size, and those that they grow to."""
         size = len(grown[0].members)
         for part in grown:
-            found = part.value >= self.floor
-            if size >= self.data.smallest and found.any():
-                yield part.members[:, found]
+            enough = part.value >= self.floor
+            if size >= self.data.smallest and enough.any():
+                yield part.members[:, enough]
         if size < self.data.largest:
             parts = (np.concatenate(parts, axis=-1) for parts in zip(*grown, strict=True))
             yield from self._grown(_Partial(*parts))
@@ -263,35 +263,35 @@ class _CandidateSearch:
         row = self._row(partial.time)
         others = self._more(self.data.largest - len(partial.members) - 1, self.best[row, last])
         needed = self.floor - partial.value - others
-        at, job = np.nonzero(self.adds[row] >= needed[:, None])
-        there = job >= last[at]
-        again = np.flatnonzero(job == last[at])
-        copies = (partial.members[:, at[again]] == job[again]).sum(axis=0)
-        there[again] = copies < self.copies[job[again]]
-        return at[there], job[there]
+        group, job = np.nonzero(self.adds[row] >= needed[:, None])
+        allowed = job >= last[group]
+        again = np.flatnonzero(job == last[group])
+        copies = (partial.members[:, group[again]] == job[again]).sum(axis=0)
+        allowed[again] = copies < self.copies[job[again]]
+        return group[allowed], job[allowed]
 
-    def _with(self, partial: _Partial, at: Positions, job: Positions, offset: int) -> _Partial:
+    def _with(self, partial: _Partial, group: Positions, job: Positions, offset: int) -> _Partial:
         """Return partial groups with a job more each, at one offset, that may have the floor."""
         # Jobs of one profile have their offsets in ascending order.
-        free = (partial.used[at] >> offset) & 1 == 0
-        free &= (job != partial.members[-1, at]) | (partial.offset[at] < offset)
-        at = at[free]
+        free = (partial.used[group] >> offset) & 1 == 0
+        free &= (job != partial.members[-1, group]) | (partial.offset[group] < offset)
+        group = group[free]
         job = job[free]
-        busiest = np.maximum(partial.busiest[:, at], self.moved[offset][:, job])
-        total = partial.total[at] + self.filled[job]
-        cost = partial.cost[at] + self.price[job]
+        busiest = np.maximum(partial.busiest[:, group], self.moved[offset][:, job])
+        total = partial.total[group] + self.filled[job]
+        cost = partial.cost[group] + self.price[job]
         time = self._time(busiest)
         value = self._value(total, cost, time)
         most = value
-        left = self.data.largest - len(partial.members) - 1
-        if left:
-            most = value + self._more(left, self.best[self._row(time), job])
+        missing = self.data.largest - len(partial.members) - 1
+        if missing:
+            most = value + self._more(missing, self.best[self._row(time), job])
         kept = np.flatnonzero(most >= self.floor)
-        at = at[kept]
+        group = group[kept]
         job = job[kept]
-        members = np.concatenate([partial.members[:, at], job[None]])
-        used = partial.used[at] | (1 << offset)
-        last = np.full(len(at), offset)
+        members = np.concatenate([partial.members[:, group], job[None]])
+        used = partial.used[group] | (1 << offset)
+        last = np.full(len(group), offset)
         grown = (part[..., kept] for part in (busiest, total, cost, time, value))
         return _Partial(members, last, used, *grown)
 

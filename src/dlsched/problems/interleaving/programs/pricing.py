@@ -138,7 +138,7 @@ def price_class(  # noqa: PLR0912, PLR0915
     rest = np.zeros(largest + 1)
     # Of a plain 0 numba would compile what it is passed to twice, for it and for int64.
     zero: Any = np.int64(0)
-    found = zero
+    stored = zero
     best = -np.inf
     for first in range(begin, end):
         limit = threshold
@@ -156,8 +156,8 @@ def price_class(  # noqa: PLR0912, PLR0915
         depth = zero + 1
         extended = True
         while depth >= 1:
-            if listing and found + kept > len(values):
-                return found + kept, best
+            if listing and stored + kept > len(values):
+                return stored + kept, best
             if extended:
                 time = 0.0
                 for j in range(k):
@@ -166,9 +166,9 @@ def price_class(  # noqa: PLR0912, PLR0915
                 if depth >= smallest:
                     best = max(best, value)
                     if value > limit:
-                        kept = store(members, values, found, kept, quota, chosen, value)
-                        if kept == quota and found + kept <= len(values):
-                            limit = max(limit, values[argmin(values, found, found + kept)])
+                        kept = store(members, values, stored, kept, quota, chosen, value)
+                        if kept == quota and stored + kept <= len(values):
+                            limit = max(limit, values[argmin(values, stored, stored + kept)])
                 grow = depth < largest
                 if grow:
                     more = suffix[chosen[depth - 1], step_of(time, low)]
@@ -201,10 +201,10 @@ def price_class(  # noqa: PLR0912, PLR0915
                         best = max(best, full)
                         if full > limit:
                             chosen[depth] = p
-                            kept = store(members, values, found, kept, quota, chosen, full)
+                            kept = store(members, values, stored, kept, quota, chosen, full)
                             chosen[depth] = -1
-                            if kept == quota and found + kept <= len(values):
-                                limit = max(limit, values[argmin(values, found, found + kept)])
+                            if kept == quota and stored + kept <= len(values):
+                                limit = max(limit, values[argmin(values, stored, stored + kept)])
                 if grow:
                     chosen[depth] = chosen[depth - 1]
                     offset[depth] = 0
@@ -257,5 +257,5 @@ def price_class(  # noqa: PLR0912, PLR0915
             cost[depth + 1] = cost[depth] + prices[p]
             depth += 1
             extended = True
-        found += kept
-    return found, best
+        stored += kept
+    return stored, best
