@@ -68,7 +68,8 @@ class CpuProfile:
 
     def curve(self) -> dict[int, float]:
         """Return seconds per epoch at all whole multiples of the GPUs, and where measured."""
-        least, most = self.points[0][0], self.points[-1][0]
+        least = self.points[0][0]
+        most = self.points[-1][0]
         multiples = range(-(-least // self.gpus) * self.gpus, most + 1, self.gpus)
         return {c: self.seconds(c) for c in sorted({*multiples, *dict(self.points)})}
 
@@ -126,40 +127,45 @@ def profile_cpus(
     rounded down **(D)**: ``cpu / 2`` is no number of CPUs if ``cpu`` is odd.
     """
     _validate(cpus_max, gpus, threshold, rule)
-    cpus_max, gpus, threshold = int(cpus_max), int(gpus), float(threshold)
+    cpus_max = int(cpus_max)
+    gpus = int(gpus)
+    threshold = float(threshold)
     seconds: dict[int, float] = {}
     order: list[int] = []
 
-    def at(cpus: int) -> float:
+    def measured(cpus: int) -> float:
         seconds[cpus] = _usable(measure(cpus), cpus)
         order.append(cpus)
         return seconds[cpus]
 
     if rule == "binary":
-        _bisect(at, cpus_max, gpus, threshold)
+        _bisect(measured, cpus_max, gpus, threshold)
     else:
-        _descend(at, cpus_max, gpus, threshold)
+        _descend(measured, cpus_max, gpus, threshold)
     return CpuProfile(tuple(sorted(seconds.items())), tuple(order), gpus, rule, threshold)
 
 
-def _bisect(at: Measure, cpus_max: int, gpus: int, threshold: float) -> None:
-    low, high = gpus, cpus_max
-    fastest = at(high)  # the time at `high`, which falls with it
+def _bisect(measured: Measure, cpus_max: int, gpus: int, threshold: float) -> None:
+    low = gpus
+    high = cpus_max
+    fastest = measured(high)  # the time at `high`, which falls with it
     while high - low > gpus:
         middle = max(low + gpus, (low + high) // 2 // gpus * gpus)
-        now = at(middle)
+        now = measured(middle)
         if now <= (1 + threshold) * fastest:
-            high, fastest = middle, now
+            high = middle
+            fastest = now
         else:
             low = middle
     if cpus_max > gpus:
-        at(gpus)
+        measured(gpus)
 
 
-def _descend(at: Measure, cpus_max: int, gpus: int, threshold: float) -> None:
-    before, cpus = at(cpus_max), cpus_max
+def _descend(measured: Measure, cpus_max: int, gpus: int, threshold: float) -> None:
+    before = measured(cpus_max)
+    cpus = cpus_max
     while cpus >= 1:
-        now = at(cpus)
+        now = measured(cpus)
         cpus = cpus // 2 if abs(before - now) < threshold * before else cpus - gpus
         before = now
 
@@ -190,13 +196,13 @@ def error_bound(points: CpuProfile | Mapping[int, float]) -> tuple[Gap, ...]:
         If a time is larger than one with fewer CPUs: the bound does not hold for such a curve.
     """
     measured = sorted(checked_points(points).items())
-    found = []
+    gaps = []
     for (a, slow), (b, fast) in pairwise(measured):
         if fast > slow:
             problem = f"takes {fast:g} s with {b} CPUs and {slow:g} s with {a}"
             raise InstanceError("points", f"[{b}]", problem, "measure both again, for longer")
-        found.append(Gap(a, b, slow / fast - 1 if b - a > 1 else 0.0))
-    return tuple(found)
+        gaps.append(Gap(a, b, slow / fast - 1 if b - a > 1 else 0.0))
+    return tuple(gaps)
 
 
 def checked_points(points: CpuProfile | Mapping[int, float]) -> dict[int, float]:

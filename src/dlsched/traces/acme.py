@@ -29,8 +29,8 @@ def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
     with open_text(path, where, FILES) as text:
         table = Table(text, where)
         cells = Cells(table, NEEDED, REMEDY)
-        for row, found in table.rows():
-            cells.at(row, found)
+        for row, values in table.rows():
+            cells.at(row, values)
             duration, unknown = between(cells.date("start_time"), cells.date("end_time"))
             yield Record(
                 row,

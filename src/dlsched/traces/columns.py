@@ -113,7 +113,7 @@ def columns(mapping: MappingLike) -> tuple[Column, ...]:
 
 
 def _columns(mapping: Mapping[str, Any]) -> Sequence[Column]:
-    found = []
+    result = []
     for field, entries in mapping.items():
         if field == "stages" and not isinstance(entries, list):
             raise OptionError("mapping['stages'] must be a list of columns, one per resource")
@@ -123,8 +123,8 @@ def _columns(mapping: Mapping[str, Any]) -> Sequence[Column]:
                 raise OptionError(
                     f"mapping[{field!r}] is {entry!r:.60}; write 'column' or ('column', 'ms')"
                 )
-            found.append(Column(field, name, _unit(field, unit)))
-    return found
+            result.append(Column(field, name, _unit(field, unit)))
+    return result
 
 
 def _unit(field: str, unit: object) -> str | None:

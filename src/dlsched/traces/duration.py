@@ -46,8 +46,9 @@ def parse_duration(text: str) -> float:
 
 def format_duration(seconds: Number) -> str:
     """Return a duration as text that `parse_duration` reads: ``1d12h``, ``0s``; in milliseconds."""
-    left, text = round(Fraction(seconds), 3), ""
+    rest = round(Fraction(seconds), 3)
+    text = ""
     for unit in ("d", "h", "m"):
-        count, left = divmod(left, UNITS[unit])
+        count, rest = divmod(rest, UNITS[unit])
         text += f"{count}{unit}" if count else ""
-    return text + (f"{float(left):.12g}s" if left or not text else "")
+    return text + (f"{float(rest):.12g}s" if rest or not text else "")

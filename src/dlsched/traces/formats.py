@@ -89,17 +89,19 @@ def in_folder(path: Path, where: str, layout: str) -> Path:
         If there is none, or more than one.
     """
     wanted = MEMBERS if layout not in FORMATS else FORMATS[layout].files
-    found = sorted(
+    candidates = sorted(
         p for p in path.iterdir() if p.is_file() and p.name.startswith(wanted) and _is_data(p)
     )
-    unpacked = [p for p in found if not p.name.endswith(".gz")]
-    found = unpacked or found  # published archives stay beside what was unpacked
-    if len(found) != 1:
-        some = ", ".join(p.name for p in found[:6])
-        problem = f"is a folder with {len(found)} traces: {some}" if found else "is a folder"
-        remedy = "name one of them" if found else f"name the file: {', '.join(wanted)}"
+    unpacked = [p for p in candidates if not p.name.endswith(".gz")]
+    candidates = unpacked or candidates  # published archives stay beside what was unpacked
+    if len(candidates) != 1:
+        some = ", ".join(p.name for p in candidates[:6])
+        problem = (
+            f"is a folder with {len(candidates)} traces: {some}" if candidates else "is a folder"
+        )
+        remedy = "name one of them" if candidates else f"name the file: {', '.join(wanted)}"
         raise InstanceError(where, "", problem, remedy)
-    return found[0]
+    return candidates[0]
 
 
 def _is_data(path: Path) -> bool:

@@ -31,19 +31,21 @@ def frame_jobs(
     """Return the jobs of a data frame, one per row; see `dlsched.traces.Trace.from_frame`."""
     if not hasattr(frame, "columns") or not hasattr(frame, "itertuples"):
         raise OptionError(f"{type(frame).__name__} is no data frame; pass a pandas DataFrame")
-    there = [str(name) for name in frame.columns]
-    wanted = columns(_own_names(there) if mapping is None else mapping)
-    places = [_place(column.name, there, where) for column in wanted]
-    found = jobs(_rows(frame, places), where, wanted, _value, Choice(plausibility=plausibility))
-    if not found:
+    names = [str(name) for name in frame.columns]
+    wanted = columns(_own_names(names) if mapping is None else mapping)
+    places = [_place(column.name, names, where) for column in wanted]
+    frame_rows = jobs(
+        _rows(frame, places), where, wanted, _value, Choice(plausibility=plausibility)
+    )
+    if not frame_rows:
         raise InstanceError(where, "", "there is no job", "give at least one row")
-    return found
+    return frame_rows
 
 
-def _own_names(there: Sequence[str]) -> Mapping[str, Any]:
+def _own_names(names: Sequence[str]) -> Mapping[str, Any]:
     """Return the mapping of columns that are called as the fields are."""
     fields = [*TraceJob.model_fields, "start", "end"]
-    named: dict[str, Any] = {name: name for name in fields if name in there}
+    named: dict[str, Any] = {name: name for name in fields if name in names}
     if "stages" in named:
         raise OptionError(
             "a column 'stages' cannot hold several times; name a column for each: "
@@ -54,14 +56,14 @@ def _own_names(there: Sequence[str]) -> Mapping[str, Any]:
     return named
 
 
-def _place(name: str, there: Sequence[str], where: str) -> int:
-    count = there.count(name)
+def _place(name: str, names: Sequence[str], where: str) -> int:
+    count = names.count(name)
     if count != 1:
         problem = "there are two columns of this name" if count else "there is no such column"
-        some = ", ".join(there[:16]) + (", ..." if len(there) > 16 else "")
+        some = ", ".join(names[:16]) + (", ..." if len(names) > 16 else "")
         remedy = "keep one of the two" if count else f"rename one, or pass mapping=; it has: {some}"
         raise InstanceError(where, f"column {name:.40}", problem, remedy)
-    return there.index(name)
+    return names.index(name)
 
 
 def _rows(frame: pd.DataFrame, places: Sequence[int]) -> Iterator[tuple[str, Sequence[Any]]]:

@@ -35,12 +35,13 @@ def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
             )
         recorded = [name for name in ("state", "vc") if name in table.header]
         cells = Cells(table, [*needed, *recorded], REMEDY)
-        for row, found in table.rows():
-            cells.at(row, found)
+        for row, values in table.rows():
+            cells.at(row, values)
             if spans:
                 duration, unknown = between(cells.date("start_time"), cells.date("end_time"))
             else:
-                duration, unknown = cells.count("duration"), None
+                duration = cells.count("duration")
+                unknown = None
             yield Record(
                 row,
                 cells.required("job_id"),

@@ -50,7 +50,9 @@ class _Source:
 
     def __init__(self, text: TextIO, where: str) -> None:
         self.where = where
-        self._text, self._buffer, self._at = text, "", 0
+        self._text = text
+        self._buffer = ""
+        self._at = 0
         self._total = self._count = 0
         self._decoder = json.JSONDecoder()
 
@@ -65,7 +67,8 @@ class _Source:
         self._total += len(chunk)
         if self._total > lines.MAX_BYTES:
             raise lines.too_large(self.where)
-        self._buffer, self._at = self._buffer[self._at :] + chunk, 0
+        self._buffer = self._buffer[self._at :] + chunk
+        self._at = 0
         return bool(chunk)
 
     def next_character(self) -> str:
@@ -80,15 +83,15 @@ class _Source:
 
     def skip(self, character: str) -> bool:
         """Skip a character if it is the next one; return whether it was."""
-        found = self.next_character() == character
-        self._at += found
-        return found
+        matches = self.next_character() == character
+        self._at += matches
+        return matches
 
     def take_object(self) -> dict[str, Any]:
         """Return the object that begins here."""
         while True:
             try:
-                found, self._at = self._decoder.raw_decode(self._buffer, self._at)
+                value, self._at = self._decoder.raw_decode(self._buffer, self._at)
             except json.JSONDecodeError as error:
                 if len(self._buffer) - self._at > CHUNK or not self._fill():
                     raise self._broken(error) from None
@@ -97,7 +100,7 @@ class _Source:
                 raise InstanceError(self.where, self.place, problem, "correct it") from None
             else:
                 self._count += 1
-                data: dict[str, Any] = found
+                data: dict[str, Any] = value
                 return data
 
     def _broken(self, error: json.JSONDecodeError) -> InstanceError:

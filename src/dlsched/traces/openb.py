@@ -37,12 +37,12 @@ def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
     with open_text(path, where, FILES) as text:
         table = Table(text, where)
         cells = Cells(table, NEEDED, REMEDY)
-        for row, found in table.rows():
-            cells.at(row, found)
+        for row, values in table.rows():
+            cells.at(row, values)
             count = cells.count("num_gpu")
             milli = cells.amount("gpu_milli")
             shares = count == 1 and milli is not None and 0 < milli < 1000
-            each = simplify(Fraction(milli or 0) / 1000) if shares else 1
+            gpus_of_worker = simplify(Fraction(milli or 0) / 1000) if shares else 1
             duration, unknown = between(
                 cells.amount("scheduled_time"), cells.amount("deletion_time"), "never scheduled"
             )
@@ -51,7 +51,7 @@ def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
             yield Record(
                 row,
                 cells.required("name"),
-                ((int(count), each),),
+                ((int(count), gpus_of_worker),),
                 cells.amount("creation_time"),
                 duration,
                 unknown,

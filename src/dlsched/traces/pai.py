@@ -82,10 +82,10 @@ def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
     uncounted = 0
     with open_text(path, where, (TASKS,)) as text:
         table, cells = _table(text, path, where, TASKS, notes)
-        for row, found in table.rows():
-            if row == 1 and found[0].strip() == "job_name":  # a header row added by hand
+        for row, values in table.rows():
+            if row == 1 and values[0].strip() == "job_name":  # a header row added by hand
                 continue
-            cells.at(row, found)
+            cells.at(row, values)
             count = cells.amount("inst_num")
             uncounted += count is None
             instances = 1 if count is None else count
@@ -129,7 +129,8 @@ def _add(job: _Job, cells: Cells, instances: int) -> None:
         job.workers += ((instances, simplify(Fraction(percent) / 100)),)
     elif job.has_gpus:
         return
-    start, end = cells.amount("start_time") or None, cells.amount("end_time") or None
+    start = cells.amount("start_time") or None
+    end = cells.amount("end_time") or None
     _, unknown = between(start, end)
     job.unknown = job.unknown or unknown
     if start is not None:
@@ -145,7 +146,7 @@ def _badness(state: str) -> int:
 def _submissions(path: Path, notes: list[str]) -> dict[str, tuple[Number | None, str | None]]:
     """Return the submission and the status of the jobs in the table of jobs."""
     where = str(path)
-    found = {}
+    submissions = {}
     with open_text(path, where, (JOBS,)) as text:
         table, cells = _table(text, path, where, JOBS, notes)
         for row, values in table.rows():
@@ -153,8 +154,8 @@ def _submissions(path: Path, notes: list[str]) -> dict[str, tuple[Number | None,
                 continue
             cells.at(row, values)
             submit = cells.amount("start_time") or None
-            found[cells.required("job_name")] = (submit, _interned(cells.text("status")))
-    return found
+            submissions[cells.required("job_name")] = (submit, _interned(cells.text("status")))
+    return submissions
 
 
 def _interned(state: str | None) -> str | None:

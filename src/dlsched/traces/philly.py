@@ -59,12 +59,16 @@ class _Job:
     """One job of the list, with errors that name the job and the key."""
 
     def __init__(self, data: dict[str, Any], where: str, row: int) -> None:
-        self.data, self.where, self.row = data, where, row
+        self.data = data
+        self.where = where
+        self.row = row
 
     def record(self) -> tuple[Record, list[int], int]:
         """Return the record, the GPUs of each attempt, and how many attempts do not count."""
         attempts = self.items(self.data, "attempts")
-        sizes, spans, missing = [], [], 0
+        sizes = []
+        spans = []
+        missing = 0
         ended = True
         for i, attempt in enumerate(attempts):
             path = f"attempts[{i}]"
@@ -111,31 +115,31 @@ class _Job:
         self, owner: dict[str, Any], key: str, path: str = "", of_objects: bool = True
     ) -> list[Any]:
         """Return a list; below a job's own keys, a missing one is empty."""
-        found = owner.get(key)
-        if found is None and (path or key in owner):
+        entries = owner.get(key)
+        if entries is None and (path or key in owner):
             return []
         name = f"{path}.{key}".lstrip(".")
-        if not isinstance(found, list):
-            self.fail(name, "is missing" if found is None else "is not a list", REMEDY)
-        if of_objects and not all(isinstance(entry, dict) for entry in found):
+        if not isinstance(entries, list):
+            self.fail(name, "is missing" if entries is None else "is not a list", REMEDY)
+        if of_objects and not all(isinstance(entry, dict) for entry in entries):
             self.fail(name, "is not a list of objects", REMEDY)
-        return found
+        return entries
 
     def date(self, owner: dict[str, Any], key: str, path: str = "") -> Number | None:
         """Return a moment in seconds since 1970; None if it was not recorded."""
-        found = owner.get(key)
-        if cells.is_missing(str(found).strip()):  # null is None, and NaN is nan
+        value_read = owner.get(key)
+        if cells.is_missing(str(value_read).strip()):  # null is None, and NaN is nan
             return None
-        value = cells.date(found.strip()) if isinstance(found, str) else None
+        value = cells.date(value_read.strip()) if isinstance(value_read, str) else None
         if isinstance(value, int | Fraction):
             return value
-        problem = f"{brief(str(found))} is not a date"
+        problem = f"{brief(str(value_read))} is not a date"
         self.fail(f"{path}.{key}".lstrip("."), problem, "write it as 2017-10-07 01:12:09")
 
     def text(self, key: str) -> str | None:
         """Return a text; None if it is missing."""
-        found = self.data.get(key)
-        return str(found).strip() or None if found is not None else None
+        value = self.data.get(key)
+        return str(value).strip() or None if value is not None else None
 
     def fail(self, path: str, problem: str, remedy: str) -> NoReturn:
         """Raise the error of this job."""

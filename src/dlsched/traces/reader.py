@@ -170,10 +170,10 @@ def _read_format(
     layout = FORMATS[name]
     if choice.clusters is not None and layout.cluster is None:
         raise OptionError(f"{layout.title}, records no clusters; leave clusters out")
-    found: list[str] = []
+    notes: list[str] = []
     selection = Selection(layout, where, choice)
-    jobs = selection.jobs(layout.read(path, where, found))
-    return jobs, (*selection.notes(), *found)
+    jobs = selection.jobs(layout.read(path, where, notes))
+    return jobs, (*selection.notes(), *notes)
 
 
 def _read_columns(

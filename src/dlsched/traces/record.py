@@ -86,9 +86,10 @@ class Cells:
         self.row = 0
         self._cells: Sequence[str] = ()
 
-    def at(self, row: int, found: Sequence[str]) -> None:
+    def at(self, row: int, values: Sequence[str]) -> None:
         """Go to a row."""
-        self.row, self._cells = row, found
+        self.row = row
+        self._cells = values
 
     def text(self, name: str) -> str | None:
         """Return the text of a cell; None if nothing is recorded."""
@@ -97,10 +98,10 @@ class Cells:
 
     def required(self, name: str) -> str:
         """Return the text of a cell that must not be empty."""
-        found = self.text(name)
-        if found is None:
+        text = self.text(name)
+        if text is None:
             raise self.error(name, "the cell is empty", "fill it in, or leave the row out")
-        return found
+        return text
 
     def amount(self, name: str) -> Number | None:
         """Return a number, which may be spelled with a decimal point; None if it is missing."""
@@ -114,12 +115,12 @@ class Cells:
 
     def count(self, name: str) -> Number:
         """Return a number that must be there and at least 0."""
-        found = self.amount(name)
-        if found is None:
+        amount = self.amount(name)
+        if amount is None:
             raise self.error(name, "the cell is empty", "fill it in, or leave the row out")
-        if found < 0:
-            raise self.error(name, f"{float(found):g} is too small", "write a number at least 0")
-        return found
+        if amount < 0:
+            raise self.error(name, f"{float(amount):g} is too small", "write a number at least 0")
+        return amount
 
     def date(self, name: str) -> Number | None:
         """Return the seconds since 1970 of a date and time of day; None if it is missing."""
@@ -150,8 +151,8 @@ def between(
 def has_columns(head: str, *names: str) -> bool:
     """Return whether the first line of a text is a header with these columns."""
     line = head.removeprefix("\ufeff").lstrip().partition("\n")[0]
-    there = {cell.strip().strip('"') for cell in line.split(",")}
-    return there.issuperset(names)
+    header = {cell.strip().strip('"') for cell in line.split(",")}
+    return header.issuperset(names)
 
 
 def counted(number: int, noun: str) -> str:

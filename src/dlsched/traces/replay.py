@@ -147,7 +147,8 @@ class _Cluster:
     def __init__(self, trace: Trace, servers: int, gpus: int, spread: bool) -> None:
         self.submit, self.length = trace.ticks
         self.size = [job.gpus for job in trace.jobs]
-        self.gpus, self.spread = gpus, spread
+        self.gpus = gpus
+        self.spread = spread
         self.free = np.full(servers, gpus)
         self.idle = self.total = servers * gpus
         self.queue: deque[int] = deque()

@@ -41,11 +41,12 @@ def jobs(
     """
     names = {column.field: column.name for column in wanted}
     names.setdefault("duration", names.get("end", "duration"))
-    made: list[TraceJob] = []
+    chosen: list[TraceJob] = []
     seen: dict[str, str] = {}
-    for row, found in rows:
-        values = list(map(value, wanted, found))
-        state, cluster = _text(wanted, values, "state"), _text(wanted, values, "cluster")
+    for row, row_cells in rows:
+        values = list(map(value, wanted, row_cells))
+        state = _text(wanted, values, "state")
+        cluster = _text(wanted, values, "cluster")
         if not choice.takes(state, cluster):
             continue
         job = _job(values, where, row, wanted)
@@ -62,11 +63,11 @@ def jobs(
         if choice.plausibility:
             finding = plausibility.in_job(job.gpus, job.submit, job.duration)
             plausibility.refuse(finding, where, names, row)
-        made.append(job)
+        chosen.append(job)
     choice.validate(())
-    if made and choice.plausibility:
-        plausibility.refuse(plausibility.in_jobs(made), where, names)
-    return made
+    if chosen and choice.plausibility:
+        plausibility.refuse(plausibility.in_jobs(chosen), where, names)
+    return chosen
 
 
 def _text(wanted: Sequence[Column], values: Sequence[Any], field: str) -> str | None:
@@ -113,13 +114,16 @@ def _moment(
 ) -> Number:
     value = data.pop(field, None)
     if value is None:
-        problem, remedy = "the cell is empty", "fill it in, or leave the row out"
+        problem = "the cell is empty"
+        remedy = "fill it in, or leave the row out"
     elif isinstance(value, Unusable):
-        problem, remedy = f"{value.text} {value.problem}", value.remedy
+        problem = f"{value.text} {value.problem}"
+        remedy = value.remedy
     elif isinstance(value, int | Fraction):
         return value
     else:
-        problem, remedy = f"{brief(repr(value))} is not a number", "write a finite decimal"
+        problem = f"{brief(repr(value))} is not a number"
+        remedy = "write a finite decimal"
     raise InstanceError(where, f"{row}, {names[field]}", problem, remedy)
 
 
@@ -129,9 +133,11 @@ def _flaw(error: ValidationError, where: str, row: str, wanted: Sequence[Column]
     nth = int(rest[0]) if rest else 0
     named = [column.name for column in wanted if column.field == field]
     cause = first.get("ctx", {}).get("error")
-    problem, remedy = "the cell is empty", "fill it in, or leave the row out"
+    problem = "the cell is empty"
+    remedy = "fill it in, or leave the row out"
     if isinstance(cause, Flaw):
-        problem, remedy = cause.problem, cause.remedy
+        problem = cause.problem
+        remedy = cause.remedy
     return InstanceError(where, f"{row}, {named[nth]}", problem, remedy)
 
 

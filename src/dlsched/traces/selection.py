@@ -34,7 +34,9 @@ class Selection:
     """
 
     def __init__(self, layout: TraceFormat, where: str, choice: Choice) -> None:
-        self.layout, self.where, self.choice = layout, where, choice
+        self.layout = layout
+        self.where = where
+        self.choice = choice
         self.omitted: Counter[str] = Counter()
         self.taken = self.not_chosen = self.fractional = self.repeated = self.renamed = 0
         self._backwards: Record | None = None
@@ -90,21 +92,21 @@ class Selection:
 
     def _gpus(self, record: Record) -> int | None:
         """Return the GPUs of a job by the rule for fractions; None if it is to be dropped."""
-        if all(each.denominator == 1 for _, each in record.workers):
-            return int(sum(workers * each for workers, each in record.workers))
+        if all(gpus.denominator == 1 for _, gpus in record.workers):
+            return int(sum(workers * gpus for workers, gpus in record.workers))
         self.fractional += 1
         if self.choice.fractional == "drop":
             return None
         if self.choice.fractional == "total":
-            return math.ceil(sum(workers * each for workers, each in record.workers))
-        return sum(workers * math.ceil(each) for workers, each in record.workers)
+            return math.ceil(sum(workers * gpus for workers, gpus in record.workers))
+        return sum(workers * math.ceil(gpus) for workers, gpus in record.workers)
 
     def _add(self, record: Record, gpus: int) -> None:
         assert record.submit is not None and record.duration is not None
         row = f"{self.layout.unit} {record.row}"
         if self.choice.plausibility:
-            found = plausibility.in_job(gpus, record.submit, record.duration)
-            plausibility.refuse(found, self.where, self.layout.names, row)
+            finding = plausibility.in_job(gpus, record.submit, record.duration)
+            plausibility.refuse(finding, self.where, self.layout.names, row)
         name = self._new_name(record, gpus)
         if name is None:
             self.repeated += 1
@@ -134,9 +136,11 @@ class Selection:
     def _flaw(self, error: ValidationError, row: str) -> InstanceError:
         first = error.errors(include_url=False)[0]
         cause = first.get("ctx", {}).get("error")
-        problem, remedy = "cannot be used", "correct it, or leave it out"
+        problem = "cannot be used"
+        remedy = "correct it, or leave it out"
         if isinstance(cause, Flaw):
-            problem, remedy = cause.problem, cause.remedy
+            problem = cause.problem
+            remedy = cause.remedy
         column = self.layout.names[str(first["loc"][0])]
         return InstanceError(self.where, f"{row}, {column}", problem, remedy)
 
@@ -151,7 +155,8 @@ class Selection:
             if self.choice.plausibility:
                 finding = "duration", problem, "see whether the columns of the times are right"
                 plausibility.refuse(finding, self.where, {"duration": column}, row)
-        strange, met = self._strange(), self.choice.met_states.total()
+        strange = self._strange()
+        met = self.choice.met_states.total()
         odd = sum(strange.values())
         if self.choice.plausibility and odd > UNKNOWN_SHARE * met:
             names = ", ".join(sorted(strange)[:4])

@@ -102,7 +102,7 @@ class Snapshot:
                 raise OptionError(
                     f"the state of {problem} has no option {name!r}; it has: {list(known)[1:]}"
                 )
-        made: AnyInstance = function(self.state, **options)
+        adapted: AnyInstance = function(self.state, **options)
         chosen = {k: v for k, v in options.items() if v != known[k].default}
         label = f"{problem}-{self.trace}-{format_duration(self.at)}-{self.servers}x{self.gpus}"
         given = "".join(f", {k}={v!r}" for k, v in options.items() if v is not None)
@@ -113,9 +113,9 @@ class Snapshot:
         labels = {
             "name": self.name or labelled(label, chosen | dict(self.settings)),
             "source": f"{self.source}.instance({problem!r}{given})",
-            "notes": "; ".join(filter(None, (counts, made.notes))),
+            "notes": "; ".join(filter(None, (counts, adapted.notes))),
         }
-        return made.model_copy(update=labels)
+        return adapted.model_copy(update=labels)
 
     @cached_property
     def reclaiming(self) -> AnyInstance:
@@ -261,11 +261,11 @@ def pool(
     jobs = [
         _job_state(trace, job, job.gpus, job.gpus, remaining=job.duration) for job in trace.jobs
     ]
-    made: AnyInstance = adapter("interleaving").pool(jobs, resources=resources, budget=budget)
+    pooled: AnyInstance = adapter("interleaving").pool(jobs, resources=resources, budget=budget)
     label = f"interleaving-{trace.name}-k{resources}"
     label += "" if budget is None else f"-budget={budget}"
     source = f"dlsched.traces.pool({trace.source or trace.name}, {resources=}, {budget=})"
-    return made.model_copy(update={"name": name or label, "source": source})
+    return pooled.model_copy(update={"name": name or label, "source": source})
 
 
 def _job_state(

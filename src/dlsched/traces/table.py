@@ -30,7 +30,8 @@ class Table:
 
         `remedy` is what to do about a row with a wrong number of cells.
         """
-        self.where, self._remedy = where, remedy
+        self.where = where
+        self._remedy = remedy
         self._reader = csv.reader(lines(text, where), strict=True)
         self.header = self._first() if header is None else list(header)
 

@@ -104,7 +104,8 @@ class Trace(Document):
     @cached_property
     def ticks(self) -> tuple[list[int], list[int]]:
         """Submissions, counted from the first one, and durations; both in ticks."""
-        rate, first = self.ticks_per_second, self.first
+        rate = self.ticks_per_second
+        first = self.first
         return (
             [int((job.submit - first) * rate) for job in self.jobs],
             [int(job.duration * rate) for job in self.jobs],

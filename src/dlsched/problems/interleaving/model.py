@@ -69,7 +69,7 @@ def build(instance: Instance) -> Any:
     m.partition = pyo.Constraint(
         m.JOBS, rule=lambda m, j: pyo.quicksum(m.x[i] for i in holding[j]) == 1
     )
-    gpus = pyo.quicksum(each * m.x[i] for i, each in enumerate(groups.values()))
+    gpus = pyo.quicksum(needed * m.x[i] for i, needed in enumerate(groups.values()))
     limited = instance.gpu_budget is not None and groups
     m.budget = pyo.Constraint(
         expr=gpus <= instance.gpu_budget if limited else pyo.Constraint.Feasible

@@ -121,14 +121,17 @@ def _violations(instance: Instance, solution: Solution) -> Iterable[Violation]:
     for job in instance.job_index:
         if job not in seen:
             yield Violation("missing_job", "groups", f'job "{job}" is in no group')
-    taken, budget = gpus(instance, solution), instance.gpu_budget
-    if budget is not None and taken > budget:
-        message = f"the groups take {taken} GPUs, the budget is {budget}"
-        yield Violation("over_budget", "groups", message, taken - budget)
+    used = gpus(instance, solution)
+    budget = instance.gpu_budget
+    if budget is not None and used > budget:
+        message = f"the groups take {used} GPUs, the budget is {budget}"
+        yield Violation("over_budget", "groups", message, used - budget)
 
 
 def _group_violations(instance: Instance, group: Group, where: str) -> Iterable[Violation]:
-    k, size, limit = len(instance.resources), len(group.jobs), instance.group_limit
+    k = len(instance.resources)
+    size = len(group.jobs)
+    limit = instance.group_limit
     if size == 0:
         yield Violation("empty_group", f"{where}.jobs", "the group has no job")
     if size > limit:
@@ -169,7 +172,8 @@ def explain(instance: Instance) -> str:
                 return (
                     f"{len(jobs)} jobs of {gpus_each} GPUs do not divide into uniform groups of {k}"
                 )
-    least, budget = instance.least_gpus, instance.gpu_budget
+    least = instance.least_gpus
+    budget = instance.gpu_budget
     if budget is not None and least > budget:
         return (
             f"gpu_budget {budget}, the fullest groups of up to {instance.group_limit} take {least}"

@@ -16,7 +16,8 @@ def brute_force(instance: Instance) -> Objective | None:
 
     For up to about ten jobs.
     """
-    k, jobs = len(instance.resources), instance.jobs
+    k = len(instance.resources)
+    jobs = instance.jobs
     budget = instance.gpu_budget
     sizes = [k] if instance.grouping == "uniform" else range(1, instance.group_limit + 1)
 
@@ -32,18 +33,23 @@ def brute_force(instance: Instance) -> Objective | None:
     ) -> tuple[Fraction, tuple[tuple[int, ...], ...]] | None:
         if not rest:
             return Fraction(0), ()
-        first, others = rest[0], rest[1:]
-        each = jobs[first].gpus
-        left = None if gpus is None else gpus - each
-        found = None
-        for size in sizes if left is None or left >= 0 else ():
-            for more in combinations([j for j in others if jobs[j].gpus == each], size - 1):
-                tail = best(tuple(j for j in others if j not in more), left)
+        first = rest[0]
+        others = rest[1:]
+        size_of_class = jobs[first].gpus
+        spare = None if gpus is None else gpus - size_of_class
+        best_value = None
+        for size in sizes if spare is None or spare >= 0 else ():
+            for more in combinations(
+                [j for j in others if jobs[j].gpus == size_of_class], size - 1
+            ):
+                tail = best(tuple(j for j in others if j not in more), spare)
                 if tail is not None:
-                    worth = best_group((first, *more))[0] * instance.weight(each)
+                    worth = best_group((first, *more))[0] * instance.weight(size_of_class)
                     value = (worth + tail[0], ((first, *more), *tail[1]))
-                    found = value if found is None or value[0] > found[0] else found
-        return found
+                    best_value = (
+                        value if best_value is None or value[0] > best_value[0] else best_value
+                    )
+        return best_value
 
     optimum = best(tuple(range(len(jobs))), budget)
     if optimum is None:

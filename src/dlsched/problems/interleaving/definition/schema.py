@@ -114,18 +114,18 @@ class Instance(schema.Instance):
     @derived
     def profiles(self) -> dict[Profile, tuple[int, ...]]:
         """Positions of the jobs of each profile, in the file's order."""
-        found: dict[Profile, list[int]] = {}
+        jobs_of: dict[Profile, list[int]] = {}
         for j, job in enumerate(self.jobs):
-            found.setdefault(Profile(job.gpus, job.stages), []).append(j)
-        return {profile: tuple(jobs) for profile, jobs in found.items()}
+            jobs_of.setdefault(Profile(job.gpus, job.stages), []).append(j)
+        return {profile: tuple(jobs) for profile, jobs in jobs_of.items()}
 
     @derived
     def classes(self) -> dict[int, tuple[int, ...]]:
         """Positions of the jobs of each number of GPUs, ascending; only these can share."""
-        found: dict[int, list[int]] = {}
+        jobs_of: dict[int, list[int]] = {}
         for j, job in enumerate(self.jobs):
-            found.setdefault(job.gpus, []).append(j)
-        return {gpus: tuple(found[gpus]) for gpus in sorted(found)}
+            jobs_of.setdefault(job.gpus, []).append(j)
+        return {gpus: tuple(jobs_of[gpus]) for gpus in sorted(jobs_of)}
 
     @property
     def least_gpus(self) -> int:

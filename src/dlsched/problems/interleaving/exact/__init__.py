@@ -68,13 +68,13 @@ def blossom(instance: Instance) -> Claim:
     groups: list[tuple[int, ...]] = []
     total = ceiling = rounded = Fraction(0)
     for gpus, jobs in instance.classes.items():
-        found = match(pair_efficiencies(stages[list(jobs)]))
-        groups += [(jobs[i], jobs[j]) for i, j in found.pairs.tolist()]
+        matching = match(pair_efficiencies(stages[list(jobs)]))
+        groups += [(jobs[i], jobs[j]) for i, j in matching.pairs.tolist()]
         weight = instance.weight(gpus)
-        error = len(found.pairs) * (Fraction(GAMMA_ERROR) + Fraction(1, SCALE))
-        total += weight * Fraction(found.weight, SCALE)
+        error = len(matching.pairs) * (Fraction(GAMMA_ERROR) + Fraction(1, SCALE))
+        total += weight * Fraction(matching.weight, SCALE)
         rounded += weight * error
-        ceiling += weight * (Fraction(found.ceiling + 1, SCALE) + error)
+        ceiling += weight * (Fraction(matching.ceiling + 1, SCALE) + error)
     certified = Bound(min(ceiling, trivial_bound(instance)), "certified", "assignment potentials")
     return Claim(
         solution=solution_of(instance, groups),

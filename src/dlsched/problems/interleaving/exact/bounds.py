@@ -60,8 +60,8 @@ def lagrangian_bound(
         If a price is missing or not finite, or the GPU price is negative.
     """
     pool = Pool(instance)
-    each = np.array([prices.get(job.id, np.nan) for job in instance.jobs], dtype=float)
-    rows: Vector = np.array([each[list(jobs)].min() for jobs in instance.profiles.values()])
+    price_of_job = np.array([prices.get(job.id, np.nan) for job in instance.jobs], dtype=float)
+    rows: Vector = np.array([price_of_job[list(jobs)].min() for jobs in instance.profiles.values()])
     if not np.isfinite(rows).all() or not (np.isfinite(gpu_price) and gpu_price >= 0):
         raise ValueError("give every job a finite price, and GPUs a finite one from 0")
     gpu = float(gpu_price) if instance.gpu_budget is not None else 0.0

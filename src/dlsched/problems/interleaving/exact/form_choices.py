@@ -34,9 +34,9 @@ def bound_choices(
 ) -> Iterator[FormChoice]:
     """Yield the forms to try for a proof that no grouping is worth more than a target."""
     if count_groups(instance) > _FEW:
-        found = _prices(instance, solution, target, run)
-        if found is not None:
-            yield FormChoice("groups", found)
+        parameters = _prices(instance, solution, target, run)
+        if parameters is not None:
+            yield FormChoice("groups", parameters)
     yield FormChoice("model")
 
 
@@ -45,7 +45,8 @@ def _prices(
 ) -> dict[str, Any] | None:
     """Return the prices of the relaxation; None if a limit struck."""
     pool = Pool(instance)
-    search, index = GroupSearch(pool, run), instance.job_index
+    search = GroupSearch(pool, run)
+    index = instance.job_index
     given = ((index[job] for job in group.jobs) for group in solution.groups)
     search.update_incumbent(pool.groups_of_jobs(given))
     search.solve_relaxation(1.0)
@@ -54,8 +55,8 @@ def _prices(
     unit = 2.0**_BITS
     prices = Prices(np.rint(search.prices.rows * unit), float(np.rint(search.prices.gpu * unit)))
     highest = [
-        math.ceil(Fraction(value) * 2**_BITS + _rounding(pool, one, prices))
-        for one, value in zip(pool.classes, search.highest.tolist(), strict=True)
+        math.ceil(Fraction(value) * 2**_BITS + _rounding(pool, profiles, prices))
+        for profiles, value in zip(pool.classes, search.highest.tolist(), strict=True)
     ]
     scaled = Prices(prices.rows / unit, prices.gpu / unit)
     missing = target - pool.lagrangian(scaled, np.array(highest) / unit)
@@ -70,11 +71,12 @@ def _prices(
     }
 
 
-def _rounding(pool: Pool, one: ProfileClass, prices: Prices) -> Fraction:
+def _rounding(pool: Pool, profiles: ProfileClass, prices: Prices) -> Fraction:
     """Return how far a reduced value in units may be above the one that the search has.
 
     Prices were rounded by half a unit; the form rounds what a group is worth up to a unit.
     """
-    weight, price = one.weight * 2.0**_BITS, float(np.abs(prices.rows[one.rows]).max())
-    scale = weight + price + prices.gpu * one.gpus
-    return 1 + Fraction(pool.largest + one.gpus, 2) + Fraction(2 * REDUCED_ERROR * scale)
+    weight = profiles.weight * 2.0**_BITS
+    price = float(np.abs(prices.rows[profiles.rows]).max())
+    scale = weight + price + prices.gpu * profiles.gpus
+    return 1 + Fraction(pool.largest + profiles.gpus, 2) + Fraction(2 * REDUCED_ERROR * scale)

@@ -61,7 +61,8 @@ class GroupSearch:
     """The state of the search: columns, incumbent, bound and the prices that prove it."""
 
     def __init__(self, pool: Pool, run: Run) -> None:
-        self.pool, self.run = pool, run
+        self.pool = pool
+        self.run = run
         self.bound: Fraction | None = None
         self.prices: Prices | None = None
         self.stability_centre: Prices | None = None
@@ -136,7 +137,7 @@ class GroupSearch:
             Largest share of the time limit.
         """
         deadline = share * (self.run.time_limit or np.inf)
-        largest = max(len(one.rows) for one in self.pool.classes)
+        largest = max(len(profiles.rows) for profiles in self.pool.classes)
         if isinstance(self.pool, Enumerated) or largest < MANY_PROFILES:
             self._solve_smoothed(deadline)
             return
@@ -159,11 +160,11 @@ class GroupSearch:
                 break
             value, prices = solved
             centre = self.stability_centre
-            at = prices if centre is None else prices.interpolate(centre, step)
-            priced = self.pool.price(at, Query(0.0, _QUOTA, _CAPACITY), self.run)
+            smoothed = prices if centre is None else prices.interpolate(centre, step)
+            priced = self.pool.price(smoothed, Query(0.0, _QUOTA, _CAPACITY), self.run)
             if priced is None:
                 break
-            self.update_bound(at, priced.highest)
+            self.update_bound(smoothed, priced.highest)
             assert self.bound is not None
             if float(self.bound) - value <= CLOSE * abs(value) or self.run.elapsed() > deadline:
                 break
@@ -181,7 +182,9 @@ class GroupSearch:
         """Keep the bound that these prices prove, if it is the best so far."""
         bound = self.pool.bound(prices, highest)
         if self.bound is None or bound < self.bound:
-            self.bound, self.prices, self.highest = bound, prices, highest
+            self.bound = bound
+            self.prices = prices
+            self.highest = highest
             self.stability_centre = self.pool.without_excess(prices, highest)
             self.run.record(self.value, float(bound))
 
@@ -250,10 +253,13 @@ class GroupSearch:
     def claim(self, build_seconds: float) -> Claim:
         """Return the incumbent with what is proved of it."""
         assert self.incumbent is not None
-        bounds, status, reason = self.bounds(), Status.FEASIBLE, ""
+        bounds = self.bounds()
+        status = Status.FEASIBLE
+        reason = ""
         termination = self.run.stop_reason()
         if self.done():
-            status, termination = Status.OPTIMAL, None
+            status = Status.OPTIMAL
+            termination = None
             # Sums of doubles: the exact value may be larger by this.
             off = GAMMA_ERROR * sum(c.weight * int(c.multiplicity.sum()) for c in self.pool.classes)
             if self.proved:

@@ -19,7 +19,9 @@ class Neighbourhood:
     """Draws groups and solves the integer program over groups of their jobs near the prices."""
 
     def __init__(self, pool: Pool, prices: Prices, run: Run) -> None:
-        self.pool, self.prices, self.run = pool, prices, run
+        self.pool = pool
+        self.prices = prices
+        self.run = run
         self.size = 10
         """Groups to remove at once; it grows while the integer programs take little time."""
 
@@ -41,17 +43,17 @@ class Neighbourhood:
             return None
         hard = inner.elapsed() > _SECONDS / 2
         self.size = max(4, self.size - 1) if hard else min(self.size + 1, 24)
-        found = columns[np.repeat(np.arange(len(columns)), counts)]
-        if found.worth.sum() <= removed.worth.sum() + 1e-12:
+        replacement = columns[np.repeat(np.arange(len(columns)), counts)]
+        if replacement.worth.sum() <= removed.worth.sum() + 1e-12:
             return None
-        return Groups.concatenate([groups[rest], found])
+        return Groups.concatenate([groups[rest], replacement])
 
     def budget(self, groups: Groups, removed: Groups) -> int | None:
         """Return the GPUs of the budget that the other groups leave."""
         if self.pool.budget is None:
             return None
-        taken = self.pool.gpus(groups).sum() - self.pool.gpus(removed).sum()
-        return self.pool.budget - int(taken)
+        used = self.pool.gpus(groups).sum() - self.pool.gpus(removed).sum()
+        return self.pool.budget - int(used)
 
     def draw(self, groups: Groups) -> Indices:
         """Draw groups at random, with a probability that grows with cost minus worth."""

@@ -140,15 +140,15 @@ def regroup(instance: Instance, run: Run, *, rounds: int = 3) -> Solution:
         groups = few_groups(instance, run)
         if groups is not None:
             return solution_of(instance, groups)
-    found = Grouping(instance, initial_groups(instance, run), run)
-    found.divide()
+    grouping = Grouping(instance, initial_groups(instance, run), run)
+    grouping.divide()
     if instance.grouping == "cover" and instance.least_gpus < (instance.gpu_budget or 0):
-        found.distribute()
+        grouping.distribute()
     for _ in range(rounds):
         if run.stop_reason():
             break
-        found.kick(run.rng)
-    return solution_of(instance, found.groups())
+        grouping.kick(run.rng)
+    return solution_of(instance, grouping.groups())
 
 
 @method("interleaving", kind="baseline")

@@ -29,9 +29,11 @@ class Jobs(NamedTuple):
 @loop
 def gamma(jobs: Any, group: Any, size: int) -> float:
     """Return a group's efficiency at its best offsets."""
-    stages, offsets = jobs.stages, jobs.offsets
+    stages = jobs.stages
+    offsets = jobs.offsets
     k = stages.shape[1]
-    filled, least = 0.0, np.inf
+    filled = 0.0
+    least = np.inf
     for i in range(size):
         for j in range(k):
             filled += stages[group[i], j]
@@ -40,8 +42,8 @@ def gamma(jobs: Any, group: Any, size: int) -> float:
         for j in range(k):
             longest = 0.0
             for i in range(size):
-                at = offsets[size, a, i] + j
-                longest = max(longest, stages[group[i], at if at < k else at - k])
+                resource = offsets[size, a, i] + j
+                longest = max(longest, stages[group[i], resource if resource < k else resource - k])
             time += longest
             if time >= least:
                 break
@@ -58,17 +60,25 @@ def exchanged(jobs: Any, groups: Any, sizes: Any, pair: Any, places: Any, a: Any
     """
     g, h = pair
     i, j = places
-    sa, sb = sizes[g], sizes[h]
+    sa = sizes[g]
+    sb = sizes[h]
     for s in range(len(a)):
-        a[s], b[s] = groups[g, s], groups[h, s]
+        a[s] = groups[g, s]
+        b[s] = groups[h, s]
     if i < sa and j < sb:
         a[i], b[j] = b[j], a[i]
     elif i < sa:
-        b[sb], a[i], a[sa - 1] = a[i], a[sa - 1], -1
-        sa, sb = sa - 1, sb + 1
+        b[sb] = a[i]
+        a[i] = a[sa - 1]
+        a[sa - 1] = -1
+        sa -= 1
+        sb += 1
     else:
-        a[sa], b[j], b[sb - 1] = b[j], b[sb - 1], -1
-        sa, sb = sa + 1, sb - 1
+        a[sa] = b[j]
+        b[j] = b[sb - 1]
+        b[sb - 1] = -1
+        sa += 1
+        sb -= 1
     return gamma(jobs, a, sa) + gamma(jobs, b, sb)
 
 
@@ -86,7 +96,8 @@ def local_search(jobs: Any, groups: Any, sizes: Any, uniform: bool, passes: int)
     """
     count, largest = groups.shape
     worth = np.empty(count)
-    a, b = np.empty(largest, np.int64), np.empty(largest, np.int64)
+    a = np.empty(largest, np.int64)
+    b = np.empty(largest, np.int64)
     for g in range(count):
         for s in range(largest):
             a[s] = groups[g, s]
@@ -99,7 +110,9 @@ def local_search(jobs: Any, groups: Any, sizes: Any, uniform: bool, passes: int)
                 # Neither group has changed since this pair was last tried.
                 if number > 1 and max(changed[g], changed[h]) < number - 1:
                     continue
-                best, bi, bj = _LEAST_GAIN, -1, -1
+                best = _LEAST_GAIN
+                bi = -1
+                bj = -1
                 before = worth[g] + worth[h]
                 # Swaps first; moves, one of the places empty, where no swap helps.
                 for moving in range(2):
@@ -108,7 +121,8 @@ def local_search(jobs: Any, groups: Any, sizes: Any, uniform: bool, passes: int)
                     for i in range(sizes[g] + moving):
                         for j in range(sizes[h] + moving):
                             if moving:
-                                there, back = j == sizes[h], i == sizes[g]
+                                there = j == sizes[h]
+                                back = i == sizes[g]
                                 if there == back:
                                     continue
                                 if there and (sizes[g] < 2 or sizes[h] == largest):
@@ -117,16 +131,20 @@ def local_search(jobs: Any, groups: Any, sizes: Any, uniform: bool, passes: int)
                                     continue
                             after = exchanged(jobs, groups, sizes, (g, h), (i, j), a, b)
                             if after - before > best:
-                                best, bi, bj = after - before, i, j
+                                best = after - before
+                                bi = i
+                                bj = j
                 if bi >= 0:
                     improved = True
                     changed[g] = changed[h] = number
                     exchanged(jobs, groups, sizes, (g, h), (bi, bj), a, b)
-                    there, back = int(bj == sizes[h]), int(bi == sizes[g])
+                    there = int(bj == sizes[h])
+                    back = int(bi == sizes[g])
                     sizes[g] += back - there
                     sizes[h] += there - back
                     for s in range(largest):
-                        groups[g, s], groups[h, s] = a[s], b[s]
+                        groups[g, s] = a[s]
+                        groups[h, s] = b[s]
                     worth[g] = gamma(jobs, a, sizes[g])
                     worth[h] = gamma(jobs, b, sizes[h])
         if not improved:

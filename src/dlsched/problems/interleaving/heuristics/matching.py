@@ -70,7 +70,8 @@ def match(weights: Vector, degree: int = 8, run: Run | None = None) -> Matching:
     ceiling = int(potentials.sum()) // 2
     slack = potentials[:, None] + potentials[None, :] - 2 * units  # doubled, like the potentials
     np.fill_diagonal(slack, np.inf)
-    kept, tight = _sparse(slack, min(n - 1, degree)), False
+    kept = _sparse(slack, min(n - 1, degree))
+    tight = False
     while True:
         pairs = _blossom(units, kept)
         weight = int(units[pairs[:, 0], pairs[:, 1]].sum())
@@ -79,7 +80,8 @@ def match(weights: Vector, degree: int = 8, run: Run | None = None) -> Matching:
             unlimited = Run(threads=run.threads if run else 1)
             relaxation = OddSets(units, SCALE, np.argwhere(np.triu(kept, 1)), unlimited)
             slack, doubled = relaxation.tighten(weight, _MANY * n)
-            ceiling, tight = doubled // 2, True
+            ceiling = doubled // 2
+            tight = True
             if run is not None:
                 run.record_solver(highs.NAME, highs.version())
             matter = slack < 2 * (ceiling - weight)
@@ -158,8 +160,8 @@ def _potentials(units: Vector) -> Vector:
             break
         distance = shorter
     right = -distance
-    left = units[np.arange(len(units)), partner] - right[partner]
-    both: Vector = left + right
+    row_potentials = units[np.arange(len(units)), partner] - right[partner]
+    both: Vector = row_potentials + right
     return both
 
 
@@ -182,8 +184,8 @@ def _blossom(units: Vector, kept: Flags) -> Indices:
     graph.add_nodes_from(range(n))
     weights = units[i, j].astype(int).tolist()
     graph.add_edges_from(list(zip(i.tolist(), j.tolist(), weights, strict=True)))
-    found = rustworkx.max_weight_matching(graph, max_cardinality=False, weight_fn=int)
-    pairs = sorted((min(e), max(e)) for e in found)
+    matching = rustworkx.max_weight_matching(graph, max_cardinality=False, weight_fn=int)
+    pairs = sorted((min(e), max(e)) for e in matching)
     alone = sorted(set(range(n)) - {v for pair in pairs for v in pair})
     pairs += [(a, b) for a, b in zip(alone[::2], alone[1::2], strict=False)]
     return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)

@@ -29,7 +29,8 @@ class Rounds:
     """Groups of jobs by class, merged in pairs, round by round."""
 
     def __init__(self, instance: Instance, run: Run) -> None:
-        self.instance, self.run = instance, run
+        self.instance = instance
+        self.run = run
         self.stages = stage_array(instance)
         self.largest = instance.group_limit
         self.profile = {j: p for p, jobs in enumerate(instance.profiles.values()) for j in jobs}
@@ -58,8 +59,10 @@ class Rounds:
         result = np.zeros(len(groups))
         sizes = np.array([len(g) for g in groups])
         for size in np.unique(sizes).tolist():
-            at = np.flatnonzero(sizes == size)
-            result[at] = efficiencies(self.stages, np.array([groups[i] for i in at.tolist()]))
+            of_size = np.flatnonzero(sizes == size)
+            result[of_size] = efficiencies(
+                self.stages, np.array([groups[i] for i in of_size.tolist()])
+            )
         return result
 
     def pairs(self, gpus: int) -> list[Pair]:
@@ -72,8 +75,8 @@ class Rounds:
         for group in groups:
             types.setdefault(tuple(sorted(self.profile[j] for j in group)), []).append(group)
         if len(types) * _ALIKE > len(groups):
-            found = match(self._weights(groups), run=self.run).pairs
-            pairs = [(groups[i], groups[j]) for i, j in found.tolist()]
+            matched = match(self._weights(groups), run=self.run).pairs
+            pairs = [(groups[i], groups[j]) for i, j in matched.tolist()]
             return [(a, b) for a, b in pairs if len(a) + len(b) <= self.largest]
         queues = list(types.values())
         counts = np.array([len(q) for q in queues])
@@ -95,14 +98,15 @@ class Rounds:
         weights = np.full((len(groups), len(groups)), NO_EDGE)
         sizes = np.array([len(g) for g in groups])
         padded = np.full((len(groups), self.largest), -1, dtype=np.int64)
-        for at, group in enumerate(groups):
-            padded[at, : len(group)] = group
+        for row, group in enumerate(groups):
+            padded[row, : len(group)] = group
         fits = np.triu(sizes[:, None] + sizes[None, :] <= self.largest, 0 if alike else 1)
         left, right = np.nonzero(fits)
         for a in np.unique(sizes).tolist():
             for b in np.unique(sizes).tolist():
-                these = (sizes[left] == a) & (sizes[right] == b)
-                i, j = left[these], right[these]
+                of_sizes = (sizes[left] == a) & (sizes[right] == b)
+                i = left[of_sizes]
+                j = right[of_sizes]
                 members = np.concatenate([padded[i, :a], padded[j, :b]], axis=1)
                 weights[i, j] = weights[j, i] = efficiencies(self.stages, members)
         return weights
@@ -163,13 +167,13 @@ class Rounds:
 
     def _merge(self, offers: Sequence[tuple[int, Pair]], excess: int) -> None:
         """Merge pairs in this order until the GPUs have decreased by the excess."""
-        taken: dict[int, list[Pair]] = {}
+        merged: dict[int, list[Pair]] = {}
         for gpus, pair in offers:
             if excess <= 0:
                 break
-            taken.setdefault(gpus, []).append(pair)
+            merged.setdefault(gpus, []).append(pair)
             excess -= gpus
-        for gpus, pairs in taken.items():
+        for gpus, pairs in merged.items():
             self._apply(gpus, pairs)
 
     def _apply(self, gpus: int, pairs: Sequence[Pair]) -> None:
@@ -238,15 +242,16 @@ def jobs_of(instance: Instance) -> Jobs:
 
 def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Group]:
     """Return the groups after the local search of `local`."""
-    jobs, largest = jobs_of(instance), instance.group_limit
-    found: list[Group] = []
+    jobs = jobs_of(instance)
+    largest = instance.group_limit
+    improved: list[Group] = []
     for gpus in instance.classes:
-        own = [g for g in groups if instance.jobs[g[0]].gpus == gpus]
-        sizes = np.array([len(g) for g in own], dtype=np.int64)
-        members = np.full((len(own), largest), -1, dtype=np.int64)
-        for i, group in enumerate(own):
+        class_groups = [g for g in groups if instance.jobs[g[0]].gpus == gpus]
+        sizes = np.array([len(g) for g in class_groups], dtype=np.int64)
+        members = np.full((len(class_groups), largest), -1, dtype=np.int64)
+        for i, group in enumerate(class_groups):
             members[i, : len(group)] = group
         local_search(jobs, members, sizes, instance.grouping == "uniform", passes)
         pairs = zip(members.tolist(), sizes.tolist(), strict=True)
-        found += [tuple(row[:size]) for row, size in pairs]
-    return found
+        improved += [tuple(row[:size]) for row, size in pairs]
+    return improved

@@ -35,7 +35,8 @@ class OddSets:
     """
 
     def __init__(self, units: Vector, scale: float, edges: Indices, run: Run) -> None:
-        self.units, self.scale = units, scale
+        self.units = units
+        self.scale = scale
         self.n = len(units)
         self.edges = np.empty((0, 2), dtype=np.int64)
         self.sets: list[Flags] = []
@@ -73,7 +74,8 @@ class OddSets:
         """Return doubled slacks, none below 0, the edges to add, and twice the bound."""
         duals = self.program.duals
         doubled = np.rint(np.maximum(duals, 0.0) * (2 * self.scale))
-        nodes, sets = doubled[: self.n], doubled[self.n :]
+        nodes = doubled[: self.n]
+        sets = doubled[self.n :]
         slack = nodes[:, None] + nodes[None, :] - 2 * self.units
         total = 0
         for flags, potential in zip(self.sets, sets.tolist(), strict=True):
@@ -96,13 +98,16 @@ class OddSets:
             return 0
         i, j = edges.T
         number = np.arange(count)
-        rows, columns = [i, j], [number, number]
+        rows = [i, j]
+        columns = [number, number]
         for row, flags in enumerate(self.sets, self.n):
             within = np.flatnonzero(flags[i] & flags[j])
             rows.append(np.full(len(within), row))
             columns.append(within)
-        at = np.concatenate(rows), np.concatenate(columns)
-        A = sparse.csc_array((np.ones(len(at[0])), at), shape=(self.n + len(self.sets), count))
+        positions = np.concatenate(rows), np.concatenate(columns)
+        A = sparse.csc_array(
+            (np.ones(len(positions[0])), positions), shape=(self.n + len(self.sets), count)
+        )
         self.program.add_columns(self.units[i, j] / self.scale, A)
         self.edges = np.concatenate([self.edges, edges])
         return count
@@ -122,14 +127,14 @@ class OddSets:
         graph = sparse.csr_array(links, shape=(self.n, self.n))
         _, component = connected_components(graph, directed=False)
         sizes = np.bincount(component)
-        found = 0
-        for one in np.flatnonzero((sizes > 1) & (sizes % 2 == 1)).tolist():
-            flags = component == one
-            most = float(sizes[one] // 2)
+        added = 0
+        for label in np.flatnonzero((sizes > 1) & (sizes % 2 == 1)).tolist():
+            flags = component == label
+            most = float(sizes[label] // 2)
             if values[flags[i] & flags[j]].sum() <= most + _FRACTION:
                 continue
             within = np.flatnonzero(flags[self.edges[:, 0]] & flags[self.edges[:, 1]])
             self.program.add_row(-np.inf, most, within, np.ones(len(within)))
             self.sets.append(flags)
-            found += 1
-        return found
+            added += 1
+        return added

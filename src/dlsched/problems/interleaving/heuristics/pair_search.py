@@ -58,17 +58,19 @@ def divided(
     """
     k = jobs.stages.shape[1]
     for part in range(2):
-        filled, longest = 0.0, 0.0
-        sizes[part], bounds[part] = 0, 0.0
+        filled = 0.0
+        longest = 0.0
+        sizes[part] = 0
+        bounds[part] = 0.0
         for i in range(count):
             if (mask >> i) & 1 != part:
                 parts[part, sizes[part]] = both[i]
                 sizes[part] += 1
-                own = 0.0
+                duration = 0.0
                 for r in range(k):
-                    own += jobs.stages[both[i], r]
-                filled += own
-                longest = max(longest, own)
+                    duration += jobs.stages[both[i], r]
+                filled += duration
+                longest = max(longest, duration)
         if sizes[part] > 0:
             bounds[part] = filled / (k * longest)
 
@@ -101,7 +103,8 @@ def divide_pairs(  # noqa: PLR0912, PLR0915
     count, largest = groups.shape
     worth = np.zeros(count)
     both = np.empty(2 * largest, np.int64)
-    parts, found = np.empty((2, 2 * largest), np.int64), np.empty(2, np.int64)
+    parts = np.empty((2, 2 * largest), np.int64)
+    part_sizes = np.empty(2, np.int64)
     bounds = np.empty(2)
     for g in range(count):
         if sizes[g] > 0:
@@ -121,7 +124,8 @@ def divide_pairs(  # noqa: PLR0912, PLR0915
             if not (before[g] or before[h] or active[g] or active[h]):
                 continue
             total = joined(groups, sizes, g, h, both)
-            best, kept = worth[g] + worth[h] + _LEAST_GAIN, -1
+            best = worth[g] + worth[h] + _LEAST_GAIN
+            kept = -1
             if sizes[h] > 0 and price >= 0.0:
                 best -= price
             far = (1 << (total - 1)) * jobs.arrangements[min(total, largest)] > _EFFORT
@@ -135,23 +139,25 @@ def divide_pairs(  # noqa: PLR0912, PLR0915
                     continue
                 if uniform and small != min(sizes[g], sizes[h]):
                     continue
-                divided(jobs, both, total, mask, parts, found, bounds)
+                divided(jobs, both, total, mask, parts, part_sizes, bounds)
                 cost = price if small > 0 and price >= 0.0 else 0.0
                 if bounds[0] + bounds[1] - cost <= best:
                     continue
-                value = gamma(jobs, parts[0], found[0]) - cost
+                value = gamma(jobs, parts[0], part_sizes[0]) - cost
                 if value + bounds[1] <= best:
                     continue
                 if small > 0:
-                    value += gamma(jobs, parts[1], found[1])
+                    value += gamma(jobs, parts[1], part_sizes[1])
                 if value > best:
-                    best, kept = value, mask
+                    best = value
+                    kept = mask
             if kept >= 0:
-                divided(jobs, both, total, kept, parts, found, bounds)
+                divided(jobs, both, total, kept, parts, part_sizes, bounds)
                 for i in range(largest):
-                    groups[g, i] = parts[0, i] if i < found[0] else -1
-                    groups[h, i] = parts[1, i] if i < found[1] else -1
-                sizes[g], sizes[h] = found[0], found[1]
+                    groups[g, i] = parts[0, i] if i < part_sizes[0] else -1
+                    groups[h, i] = parts[1, i] if i < part_sizes[1] else -1
+                sizes[g] = part_sizes[0]
+                sizes[h] = part_sizes[1]
                 worth[g] = gamma(jobs, groups[g], sizes[g])
                 worth[h] = gamma(jobs, groups[h], sizes[h]) if sizes[h] > 0 else 0.0
                 active[g] = active[h] = again = True

@@ -40,17 +40,20 @@ class Grouping:
     """
 
     def __init__(self, instance: Instance, groups: Sequence[Group], run: Run) -> None:
-        self.instance, self.jobs, self.run = instance, jobs_of(instance), run
+        self.instance = instance
+        self.jobs = jobs_of(instance)
+        self.run = run
         self.uniform = instance.grouping == "uniform"
         self.members: dict[int, Indices] = {}
         self.sizes: dict[int, Indices] = {}
         for gpus, jobs in instance.classes.items():
-            own = [group for group in groups if instance.jobs[group[0]].gpus == gpus]
-            count = len(own) if self.uniform else len(jobs)
+            class_groups = [group for group in groups if instance.jobs[group[0]].gpus == gpus]
+            count = len(class_groups) if self.uniform else len(jobs)
             members = np.full((count, instance.group_limit), -1, dtype=np.int64)
-            for row, group in zip(members, own, strict=False):
+            for row, group in zip(members, class_groups, strict=False):
                 row[: len(group)] = group
-            self.members[gpus], self.sizes[gpus] = members, (members >= 0).sum(axis=1)
+            self.members[gpus] = members
+            self.sizes[gpus] = (members >= 0).sum(axis=1)
 
     def groups(self) -> list[Group]:
         """Return the groups as positions of jobs."""
@@ -75,20 +78,22 @@ class Grouping:
 
     def gamma(self, gpus: int) -> Vector:
         """Return the efficiency of each row of a class; 0 of the empty ones."""
-        sizes, result = self.sizes[gpus], np.zeros(len(self.sizes[gpus]))
+        sizes = self.sizes[gpus]
+        result = np.zeros(len(self.sizes[gpus]))
         for size in np.unique(sizes[sizes > 0]).tolist():
-            at = np.flatnonzero(sizes == size)
-            result[at] = efficiencies(self.jobs.stages, self.members[gpus][at, :size])
+            of_size = np.flatnonzero(sizes == size)
+            result[of_size] = efficiencies(self.jobs.stages, self.members[gpus][of_size, :size])
         return result
 
     def divide(self, price: float | None = None) -> None:
         """Divide all pairs anew; with a price of a GPU groups are merged and split, too."""
         for gpus in self.members:
-            each = -1.0 if price is None else price * gpus / self.instance.weight(gpus)
-            self._divide(gpus, np.ones(len(self.sizes[gpus]), dtype=bool), each)
+            group_price = -1.0 if price is None else price * gpus / self.instance.weight(gpus)
+            self._divide(gpus, np.ones(len(self.sizes[gpus]), dtype=bool), group_price)
 
     def _divide(self, gpus: int, active: Flags, price: float = -1.0) -> None:
-        members, sizes = self.members[gpus], self.sizes[gpus]
+        members = self.members[gpus]
+        sizes = self.sizes[gpus]
         while not self.run.stop_reason():
             if not divide_pairs(self.jobs, members, sizes, active, self.uniform, price):
                 break
@@ -96,8 +101,10 @@ class Grouping:
     def distribute(self) -> None:
         """Distribute the budget over the classes by a price of a GPU, found by bisection."""
         budget = self.instance.gpu_budget or 0
-        best, kept = self.worth, self._copy()
-        low, high = _LOWEST, _HIGHEST
+        best = self.worth
+        kept = self._copy()
+        low = _LOWEST
+        high = _HIGHEST
         for _ in range(_HALVINGS):
             if self.run.stop_reason():
                 break
@@ -108,7 +115,8 @@ class Grouping:
                 continue
             high = price
             if self.worth > best:
-                best, kept = self.worth, self._copy()
+                best = self.worth
+                kept = self._copy()
         self.members, self.sizes = kept
         while self._split(budget - self.gpus):
             pass
@@ -120,29 +128,35 @@ class Grouping:
 
     def _split(self, spare: int) -> bool:
         """Split the group that gains most for each GPU; return whether one gained."""
-        best, chosen = 0.0, None
+        best = 0.0
+        chosen = None
         for gpus, members in self.members.items():
-            gamma, sizes = self.gamma(gpus), self.sizes[gpus]
+            gamma = self.gamma(gpus)
+            sizes = self.sizes[gpus]
             for size in np.unique(sizes[sizes > 1]).tolist() if gpus <= spare else ():
-                at = np.flatnonzero(sizes == size)
+                of_size = np.flatnonzero(sizes == size)
                 for part in range(1, size // 2 + 1):
                     for first in combinations(range(size), part):
                         order = [*first, *(i for i in range(size) if i not in first)]
-                        rows = members[at][:, order]
+                        rows = members[of_size][:, order]
                         gain = efficiencies(self.jobs.stages, rows[:, :part])
-                        gain += efficiencies(self.jobs.stages, rows[:, part:]) - gamma[at]
+                        gain += efficiencies(self.jobs.stages, rows[:, part:]) - gamma[of_size]
                         most = int(gain.argmax())
-                        each = gain[most] * self.instance.weight(gpus) / gpus
-                        if each > best + 1e-12:
-                            best, chosen = each, (gpus, int(at[most]), rows[most], part)
+                        gain_per_gpu = gain[most] * self.instance.weight(gpus) / gpus
+                        if gain_per_gpu > best + 1e-12:
+                            best = gain_per_gpu
+                            chosen = (gpus, int(of_size[most]), rows[most], part)
         if chosen is None:
             return False
         gpus, row, jobs, part = chosen
-        members, sizes = self.members[gpus], self.sizes[gpus]
+        members = self.members[gpus]
+        sizes = self.sizes[gpus]
         empty = int(np.flatnonzero(sizes == 0)[0])
         members[row] = -1
-        members[row, : len(jobs) - part], members[empty, :part] = jobs[part:], jobs[:part]
-        sizes[row], sizes[empty] = len(jobs) - part, part
+        members[row, : len(jobs) - part] = jobs[part:]
+        members[empty, :part] = jobs[:part]
+        sizes[row] = len(jobs) - part
+        sizes[empty] = part
         return True
 
     def kick(self, rng: np.random.Generator) -> None:
@@ -153,8 +167,10 @@ class Grouping:
             return
         weights = np.array([counts[gpus] for gpus in large], dtype=float)
         gpus = int(rng.choice(large, p=weights / weights.sum()))
-        members, sizes = self.members[gpus], self.sizes[gpus]
-        before, known = members.copy(), sizes.copy()
+        members = self.members[gpus]
+        sizes = self.sizes[gpus]
+        before = members.copy()
+        known = sizes.copy()
         worth = self.gamma(gpus).sum()
         rows = np.sort(rng.choice(np.flatnonzero(sizes), _KICKED, replace=False))
         block = members[rows]
@@ -164,7 +180,8 @@ class Grouping:
         active[rows] = True
         self._divide(gpus, active)
         if self.gamma(gpus).sum() < worth:
-            members[:], sizes[:] = before, known
+            members[:] = before
+            sizes[:] = known
 
 
 def few_groups(instance: Instance, run: Run) -> list[Group] | None:
@@ -174,23 +191,27 @@ def few_groups(instance: Instance, run: Run) -> list[Group] | None:
     """
     from scipy import sparse
 
-    left = [list(jobs) for jobs in instance.profiles.values()]
-    counts = np.array([len(jobs) for jobs in left], dtype=float)
-    every = list(profile_groups(instance))
-    rows = [row for columns in every for row in columns.members.tolist()]
+    remaining = [list(jobs) for jobs in instance.profiles.values()]
+    counts = np.array([len(jobs) for jobs in remaining], dtype=float)
+    columns_of_class = list(profile_groups(instance))
+    rows = [row for columns in columns_of_class for row in columns.members.tolist()]
     unit = math.gcd(*instance.classes)
     if not rows or max(instance.classes) // unit > _LARGEST_GPUS:
         return None
-    gpus = np.concatenate([np.full(len(columns.gamma), columns.gpus) for columns in every])
-    worth = np.concatenate([columns.gamma * instance.weight(columns.gpus) for columns in every])
+    gpus = np.concatenate(
+        [np.full(len(columns.gamma), columns.gpus) for columns in columns_of_class]
+    )
+    worth = np.concatenate(
+        [columns.gamma * instance.weight(columns.gpus) for columns in columns_of_class]
+    )
     owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-    line = np.full(len(rows), len(left))  # the GPUs' row
+    line = np.full(len(rows), len(remaining))  # the GPUs' row
     entries = np.append(np.ones(len(owners)), gpus // unit)
-    at = np.append(np.concatenate(rows), line), np.append(owners, np.arange(len(rows)))
-    shape = (len(left) + 1, len(rows))
+    positions = np.append(np.concatenate(rows), line), np.append(owners, np.arange(len(rows)))
+    shape = (len(remaining) + 1, len(rows))
     budget = np.inf if instance.gpu_budget is None else float(instance.gpu_budget // unit)
     form = StandardForm.of(
-        sparse.csc_array(sparse.coo_array((entries, at), shape=shape)),
+        sparse.csc_array(sparse.coo_array((entries, positions), shape=shape)),
         np.append(counts, -np.inf),
         np.append(counts, budget),
         np.full(len(rows), counts.max()),
@@ -202,6 +223,6 @@ def few_groups(instance: Instance, run: Run) -> list[Group] | None:
         return None
     often = np.rint(outcome.values).astype(np.int64)
     return [
-        tuple(left[profile].pop() for profile in rows[column])
+        tuple(remaining[profile].pop() for profile in rows[column])
         for column in np.repeat(np.arange(len(rows)), often).tolist()
     ]

@@ -109,8 +109,8 @@ def generate(
     }
     if cluster is not None:
         data["gpu_budget"] = cluster
-    made = Instance.parse(data, "the generator")
-    return made if budget is None else with_budget(made, budget)
+    instance = Instance.parse(data, "the generator")
+    return instance if budget is None else with_budget(instance, budget)
 
 
 def queue_head(gpus: Sequence[int], largest: int, cluster: int) -> list[int]:
@@ -129,22 +129,23 @@ def queue_head(gpus: Sequence[int], largest: int, cluster: int) -> list[int]:
     cluster
         GPUs of the cluster.
     """
-    taken: list[int] = []
+    head: list[int] = []
     count: dict[int, int] = {}
-    left = cluster
-    for j, each in enumerate(gpus):
-        if count.get(each, 0) % largest == 0:
-            if each > left:
+    capacity = cluster
+    for j, needed in enumerate(gpus):
+        if count.get(needed, 0) % largest == 0:
+            if needed > capacity:
                 continue
-            left -= each
-        count[each] = count.get(each, 0) + 1
-        taken.append(j)
-    return taken
+            capacity -= needed
+        count[needed] = count.get(needed, 0) + 1
+        head.append(j)
+    return head
 
 
 def with_budget(instance: Instance, share: float) -> Instance:
     """Return the instance with a budget from the fewest GPUs (0) to those of all jobs alone (1)."""
-    least, most = instance.least_gpus, sum(job.gpus for job in instance.jobs)
+    least = instance.least_gpus
+    most = sum(job.gpus for job in instance.jobs)
     return instance.model_copy(update={"gpu_budget": least + int(share * (most - least))})
 
 
@@ -166,14 +167,14 @@ def _names(resources: int) -> list[str]:
 
 def _divisible(rows: list[dict[str, Any]], k: int) -> list[dict[str, Any]]:
     """Return the jobs without the last ones of each class, so that k divides its number."""
-    left: dict[int, int] = {}
+    quota: dict[int, int] = {}
     for row in rows:
-        left[row["gpus"]] = left.get(row["gpus"], 0) + 1
-    left = {gpus: count - count % k for gpus, count in left.items()}
+        quota[row["gpus"]] = quota.get(row["gpus"], 0) + 1
+    quota = {gpus: count - count % k for gpus, count in quota.items()}
     kept = []
     for row in rows:
-        if left[row["gpus"]]:
-            left[row["gpus"]] -= 1
+        if quota[row["gpus"]]:
+            quota[row["gpus"]] -= 1
             kept.append(row)
     return kept
 

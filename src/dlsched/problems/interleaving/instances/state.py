@@ -64,8 +64,8 @@ def instance(state: ClusterState, *, resources: int = 3, order: str = "srsf") ->
 
     candidates = sorted((*state.running, *state.waiting), key=priority)
     able = [job for job in candidates if any(job.stages)]
-    taken = [able[j] for j in queue_head([job.gpus for job in able], resources, state.gpus)]
-    return _cover(taken, resources).model_copy(update={"gpu_budget": state.gpus})
+    head = [able[j] for j in queue_head([job.gpus for job in able], resources, state.gpus)]
+    return _cover(head, resources).model_copy(update={"gpu_budget": state.gpus})
 
 
 def pool(jobs: Iterable[JobState], *, resources: int = 3, budget: float | None = None) -> Instance:

@@ -47,10 +47,10 @@ def instances(
     sizes = st.sampled_from([1, 2, 4, 8, 32, 1024] if scales else [1, 2, 4])
     jobs: list[dict[str, Any]] = []
     for gpus in draw(st.sets(sizes, min_size=1, max_size=2)):
-        left = max_jobs - len(jobs)
-        count = draw(st.integers(0, left // k)) * k
+        remaining = max_jobs - len(jobs)
+        count = draw(st.integers(0, remaining // k)) * k
         if grouping == "cover":
-            count = draw(st.integers(0, left))
+            count = draw(st.integers(0, remaining))
         for _ in range(count):
             stages = draw(st.sampled_from(profiles))
             jobs.append({"id": f"j{len(jobs)}", "gpus": gpus, "stages": stages})

@@ -65,20 +65,20 @@ def draw(
     many = len(groups) > _MOST_GROUPS or members > _MOST_JOBS
     possible = COLOR_BY_OF_MANY if many else COLOR_BY
     chosen = choose(color_by, possible, possible[0], instance.problem)
-    own = ax is None
+    own_axes = ax is None
     grouped = any(len(group.jobs) > 1 for group in groups)
     who = f"grouped by {solution.method or 'a solution'}" if solution and grouped else "alone"
     gammas = [float(efficiency(instance.stages_of(g.jobs), g.offsets)) for g in groups]
     if many:
         colouring = None if chosen == "use" else _colouring(instance, chosen)
-        made, entries = draw_map(instance, groups, gammas, ax, colouring)
+        axes, entries = draw_map(instance, groups, gammas, ax, colouring)
         mean = f", mean γ {sum(gammas) / len(gammas):.3f}"
         what = f"{members:,} jobs in {len(groups):,} groups, {who}{mean}"
     else:
-        made, entries = _lanes(instance, groups, ax, chosen)
+        axes, entries = _lanes(instance, groups, ax, chosen)
         what = who
-    finish(made, f"{instance.name}: {what}", entries, own=own)
-    return made
+    finish(axes, f"{instance.name}: {what}", entries, own=own_axes)
+    return axes
 
 
 def draw_both(instance: Instance, solution: Solution) -> Sequence[Axes]:
@@ -114,7 +114,8 @@ def draw_group(
         One per job of the instance; by default a colour for each job.
     """
     colours = colours or by_name([job.id for job in instance.jobs]).colours
-    k, now = len(instance.resources), begin
+    k = len(instance.resources)
+    now = begin
     for slot, (longest, busy) in enumerate(_slots(instance, group)):
         for lane in range(k):
             name, used = busy.get(lane, ("", 0.0))
@@ -167,9 +168,9 @@ def _colouring(instance: Instance, color_by: str) -> Colouring:
         return by_number([job.gpus for job in instance.jobs]).renamed(gpus_of_a_job)
     if color_by == "bottleneck":
         longest = [instance.resources[job.stages.index(max(job.stages))] for job in instance.jobs]
-        made = by_name([*instance.resources, *longest])
+        named = by_name([*instance.resources, *longest])
         k = len(instance.resources)
-        return Colouring(made.colours[k:], made.labels[k:], made.key)
+        return Colouring(named.colours[k:], named.labels[k:], named.key)
     return by_name([job.id for job in instance.jobs])
 
 

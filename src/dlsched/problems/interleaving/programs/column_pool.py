@@ -138,18 +138,19 @@ class Pool:
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
-        self.largest, self.smallest = instance.group_limit, instance.smallest_group
+        self.largest = instance.group_limit
+        self.smallest = instance.smallest_group
         self.budget = instance.gpu_budget
         self.profiles = list(instance.profiles)
         self.stages = profile_array(instance)
         self.full_efficiency = trivial_bound(instance)
         jobs = instance.profiles.values()
         self.multiplicity = np.array([len(rows) for rows in jobs], dtype=np.int64)
-        self.row_of = {j: row for row, these in enumerate(jobs) for j in these}
+        self.row_of = {j: row for row, members in enumerate(jobs) for j in members}
         self.classes = list(self._classes())
         self.class_of = np.empty(len(self.profiles), dtype=np.int64)
-        for c, one in enumerate(self.classes):
-            self.class_of[one.rows] = c
+        for c, profiles in enumerate(self.classes):
+            self.class_of[profiles.rows] = c
 
     def _classes(self) -> Iterator[ProfileClass]:
         k = len(self.instance.resources)
@@ -171,9 +172,9 @@ class Pool:
 
     def gpus(self, groups: Groups) -> Indices:
         """Return the GPUs of each group."""
-        each = np.array([one.gpus for one in self.classes], dtype=np.int64)
-        taken: Indices = each[groups.class_of]
-        return taken
+        of_class = np.array([profiles.gpus for profiles in self.classes], dtype=np.int64)
+        of_group: Indices = of_class[groups.class_of]
+        return of_group
 
     def reduced(self, prices: Prices, groups: Groups) -> Vector:
         """Return what each group is worth beyond the prices of its jobs and GPUs."""
@@ -201,9 +202,9 @@ class Pool:
         sizes = (members >= 0).sum(axis=1)
         worth = np.zeros(len(members))
         for size in np.unique(sizes).tolist():
-            at = sizes == size
-            worth[at] = efficiencies(self.stages, members[at][:, :size])
-        weights = np.array([one.weight for one in self.classes], dtype=float)
+            of_size = sizes == size
+            worth[of_size] = efficiencies(self.stages, members[of_size][:, :size])
+        weights = np.array([profiles.weight for profiles in self.classes], dtype=float)
         weighed: Vector = worth * weights[classes]
         return weighed
 
@@ -227,7 +228,7 @@ class Pool:
         which
             Classes to search; all by default.
         """
-        found: list[Groups] = [self.groups([])]
+        priced_groups: list[Groups] = [self.groups([])]
         highest = np.full(len(self.classes), query.threshold)
         complete = True
         for c in which or range(len(self.classes)):
@@ -237,28 +238,31 @@ class Pool:
             if priced is None:
                 return None
             groups, highest[c], all_stored = priced
-            found.append(groups)
+            priced_groups.append(groups)
             complete = complete and all_stored
-        return Priced(Groups.join(found), highest, complete)
+        return Priced(Groups.join(priced_groups), highest, complete)
 
     def _price_class(
         self, c: int, prices: Prices, query: Query, run: Run
     ) -> tuple[Groups, float, bool] | None:
-        one = self.classes[c]
+        members_of_class = self.classes[c]
         profiles = Profiles(
-            rotated=one.rotated,
-            sums=one.sums,
-            prices=np.ascontiguousarray(prices.rows[one.rows]),
-            multiplicity=one.multiplicity,
-            weight=float(one.weight),
-            fixed=float(prices.gpu * one.gpus),
+            rotated=members_of_class.rotated,
+            sums=members_of_class.sums,
+            prices=np.ascontiguousarray(prices.rows[members_of_class.rows]),
+            multiplicity=members_of_class.multiplicity,
+            weight=float(members_of_class.weight),
+            fixed=float(prices.gpu * members_of_class.gpus),
             smallest=self.smallest,
             largest=self.largest,
         )
-        tables, n = growth_tables(profiles), len(one.rows)
+        tables = growth_tables(profiles)
+        n = len(members_of_class.rows)
         members = np.empty((query.capacity, self.largest), dtype=np.int64)
         values = np.empty(query.capacity)
-        stored, complete, highest = 0, True, query.threshold
+        stored = 0
+        complete = True
+        highest = query.threshold
         step = max(1, _STEP // (n * n))
         for first in range(0, n, step):
             if run.stop_reason():
@@ -272,8 +276,9 @@ class Pool:
             highest = max(highest, best)
             if query.listing and not complete:
                 break
-        members, values = members[:stored], values[:stored]
-        rows = np.where(members >= 0, one.rows[members], -1)
+        members = members[:stored]
+        values = values[:stored]
+        rows = np.where(members >= 0, members_of_class.rows[members], -1)
         worth = values + prices.of(rows) + profiles.fixed
         return Groups(rows, worth, np.full(stored, c, dtype=np.int64)), highest, complete
 
@@ -281,18 +286,19 @@ class Pool:
         """Return the pool of other numbers of jobs of each profile, and another budget."""
         sub = copy.copy(self)
         sub.__class__ = Pool  # enumerating all groups would take longer than the search
-        sub.multiplicity, sub.budget = multiplicity, budget
-        sub.classes = [one.subset(multiplicity) for one in self.classes]
+        sub.multiplicity = multiplicity
+        sub.budget = budget
+        sub.classes = [profiles.subset(multiplicity) for profiles in self.classes]
         return sub
 
     def without_excess(self, prices: Prices, highest: Vector) -> Prices:
         """Return prices of the same bound at which no group's reduced value is above 0."""
         rows = prices.rows.copy()
-        for one, value in zip(self.classes, highest.tolist(), strict=True):
+        for profiles, value in zip(self.classes, highest.tolist(), strict=True):
             if self.smallest == self.largest:
-                rows[one.rows] += value / self.largest
+                rows[profiles.rows] += value / self.largest
             elif value > 0:
-                rows[one.rows] += value
+                rows[profiles.rows] += value
         return Prices(rows, prices.gpu)
 
     def bound(self, prices: Prices, highest: Vector) -> Fraction:
@@ -315,12 +321,12 @@ class Pool:
         total = Fraction(0) if self.budget is None else gpu * self.budget
         for price, jobs in zip(prices.rows.tolist(), self.multiplicity.tolist(), strict=True):
             total += Fraction(price) * jobs
-        for one, value in zip(self.classes, highest.tolist(), strict=True):
-            scale = one.weight * (1 + 2 * GAMMA_ERROR) + float(
-                np.abs(prices.rows[one.rows]).max() + prices.gpu * one.gpus
+        for profiles, value in zip(self.classes, highest.tolist(), strict=True):
+            scale = profiles.weight * (1 + 2 * GAMMA_ERROR) + float(
+                np.abs(prices.rows[profiles.rows]).max() + prices.gpu * profiles.gpus
             )
             most = Fraction(value) + Fraction(REDUCED_ERROR * scale)
-            total += most * (one.most if most > 0 else one.fewest)
+            total += most * (profiles.most if most > 0 else profiles.fewest)
         return total
 
 
@@ -346,8 +352,8 @@ class Enumerated(Pool):
             value[~np.isin(self.all.class_of, which)] = -np.inf
         highest = np.full(len(self.classes), query.threshold)
         np.maximum.at(highest, self.all.class_of, value)
-        at = np.flatnonzero(value > query.threshold)
-        complete = len(at) <= query.capacity
+        above = np.flatnonzero(value > query.threshold)
+        complete = len(above) <= query.capacity
         if not complete:
-            at = at[np.argpartition(-value[at], query.capacity)[: query.capacity]]
-        return Priced(self.all[at], highest, complete)
+            above = above[np.argpartition(-value[above], query.capacity)[: query.capacity]]
+        return Priced(self.all[above], highest, complete)

@@ -76,13 +76,15 @@ def groups(
     slack = _bound(instance, classes, prices) - math.ceil(Fraction(targets[0]) * 2**prices.bits)
     if slack < 0:
         raise ValueError("the prices' bound is below the target")
-    found: list[list[ExactGroup]] = []
-    for one, highest in zip(classes, prices.highest, strict=True):
-        left = MOST_GROUPS - sum(map(len, found))
-        found.append(groups_from(_priced(instance, one, prices), highest - slack, left))
-        if any(group.reduced > highest for group in found[-1]):
+    enumerated: list[list[ExactGroup]] = []
+    for profiles, highest in zip(classes, prices.highest, strict=True):
+        allowed = MOST_GROUPS - sum(map(len, enumerated))
+        enumerated.append(
+            groups_from(_priced(instance, profiles, prices), highest - slack, allowed)
+        )
+        if any(group.reduced > highest for group in enumerated[-1]):
             raise ValueError("a group has a larger reduced value than is stated")
-    return _form(instance, classes, found)
+    return _form(instance, classes, enumerated)
 
 
 FORMS = {"groups": Restricted(groups)}
@@ -119,45 +121,50 @@ def _bound(instance: Instance, classes: Sequence[_Class], prices: _Prices) -> in
     jobs = map(len, instance.profiles.values())
     total = sum(price * count for price, count in zip(prices.profiles, jobs, strict=True))
     total += prices.gpu * (instance.gpu_budget or 0)
-    for one, highest in zip(classes, prices.highest, strict=True):
-        total += highest * (one.most if highest > 0 else one.fewest)
+    for job_class, highest in zip(classes, prices.highest, strict=True):
+        total += highest * (job_class.most if highest > 0 else job_class.fewest)
     return total
 
 
-def _priced(instance: Instance, one: _Class, prices: _Prices) -> PricedClass:
+def _priced(instance: Instance, job_class: _Class, prices: _Prices) -> PricedClass:
     entries = list(instance.profiles.items())
     return PricedClass(
-        stages=[entries[i][0].stages for i in one.profiles],
-        jobs=[len(entries[i][1]) for i in one.profiles],
+        stages=[entries[i][0].stages for i in job_class.profiles],
+        jobs=[len(entries[i][1]) for i in job_class.profiles],
         smallest=instance.smallest_group,
         largest=instance.group_limit,
-        weight=instance.weight(one.gpus),
-        prices=[prices.profiles[i] for i in one.profiles],
-        fixed=prices.gpu * one.gpus,
+        weight=instance.weight(job_class.gpus),
+        prices=[prices.profiles[i] for i in job_class.profiles],
+        fixed=prices.gpu * job_class.gpus,
         bits=prices.bits,
     )
 
 
 def _form(
-    instance: Instance, classes: Sequence[_Class], found: Sequence[Sequence[ExactGroup]]
+    instance: Instance, classes: Sequence[_Class], enumerated: Sequence[Sequence[ExactGroup]]
 ) -> Form:
     """Return the program: every profile's jobs are in groups, within the budget."""
-    jobs = [len(these) for these in instance.profiles.values()]
+    jobs = [len(members) for members in instance.profiles.values()]
     cells: list[dict[int, int]] = [{} for _ in jobs]
     of_class: list[dict[int, int]] = [{} for _ in classes]
     upper: list[int] = []
-    gpus, costs = {}, {}
-    for c, (one, listed) in enumerate(zip(classes, found, strict=True)):
+    gpus = {}
+    costs = {}
+    for c, (job_class, listed) in enumerate(zip(classes, enumerated, strict=True)):
         for group in listed:
-            column, use = len(upper), Counter(one.profiles[p] for p in group.profiles)
+            column = len(upper)
+            use = Counter(job_class.profiles[p] for p in group.profiles)
             upper.append(min(jobs[row] // often for row, often in use.items()))
             for row, often in use.items():
                 cells[row][column] = often
             of_class[c][column] = 1
-            gpus[column] = one.gpus
+            gpus[column] = job_class.gpus
             costs[column] = -math.ceil(group.worth * 2**BITS)
     rows = [Row(entries, count, count) for entries, count in zip(cells, jobs, strict=True)]
-    rows += [Row(own, one.fewest, one.most) for own, one in zip(of_class, classes, strict=True)]
+    rows += [
+        Row(of_one_class, job_class.fewest, job_class.most)
+        for of_one_class, job_class in zip(of_class, classes, strict=True)
+    ]
     if instance.gpu_budget is not None:
         rows.append(Row(gpus, None, instance.gpu_budget))
     goal = Goal("efficiency", -1, costs, 0, Fraction(1, 2**BITS), False)

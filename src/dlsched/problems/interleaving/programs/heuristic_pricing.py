@@ -49,23 +49,29 @@ def climb(
         Rows with which groups may be filled, and rows to start from; all by default.
     """
     best = np.full(len(pool.multiplicity), -np.inf)
-    found = [pool.groups([])]
-    for one in pool.classes:
-        if not len(one.rows):
+    climbed = [pool.groups([])]
+    for profiles in pool.classes:
+        if not len(profiles.rows):
             continue
-        allowed = np.ones(len(one.rows), dtype=bool) if partners is None else partners[one.rows]
-        from_ = np.arange(len(one.rows)) if starts is None else np.flatnonzero(starts[one.rows])
-        ascent = _Ascent(pool, one, prices, above * one.weight, allowed)
-        step = max(1, _CHUNK // len(one.rows))
+        allowed = (
+            np.ones(len(profiles.rows), dtype=bool) if partners is None else partners[profiles.rows]
+        )
+        from_ = (
+            np.arange(len(profiles.rows))
+            if starts is None
+            else np.flatnonzero(starts[profiles.rows])
+        )
+        ascent = _Ascent(pool, profiles, prices, above * profiles.weight, allowed)
+        step = max(1, _CHUNK // len(profiles.rows))
         for first in range(0, len(from_), step):
             chosen = from_[first : first + step]
-            best[one.rows[chosen]] = ascent.climb(chosen)
+            best[profiles.rows[chosen]] = ascent.climb(chosen)
         if ascent.found:
             rows = np.unique(np.sort(np.concatenate(ascent.found), axis=1), axis=0)
             # Sorting has put the empty places first; in a pool's groups they are the last.
-            members = np.append(one.rows, -1)[rows[:, ::-1]]
-            found.append(pool.groups_of_rows(members[:, : pool.largest]))
-    return Climbed(best, Groups.concatenate(found))
+            members = np.append(profiles.rows, -1)[rows[:, ::-1]]
+            climbed.append(pool.groups_of_rows(members[:, : pool.largest]))
+    return Climbed(best, Groups.concatenate(climbed))
 
 
 class _Ascent:
@@ -74,9 +80,12 @@ class _Ascent:
     def __init__(
         self, pool: Pool, one: ProfileClass, prices: Prices, above: float, partners: Flags
     ) -> None:
-        self.pool, self.one, self.above = pool, one, above
+        self.pool = pool
+        self.one = one
+        self.above = above
         self.k = len(one.rotated)
-        self.prices, self.fixed = prices.rows[one.rows], prices.gpu * one.gpus
+        self.prices = prices.rows[one.rows]
+        self.fixed = prices.gpu * one.gpus
         self.reward = np.where(partners, -self.prices, -np.inf)
         """What a profile adds beside the efficiency, as a partner."""
         self.found: list[Indices] = []
@@ -104,34 +113,37 @@ class _Ascent:
 
     def _sums(self, places: Indices) -> tuple[Vector, Vector, Vector]:
         """Return the steps' times, the sum of the stages, and the cost of groups."""
-        one = self.one
+        profiles = self.one
         busiest = np.zeros((len(places), self.k))
         filled = np.zeros(len(places))
         cost = np.full(len(places), self.fixed)
         for place in range(self.k):
-            at = np.flatnonzero(places[:, place] >= 0)
-            members = places[at, place]
-            busiest[at] = np.maximum(busiest[at], one.rotated[place, members])
-            filled[at] += one.sums[members]
-            cost[at] += self.prices[members]
+            filled_rows = np.flatnonzero(places[:, place] >= 0)
+            members = places[filled_rows, place]
+            busiest[filled_rows] = np.maximum(
+                busiest[filled_rows], profiles.rotated[place, members]
+            )
+            filled[filled_rows] += profiles.sums[members]
+            cost[filled_rows] += self.prices[members]
         return busiest, filled, cost
 
     def _improve(self, places: Indices, place: int, keep: bool) -> Vector:
         """Fill one place with the best profile, in place; return the reduced values."""
-        one, others = self.one, places.copy()
+        profiles = self.one
+        others = places.copy()
         others[:, place] = -1
         busiest, filled, cost = self._sums(others)
-        time = np.maximum(busiest[:, 0, None], one.rotated[place, :, 0])
+        time = np.maximum(busiest[:, 0, None], profiles.rotated[place, :, 0])
         for step in range(1, self.k):
-            time += np.maximum(busiest[:, step, None], one.rotated[place, :, step])
-        value = filled[:, None] + one.sums
+            time += np.maximum(busiest[:, step, None], profiles.rotated[place, :, step])
+        value = filled[:, None] + profiles.sums
         value /= time
-        value *= one.weight / self.k
+        value *= profiles.weight / self.k
         value += self.reward
         value -= cost[:, None]
         # A profile has a limited number of jobs.
         copies = (others[:, :, None] == others[:, None, :]).sum(axis=2)
-        used, column = np.nonzero((others >= 0) & (copies >= one.multiplicity[others]))
+        used, column = np.nonzero((others >= 0) & (copies >= profiles.multiplicity[others]))
         value[used, others[used, column]] = -np.inf
         size = (others >= 0).sum(axis=1)
         value[size >= self.pool.largest] = -np.inf
@@ -141,7 +153,7 @@ class _Ascent:
         chosen = value.argmax(axis=1)
         best = value[rows, chosen]
         if self.pool.smallest == 1:
-            empty = one.weight * filled / (self.k * busiest.sum(axis=1)) - cost
+            empty = profiles.weight * filled / (self.k * busiest.sum(axis=1)) - cost
             chosen = np.where(empty > best, -1, chosen)
             best = np.maximum(empty, best)
         places[:, place] = np.where(best > -np.inf, chosen, -1)
@@ -149,8 +161,8 @@ class _Ascent:
 
     def _keep(self, others: Indices, place: int, value: Vector, enough: Flags) -> None:
         """Keep the best groups of every start that are above the threshold."""
-        each = min(_EACH, value.shape[1])
-        top = np.argpartition(-value, each - 1, axis=1)[:, :each]
+        count = min(_EACH, value.shape[1])
+        top = np.argpartition(-value, count - 1, axis=1)[:, :count]
         rows, column = np.nonzero(np.take_along_axis(value, top, axis=1) > self.above)
         rows, column = rows[enough[rows]], column[enough[rows]]
         groups = others[rows]

@@ -39,7 +39,8 @@ class InteriorMaster:
     """The columns, and the linear program over them within a box."""
 
     def __init__(self, pool: Pool, run: Run) -> None:
-        self.pool, self.run = pool, run
+        self.pool = pool
+        self.run = run
         self.columns = pool.groups([])
         self.known: set[bytes] = set()
         run.record_solver(session.NAME, session.version())
@@ -71,14 +72,17 @@ class InteriorMaster:
         """
         from scipy import sparse
 
-        pool, rows = self.pool, np.flatnonzero(self.pool.multiplicity)
-        jobs, count = pool.multiplicity[rows].astype(float), len(self.columns)
+        pool = self.pool
+        rows = np.flatnonzero(self.pool.multiplicity)
+        jobs = pool.multiplicity[rows].astype(float)
+        count = len(self.columns)
         budget = [] if pool.budget is None else [float(pool.budget)]
         A = matrix(pool, self.columns)
         A = A[np.append(rows, np.arange(len(pool.multiplicity), A.shape[0]))]
         box = sparse.eye_array(A.shape[0], len(rows), format="csc")
         A = sparse.hstack([A, box, -box], format="csc")
-        low, high = (centre.rows - width)[rows], (centre.rows + width)[rows]
+        low = (centre.rows - width)[rows]
+        high = (centre.rows + width)[rows]
         costs = np.concatenate([self.columns.worth, low, -high])
         # Without bounds on the box's columns the method diverges while there are few groups.
         upper = np.concatenate([np.full(count, np.inf), jobs, jobs])
@@ -91,7 +95,8 @@ class InteriorMaster:
         except SolverFailure:
             return None
         point = program.solver.getSolution()
-        duals, values = np.array(point.row_dual), np.array(point.col_value)
+        duals = np.array(point.row_dual)
+        values = np.array(point.col_value)
         # Any prices give a bound, so those of a method that ended short of its tolerance do too.
         if self.run.stop_reason() or len(duals) != A.shape[0] or not np.isfinite(duals).all():
             return None

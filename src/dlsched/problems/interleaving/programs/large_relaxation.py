@@ -50,8 +50,12 @@ class LargeRelaxation:
     """Column generation with heuristic pricing, and the bounds of its exact passes."""
 
     def __init__(self, pool: Pool, run: Run, incumbent: Groups) -> None:
-        self.pool, self.run, self.incumbent = pool, run, incumbent
-        self.weights = np.array([float(one.weight) for one in pool.classes])[pool.class_of]
+        self.pool = pool
+        self.run = run
+        self.incumbent = incumbent
+        self.weights = np.array([float(profiles.weight) for profiles in pool.classes])[
+            pool.class_of
+        ]
 
     def bounds(self, deadline: float) -> Iterator[tuple[Prices, Vector]]:
         """Yield prices and each class's largest reduced value there, better and better ones.
@@ -90,10 +94,10 @@ class LargeRelaxation:
     def _lifted(self, late: float) -> Prices:
         """Return first prices: each job's share of its group or, of many, lifted from a sample."""
         rows = np.zeros(len(self.pool.multiplicity))
-        taken = self.incumbent.members
-        sizes = (taken >= 0).sum(axis=1)
-        each = np.repeat(self.incumbent.worth / sizes, sizes)
-        np.maximum.at(rows, taken[taken >= 0], each)
+        members = self.incumbent.members
+        sizes = (members >= 0).sum(axis=1)
+        worth_of_job = np.repeat(self.incumbent.worth / sizes, sizes)
+        np.maximum.at(rows, members[members >= 0], worth_of_job)
         prices = Prices(rows, 0.0)
         if len(rows) <= 2 * _SAMPLE:
             return prices
@@ -110,17 +114,20 @@ class LargeRelaxation:
 
     def _sample(self) -> Pool:
         """Return the pool of some jobs: a share of every class, in full groups."""
-        pool, rng = self.pool, self.run.rng
+        pool = self.pool
+        rng = self.run.rng
         jobs = int(pool.multiplicity.sum())
         kept: Indices = np.zeros_like(pool.multiplicity)
         least = most = full = alone = 0
-        for one in pool.classes:
-            rows = np.repeat(one.rows, one.multiplicity)
+        for profiles in pool.classes:
+            rows = np.repeat(profiles.rows, profiles.multiplicity)
             groups = -(-len(rows) * _SAMPLE // (jobs * pool.largest))
             size = min(len(rows), groups * pool.largest)
             np.add.at(kept, rng.permutation(rows)[:size], 1)
-            least, most = least + groups * one.gpus, most + size * one.gpus
-            full, alone = full + one.fewest * one.gpus, alone + len(rows) * one.gpus
+            least += groups * profiles.gpus
+            most += size * profiles.gpus
+            full += profiles.fewest * profiles.gpus
+            alone += len(rows) * profiles.gpus
         if pool.budget is None:
             return pool.restricted(kept, None)
         share = (pool.budget - full) / max(1, alone - full)
@@ -145,7 +152,8 @@ class LargeRelaxation:
         close
             Relative distance of the optimum and the estimate at which the prices are good enough.
         """
-        jobs, centre = float(pool.multiplicity.sum()), prices
+        jobs = float(pool.multiplicity.sum())
+        centre = prices
         climbed = climb(pool, prices, -_NEAR)
         master.add(climbed.groups)
         safe, least, value = *self._estimate(pool, prices, climbed.best), np.inf
@@ -159,7 +167,8 @@ class LargeRelaxation:
             climbed = climb(pool, prices, _ABOVE)
             higher, estimate = self._estimate(pool, prices, climbed.best)
             if estimate < least:
-                safe, least = higher, estimate
+                safe = higher
+                least = estimate
             new = master.add(climbed.groups)
             if outside > _OUTSIDE * jobs:
                 centre = prices

@@ -25,15 +25,16 @@ def matrix(pool: Pool, groups: Groups) -> sparse.csc_array:
 
     at, slot = np.nonzero(groups.members >= 0)
     rows = groups.members[at, slot]
-    entries, columns = np.ones(len(rows)), at
+    entries = np.ones(len(rows))
+    columns = at
     if pool.budget is not None:
         rows = np.append(rows, np.full(len(groups), len(pool.multiplicity)))
         columns = np.append(columns, np.arange(len(groups)))
         entries = np.append(entries, pool.gpus(groups))
     shape = (len(pool.multiplicity) + (pool.budget is not None), len(groups))
-    made = sparse.csc_array(sparse.coo_array((entries, (rows, columns)), shape=shape))
-    made.sum_duplicates()
-    return made
+    result = sparse.csc_array(sparse.coo_array((entries, (rows, columns)), shape=shape))
+    result.sum_duplicates()
+    return result
 
 
 class Master:

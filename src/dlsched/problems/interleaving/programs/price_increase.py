@@ -39,13 +39,13 @@ def raised(pool: Pool, prices: Prices, priced: Priced, run: Run) -> tuple[Prices
     if outcome.status is not Status.OPTIMAL or outcome.duals is None:
         return prices, priced.highest
     higher = Prices(prices.rows + np.maximum(outcome.duals, 0.0), prices.gpu)
-    left = pool.reduced(higher, groups)
+    reduced = pool.reduced(higher, groups)
     highest = np.zeros(len(pool.classes))
-    np.maximum.at(highest, groups.class_of, left)
-    for c, one in enumerate(pool.classes):
+    np.maximum.at(highest, groups.class_of, reduced)
+    for c, profiles in enumerate(pool.classes):
         # The values of the other groups were at most 0 up to the rounding of the exact pass.
-        scale = one.weight * (1 + 2 * GAMMA_ERROR) + float(
-            np.abs(prices.rows[one.rows]).max(initial=0.0) + prices.gpu * one.gpus
+        scale = profiles.weight * (1 + 2 * GAMMA_ERROR) + float(
+            np.abs(prices.rows[profiles.rows]).max(initial=0.0) + prices.gpu * profiles.gpus
         )
         highest[c] += REDUCED_ERROR * scale
     return higher, highest

@@ -97,21 +97,22 @@ def groups_from(data: PricedClass, floor: int, most: int) -> list[ExactGroup]:
         If there are more than `most`.
     """
     times = _ExactTimes(data)
-    found: dict[tuple[int, ...], ExactGroup] = {}
+    groups: dict[tuple[int, ...], ExactGroup] = {}
     for members in _CandidateSearch(data, floor).candidates():
         for group in times.groups(members):
             if group.reduced >= floor:
-                found[group.profiles] = group
-        if len(found) > most:
+                groups[group.profiles] = group
+        if len(groups) > most:
             raise TooManyGroups(f"more than {most:,} groups matter at these prices")
-    return [found[profiles] for profiles in sorted(found)]
+    return [groups[profiles] for profiles in sorted(groups)]
 
 
 class _ExactTimes:
     """Iteration times from the stages as integers in a common unit."""
 
     def __init__(self, data: PricedClass) -> None:
-        self.data, self.k = data, len(data.stages[0])
+        self.data = data
+        self.k = len(data.stages[0])
         self.stages = _array(_in_units(data.stages))
 
     def groups(self, members: Positions) -> Iterator[ExactGroup]:
@@ -162,7 +163,8 @@ class _CandidateSearch:
     """The search in one class."""
 
     def __init__(self, data: PricedClass, floor: int) -> None:
-        self.data, self.k = data, len(data.stages[0])
+        self.data = data
+        self.k = len(data.stages[0])
         units = _in_units(data.stages)
         self.order = sorted(range(len(units)), key=lambda p: -sum(units[p]))
         self.stages = [units[p] for p in self.order]
@@ -182,23 +184,27 @@ class _CandidateSearch:
     def candidates(self) -> Iterator[Positions]:
         """Yield groups of one size, groups x size; all that have the floor are among them."""
         order = np.array(self.order)
-        every = (first + found for first in range(len(order)) for found in self._from(first))
-        for joined in _joined(every):
+        parts = (first + part for first in range(len(order)) for part in self._from(first))
+        for joined in _joined(parts):
             yield np.unique(order[joined.T], axis=0)
 
     def _from(self, first: int) -> Iterator[Positions]:
         """Yield groups with this first profile, counted from it; size x groups."""
-        unit, shift = self.sums[first], 1 << _TIME_BITS
+        unit = self.sums[first]
+        shift = 1 << _TIME_BITS
         rounded = [[s * shift // unit for s in row] for row in self.stages[first:]]
         stages = np.array(rounded, dtype=np.int64).T
         self.moved = [np.roll(stages, -offset, axis=0) for offset in range(self.k)]
         filled = [-(-s * shift // unit) for s in self.sums[first:]]
-        self.filled, self.price = np.array(filled, dtype=np.int64), self.prices[first:]
+        self.filled = np.array(filled, dtype=np.int64)
+        self.price = self.prices[first:]
         self.copies = self.jobs[first:]
         adds: Ints = _divided_up(self.filled << _VALUE_BITS, self.k * self.times[:, None])
         self.adds = adds - self.price
         self.best = np.maximum.accumulate(self.adds[:, ::-1], axis=1)[:, ::-1]
-        zero, total, cost = np.zeros(1, np.int64), self.filled[:1], self.fixed + self.price[:1]
+        zero = np.zeros(1, np.int64)
+        total = self.filled[:1]
+        cost = self.fixed + self.price[:1]
         time = self._time(stages[:, :1])
         value = self._value(total, cost, time)
         alone = _Partial(zero[None], zero, zero + 1, stages[:, :1], total, cost, time, value)
@@ -233,17 +239,17 @@ class _CandidateSearch:
         for begin in range(0, len(partial.offset), step):
             poll()
             block = partial.some(slice(begin, begin + step))
-            at, job = self._pairs(block)
-            grown = [self._with(block, at, job, offset) for offset in range(1, self.k)]
+            group, job = self._pairs(block)
+            grown = [self._with(block, group, job, offset) for offset in range(1, self.k)]
             yield from self._found(grown)
 
     def _found(self, grown: Sequence[_Partial]) -> Iterator[Positions]:
         """Yield the groups among partial groups of one size, and those that they grow to."""
         size = len(grown[0].members)
         for part in grown:
-            found = part.value >= self.floor
-            if size >= self.data.smallest and found.any():
-                yield part.members[:, found]
+            enough = part.value >= self.floor
+            if size >= self.data.smallest and enough.any():
+                yield part.members[:, enough]
         if size < self.data.largest:
             parts = (np.concatenate(parts, axis=-1) for parts in zip(*grown, strict=True))
             yield from self._grown(_Partial(*parts))
@@ -253,33 +259,39 @@ class _CandidateSearch:
 
         With others after it, the group then may have the floor.
         """
-        last, row = partial.members[-1], self._row(partial.time)
+        last = partial.members[-1]
+        row = self._row(partial.time)
         others = self._more(self.data.largest - len(partial.members) - 1, self.best[row, last])
         needed = self.floor - partial.value - others
-        at, job = np.nonzero(self.adds[row] >= needed[:, None])
-        there = job >= last[at]
-        again = np.flatnonzero(job == last[at])
-        copies = (partial.members[:, at[again]] == job[again]).sum(axis=0)
-        there[again] = copies < self.copies[job[again]]
-        return at[there], job[there]
+        group, job = np.nonzero(self.adds[row] >= needed[:, None])
+        allowed = job >= last[group]
+        again = np.flatnonzero(job == last[group])
+        copies = (partial.members[:, group[again]] == job[again]).sum(axis=0)
+        allowed[again] = copies < self.copies[job[again]]
+        return group[allowed], job[allowed]
 
-    def _with(self, partial: _Partial, at: Positions, job: Positions, offset: int) -> _Partial:
+    def _with(self, partial: _Partial, group: Positions, job: Positions, offset: int) -> _Partial:
         """Return partial groups with a job more each, at one offset, that may have the floor."""
         # Jobs of one profile have their offsets in ascending order.
-        free = (partial.used[at] >> offset) & 1 == 0
-        free &= (job != partial.members[-1, at]) | (partial.offset[at] < offset)
-        at, job = at[free], job[free]
-        busiest = np.maximum(partial.busiest[:, at], self.moved[offset][:, job])
-        total, cost = partial.total[at] + self.filled[job], partial.cost[at] + self.price[job]
+        free = (partial.used[group] >> offset) & 1 == 0
+        free &= (job != partial.members[-1, group]) | (partial.offset[group] < offset)
+        group = group[free]
+        job = job[free]
+        busiest = np.maximum(partial.busiest[:, group], self.moved[offset][:, job])
+        total = partial.total[group] + self.filled[job]
+        cost = partial.cost[group] + self.price[job]
         time = self._time(busiest)
         value = self._value(total, cost, time)
-        most, left = value, self.data.largest - len(partial.members) - 1
-        if left:
-            most = value + self._more(left, self.best[self._row(time), job])
+        most = value
+        missing = self.data.largest - len(partial.members) - 1
+        if missing:
+            most = value + self._more(missing, self.best[self._row(time), job])
         kept = np.flatnonzero(most >= self.floor)
-        at, job = at[kept], job[kept]
-        members = np.concatenate([partial.members[:, at], job[None]])
-        used, last = partial.used[at] | (1 << offset), np.full(len(at), offset)
+        group = group[kept]
+        job = job[kept]
+        members = np.concatenate([partial.members[:, group], job[None]])
+        used = partial.used[group] | (1 << offset)
+        last = np.full(len(group), offset)
         grown = (part[..., kept] for part in (busiest, total, cost, time, value))
         return _Partial(members, last, used, *grown)
 

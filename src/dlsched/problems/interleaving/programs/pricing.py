@@ -117,7 +117,8 @@ def price_class(  # noqa: PLR0912, PLR0915
     suffix, order, adds, low = tables
     rotated, sums, prices, multiplicity, weight, fixed, smallest, largest = profiles
     threshold, quota, _, listing = query
-    k, n = rotated.shape[0], rotated.shape[1]
+    k = rotated.shape[0]
+    n = rotated.shape[1]
     uniform = smallest == largest
     max_price = 0.0
     for p in range(n):
@@ -129,14 +130,19 @@ def price_class(  # noqa: PLR0912, PLR0915
     used = np.zeros(k, np.bool_)
     busiest = np.zeros((largest + 1, k))
     # Of the group at each depth: iteration time, sum of its stages, what its jobs cost.
-    times, total, cost = np.zeros(largest + 1), np.zeros(largest + 1), np.zeros(largest + 1)
+    times = np.zeros(largest + 1)
+    total = np.zeros(largest + 1)
+    cost = np.zeros(largest + 1)
     # Its reduced value, and the most that a job adds.
-    worth, rest = np.zeros(largest + 1), np.zeros(largest + 1)
+    worth = np.zeros(largest + 1)
+    rest = np.zeros(largest + 1)
     # Of a plain 0 numba would compile what it is passed to twice, for it and for int64.
     zero: Any = np.int64(0)
-    found, best = zero, -np.inf
+    stored = zero
+    best = -np.inf
     for first in range(begin, end):
-        limit, kept = threshold, zero
+        limit = threshold
+        kept = zero
         # The first profile stays at offset 0: a cyclic shift changes nothing.
         for i in range(largest):
             chosen[i] = -1
@@ -147,10 +153,11 @@ def price_class(  # noqa: PLR0912, PLR0915
         used[0] = True
         total[1] = sums[first]
         cost[1] = fixed + prices[first]
-        depth, extended = zero + 1, True
+        depth = zero + 1
+        extended = True
         while depth >= 1:
-            if listing and found + kept > len(values):
-                return found + kept, best
+            if listing and stored + kept > len(values):
+                return stored + kept, best
             if extended:
                 time = 0.0
                 for j in range(k):
@@ -159,14 +166,16 @@ def price_class(  # noqa: PLR0912, PLR0915
                 if depth >= smallest:
                     best = max(best, value)
                     if value > limit:
-                        kept = store(members, values, found, kept, quota, chosen, value)
-                        if kept == quota and found + kept <= len(values):
-                            limit = max(limit, values[argmin(values, found, found + kept)])
+                        kept = store(members, values, stored, kept, quota, chosen, value)
+                        if kept == quota and stored + kept <= len(values):
+                            limit = max(limit, values[argmin(values, stored, stored + kept)])
                 grow = depth < largest
                 if grow:
                     more = suffix[chosen[depth - 1], step_of(time, low)]
                     grow = growth_bound(more, value, largest - depth, uniform) > limit - safety
-                    times[depth], worth[depth], rest[depth] = time, value, more
+                    times[depth] = time
+                    worth[depth] = value
+                    rest[depth] = more
                 if grow and depth == largest - 1:
                     # The last job needs no bookkeeping; most of the time is spent in this loop.
                     grow = False
@@ -192,12 +201,13 @@ def price_class(  # noqa: PLR0912, PLR0915
                         best = max(best, full)
                         if full > limit:
                             chosen[depth] = p
-                            kept = store(members, values, found, kept, quota, chosen, full)
+                            kept = store(members, values, stored, kept, quota, chosen, full)
                             chosen[depth] = -1
-                            if kept == quota and found + kept <= len(values):
-                                limit = max(limit, values[argmin(values, found, found + kept)])
+                            if kept == quota and stored + kept <= len(values):
+                                limit = max(limit, values[argmin(values, stored, stored + kept)])
                 if grow:
-                    chosen[depth], offset[depth] = chosen[depth - 1], 0
+                    chosen[depth] = chosen[depth - 1]
+                    offset[depth] = 0
                 extended = grow
             if not extended:
                 # Remove the last job and try its next position.
@@ -206,7 +216,8 @@ def price_class(  # noqa: PLR0912, PLR0915
                     break
                 used[offset[depth]] = False
             # Find the next profile and offset whose value, or whose growth bound, is large enough.
-            p, o = chosen[depth], offset[depth] + 1
+            p = chosen[depth]
+            o = offset[depth] + 1
             placed = False
             while p < n and not placed:
                 same = p == chosen[depth - 1]
@@ -232,16 +243,19 @@ def price_class(  # noqa: PLR0912, PLR0915
                             placed = max(value, bound) > limit - safety
                         o += 1
                 if not placed:
-                    p, o = p + 1, 1
+                    p += 1
+                    o = 1
             if not placed:
-                chosen[depth], offset[depth] = -1, 0
+                chosen[depth] = -1
+                offset[depth] = 0
                 extended = False
                 continue
-            chosen[depth], offset[depth] = p, o - 1
+            chosen[depth] = p
+            offset[depth] = o - 1
             used[o - 1] = True
             total[depth + 1] = total[depth] + sums[p]
             cost[depth + 1] = cost[depth] + prices[p]
             depth += 1
             extended = True
-        found += kept
-    return found, best
+        stored += kept
+    return stored, best

@@ -156,11 +156,11 @@ def profile_groups(instance: Instance) -> Iterator[Columns]:
     many = np.array([len(jobs) for jobs in instance.profiles.values()])
     stages = profile_array(instance)
     for gpus in instance.classes:
-        here = [i for i, profile in enumerate(profiles) if profile.gpus == gpus]
+        of_class = [i for i, profile in enumerate(profiles) if profile.gpus == gpus]
         for size in range(instance.smallest_group, instance.group_limit + 1):
-            rows = list(combinations_with_replacement(here, size))
+            rows = list(combinations_with_replacement(of_class, size))
             members = np.array(rows, dtype=np.int64).reshape(-1, size)
-            if many[here].min() < size:
+            if many[of_class].min() < size:
                 uses = (members[:, :, None] == members[:, None, :]).sum(axis=2)
                 members = members[np.all(uses <= many[members], axis=1)]
             if len(members):
@@ -175,11 +175,11 @@ def _chunked(stages: Vector, members: Indices) -> Vector:
 def solution_of(instance: Instance, groups: Iterable[Sequence[int]]) -> Solution:
     """Return the solution with these groups of job positions, each at its best offsets."""
     known: dict[tuple[object, ...], tuple[int, ...]] = {}
-    made = []
+    arranged = []
     for members in groups:
         jobs = [instance.jobs[j] for j in members]
         key = tuple(job.stages for job in jobs)
         if key not in known:
             known[key] = best_offsets(key)
-        made.append(Group(jobs=tuple(job.id for job in jobs), offsets=known[key]))
-    return Solution(groups=tuple(made))
+        arranged.append(Group(jobs=tuple(job.id for job in jobs), offsets=known[key]))
+    return Solution(groups=tuple(arranged))

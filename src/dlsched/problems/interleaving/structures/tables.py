@@ -91,15 +91,17 @@ def time_step(time: float, low: float) -> int:
 
 def growth_tables(profiles: Profiles) -> GrowthTables:
     """Return what jobs add at most, for the iteration times from the least to the largest."""
-    sums, n, k = profiles.sums, len(profiles.sums), len(profiles.rotated)
+    sums = profiles.sums
+    n = len(profiles.sums)
+    k = len(profiles.rotated)
     low = float(sums[-1]) * (1 - 1e-12)
-    at = np.arange(1 + time_step(profiles.largest * float(sums[0]), low))
-    steps = 1 + (at % STEPS_PER_DOUBLING) / STEPS_PER_DOUBLING
-    times = low * 2.0 ** (at // STEPS_PER_DOUBLING) * steps
+    step = np.arange(1 + time_step(profiles.largest * float(sums[0]), low))
+    steps = 1 + (step % STEPS_PER_DOUBLING) / STEPS_PER_DOUBLING
+    times = low * 2.0 ** (step // STEPS_PER_DOUBLING) * steps
     # Dividing the larger by the smaller could overflow where times lie far apart.
     share = np.minimum(sums, times[:, None]) / times[:, None] * (1 + 1e-12)
     add = profiles.weight / k * share - profiles.prices
-    suffix = np.full((n + 1, len(at)), -np.inf)
+    suffix = np.full((n + 1, len(step)), -np.inf)
     suffix[:n] = np.maximum.accumulate(add[:, ::-1], axis=1)[:, ::-1].T
     order = np.argsort(-add, axis=1, kind="stable")
     return GrowthTables(suffix, order, np.take_along_axis(add, order, axis=1), low)
