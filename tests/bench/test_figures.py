@@ -51,3 +51,29 @@ def test_a_section_measured_meanwhile_is_kept(figures: ModuleType, tmp_path: Pat
     text = (tmp_path / "drawn.md").read_text()
     assert "of this one" in text
     assert "of the other process" in text
+
+
+@pytest.mark.parametrize(
+    ("status", "before", "after", "changed"),
+    [
+        ("R090\tsrc/a.py\tsrc/b.py", '"""A."""\nimport x\nn = 1\n', '"""B."""\nn = 1  # one\n', []),
+        ("M\tsrc/a.py", "def f():\n    return 1\n", 'def f():\n    """One."""\n    return 1\n', []),
+        ("M\tsrc/a.py", "n = 1\n", "n = 2\n", ["src/a.py"]),
+        ("A\tsrc/a.py", "", "", ["src/a.py"]),
+        ("D\tsrc/a.py", "", "", ["src/a.py"]),
+    ],
+)
+def test_code_that_says_the_same_is_not_stale(
+    monkeypatch: pytest.MonkeyPatch, status: str, before: str, after: str, changed: list[str]
+) -> None:
+    """A move and new docstrings, comments or imports leave figures current; other code does not."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import stale
+
+    def git(command: str, *arguments: str) -> str:
+        if command == "diff":
+            return status
+        return before if arguments[0].startswith("old:") else after
+
+    monkeypatch.setattr(stale, "git", git)
+    assert stale.changes("old", "src") == changed
