@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from dlsched.simulation.published.muri.jobs import JobState
 from dlsched.simulation.published.muri.loop import Policy
@@ -11,20 +12,17 @@ from dlsched.simulation.published.muri.recorder import Held
 from dlsched.simulation.published.muri.servers import Servers, Shares
 
 
-class Tiresias(Policy):
-    """GPUs are counted over the whole cluster, so that a job may be on any servers.
+class InQueues(Policy):
+    """A policy that keeps its jobs in Tiresias' queues.
 
     The policy wakes when the first job is due to go down a queue.
     """
 
-    joins_ends = False
     cause = "demotion"
 
-    def __init__(self, servers: Servers) -> None:
-        super().__init__()
-        self.servers = servers
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self.queues = Queues()
-        self.shares: dict[int, Shares] = {}
 
     def arrive(self, job: JobState) -> None:
         """Append a job to the list and to the first queue."""
@@ -40,6 +38,21 @@ class Tiresias(Policy):
         """Move a job down if it has reached its queue's limit."""
         self.queues.update(job)
 
+    def wake(self, now: float) -> float:
+        """Return when the first running job is due to go down."""
+        return self.queues.wake(now, self.running)
+
+
+class Tiresias(InQueues):
+    """GPUs are counted over the whole cluster, so that a job may be on any servers."""
+
+    joins_ends = False
+
+    def __init__(self, servers: Servers) -> None:
+        super().__init__()
+        self.servers = servers
+        self.shares: dict[int, Shares] = {}
+
     def decide(self, now: float) -> dict[int, Held]:
         """Take jobs queue by queue, skipping those for which GPUs are short."""
         free = sum(self.servers.sizes)
@@ -53,10 +66,6 @@ class Tiresias(Policy):
         self.running = [job for job in self.jobs if job.running]
         self._lay_out(self.running)
         return {job.index: Held(self.shares[job.index], None, job.tau) for job in self.running}
-
-    def wake(self, now: float) -> float:
-        """Return when the first running job is due to go down."""
-        return self.queues.wake(now, self.running)
 
     def _lay_out(self, running: Iterable[JobState]) -> None:
         """Choose servers, for the log: jobs that run on stay, others take what is free, in order.
