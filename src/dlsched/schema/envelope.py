@@ -62,6 +62,9 @@ class Instance(Enveloped):
     FIXED_IDS: ClassVar[frozenset[str]] = frozenset()
     """Ids whose meaning the schema fixes; other ids are names, and may be replaced by others."""
 
+    ORDERED_LISTS: ClassVar[frozenset[str]] = frozenset()
+    """Fields whose order decides ties in the problem's definition; the order of others is free."""
+
     name: Id
     """Name of the instance, which solutions and tables repeat."""
     source: str | None = None

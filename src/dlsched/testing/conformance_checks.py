@@ -390,7 +390,7 @@ def renaming(subject: Subject) -> Finding | None:
 
 
 def order(subject: Subject) -> Finding | None:
-    """The order of the lists in a file does not change the optimum."""
+    """The order of the lists in a file does not change the optimum, but where it decides ties."""
     return _invariant(subject, reordered)
 
 

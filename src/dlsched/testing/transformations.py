@@ -17,9 +17,13 @@ def renamed(instance: Instance) -> Instance:
 
 
 def reordered(instance: Instance) -> Instance:
-    """Return the instance with its lists of servers, jobs and the like backwards."""
+    """Return the instance with its lists of servers, jobs and the like backwards.
+
+    Lists whose order is part of the definition (`Instance.ORDERED_LISTS`) stay as they are.
+    """
     data = instance.to_data()
-    for key, value in data.items():
+    for key in data.keys() - instance.ORDERED_LISTS:
+        value = data[key]
         if isinstance(value, list) and value and isinstance(value[0], dict):
             data[key] = value[::-1]
     return _instance(instance, data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, StrictBool, model_validator
 
@@ -82,6 +82,9 @@ class Job(Document):
 
 class Instance(schema.Instance):
     """Regions, tables, and the jobs that read them."""
+
+    ORDERED_LISTS: ClassVar[frozenset[str]] = frozenset({"regions"})
+    """A job with as many of its tables in two regions runs in the earlier one."""
 
     problem: Literal["placement"] = "placement"
     version: Literal["v1", "v2"] = "v2"
