@@ -70,13 +70,14 @@ def refuted(seed: int) -> list[str]:
 
 @pytest.mark.parametrize(
     "seeds",
-    [(0, 1, 23, 241, 247), pytest.param(range(2, 250), marks=pytest.mark.slow)],
+    [(0, 1, 23, 232, 241, 247), pytest.param(range(2, 250), marks=pytest.mark.slow)],
     ids=["few", "many"],
 )
 def test_no_placement_refutes_a_method(seeds: Sequence[int]) -> None:
     """By enumeration with the definition: no certified bound is beaten, no status is false.
 
-    At seed 23 a bound was too large, at 241 milp contradicted itself, at 247 its optimum was none.
+    At seed 23 a bound was too large, at 241 milp contradicted itself; at 232, where some costs are
+    below the solver's tolerances, and at 247 its optimum was none.
     """
     wrong = {seed: refuted(seed) for seed in seeds}
     assert {seed: found for seed, found in wrong.items() if found} == {}

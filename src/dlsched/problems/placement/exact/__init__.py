@@ -7,6 +7,8 @@ import time
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from dlsched.problems.placement import model
 from dlsched.problems.placement.definition.check import TOLERANCE as CHECK_TOLERANCE
 from dlsched.problems.placement.definition.check import check, rounding_margin
@@ -87,6 +89,18 @@ def refined(instance: Instance) -> Any:
     return model.build(instance, refinement.estimate, whole=refinement.whole)
 
 
+def _rounded_cost(form: StandardForm) -> float:
+    """Return how much of a program's cost may be missed by a solver that rounds reduced costs.
+
+    Columns whose costs are below its tolerance cost nothing to it, whatever their values.
+    """
+    unit, costs, _ = form.conditioned(0)
+    costs = np.abs(costs)
+    small = (costs > 0) & (costs <= _REDUCED_COST)
+    missed = costs[small] @ (form.upper - form.lower)[small]
+    return float(unit) * (_REDUCED_COST + float(missed))
+
+
 class Refinement:
     """The state between the rounds: the estimate, the best placement, the bounds."""
 
@@ -104,7 +118,7 @@ class Refinement:
         self.claimed = 0.0
         self.excluded: list[Solution] = []
         self.built: tuple[Any, StandardForm] | None = None
-        self.unit = 0.0  # of the last program's costs
+        self.rounded_cost = 0.0  # of the last program
         self.build_seconds = 0.0
         self.message = ""
         self.no_dual = "the relaxation was not solved"
@@ -307,12 +321,12 @@ class Refinement:
             point = form.point()
         self.run.announce(Stage.SEARCHING, f"with {self.run.solver}, {form.size}")
         many = len(self.data.size) > _WITHOUT_SUB_PROGRAMS
-        self.unit = float(form.conditioned(0)[0])
+        self.rounded_cost = _rounded_cost(form)
         return self.backend.solve(form, 0, self.part(), start=point, sub_programs=many)
 
     def lowered(self, bound: float) -> float:
         """Return a solver's bound on a program less the solver's tolerances."""
-        return bound - SOLVER_PRECISION * abs(bound) - _REDUCED_COST * self.unit
+        return bound - SOLVER_PRECISION * abs(bound) - self.rounded_cost
 
     def offer(self, solution: Solution) -> None:
         """Keep a placement if it is the best."""
