@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from dlsched.run import StageEvent as StageEvent
     from dlsched.schema.envelope import Instance as Instance
     from dlsched.schema.solution import Solution as Solution
+    from dlsched.variants import Level as Level
+    from dlsched.variants import Variant as Variant
+    from dlsched.variants import variant as variant
 
 __version__ = "0.1.0"
 
@@ -100,6 +103,7 @@ _NAMES = {
     "run": ["Run", "Stage", "StageEvent"],
     "schema.envelope": ["Instance"],
     "schema.solution": ["Solution"],
+    "variants": ["Level", "Variant", "variant"],
 }
 """The public names, by the module that has them; a test compares them with the imports above."""
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}

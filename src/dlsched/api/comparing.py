@@ -15,6 +15,7 @@ from dlsched.registry import MethodLike
 from dlsched.registry.labels import distinguish, method_labels
 from dlsched.results.result import Result
 from dlsched.schema.envelope import Instance
+from dlsched.variants import VariantProblem, owner_of
 
 if TYPE_CHECKING:
     import pandas
@@ -78,9 +79,11 @@ def attempt(instance: Instance, method: MethodLike, **solve_options: Any) -> Res
     """Solve; return what was raised instead of raising it. The method may also exit or fork."""
     process, resolved = os.getpid(), None
     try:
-        chosen = registry.problem(instance.problem).resolve(method, instance)
+        owner = owner_of(instance, solve_options.get("variant"))
+        chosen = owner.resolve(method, instance)
         resolved = chosen.name
-        answer: Result | Failure = solve(instance, chosen, **solve_options)
+        again = method if isinstance(owner, VariantProblem) else chosen
+        answer: Result | Failure = solve(instance, again, **solve_options)
     except (Exception, SystemExit) as error:  # a method may raise anything
         kinds = {SolverDisagreement: "rejected", MemoryError: "memory"}
         status = next((s for kind, s in kinds.items() if isinstance(error, kind)), "error")

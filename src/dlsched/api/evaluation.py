@@ -120,6 +120,7 @@ def evaluate_claim(
         solver_version=run.solvers[solver] if solver else None,
         solver_message=claim.solver_message,
         limits=Limits(limit, run.gap, run.threads),
+        variant=problem.label,
     )
     link_instance(result, instance)
     if claim.solution is not None:

@@ -13,15 +13,20 @@ from dlsched.errors import InstanceError, OptionError
 from dlsched.schema.files import validate_target, write_bytes
 from dlsched.solvers.lp import lp_text
 from dlsched.solvers.mps import mps_text
+from dlsched.variants import Variant, owner_of
 
 _MODEL_FORMATS = {"lp": lp_text, "mps": mps_text}
 ExportFormat: TypeAlias = Literal["lp", "mps", "vipr"]
 
 
-def model(instance: InstanceLike) -> Any:
-    """Return the instance's Pyomo model, with one objective per level, all of them active."""
+def model(instance: InstanceLike, *, variant: Variant | None = None) -> Any:
+    """Return the instance's Pyomo model, with one objective per level, all of them active.
+
+    With a variant it is the whole model, which states what a solution is in both directions, with
+    the variant's changes.
+    """
     inst = load(instance)
-    return registry.problem(inst.problem).module("model").build(inst)
+    return owner_of(inst, variant).module("model").build(inst)
 
 
 def export(
@@ -33,6 +38,7 @@ def export(
     built: Any = None,
     proof: ProofLike | None = None,
     format: ExportFormat | None = None,
+    variant: Variant | None = None,
 ) -> None:
     """Write one level of an instance as a file for other programs.
 
@@ -55,6 +61,8 @@ def export(
         For certificates: a proof or its file; by default the library's, if the instance is in it.
     format
         By default what `path` ends in, and MPS if that is something else.
+    variant
+        For models: the change of the problem; the file says its name and digest.
 
     Raises
     ------
@@ -71,11 +79,13 @@ def export(
     if format is None:
         format = format_of(Path(path).name)
     if format == "vipr":
+        if variant is not None:
+            raise OptionError("there are no proofs of variants; leave variant out, or write MPS")
         inst = load(instance)
         first = registry.problem(inst.problem).levels[0].name
         [text] = vipr_texts(inst, proof, level=level or first).values()
     else:
-        text = model_text(instance, format, level=level, held=held, built=built)
+        text = model_text(instance, format, level=level, held=held, built=built, variant=variant)
     write_bytes(Path(path), text.encode())
 
 
@@ -92,12 +102,13 @@ def model_text(
     level: str | None = None,
     held: Mapping[str, float] | None = None,
     built: Any = None,
+    variant: Variant | None = None,
 ) -> str:
     """Return what `export` writes."""
     if format not in _MODEL_FORMATS:
         raise OptionError(f"format={format!r:.40} is unknown; write one of: lp, mps, vipr")
     inst = load(instance)
-    levels = [entry.name for entry in registry.problem(inst.problem).levels]
+    levels = [entry.name for entry in owner_of(inst, variant).levels]
     target = level or levels[0]
     if target not in levels:
         raise OptionError(f"{inst.problem} has no level {target!r}; it has: {', '.join(levels)}")
@@ -107,7 +118,9 @@ def model_text(
         raise OptionError(f"level {target!r} needs the value of {missing[0]!r}: pass it in held=")
     holds = [float((held or {})[name]) for name in levels[:rank]]
     try:
-        return _MODEL_FORMATS[format](inst.name, built or model(inst), rank, holds)
+        name = inst.name if variant is None else f"{inst.name}-{variant.name}-{variant.sha256[:8]}"
+        built = built or model(inst, variant=variant)
+        return _MODEL_FORMATS[format](name, built, rank, holds)
     except Exception as error:
         why = registry.problem(inst.problem).explain(inst)
         if not why:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dlsched.errors import DlschedError, InstanceError, describe
 from dlsched.proofs.document import proof_from_data
 from dlsched.registry import problem
-from dlsched.results.objective import bound_from_data, number_from_data
-from dlsched.results.result import Limits, Point, Result, Seconds, Start
+from dlsched.results.objective import ByLevel, Level, bound_from_data, number_from_data
+from dlsched.results.result import Limits, Point, Result, Seconds, Start, VariantLabel
 from dlsched.results.status import Status, Termination, default_termination
 
 _WHERE = "the result"
@@ -46,11 +46,15 @@ def load_result(text: str) -> Result:
 def result_from_data(data: Mapping[str, Any]) -> Result:
     """Undo `Result.to_data`; solution, proof and termination may be missing."""
     owner = problem(data["problem"])
+    changed = data.get("variant")
+    levels: Sequence[Level] = owner.levels
+    if changed:
+        levels = [Level(entry["name"], entry["sense"], "") for entry in changed["levels"]]
 
     def by_level(entries: Mapping[str, Any] | None, read: Any) -> Any:
         if entries is None:
             return None
-        return owner.by_level([read(entries[level.name]) for level in owner.levels])
+        return ByLevel(levels, [read(entries[level.name]) for level in levels])
 
     solution, status = data.get("solution"), Status(data["status"])
     ended = data.get("termination") or default_termination(status)
@@ -79,4 +83,5 @@ def result_from_data(data: Mapping[str, Any]) -> Result:
         solver_message=data["solver_message"],
         limits=Limits(**data["limits"]) if data.get("limits") else None,
         proof=proof_from_data(data["proof"], _WHERE) if data.get("proof") else None,
+        variant=VariantLabel(changed["name"], changed["sha256"]) if changed else None,
     )

@@ -29,6 +29,7 @@ from dlsched.run import Run, Stage, StageListener, announce
 from dlsched.schema.envelope import Instance
 from dlsched.schema.instance_link import link_instance
 from dlsched.schema.solution import Solution
+from dlsched.variants import Variant, VariantProblem, owner_of
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ def solve(
     seed: int = 0,
     solver: str = "highs",
     start: SolutionLike | None = None,
+    variant: Variant | None = None,
     log: bool = False,
     certify: bool = False,
     on_progress: Callable[[Point], None] | None = None,
@@ -70,6 +72,10 @@ def solve(
         ``"highs"`` or any solver that Pyomo knows, for methods that build a model.
     start
         A solution to start from; the result's ``start`` says whether it was used.
+    variant
+        A change of the problem, which is then solved instead. The methods are ``"exact"`` and
+        ``"relaxation"`` on the whole model, and heuristics, which know nothing of it: a solution
+        that violates it is no answer, and the reason says what it violates.
     log
         Let the solver write to the terminal.
     certify
@@ -97,8 +103,10 @@ def solve(
     if not isinstance(instance, Instance):
         announce(on_stage, Stage.LOADING, "the instance")
     inst = load(instance)
-    owner = registry.problem(inst.problem)
+    owner = owner_of(inst, variant)
     chosen = owner.resolve(method, inst)
+    if certify and variant is not None:
+        raise OptionError("certify=True has no proofs for variants; leave one of the two out")
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
     chosen.prepare(owner.package, on_stage, inst)
@@ -126,6 +134,8 @@ def solve(
             claim = _started(owner, chosen, inst, run, method_options)
     else:
         claim = registry.call(chosen, inst, run, method_options)
+    if isinstance(owner, VariantProblem):
+        claim = owner.admit(claim, chosen, inst)
     trusted = chosen.own or bool(why)
     result = evaluate_claim(owner, inst, chosen, claim, run, method_options, trusted=trusted)
     if start is not None and result.start is None:
@@ -178,7 +188,13 @@ def _contested(result: Result, rival: Method, instance: Instance, run: Run) -> R
     return changed
 
 
-def bound(instance: InstanceLike, method: MethodLike | None = None, **solve_options: Any) -> Bounds:
+def bound(
+    instance: InstanceLike,
+    method: MethodLike | None = None,
+    *,
+    variant: Variant | None = None,
+    **solve_options: Any,
+) -> Bounds:
     """Return a bound per level, each certified or claimed.
 
     Parameters
@@ -187,6 +203,8 @@ def bound(instance: InstanceLike, method: MethodLike | None = None, **solve_opti
         Anything that `load` takes.
     method
         A bound or exact method; by default the problem's own bound method.
+    variant
+        As for `solve`.
 
     Raises
     ------
@@ -194,11 +212,12 @@ def bound(instance: InstanceLike, method: MethodLike | None = None, **solve_opti
         If the method is a heuristic, which proves nothing.
     """
     inst = load(instance)
-    owner = registry.problem(inst.problem)
+    owner = owner_of(inst, variant)
     chosen = owner.resolve(method or owner.bound, inst)
     if chosen.kind in (Kind.HEURISTIC, Kind.BASELINE):
         raise OptionError(f"{chosen.name} is a {chosen.kind}: it proves no bound")
-    return solve(inst, chosen, **solve_options).bound
+    name = chosen if variant is None else chosen.name
+    return solve(inst, name, variant=variant, **solve_options).bound
 
 
 def validate_limits(time_limit: object, gap: object, threads: object, solver: object) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dlsched import registry
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.errors import InstanceError
 from dlsched.problems import library
 from dlsched.results.objective import Bounds, gap
 from dlsched.results.result import Report
+from dlsched.variants import Variant, owner_of
 
 
 def verify(
-    instance: InstanceLike, solution: SolutionLike, *, bound: Bounds | None = None
+    instance: InstanceLike,
+    solution: SolutionLike,
+    *,
+    bound: Bounds | None = None,
+    variant: Variant | None = None,
 ) -> Report:
     """Check a solution against the problem's definition; no solver is involved.
 
@@ -23,6 +27,8 @@ def verify(
         Anything that `load` and `load_solution` take.
     bound
         What to state the gap to; by default the library's bound, if the instance is in it.
+    variant
+        A change of the problem: its constraints and levels are evaluated in exact arithmetic.
 
     Raises
     ------
@@ -30,7 +36,7 @@ def verify(
         If either cannot be used, or the solution is of another problem or instance.
     """
     inst = load(instance)
-    owner = registry.problem(inst.problem)
+    owner = owner_of(inst, variant)
     sol = load_solution(solution, inst.problem)
     if sol.instance_sha256 not in (None, inst.sha256):
         raise InstanceError(
@@ -40,7 +46,8 @@ def verify(
             "verify it against the instance it was made for, or drop the field",
         )
     report = owner.check(inst, sol)
-    bound = bound if bound is not None else library.best_bounds(inst.sha256)
+    if bound is None and variant is None:
+        bound = library.best_bounds(inst.sha256)
     if bound is not None and report.feasible and report.objective is not None:
         report = replace(report, gap=gap(report.objective, bound))
     return report

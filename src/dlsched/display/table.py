@@ -140,6 +140,8 @@ def best_known(results: Sequence[Result], labels: Sequence[str]) -> tuple[Bounds
     """
     bounds, refuted = standing(results, labels)
     for result in results[:1]:
+        if result.variant is not None:  # the library's bounds are the problem's
+            continue
         recorded = library.best_bounds(result.instance_sha256)
         bounds.append(result.bound.map(lambda _: None) if recorded is None else recorded)
     return strongest(bounds), refuted

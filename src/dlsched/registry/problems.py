@@ -12,7 +12,7 @@ from dlsched.registry import layout, registered
 from dlsched.registry.methods import Kind, Method, MethodLike, function_name
 from dlsched.registry.starts import Start, Starts
 from dlsched.results.objective import ByLevel, Level
-from dlsched.results.result import Report, Violation
+from dlsched.results.result import Report, VariantLabel, Violation
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 
@@ -99,6 +99,11 @@ class Problem:
             return report
         other = Violation("instance", "instance", message)
         return replace(report, violations=(other, *report.violations))
+
+    @property
+    def label(self) -> VariantLabel | None:
+        """What results say of a change of the problem; ``None`` for the problem itself."""
+        return None
 
     def by_level(self, entries: Sequence[Any]) -> ByLevel[Any]:
         """Pair one entry per level with the level."""

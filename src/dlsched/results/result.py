@@ -28,6 +28,7 @@ __all__ = [
     "Start",
     "Status",
     "Termination",
+    "VariantLabel",
     "Violation",
     "default_termination",
 ]
@@ -104,6 +105,13 @@ class Limits(NamedTuple):
     threads: int
 
 
+class VariantLabel(NamedTuple):
+    """The change of the problem that was solved: its name, and the digest of what it says."""
+
+    name: str
+    sha256: str
+
+
 class Start(NamedTuple):
     """Whether a start solution was used, and why."""
 
@@ -161,6 +169,8 @@ class Result(Rendered):
         Time limit, gap asked for, threads; ``None`` in files of versions that did not record it.
     proof
         With ``certify=True``, the checked proof that the solution is optimal, if one was found.
+    variant
+        The change of the problem that was solved; ``None`` if it was the problem itself.
 
     What another package's method calls optimal, infeasible or certified is its claim: the
     termination is then ``CLAIMED``, and the bounds are claimed ones.
@@ -191,6 +201,7 @@ class Result(Rendered):
     solver_message: str = ""
     limits: Limits | None = None
     proof: Proof | None = None
+    variant: VariantLabel | None = None
 
     def summary(self) -> str:
         """Return a text of several lines: what was found, what is proved, why it ended, what next.
@@ -248,7 +259,12 @@ class Result(Rendered):
             "trajectory": [list(point) for point in self.trajectory],
             "solution": self.solution and self.solution.to_data(),
             "proof": self.proof and self.proof.to_data(),
+            "variant": self.variant and self._variant_to_data(self.variant),
         }
+
+    def _variant_to_data(self, variant: VariantLabel) -> dict[str, Any]:
+        levels = [{"name": level.name, "sense": level.sense} for level in self.bound.levels]
+        return variant._asdict() | {"levels": levels}
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the fields, not the link to the instance."""

@@ -169,6 +169,11 @@ def _names(names: list[str]) -> list[str]:
     return list(seen)
 
 
+def _scaled(number: float, scale: Fraction) -> float:
+    """Return the decimal that a number prints as, times a scale."""
+    return float(Fraction(repr(float(number))) * scale) if math.isfinite(number) else number
+
+
 def compile_model(model: Any) -> StandardForm:
     """Compile a Pyomo model whose objectives are its levels, in their order.
 
@@ -176,7 +181,8 @@ def compile_model(model: Any) -> StandardForm:
     ----------
     model
         A linear ``pyomo.environ.ConcreteModel`` with all its objectives active. Its attribute
-        ``GRANULARITY``, if any, maps names of objectives to a number that divides all their values.
+        ``GRANULARITY``, if any, maps names of objectives to a number that divides all their values;
+        ``ROW_SCALES`` maps names of constraints to what their rows are multiplied by.
 
     Raises
     ------
@@ -196,12 +202,20 @@ def compile_model(model: Any) -> StandardForm:
             raise ValueError(
                 f"the domain of {v.name} is neither an interval nor a range of integers"
             )
+    A = sparse.csr_array(info.A)
     rhs = np.array([float(b) for b in info.rhs])
+    scales = getattr(model, "ROW_SCALES", {})
+    for i, row in enumerate(info.rows if scales else ()):
+        scale = scales.get(row.constraint.name)
+        if scale is not None:
+            entries = slice(A.indptr[i], A.indptr[i + 1])
+            A.data[entries] = [_scaled(a, scale) for a in A.data[entries]]
+            rhs[i] = _scaled(rhs[i], scale)
     kind = np.array([row.bound_type for row in info.rows], dtype=int)
     bounds = [v.bounds for v in info.columns]
     declared = getattr(model, "GRANULARITY", {})
     return StandardForm(
-        A=sparse.csc_array(info.A),
+        A=sparse.csc_array(A),
         row_lower=np.where(kind == 1, -INF, rhs),
         row_upper=np.where(kind == -1, INF, rhs),
         lower=np.array([-INF if low is None else low for low, _ in bounds], dtype=float),

@@ -24,6 +24,16 @@ from dlsched.solvers.digits import BASE, DigitRow, carries, digit_rows, small, t
 MOST_VARIABLES = 60_000
 """Upper limit of the pairs of a pending job and a machine, each of which has a variable."""
 
+NAMEABLE = {
+    "x": "x[w,r]: workload w starts in region r",
+    "u": "u[w,j,c]: its job j is in cluster c",
+    "y": "y[w,j,k]: tasks of its job j on machine k",
+    "v": "v[w]: the running workload w is preempted",
+    "d": "d[k]: machine k gets a task",
+    "g": "g[c,rack]: a rack of cluster c gets a task",
+}
+"""The variables that a variant may name."""
+
 
 def pairs(instance: Instance) -> Iterator[tuple[int, PendingJob, int, int]]:
     """Yield (workload, job, machine, tasks that fit) for every machine that a job can use."""
@@ -207,6 +217,21 @@ def build(instance: Instance) -> Any:
     m.used = pyo.Constraint(m.TASKS, rule=lambda m, w, j, k: m.y[w, j, k] <= fits[w, j, k] * m.d[k])
     m.in_rack = pyo.Constraint(m.MACHINES, rule=lambda m, k: m.d[k] <= m.g[rack[k]])
     return m
+
+
+def complete(m: Any, instance: Instance) -> None:
+    """State that machines and racks are only used if they get a task."""
+    import pyomo.environ as pyo
+
+    tasks: dict[str, list[Any]] = {k: [] for k in m.MACHINES}
+    racks: dict[tuple[str, str], list[Any]] = {rack: [] for rack in m.RACKS}
+    for w, j, k in m.TASKS:
+        tasks[k].append(m.y[w, j, k])
+    for k in m.MACHINES:
+        kind = instance.kinds[instance.machine_number(k) or 0]
+        racks[kind.cluster, kind.machines.rack].append(m.d[k])
+    m.used_only = pyo.Constraint(m.MACHINES, rule=lambda m, k: m.d[k] <= sum(tasks[k]))
+    m.rack_only = pyo.Constraint(m.RACKS, rule=lambda m, *rack: m.g[rack] <= sum(racks[rack]))
 
 
 def _capacity(

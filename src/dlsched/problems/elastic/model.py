@@ -8,6 +8,9 @@ from dlsched.problems.elastic.definition.schema import Instance, Solution
 from dlsched.problems.elastic.programs import two_pools_model as model_pools
 from dlsched.schema import granularity
 
+NAMEABLE = {"x": "x[j,w]: job j runs with w workers; x[j,a,b] with a and b on the two pools"}
+"""The variables that a variant may name."""
+
 
 def build(instance: Instance) -> Any:
     """Return the Pyomo model: a multiple-choice knapsack with both levels as objectives."""

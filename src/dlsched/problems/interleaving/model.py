@@ -21,6 +21,9 @@ _MOST_EXACT = 2000
 _LEAST_GRANULARITY = 1e-9
 """A granularity below a solver's tolerances is of no use."""
 
+NAMEABLE = {"x": "x[i]: the jobs m.MEMBERS[i] are a group"}
+"""The variables that a variant may name."""
+
 
 def build(instance: Instance) -> Any:
     """Return the Pyomo model: set partitioning over all groups.

@@ -32,6 +32,13 @@ ESTIMATED = ("cost",)
 THOUSAND = 1000
 """The unit of squares of shares is a thousandth: solvers' rows are off by as much as 1e-6."""
 
+NAMEABLE = {
+    "x": "x[t,r]: table t is in region r",
+    "y": "y[g,r]: the jobs of group g, in the order of GROUPS, run in region r",
+    "near": "near[g,t,r]: they run in region r, and table t, which they read, is there",
+}
+"""The variables that a variant may name."""
+
 
 class WholeJobs(NamedTuple):
     """A row: squares, in units of 1, plus penalties of groups without a region."""
@@ -372,6 +379,17 @@ def _least_squares(shares: Shares, r: int, k: int, load: Fraction) -> float:
     if excess <= 0 or not all(weights[p] for p in parts):
         return 0.0
     return below(THOUSAND * excess**2 / sum(part**2 / weights[p] for p, part in parts.items()))
+
+
+def complete(m: Any, instance: Instance) -> None:
+    """State that a table in the region of jobs that read it is near them."""
+    import pyomo.environ as pyo
+
+    m.near_both = pyo.Constraint(
+        m.READS,
+        m.REGIONS,
+        rule=lambda m, g, t, r: m.near[g, t, r] >= m.x[t, r] + m.y[g, r] - 1,
+    )
 
 
 def read(instance: Instance, m: Any) -> Solution:

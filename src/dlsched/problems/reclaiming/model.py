@@ -7,6 +7,13 @@ from typing import Any
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.schema import granularity
 
+NAMEABLE = {
+    "x": "x[s]: server s is returned",
+    "y": "y[j]: job j is preempted",
+    "z": "z[j,s]: job j is preempted, and its GPUs on server s, which is kept, are lost",
+}
+"""The variables that a variant may name."""
+
 
 def build(instance: Instance) -> Any:
     """Return the Pyomo model: the paper's dependent knapsack with both levels as objectives.
@@ -58,6 +65,21 @@ def build(instance: Instance) -> Any:
     m.preempt = pyo.Constraint(m.BASE, rule=lambda m, j, s: m.y[j] >= m.x[s])
     m.vacate = pyo.Constraint(m.DAMAGE, rule=lambda m, j, s: m.z[j, s] >= m.y[j] - m.x[s])
     return m
+
+
+def complete(m: Any, instance: Instance) -> None:
+    """State what a solution does to jobs in the other direction, too: no more than it has to."""
+    import pyomo.environ as pyo
+
+    base: dict[str, list[Any]] = {j: [] for j in m.JOBS}
+    for j, s in m.BASE:
+        base[j].append(m.x[s])
+    m.preempt_only = pyo.Constraint(
+        m.JOBS,
+        rule=lambda m, j: m.y[j] <= pyo.quicksum(base[j]) if base[j] else pyo.Constraint.Feasible,
+    )
+    m.vacate_preempted = pyo.Constraint(m.DAMAGE, rule=lambda m, j, s: m.z[j, s] <= m.y[j])
+    m.vacate_kept = pyo.Constraint(m.DAMAGE, rule=lambda m, j, s: m.z[j, s] <= 1 - m.x[s])
 
 
 def read(instance: Instance, m: Any) -> Solution:

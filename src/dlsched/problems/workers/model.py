@@ -9,6 +9,16 @@ from dlsched.problems.workers.structures.patterns import Demand, group_of, group
 from dlsched.problems.workers.structures.placement_counts import Share, fill, held_by, shares_of
 from dlsched.schema import granularity
 
+NAMEABLE = {
+    "y": "y[j]: job j is placed",
+    "u": "u[j,p]: job j, which may use both pools but not at a time, is on pool p",
+    "b": "b[j,p]: base workers of job j on pool p",
+    "f": "f[j,p]: flexible workers of job j on pool p",
+    "n": "n[s,g,k]: workers of k GPUs of group g on server s",
+    "h": "h[s,g]: server s holds workers of group g",
+}
+"""The variables that a variant may name."""
+
 
 def build(instance: Instance) -> Any:
     """Return the Pyomo model: for each server the number of workers of each size.
@@ -104,6 +114,16 @@ def build(instance: Instance) -> Any:
         groups.setdefault(s, []).append(m.h[s, g])
     m.one_group = pyo.Constraint(m.OPEN, rule=lambda m, s: pyo.quicksum(groups[s]) <= 1)
     return m
+
+
+def complete(m: Any, instance: Instance) -> None:
+    """State that a server without workers of a group does not hold the group."""
+    import pyomo.environ as pyo
+
+    held: dict[tuple[str, str], list[Any]] = {}
+    for s, g, k in m.ROOMS:
+        held.setdefault((s, g), []).append(m.n[s, g, k])
+    m.held_only = pyo.Constraint(m.GROUPS, rule=lambda m, s, g: m.h[s, g] <= sum(held[s, g]))
 
 
 def _workers(m: Any, kind: Kind) -> Any:

@@ -1,0 +1,72 @@
+"""The exact value of a linear expression at a point.
+
+A coefficient is the decimal that it prints as: 0.1 + 0.1 + 0.1 is 0.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from dlsched.errors import OptionError
+
+
+def exact(number: Any) -> Fraction:
+    """Return a number as the decimal that it prints as.
+
+    Raises
+    ------
+    ValueError
+        If it is infinite, or no number.
+    """
+    if isinstance(number, float):  # NumPy's included
+        return Fraction(repr(float(number)))
+    if isinstance(number, str | bytes):
+        raise ValueError(f"{number!r:.40} is no number")
+    return Fraction(number)
+
+
+def exact_value(expression: Any) -> Fraction:
+    """Return the value of a Pyomo expression at the values of its variables.
+
+    Raises
+    ------
+    ValueError
+        If a variable has no value, or a constant is no finite number.
+    """
+    from pyomo.core.expr.visitor import StreamBasedExpressionVisitor
+
+    def leaf(node: Any) -> Fraction:
+        if hasattr(node, "is_potentially_variable") and not node.is_potentially_variable():
+            return exact(node.value if hasattr(node, "value") else node())
+        return exact(node.value if hasattr(node, "value") else node)
+
+    def before(_: Any, child: Any, __: int) -> tuple[bool, Fraction | None]:
+        if hasattr(child, "is_expression_type") and child.is_expression_type():
+            return True, None
+        return False, leaf(child)
+
+    def leave(node: Any, values: list[Fraction]) -> Any:
+        return values[0] if node.is_named_expression_type() else node._apply_operation(values)
+
+    if not (hasattr(expression, "is_expression_type") and expression.is_expression_type()):
+        return leaf(expression)
+    walker = StreamBasedExpressionVisitor(beforeChild=before, exitNode=leave)
+    return Fraction(walker.walk_expression(expression))
+
+
+def coefficients(expression: Any) -> Iterator[tuple[Any, float]]:
+    """Yield the variables of a linear expression with their coefficients.
+
+    Raises
+    ------
+    OptionError
+        If it is not linear.
+    """
+    from pyomo.repn import generate_standard_repn
+
+    form = generate_standard_repn(expression, compute_values=True)
+    if not form.is_linear():
+        raise OptionError("is not linear")
+    yield from zip(form.linear_vars, form.linear_coefs, strict=True)

@@ -1,0 +1,189 @@
+"""The digest of a variant: of its functions' source, and of all data that these read.
+
+Two variants of one digest make the same change. A function's digest has that of every function of
+the user's that it calls, of its defaults, of what it closes over, and of the globals that it names.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import dis
+import hashlib
+import importlib.metadata
+import inspect
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Mapping, Set
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from dlsched.errors import OptionError
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), Fraction, Decimal, Path)
+_LIBRARIES = tuple(
+    Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")
+)
+
+
+def digest(name: str, parts: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of functions and data.
+
+    Parameters
+    ----------
+    name
+        Of the variant, for messages.
+    parts
+        What to digest, by what it is.
+
+    Raises
+    ------
+    OptionError
+        If a function reads an object whose content cannot be had.
+    """
+    total = hashlib.sha256()
+    for piece in _Content(name).of(parts, "the variant"):
+        total.update(piece.encode())
+        total.update(b"\0")
+    return total.hexdigest()
+
+
+class _Content:
+    """Text that says what functions and data are; each function once."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.seen: set[int] = set()
+
+    def of(self, value: Any, where: str) -> Iterator[str]:
+        """Yield the content of a value; `where` says in messages what it is."""
+        yield type(value).__qualname__
+        if isinstance(value, Enum):
+            yield str(value)
+        elif isinstance(value, _PLAIN):
+            yield repr(value)
+        elif isinstance(value, Mapping):
+            for key, entry in value.items():
+                yield from self.of(key, where)
+                yield from self.of(entry, f"{where}[{key!r:.40}]")
+        elif isinstance(value, Set):
+            yield from sorted("\0".join(self.of(entry, where)) for entry in value)
+        elif isinstance(value, (list, tuple, range)):
+            for i, entry in enumerate(value):
+                yield from self.of(entry, f"{where}[{i}]")
+        elif isinstance(value, ModuleType):
+            yield from self._module(value, where)
+        elif isinstance(value, (FunctionType, MethodType, BuiltinFunctionType, type)):
+            yield from self._code(value, where)
+        else:
+            yield from self._object(value, where)
+
+    def _object(self, value: Any, where: str) -> Iterator[str]:
+        """Yield the content of an object of a class."""
+        if hasattr(value, "tobytes") and hasattr(value, "dtype"):
+            if value.dtype.hasobject:
+                self._refuse(where, value)
+            yield from (str(value.dtype), str(value.shape), value.tobytes().hex())
+        elif hasattr(value, "to_data") and hasattr(value, "sha256"):  # a document of dlsched
+            yield value.sha256
+        elif hasattr(value, "model_dump_json"):
+            yield value.model_dump_json()
+        elif dataclasses.is_dataclass(value):
+            for field in dataclasses.fields(value):
+                yield from self.of(getattr(value, field.name), f"{where}.{field.name}")
+        elif hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial
+            yield from self.of([value.func, value.args, value.keywords], where)
+        else:
+            self._refuse(where, value)
+
+    def _refuse(self, where: str, value: Any) -> None:
+        raise OptionError(
+            f"variant {self.name}: {where} is a {type(value).__module__}."
+            f"{type(value).__qualname__}, whose content has no digest, so that results could not "
+            f"say of which variant they are; use numbers, text, lists, dicts, arrays or dataclasses"
+        )
+
+    def _module(self, module: ModuleType, where: str) -> Iterator[str]:
+        """Yield a library's name and version."""
+        yield module.__name__
+        if _is_library(module.__name__):
+            package = module.__name__.partition(".")[0]
+            try:
+                yield importlib.metadata.version(package)
+            except importlib.metadata.PackageNotFoundError:
+                yield sys.version
+        else:
+            yield inspect.getsource(module)
+
+    def _code(self, value: Any, where: str) -> Iterator[str]:
+        """Yield a function's source and what it reads; of a library's only its name."""
+        module = getattr(value, "__module__", None) or ""
+        yield f"{module}.{value.__qualname__}"
+        if isinstance(value, MethodType):
+            yield from self.of(value.__self__, f"the object of {where}")
+            value = value.__func__
+        if isinstance(value, BuiltinFunctionType) or _is_library(module):
+            return
+        if id(value) in self.seen:
+            return
+        self.seen.add(id(value))
+        try:
+            yield inspect.getsource(value)
+        except (OSError, TypeError):
+            if isinstance(value, type):
+                self._refuse(where, value)
+            yield _code_text(value.__code__)
+        if isinstance(value, FunctionType):
+            yield from self._read_by(value, where)
+
+    def _read_by(self, function: FunctionType, where: str) -> Iterator[str]:
+        """Yield what a function has as defaults, closes over, and names of its module's globals."""
+        called = f"{where}: {function.__name__}"
+        for name, entry in _closed_over(function):
+            yield name
+            yield from self.of(entry, f"{called} reads {name}, which")
+        defaults = [function.__defaults__, function.__kwdefaults__]
+        yield from self.of(defaults, f"{called}: a default")
+        for name in sorted(_names(function.__code__)):
+            if name in function.__globals__:
+                yield name
+                yield from self.of(function.__globals__[name], f"{called} reads {name}, which")
+            elif not hasattr(builtins, name):
+                yield name
+
+
+def _closed_over(function: FunctionType) -> Iterable[tuple[str, Any]]:
+    """Return the variables of enclosing functions that a function reads, and their values."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # not assigned yet
+            yield name, None
+
+
+def _names(code: CodeType) -> set[str]:
+    """Return the names of globals that a function reads, and those inside it."""
+    nested = [const for const in code.co_consts if isinstance(const, CodeType)]
+    loads = (i for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+    return {str(load.argval) for load in loads}.union(*map(_names, nested))
+
+
+def _code_text(code: CodeType) -> str:
+    """Return what a function without source does, nested ones included."""
+    consts = [_code_text(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {consts}"
+
+
+def _is_library(module: str) -> bool:
+    """Whether a module is installed, or built in, rather than the user's own."""
+    package = module.partition(".")[0]
+    if package in ("dlsched", "pyomo") or package in sys.stdlib_module_names:
+        return package != "__main__"
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None:
+        return False
+    return any(Path(file).resolve().is_relative_to(folder) for folder in _LIBRARIES)

@@ -1,0 +1,214 @@
+"""A variant as a problem, which is solved and checked as any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+from dlsched import registry
+from dlsched.errors import OptionError
+from dlsched.registry import Kind, Method, Problem
+from dlsched.registry.trusted import trust
+from dlsched.results.objective import ByLevel
+from dlsched.results.objective import Level as ObjectiveLevel
+from dlsched.results.result import Claim, Report, Status, VariantLabel
+from dlsched.run import Run
+from dlsched.schema.envelope import Instance
+from dlsched.schema.solution import Solution
+from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
+from dlsched.variants.change import Change, change
+from dlsched.variants.evaluation import Evaluation, describe
+from dlsched.variants.variant import Level, Variant
+
+EXACT = "whole_model"
+"""The exact method of all variants."""
+BOUND = "relaxation"
+"""The bound method of all variants."""
+
+
+class VariantModel:
+    """The module ``model`` of a variant: the problem's, changed. One model for each instance."""
+
+    def __init__(self, variant: Variant, module: Any) -> None:
+        self.variant, self.module = variant, module
+        self._changes: dict[str, Change] = {}
+
+    def change(self, instance: Instance) -> Change:
+        """Return the changed model of an instance."""
+        if instance.sha256 not in self._changes:
+            self.variant.validate_unchanged()
+            model = self.module.build(instance)
+            if hasattr(self.module, "complete"):
+                self.module.complete(model, instance)
+            named = getattr(self.module, "NAMEABLE", None)
+            made = change(self.variant, model, instance, None if named is None else set(named))
+            self.variant.validate_unchanged()
+            self._changes[instance.sha256] = made
+        return self._changes[instance.sha256]
+
+    def build(self, instance: Instance) -> Any:
+        """Return the changed Pyomo model."""
+        return self.change(instance).model
+
+    def read(self, instance: Instance, model: Any) -> Solution:
+        """Return the problem's solution that the model's variables hold."""
+        read = getattr(self.module, "read_complete", self.module.read)
+        solution: Solution = read(instance, model)
+        return solution
+
+    def assign(self, instance: Instance, model: Any, solution: Solution) -> None:
+        """Set every variable to its value in a solution; added ones to the best that fit it."""
+        assign = getattr(self.module, "assign_complete", self.module.assign)
+        for variable in self.change(instance).variables:
+            variable.set_value(None, skip_validation=True)
+        assign(instance, model, solution)
+        if self.change(instance).variables:
+            list(Evaluation(self.change(instance)).violations())
+
+
+@dataclass(frozen=True)
+class VariantProblem(Problem):
+    """A problem with a variant's levels, check, model and methods.
+
+    Its methods are `EXACT`, `BOUND`, and the problem's heuristics and baselines, which know nothing
+    of the variant: what they return is checked.
+    """
+
+    variant: Variant = field(kw_only=True)
+
+    @property
+    def label(self) -> VariantLabel:
+        """What results say of the variant."""
+        return VariantLabel(self.variant.name, self.variant.sha256)
+
+    @cached_property
+    def base(self) -> Problem:
+        """The problem that is changed."""
+        return registry.problem(self.variant.problem)
+
+    @cached_property
+    def model(self) -> VariantModel:
+        """The variant's model."""
+        return VariantModel(self.variant, self.base.module("model"))
+
+    def module(self, name: str) -> Any:
+        """Return a module of the problem's package; ``model`` is the variant's."""
+        return self.model if name == "model" else self.base.module(name)
+
+    def check(self, instance: Instance, solution: Solution) -> Report:
+        """Check a solution against the problem's definition, then against the variant."""
+        report = self.base.check(instance, solution)
+        if not report.feasible or report.objective is None:
+            return replace(report, objective=None)
+        changed = self.model.change(instance)
+        self.model.assign(instance, changed.model, solution)
+        evaluation = Evaluation(changed)
+        violations = tuple(evaluation.violations())
+        known = report.objective.as_dict()
+        if not any(v.kind == "variables" for v in violations):
+            known |= evaluation.levels()
+        complete = all(level.name in known for level in self.levels)
+        values = [known[level.name] for level in self.levels] if complete else None
+        objective = None if values is None else ByLevel(self.levels, values)
+        return replace(report, violations=violations, objective=objective)
+
+    @cached_property
+    def _methods(self) -> dict[str, Method]:
+        exact = Method(EXACT, self.name, Kind.EXACT, self._exact(), SOLVER_LIBRARIES)
+        bound = Method(BOUND, self.name, Kind.BOUND, self._bound(), SOLVER_LIBRARIES)
+        heuristics = {
+            name: method
+            for name, method in self.base.methods.items()
+            if method.kind in (Kind.HEURISTIC, Kind.BASELINE)
+        }
+        return {EXACT: exact, BOUND: bound, **heuristics}
+
+    @property
+    def methods(self) -> dict[str, Method]:
+        """The variant's exact method and bound, and the problem's heuristics and baselines."""
+        return self._methods
+
+    def _exact(self) -> Callable[..., Claim]:
+        refined = getattr(self.base.module("model"), "solve_changed", None)
+
+        def whole_model(instance: Instance, run: Run) -> Claim:
+            """Integer program of the problem's whole model with the variant's changes.
+
+            Exact because every solution of the problem is a point of the whole model, and the
+            variant's constraints and levels are stated there.
+            """
+            if refined is not None:
+                return refined(instance, run, self.model)
+            return solve_levels(instance, run, self.model)
+
+        trust(whole_model, self.name)
+        return whole_model
+
+    def _bound(self) -> Callable[..., Claim]:
+        def relaxation(instance: Instance, run: Run) -> Claim:
+            """Bound of the first level by the duals of the whole model's linear relaxation."""
+            return relax_first_level(instance, run, self.model)
+
+        trust(relaxation, self.name)
+        return relaxation
+
+    def admit(self, claim: Claim, method: Method, instance: Instance) -> Claim:
+        """Return the claim of a method that does not know the variant.
+
+        Its bounds and levels are the problem's; a solution that violates the variant is none.
+        """
+        if method.name in (EXACT, BOUND) and method.own:
+            return claim
+        if not isinstance(claim.solution, self.solution):
+            return replace(claim, objective=None, bounds=())
+        if not self.base.check(instance, claim.solution).feasible:
+            return replace(claim, objective=None, bounds=())
+        status = Status.FEASIBLE if claim.status is Status.OPTIMAL else claim.status
+        claim = replace(claim, status=status, termination=None, objective=None, bounds=())
+        report = self.check(instance, claim.solution)
+        if report.feasible:
+            return claim
+        return replace(
+            claim,
+            solution=None,
+            status=Status.NO_SOLUTION,
+            reason=f"{method.name} does not know the {self.variant}: {describe(report.violations)}",
+        )
+
+
+def owner_of(instance: Instance, variant: Variant | None = None) -> Problem:
+    """Return the problem of an instance, or the variant of it.
+
+    Raises
+    ------
+    OptionError
+        If the variant is another problem's, or none.
+    """
+    base = registry.problem(instance.problem)
+    if variant is None:
+        return base
+    if not isinstance(variant, Variant):
+        raise OptionError(f"variant={variant!r:.60} is no dlsched.Variant")
+    if variant.problem != base.name:
+        raise OptionError(f"{variant} is for {variant.problem}; {instance.name} is of {base.name}")
+    variant.validate_unchanged()
+    known = {level.name: level for level in base.levels}
+    levels = [
+        known[level] if isinstance(level, str) else _objective_level(level)
+        for level in variant.levels or known
+    ]
+    values = {entry.name: getattr(base, entry.name) for entry in fields(Problem)}
+    values |= {
+        "levels": tuple(levels),
+        "exact": EXACT,
+        "bound": BOUND,
+        "choose": None,
+        "starts": (),
+    }
+    return VariantProblem(**values, variant=variant)
+
+
+def _objective_level(level: Level) -> ObjectiveLevel:
+    return ObjectiveLevel(level.name, "min" if level.sense == "minimize" else "max", "")

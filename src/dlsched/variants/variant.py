@@ -1,0 +1,174 @@
+"""What a variant is: a problem, and what is changed of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+from dlsched import registry
+from dlsched.errors import OptionError
+from dlsched.variants.identity import digest
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_SENSES = ("minimize", "maximize")
+
+Constrain = Callable[[Any, Any], None]
+"""``constrain(m, instance)``: adds components to the Pyomo model `m` of an instance."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level of an objective that a variant adds.
+
+    Attributes
+    ----------
+    name
+        Of the level, and of the model's objective component.
+    sense
+        ``"minimize"`` or ``"maximize"``.
+    expr
+        ``expr(m, instance)``: a linear expression in the model's variables.
+    """
+
+    name: str
+    sense: Literal["minimize", "maximize"]
+    expr: Callable[[Any, Any], Any]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no level."""
+        if not isinstance(self.name, str) or not self.name.isidentifier():
+            raise OptionError(f"level {self.name!r:.80}: its name must be a Python identifier")
+        if self.sense not in _SENSES:
+            raise OptionError(
+                f"level {self.name}: sense={self.sense!r:.40} must be minimize or maximize"
+            )
+        if not callable(self.expr):
+            raise OptionError(f"level {self.name}: expr must be a function expr(m, instance)")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A problem with a change.
+
+    A solution of a variant is a solution of the problem: the problem's checker decides on the
+    definition, then the added constraints and levels are evaluated in exact arithmetic.
+
+    Attributes
+    ----------
+    problem
+        Name of the problem.
+    name
+        Of the variant: letters, digits, and ``.``, ``-``, ``_``.
+    constrain
+        ``constrain(m, instance)`` adds variables and linear constraints to the Pyomo model of an
+        instance. It may name the variables that the problem's card lists for variants.
+    levels
+        The objective: names of the problem's levels, and levels of one's own (`Level`), the most
+        important first. The problem's by default.
+    fix
+        The value of each of some variables, by name as ``x[s1]``; 0 forbids what the variable
+        stands for.
+    sha256
+        Digest of all this, the functions' sources and the data that they read.
+
+    Raises
+    ------
+    OptionError, UnknownName
+        If one of these cannot be used, or a function reads data that have no digest.
+    """
+
+    problem: str
+    name: str
+    constrain: Constrain | None = None
+    levels: Sequence[str | Level] | None = None
+    fix: Mapping[str, float] = field(default_factory=dict)
+    sha256: str = field(init=False, compare=True, default="")
+
+    def __post_init__(self) -> None:
+        """Check every part, and compute the digest."""
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise OptionError(
+                f"variant {self.name!r:.80}: its name must be 1 to 80 letters, digits, '.', '-', "
+                f"'_', and begin with a letter or digit"
+            )
+        owner = registry.problem(self.problem)
+        if self.constrain is not None and not callable(self.constrain):
+            raise OptionError(f"{self}: constrain must be a function constrain(m, instance)")
+        self._validate_levels([level.name for level in owner.levels])
+        fix = {} if self.fix is None else dict(self.fix)
+        for name, value in fix.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise OptionError(f"{self}: fix[{name!r}]={value!r:.40} must be a number")
+        object.__setattr__(self, "fix", MappingProxyType(fix))
+        if self.levels is not None:
+            object.__setattr__(self, "levels", tuple(self.levels))
+        object.__setattr__(self, "sha256", self.digest())
+
+    def _validate_levels(self, known: Sequence[str]) -> None:
+        """Refuse a list of levels that is empty, unknown or ambiguous."""
+        if self.levels is None:
+            return
+        if isinstance(self.levels, str) or not self.levels:
+            raise OptionError(f"{self}: levels must be a list of at least one level")
+        names = []
+        for level in self.levels:
+            own = isinstance(level, Level)
+            if not own and level not in known:
+                there = f"{self.problem} has: {', '.join(known)}"
+                raise OptionError(f"{self}: levels has {level!r:.40}; {there}, or give a Level")
+            if own and level.name in known:
+                raise OptionError(
+                    f"{self}: {level.name} is a level of {self.problem}; rename yours"
+                )
+            names.append(level.name if own else level)
+        if len(set(names)) < len(names):
+            raise OptionError(f"{self}: levels has a name twice: {', '.join(names)}")
+
+    def __str__(self) -> str:
+        """Return what messages call it."""
+        return f"variant {self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it is made of; the digest is computed again."""
+        return type(self), (self.problem, self.name, self.constrain, self.levels, dict(self.fix))
+
+    def digest(self) -> str:
+        """Return the digest of what the variant is now."""
+        parts = {
+            "problem": self.problem,
+            "name": self.name,
+            "constrain": self.constrain,
+            "levels": self.levels,
+            "fix": sorted(self.fix.items()),
+        }
+        return digest(self.name, parts)
+
+    def validate_unchanged(self) -> None:
+        """Raise `OptionError` if data that the variant reads have changed since it was made."""
+        if self.digest() != self.sha256:
+            raise OptionError(
+                f"{self}: what its functions read has changed since it was made; make a new "
+                f"variant, or give them data that do not change"
+            )
+
+
+def variant(
+    problem: str,
+    name: str | None = None,
+    *,
+    levels: Sequence[str | Level] | None = None,
+    fix: Mapping[str, float] | None = None,
+) -> Callable[[Constrain], Variant]:
+    """Return a decorator that makes a variant of a function ``constrain(m, instance)``.
+
+    The variant's name is the function's by default, with ``-`` for ``_``.
+    """
+
+    def decorate(constrain: Constrain) -> Variant:
+        label = name or constrain.__name__.replace("_", "-")
+        return Variant(problem, label, constrain, levels, fix or {})
+
+    return decorate
