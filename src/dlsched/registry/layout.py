@@ -25,7 +25,7 @@ MODEL = "model"
 _FOLDER_OF = {
     **dict.fromkeys(("schema", "check", "oracle"), "definition"),
     **dict.fromkeys(("generate", "library", "strategy", "state"), "instances"),
-    **dict.fromkeys(("forms",), "programs"),
+    **dict.fromkeys(("forms", "whole_model"), "programs"),
     **dict.fromkeys(("bounds", "form_choices"), "exact"),
     **dict.fromkeys(("draw",), "pictures"),
 }

@@ -33,7 +33,7 @@ _STOPPED = {
 def summarize(result: Result) -> str:
     """Return a result's summary; see `dlsched.Result.summary`."""
     lines = [
-        f"{_name(result.instance)} ({result.problem}) by {_name(result.method)} "
+        f"{_name(result.instance)} ({_problem(result)}) by {_name(result.method)} "
         f"({result.kind}): {status_text(result)}",
         *_wrapped("", meaning(result)),
         *_table(rows(result)),
@@ -43,6 +43,12 @@ def summarize(result: Result) -> str:
         *_wrapped("run: ", setting(result)),
     ]
     return "\n".join(lines)
+
+
+def _problem(result: Result) -> str:
+    """Return the problem's name, and that of the variant that was solved."""
+    changed = f", variant {_name(result.variant.name)}" if result.variant else ""
+    return f"{result.problem}{changed}"
 
 
 def _name(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,9 +169,31 @@ def _names(names: list[str]) -> list[str]:
     return list(seen)
 
 
-def _scaled(number: float, scale: Fraction) -> float:
-    """Return the decimal that a number prints as, times a scale."""
-    return float(Fraction(repr(float(number))) * scale) if math.isfinite(number) else number
+class RowScale(NamedTuple):
+    """What a row is multiplied by, and whether it is then one of whole numbers only."""
+
+    factor: Fraction
+    whole: bool
+
+    def limit(self, limit: float, kind: int) -> float:
+        """Return a row's limit, multiplied; `kind` is 1 for an upper one, -1 for a lower one.
+
+        In whole numbers it is the nearest one that is as strict. What equals no whole number
+        becomes a half, which solvers' tolerances do not admit.
+        """
+        if not math.isfinite(limit):
+            return limit
+        exact = _decimal(limit) * self.factor
+        if not self.whole:
+            return float(exact)
+        if kind:
+            return float(math.floor(exact) if kind == 1 else math.ceil(exact))
+        return float(exact) if exact.denominator == 1 else math.floor(exact) + 0.5
+
+
+def _decimal(number: float) -> Fraction:
+    """Return a number as the decimal that it prints as."""
+    return Fraction(repr(float(number)))
 
 
 def compile_model(model: Any) -> StandardForm:
@@ -182,7 +204,7 @@ def compile_model(model: Any) -> StandardForm:
     model
         A linear ``pyomo.environ.ConcreteModel`` with all its objectives active. Its attribute
         ``GRANULARITY``, if any, maps names of objectives to a number that divides all their values;
-        ``ROW_SCALES`` maps names of constraints to what their rows are multiplied by.
+        ``ROW_SCALES`` maps names of constraints to their `RowScale`.
 
     Raises
     ------
@@ -209,8 +231,8 @@ def compile_model(model: Any) -> StandardForm:
         scale = scales.get(row.constraint.name)
         if scale is not None:
             entries = slice(A.indptr[i], A.indptr[i + 1])
-            A.data[entries] = [_scaled(a, scale) for a in A.data[entries]]
-            rhs[i] = _scaled(rhs[i], scale)
+            A.data[entries] = [float(_decimal(a) * scale.factor) for a in A.data[entries]]
+            rhs[i] = scale.limit(float(rhs[i]), row.bound_type)
     kind = np.array([row.bound_type for row in info.rows], dtype=int)
     bounds = [v.bounds for v in info.columns]
     declared = getattr(model, "GRANULARITY", {})

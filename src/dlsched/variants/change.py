@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.schema import granularity
+from dlsched.solvers.standard_form import RowScale
 from dlsched.variants.exact_values import coefficients, exact
 from dlsched.variants.variant import Level, Variant
 
@@ -259,7 +260,7 @@ def step_of(expression: Any) -> Fraction:
     return granularity([*(exact(c) for _, c in terms), exact(constant)])
 
 
-def _row_scale(row: Any) -> Fraction:
+def _row_scale(row: Any) -> RowScale:
     """Return what a row is multiplied by, so that solvers' tolerances decide it.
 
     A row of integer variables becomes one of whole numbers if these are moderate; of others the
@@ -267,10 +268,10 @@ def _row_scale(row: Any) -> Fraction:
     """
     terms = [(v, exact(c)) for v, c in coefficients(row.body) if c]
     if not terms:
-        return Fraction(1)
+        return RowScale(Fraction(1), False)
     largest = max(abs(c) for _, c in terms)
     if all(v.is_integer() or v.is_binary() for v, _ in terms):
         step = granularity(c for _, c in terms)
         if largest / step <= _LARGEST:
-            return 1 / step
-    return Fraction(2) ** -round(math.log2(largest))
+            return RowScale(1 / step, True)
+    return RowScale(Fraction(2) ** -round(math.log2(largest)), False)

@@ -31,22 +31,31 @@ BOUND = "relaxation"
 class VariantModel:
     """The module ``model`` of a variant: the problem's, changed. One model for each instance."""
 
-    def __init__(self, variant: Variant, module: Any) -> None:
-        self.variant, self.module = variant, module
+    def __init__(self, variant: Variant, base: Problem) -> None:
+        self.variant, self.module = variant, base.module("model")
+        has_whole = base.has_module("whole_model")
+        self.whole = base.module("whole_model") if has_whole else self.module
         self._changes: dict[str, Change] = {}
 
     def change(self, instance: Instance) -> Change:
         """Return the changed model of an instance."""
         if instance.sha256 not in self._changes:
+            self._changes[instance.sha256] = self.adapt(instance)(self.module.build(instance))
+        return self._changes[instance.sha256]
+
+    def adapt(self, instance: Instance) -> Callable[[Any], Change]:
+        """Return what changes a model of an instance in place."""
+
+        def apply(model: Any) -> Change:
             self.variant.validate_unchanged()
-            model = self.module.build(instance)
-            if hasattr(self.module, "complete"):
-                self.module.complete(model, instance)
+            if hasattr(self.whole, "complete"):
+                self.whole.complete(model, instance)
             named = getattr(self.module, "NAMEABLE", None)
             made = change(self.variant, model, instance, None if named is None else set(named))
             self.variant.validate_unchanged()
-            self._changes[instance.sha256] = made
-        return self._changes[instance.sha256]
+            return made
+
+        return apply
 
     def build(self, instance: Instance) -> Any:
         """Return the changed Pyomo model."""
@@ -54,13 +63,13 @@ class VariantModel:
 
     def read(self, instance: Instance, model: Any) -> Solution:
         """Return the problem's solution that the model's variables hold."""
-        read = getattr(self.module, "read_complete", self.module.read)
+        read = getattr(self.whole, "read_complete", self.module.read)
         solution: Solution = read(instance, model)
         return solution
 
     def assign(self, instance: Instance, model: Any, solution: Solution) -> None:
         """Set every variable to its value in a solution; added ones to the best that fit it."""
-        assign = getattr(self.module, "assign_complete", self.module.assign)
+        assign = getattr(self.whole, "assign_complete", self.module.assign)
         for variable in self.change(instance).variables:
             variable.set_value(None, skip_validation=True)
         assign(instance, model, solution)
@@ -91,7 +100,7 @@ class VariantProblem(Problem):
     @cached_property
     def model(self) -> VariantModel:
         """The variant's model."""
-        return VariantModel(self.variant, self.base.module("model"))
+        return VariantModel(self.variant, self.base)
 
     def module(self, name: str) -> Any:
         """Return a module of the problem's package; ``model`` is the variant's."""
@@ -116,8 +125,10 @@ class VariantProblem(Problem):
 
     @cached_property
     def _methods(self) -> dict[str, Method]:
-        exact = Method(EXACT, self.name, Kind.EXACT, self._exact(), SOLVER_LIBRARIES)
-        bound = Method(BOUND, self.name, Kind.BOUND, self._bound(), SOLVER_LIBRARIES)
+        loops = self.base.methods[self.base.exact] if self._solver("solve_changed") else None
+        preload, small = (loops.preload, loops.small) if loops else (SOLVER_LIBRARIES, None)
+        exact = Method(EXACT, self.name, Kind.EXACT, self._exact(), preload, small)
+        bound = Method(BOUND, self.name, Kind.BOUND, self._bound(), preload, small)
         heuristics = {
             name: method
             for name, method in self.base.methods.items()
@@ -130,8 +141,22 @@ class VariantProblem(Problem):
         """The variant's exact method and bound, and the problem's heuristics and baselines."""
         return self._methods
 
+    def _solver(self, name: str) -> Callable[..., Claim] | None:
+        """Return the problem's own way to solve or bound its variants, if it has one.
+
+        Its model only estimates a level, so that `solve_levels` would not be exact.
+        """
+        exact = self.base.module("exact") if self.base.has_module("exact") else None
+        solver: Callable[..., Claim] | None = getattr(exact, name, None)
+        if solver is not None and self.variant.levels is not None:
+            raise OptionError(
+                f"{self.variant}: {self.name}'s cost is no linear expression, so its variants keep "
+                f"their level; leave levels out"
+            )
+        return solver
+
     def _exact(self) -> Callable[..., Claim]:
-        refined = getattr(self.base.module("model"), "solve_changed", None)
+        refined = self._solver("solve_changed")
 
         def whole_model(instance: Instance, run: Run) -> Claim:
             """Integer program of the problem's whole model with the variant's changes.
@@ -140,15 +165,19 @@ class VariantProblem(Problem):
             variant's constraints and levels are stated there.
             """
             if refined is not None:
-                return refined(instance, run, self.model)
+                return refined(instance, run, self.model.adapt(instance))
             return solve_levels(instance, run, self.model)
 
         trust(whole_model, self.name)
         return whole_model
 
     def _bound(self) -> Callable[..., Claim]:
+        refined = self._solver("bound_changed")
+
         def relaxation(instance: Instance, run: Run) -> Claim:
             """Bound of the first level by the duals of the whole model's linear relaxation."""
+            if refined is not None:
+                return refined(instance, run, self.model.adapt(instance))
             return relax_first_level(instance, run, self.model)
 
         trust(relaxation, self.name)

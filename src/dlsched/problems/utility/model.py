@@ -18,6 +18,10 @@ from dlsched.schema import granularity
 if TYPE_CHECKING:
     from dlsched.problems.utility.programs.reduced_cost_fixing import Part
 
+NAMEABLE = {
+    "z": "z[j,t,v]: job j runs in slot t at its v-th fastest speed; for copies, its v-th place"
+}
+"""The variables that a variant may name."""
 MOST_VARIABLES = 200_000
 """The most variables of job, slot and speed."""
 _FINEST = 1e-7
@@ -50,7 +54,7 @@ def build(instance: Instance, stop: Stop = lambda: None, part: Part | None = Non
     import pyomo.environ as pyo
 
     watch = _Watch(stop)
-    copies = _gains(instance)
+    copies = gains_of(instance)
     total = sum(len(rows) * (instance.slots - job.arrival + 1)
                 for job, rows in zip(instance.jobs, copies.values(), strict=True))  # fmt: skip
     if total > MOST_VARIABLES:
@@ -155,7 +159,7 @@ def _work(
     m.block = pyo.Constraint(m.BLOCKS)
     m.cumulative = pyo.Constraint(m.ENDS)
     for j, block in blocks.items():
-        gains, need = _units(instance, jobs[j], copies[j])
+        gains, need = work_units(instance, jobs[j], copies[j])
         since, terms = 0, []
         for t in range(jobs[j].arrival, ends[j][-1] + 1):
             watch()
@@ -167,7 +171,7 @@ def _work(
                 since, terms = m.work[j, t], []
 
 
-def _units(instance: Instance, job: Job, gains: list[Any]) -> tuple[list[float], int]:
+def work_units(instance: Instance, job: Job, gains: list[Any]) -> tuple[list[float], int]:
     """Return the gains of runs in units of work, and the units to be done.
 
     Whole numbers where small ones are exact, which tightens the relaxation; otherwise shares of
@@ -183,7 +187,7 @@ def _units(instance: Instance, job: Job, gains: list[Any]) -> tuple[list[float],
     return [1.0 if share > 1 else float(share) for share in shares], 1
 
 
-def _gains(instance: Instance) -> dict[str, list[Any]]:
+def gains_of(instance: Instance) -> dict[str, list[Any]]:
     """Return each job's gains by speed; by copy, one for each of its `places`, if jobs fork."""
     if instance.forking:
         return {
@@ -242,7 +246,7 @@ def _capacity(instance: Instance, m: Any, runs: list[tuple[str, int, int]], watc
 def read(instance: Instance, m: Any) -> Solution:
     """Return the solution of the model's variables, assigned to machines."""
     if instance.forking:
-        return _read_copies(instance, m)
+        return read_copies(instance, m)
     levels = np.full((len(instance.jobs), instance.slots), -1, dtype=np.int8)
     index = {job.id: i for i, job in enumerate(instance.jobs)}
     for j, t, v in m.RUNS:
@@ -251,7 +255,8 @@ def read(instance: Instance, m: Any) -> Solution:
     return solution_of(instance, levels)
 
 
-def _read_copies(instance: Instance, m: Any) -> Solution:
+def read_copies(instance: Instance, m: Any) -> Solution:
+    """Return the solution of a forking instance's variables."""
     schedule: dict[str, dict[int, dict[str, dict[str, int]]]] = {}
     where = {job.id: places(instance, job) for job in instance.jobs}
     for j, t, v in m.RUNS:

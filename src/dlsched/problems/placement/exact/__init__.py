@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -82,6 +83,21 @@ def milp(instance: Instance, run: Run) -> Claim:
     return Refinement(instance, run).search()
 
 
+def solve_changed(instance: Instance, run: Run, adapt: Callable[[Any], object]) -> Claim:
+    """Solve a variant as `milp` does: `adapt` adds its rows to each program.
+
+    A placement that breaks them is no answer, but the estimate is refined at it all the same.
+    """
+    return Refinement(instance, run, adapt).search()
+
+
+def bound_changed(instance: Instance, run: Run, adapt: Callable[[Any], object]) -> Claim:
+    """Return the bounds of a variant's relaxation."""
+    search = Refinement(instance, run, adapt)
+    search.relax()
+    return search.claim(Status.NO_SOLUTION, Termination.BOUND_ONLY)
+
+
 def refined(instance: Instance) -> Any:
     """Return the Pyomo model with the estimate with which `milp` proves the optimum."""
     refinement = Refinement(instance, Run())
@@ -104,8 +120,10 @@ def _rounded_cost(form: StandardForm) -> float:
 class Refinement:
     """The state between the rounds: the estimate, the best placement, the bounds."""
 
-    def __init__(self, instance: Instance, run: Run) -> None:
-        self.instance, self.run = instance, run
+    def __init__(
+        self, instance: Instance, run: Run, adapt: Callable[[Any], object] | None = None
+    ) -> None:
+        self.instance, self.run, self.adapt = instance, run, adapt
         self.backend = find_backend(run.solver)
         self.data = arrays(instance)
         self.best: Solution | None = None
@@ -309,6 +327,8 @@ class Refinement:
         self.whole = self.whole or whole(self.shares, self.run)
         with no_collection():
             built = model.build(self.instance, self.estimate, self.excluded, self.data, self.whole)
+            if self.adapt is not None:
+                self.adapt(built)
             self.built = built, compile_model(built)
         self.build_seconds += time.perf_counter() - began
         return self.built
@@ -330,7 +350,7 @@ class Refinement:
 
     def offer(self, solution: Solution) -> None:
         """Keep a placement if it is the best."""
-        report = check(self.instance, solution)
+        report = (self.run.check or check)(self.instance, solution)
         if not report.feasible or report.objective is None:
             return
         cost = report.objective.cost
