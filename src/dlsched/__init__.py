@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dlsched.api import best_solutions as best_solutions
     from dlsched.api import bound as bound
     from dlsched.api import check_bound as check_bound
     from dlsched.api import check_proof as check_proof
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from dlsched.api import export as export
     from dlsched.api import frame_columns as frame_columns
     from dlsched.api import from_frames as from_frames
+    from dlsched.api import frontier as frontier
     from dlsched.api import generate as generate
     from dlsched.api import list_instances as list_instances
     from dlsched.api import list_methods as list_methods
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from dlsched.api import save as save
     from dlsched.api import solve as solve
     from dlsched.api import verify as verify
+    from dlsched.api import what_if as what_if
     from dlsched.display.plotting import plot as plot
     from dlsched.display.plotting import plot_comparison as plot_comparison
     from dlsched.errors import DlschedError as DlschedError
@@ -64,6 +67,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 _NAMES = {
     "api": [
+        "best_solutions",
         "bound",
         "check_bound",
         "check_proof",
@@ -71,6 +75,7 @@ _NAMES = {
         "export",
         "frame_columns",
         "from_frames",
+        "frontier",
         "generate",
         "list_instances",
         "list_methods",
@@ -84,6 +89,7 @@ _NAMES = {
         "save",
         "solve",
         "verify",
+        "what_if",
     ],
     "errors": [
         "DlschedError",

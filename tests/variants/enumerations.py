@@ -66,7 +66,7 @@ def _workers(instance: Any) -> Iterator[Any]:
 
 
 def _interleaving(instance: Any) -> Iterator[Any]:
-    largest = instance.max_group_size or len(instance.jobs)
+    largest = min(instance.max_group_size or len(instance.jobs), len(instance.resources))
 
     def partitions(jobs: list[int]) -> Iterator[list[list[int]]]:
         if not jobs:

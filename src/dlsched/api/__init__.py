@@ -8,12 +8,14 @@ from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution,
 from dlsched.api.models import export, model, model_text
 from dlsched.api.proving import check_bound, check_proof, prove, prove_bound, vipr_texts
 from dlsched.api.solving import bound, solve, validate_limits
+from dlsched.api.studies import best_solutions, frontier, what_if
 from dlsched.api.verifying import verify
 
 __all__ = [
     "InstanceLike",
     "SolutionLike",
     "attempt",
+    "best_solutions",
     "bound",
     "check_bound",
     "check_proof",
@@ -22,6 +24,7 @@ __all__ = [
     "export",
     "frame_columns",
     "from_frames",
+    "frontier",
     "generate",
     "list_instances",
     "list_methods",
@@ -38,4 +41,5 @@ __all__ = [
     "validate_limits",
     "verify",
     "vipr_texts",
+    "what_if",
 ]

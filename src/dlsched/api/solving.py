@@ -44,7 +44,7 @@ def solve(
     seed: int = 0,
     solver: str = "highs",
     start: SolutionLike | None = None,
-    variant: Variant | None = None,
+    variant: Variant | VariantProblem | None = None,
     log: bool = False,
     certify: bool = False,
     on_progress: Callable[[Point], None] | None = None,

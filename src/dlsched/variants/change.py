@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -115,6 +115,20 @@ def change(variant: Variant, model: Any, instance: Any, nameable: set[str] | Non
     _set_levels(variant, model, expressions)
     model.ROW_SCALES = {row.name: _row_scale(row) for row in rows}
     return Change(model, rows, variables, expressions)
+
+
+def refix(variant: Variant, other: Change) -> Change:
+    """Return a change of the same model with other variables fixed, which replace those before."""
+    model = other.model
+    if model.component(FIXED) is not None:
+        model.del_component(FIXED)
+    _fix(variant, model)
+    fixed = model.component(FIXED)
+    before = [row for row in other.constraints if row.parent_component() is not None]
+    rows = [row for row in before if row.parent_component().local_name != FIXED]
+    rows += list(fixed.values()) if fixed is not None else []
+    model.ROW_SCALES = {row.name: _row_scale(row) for row in rows}
+    return replace(other, constraints=rows)
 
 
 def _call(variant: Variant, what: str, function: Any, model: Any, instance: Any) -> Any:

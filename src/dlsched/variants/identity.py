@@ -127,6 +127,8 @@ class _Content:
             yield from self.of(value.__self__, f"the object of {where}")
             value = value.__func__
         if isinstance(value, BuiltinFunctionType) or _is_library(module):
+            for name, entry in _closed_over(value) if isinstance(value, FunctionType) else ():
+                yield from self.of(entry, f"{where} reads {name}, which")
             return
         if id(value) in self.seen:
             return

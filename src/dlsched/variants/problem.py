@@ -18,7 +18,7 @@ from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
-from dlsched.variants.change import Change, change
+from dlsched.variants.change import Change, change, refix
 from dlsched.variants.evaluation import Evaluation, describe
 from dlsched.variants.variant import Level, Variant
 
@@ -42,6 +42,19 @@ class VariantModel:
         if instance.sha256 not in self._changes:
             self._changes[instance.sha256] = self.adapt(instance)(self.module.build(instance))
         return self._changes[instance.sha256]
+
+    def take_over(self, other: Change, instance: Instance) -> None:
+        """Use the model of a variant of the same rows and levels, with what is fixed here."""
+        self._changes[instance.sha256] = refix(self.variant, other)
+
+    def nameable(self, model: Any) -> list[str]:
+        """Return the names of the integer variables that a variant may name."""
+        import pyomo.environ as pyo
+
+        components = model.component_objects(pyo.Var)
+        known = [c for c in components if all(v.is_integer() or v.is_binary() for v in c.values())]
+        named = getattr(self.module, "NAMEABLE", None)
+        return [c.local_name for c in known if named is None or c.local_name in named]
 
     def adapt(self, instance: Instance) -> Callable[[Any], Change]:
         """Return what changes a model of an instance in place."""
@@ -122,6 +135,15 @@ class VariantProblem(Problem):
         values = [known[level.name] for level in self.levels] if complete else None
         objective = None if values is None else ByLevel(self.levels, values)
         return replace(report, violations=violations, objective=objective)
+
+    def fixed(self, variant: Variant, instance: Instance) -> VariantProblem:
+        """Return the problem of a variant that fixes more; its model is this one's, changed.
+
+        So only one of the two can be used at a time.
+        """
+        other = replace(self, variant=variant)
+        other.model.take_over(self.model.change(instance), instance)
+        return other
 
     @cached_property
     def _methods(self) -> dict[str, Method]:
@@ -207,7 +229,7 @@ class VariantProblem(Problem):
         )
 
 
-def owner_of(instance: Instance, variant: Variant | None = None) -> Problem:
+def owner_of(instance: Instance, variant: Variant | VariantProblem | None = None) -> Problem:
     """Return the problem of an instance, or the variant of it.
 
     Raises
@@ -218,6 +240,8 @@ def owner_of(instance: Instance, variant: Variant | None = None) -> Problem:
     base = registry.problem(instance.problem)
     if variant is None:
         return base
+    if isinstance(variant, VariantProblem):
+        return variant
     if not isinstance(variant, Variant):
         raise OptionError(f"variant={variant!r:.60} is no dlsched.Variant")
     if variant.problem != base.name:

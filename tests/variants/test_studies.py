@@ -1,0 +1,117 @@
+"""`frontier`, `best_solutions` and `what_if` against enumeration."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+from enumerations import SIZES, solutions
+from test_variants_agree import instances
+
+import dlsched
+from dlsched import registry
+from dlsched.variants import Variant, owner_of
+
+SEEDS = range(3)
+
+
+def drawn(problem: str, seed: int) -> tuple[Any, list[Any]]:
+    """Return an instance of a problem's strategy with some solutions, and all of these."""
+    from hypothesis import HealthCheck, Phase, given, settings
+
+    found: list[tuple[Any, list[Any]]] = []
+
+    @settings(
+        max_examples=60,
+        derandomize=True,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        database=None,
+    )
+    @given(instances(problem))
+    def collect(instance: Any) -> None:
+        known = solutions(instance) if len(found) <= seed else None
+        if known and 3 < len(known) < 200:
+            found.append((instance, known))
+
+    collect()
+    return found[min(seed, len(found) - 1)]
+
+
+def objectives(instance: Any, known: list[Any]) -> list[Any]:
+    """Return the objectives of solutions, by the checker."""
+    owner = registry.problem(instance.problem)
+    return [owner.check(instance, solution).objective for solution in known]
+
+
+def dominates(a: Any, b: Any, pair: tuple[int, int]) -> bool:
+    """Whether an objective is no worse than another in both levels, and better in one."""
+    levels = a.levels
+    no_worse = all(a[i] == b[i] or levels[i].better(a[i], b[i]) for i in pair)
+    return no_worse and any(a[i] != b[i] for i in pair)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("problem", ["reclaiming", "elastic", "workers", "sensitivity", "dispatch"])
+def test_frontier_has_every_nondominated_point(problem: str, seed: int) -> None:
+    """Of the pairs of levels that take several values, all are tried."""
+    instance, known = drawn(problem, seed)
+    found = objectives(instance, known)
+    names = [level.name for level in found[0].levels]
+    several = [i for i in range(len(names)) if len({o[i] for o in found}) > 1]
+    for pair in list(combinations(several, 2))[:2]:
+        points = {
+            tuple(float(o[i]) for i in pair)
+            for o in found
+            if not any(dominates(p, o, pair) for p in found)
+        }
+        frame = dlsched.frontier(instance, (names[pair[0]], names[pair[1]]))
+        rows = frame[[names[i] for i in pair]].itertuples(index=False, name=None)
+        assert sorted(rows) == pytest.approx(sorted(points)), pair
+        assert set(frame["status"]) == {"optimal"}
+
+
+def point(instance: Any, solution: Any) -> tuple[float, ...]:
+    """Return the values of the variables that a variant may name."""
+    owner = owner_of(instance, Variant(instance.problem, "none"))
+    model = owner.module("model").build(instance)
+    owner.module("model").assign(instance, model, solution)
+    names = owner.module("model").nameable(model)
+    entries = [v for name in names for v in model.component(name).values()]
+    return tuple(round(v.value) for v in entries)
+
+
+@pytest.mark.parametrize("problem", sorted(SIZES))
+def test_best_solutions_are_the_best_distinct_ones(problem: str) -> None:
+    """The first five, in order, and none is left out: as many points as the enumeration has."""
+    instance, known = drawn(problem, 0)
+    best: dict[tuple[float, ...], Any] = {}
+    for solution, value in zip(known, objectives(instance, known), strict=True):
+        key = point(instance, solution)
+        if key not in best or value.better_than(best[key]):
+            best[key] = value
+    keys = [tuple(-v if e.sense == "max" else v for e, v in o.pairs()) for o in best.values()]
+    expected = sorted(keys)[:5]
+    results = dlsched.best_solutions(instance, 5)
+    found = [tuple(-v if e.sense == "max" else v for e, v in r.objective.pairs()) for r in results]
+    assert [list(map(float, f)) for f in found] == [
+        pytest.approx(list(map(float, e)), rel=1e-6, abs=1e-9) for e in expected
+    ]
+    assert len({point(instance, r.solution) for r in results}) == len(results)
+
+
+def test_what_if_states_the_cost_of_each_decision() -> None:
+    """For every server of an instance the same as solving anew, in the order asked for."""
+    instance = dlsched.load("reclaiming-small-04")
+    fixes = [{f"x[{s.id}]": value} for s in instance.servers for value in (0, 1)]
+    frame = dlsched.what_if(instance, fixes)
+    assert list(frame["fix"])[:2] == ["-", f"x[{instance.servers[0].id}] = 0"]
+    for row, fix in zip(frame.iloc[1:].to_dict("records"), fixes, strict=True):
+        alone = dlsched.solve(instance, variant=Variant("reclaiming", "one", fix=fix))
+        assert row["status"] == alone.status
+        if alone.objective is not None:
+            assert row["preempted"] == alone.objective.preempted
+            assert row["collateral"] == alone.objective.collateral
+            assert row["preempted_cost"] == row["preempted"] - frame["preempted"][0]
