@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.variants import Variant, owner_of
-from dlsched.variants.change import variables_by_name
+from dlsched.variants.changed_model import variables_by_name
 
 PROBLEMS = sorted(SIZES)
 COEFFICIENTS = ["-3", "-1", "1", "2", "0.1", "0.3", "2.5"]

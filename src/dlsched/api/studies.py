@@ -13,7 +13,7 @@ from dlsched.results.objective import Bound, relative_gap
 from dlsched.results.result import Result, Status
 from dlsched.schema.envelope import Instance
 from dlsched.variants import Level, Variant, VariantProblem, owner_of
-from dlsched.variants.change import step_of, variables_by_name
+from dlsched.variants.changed_model import step_of, variables_by_name
 from dlsched.variants.exact_values import exact
 
 if TYPE_CHECKING:
@@ -273,8 +273,10 @@ def _limited(
         m.level_limits = pyo.ConstraintList()
         for row in rows:
             level = names[row.level]
-            own = isinstance(level, Level)
-            expression = level.expr(m, instance) if own else m.component(level).expr
+            if isinstance(level, Level):
+                expression = level.expr(m, instance)
+            else:
+                expression = m.component(level).expr
             step = step_of(expression) or _STEP * max(abs(exact(row.low or row.high or 0)), _LEAST)
             step = step if row.beyond else Fraction(0)
             if row.low is not None:

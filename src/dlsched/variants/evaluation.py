@@ -15,7 +15,7 @@ from dlsched.schema import Number, simplify
 from dlsched.solvers import highs
 from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.standard_form import StandardForm, compile_model
-from dlsched.variants.change import Change
+from dlsched.variants.changed_model import Change
 from dlsched.variants.exact_values import coefficients, exact, exact_value
 
 _PRECISION = Fraction(1, 10**9)

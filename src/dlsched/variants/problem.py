@@ -18,9 +18,9 @@ from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
-from dlsched.variants.change import Change, change, refix
+from dlsched.variants.changed_model import Change, change_model, refix
+from dlsched.variants.definition import Level, Variant
 from dlsched.variants.evaluation import Evaluation, describe
-from dlsched.variants.variant import Level, Variant
 
 EXACT = "whole_model"
 """The exact method of all variants."""
@@ -64,7 +64,8 @@ class VariantModel:
             if hasattr(self.whole, "complete"):
                 self.whole.complete(model, instance)
             named = getattr(self.module, "NAMEABLE", None)
-            made = change(self.variant, model, instance, None if named is None else set(named))
+            allowed = None if named is None else set(named)
+            made = change_model(self.variant, model, instance, allowed)
             self.variant.validate_unchanged()
             return made
 

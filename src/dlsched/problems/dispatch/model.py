@@ -224,7 +224,7 @@ def complete(m: Any, instance: Instance) -> None:
     import pyomo.environ as pyo
 
     tasks: dict[str, list[Any]] = {k: [] for k in m.MACHINES}
-    racks: dict[tuple[str, str], list[Any]] = {rack: [] for rack in m.RACKS}
+    racks: dict[Any, list[Any]] = {rack: [] for rack in m.RACKS}
     for w, j, k in m.TASKS:
         tasks[k].append(m.y[w, j, k])
     for k in m.MACHINES:

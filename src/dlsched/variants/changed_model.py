@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.schema import granularity
 from dlsched.solvers.standard_form import RowScale
+from dlsched.variants.definition import Level, Variant
 from dlsched.variants.exact_values import coefficients, exact
-from dlsched.variants.variant import Level, Variant
 
 FIXED = "fixed"
 """The model's constraint that holds what a variant fixes, by the variables' names."""
@@ -48,7 +48,7 @@ class _Part(NamedTuple):
     state: tuple[Any, ...]
 
 
-def change(variant: Variant, model: Any, instance: Any, nameable: set[str] | None) -> Change:
+def change_model(variant: Variant, model: Any, instance: Any, nameable: set[str] | None) -> Change:
     """Change a model in place.
 
     Parameters

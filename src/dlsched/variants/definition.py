@@ -115,15 +115,13 @@ class Variant:
             raise OptionError(f"{self}: levels must be a list of at least one level")
         names = []
         for level in self.levels:
-            own = isinstance(level, Level)
-            if not own and level not in known:
+            name = level.name if isinstance(level, Level) else level
+            names.append(name)
+            if isinstance(level, Level) and name in known:
+                raise OptionError(f"{self}: {name} is a level of {self.problem}; rename yours")
+            if not isinstance(level, Level) and name not in known:
                 there = f"{self.problem} has: {', '.join(known)}"
-                raise OptionError(f"{self}: levels has {level!r:.40}; {there}, or give a Level")
-            if own and level.name in known:
-                raise OptionError(
-                    f"{self}: {level.name} is a level of {self.problem}; rename yours"
-                )
-            names.append(level.name if own else level)
+                raise OptionError(f"{self}: levels has {name!r:.40}; {there}, or give a Level")
         if len(set(names)) < len(names):
             raise OptionError(f"{self}: levels has a name twice: {', '.join(names)}")
 
