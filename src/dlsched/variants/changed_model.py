@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -133,12 +134,17 @@ def refix(variant: Variant, other: Change) -> Change:
 
 def _call(variant: Variant, what: str, function: Any, model: Any, instance: Any) -> Any:
     """Call a function of the variant's, and turn whatever it raises into one error."""
+    log = logging.getLogger("pyomo")
+    before = log.level
+    log.setLevel(logging.CRITICAL)  # the error says what Pyomo logs
     try:
         return function(model, instance)
     except (KeyboardInterrupt, MemoryError, DlschedError):
         raise
     except BaseException as error:
         raise OptionError(f"{variant}: {what} raised {describe(error)}") from error
+    finally:
+        log.setLevel(before)
 
 
 def _parts(component: Any) -> list[_Part]:
